@@ -1,0 +1,85 @@
+"""A finding: one thing that is wrong on a disk, where it is, and what to do about it.
+
+Pure values. Findings are made by `segmend.checks`, counted and ordered by whoever shows
+them, and travel as JSON lines (`--json`) and as rows of the fleet's `findings` table.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class Severity(enum.StrEnum):
+    """How bad: what would be lost or would fail if nothing is done."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst, so that sorting by it puts errors first."""
+        return _RANKS[self]
+
+
+_RANKS = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
+
+
+class Safety(enum.StrEnum):
+    """How far the remedy can be trusted to lose nothing."""
+
+    SAFE = "safe"
+    LOSSY = "lossy"
+    ADVICE = "advice"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """The exact next command, ready to paste, and how safe it is."""
+
+    command: str
+    safety: Safety
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One located fault.
+
+    `dir` is the log dir as the user gave it, `file` is relative to it, `position` is a
+    byte position in that file and `offset` a Kafka offset. `broker_says` quotes the words
+    a broker logs for it, where it says anything at all. `detail` holds further numbers.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    dir: str
+    topic: str | None = None
+    partition: int | None = None
+    file: str | None = None
+    position: int | None = None
+    offset: int | None = None
+    broker_says: str | None = None
+    remedy: Remedy | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The `--json` object of design.md; keys are never renamed, only added."""
+        remedy = self.remedy
+        return {
+            "type": "finding",
+            "code": self.code,
+            "severity": self.severity.value,
+            "dir": self.dir,
+            "topic": self.topic,
+            "partition": self.partition,
+            "file": self.file,
+            "position": self.position,
+            "offset": self.offset,
+            "message": self.message,
+            "broker_says": self.broker_says,
+            "remedy": remedy and {"command": remedy.command, "safety": remedy.safety.value},
+            "detail": self.detail,
+        }
