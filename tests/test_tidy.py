@@ -1,0 +1,132 @@
+"""Tests about the code itself: sizes, banned calls, docstrings. The bars only ever get tighter."""
+
+from __future__ import annotations
+
+import ast
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src"
+FILES = sorted(path for path in SOURCE.rglob("*.py"))
+
+MAX_FILE_SLOC = 400
+MAX_FUNCTION_LINES = 60
+MEDIAN_FILE_SLOC = 140
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def functions(tree: ast.AST) -> Iterator[Function]:
+    return (node for node in ast.walk(tree) if isinstance(node, Function))
+
+
+def docstring_lines(node: ast.AST) -> set[int]:
+    lines: set[int] = set()
+    for each in ast.walk(node):
+        if isinstance(each, Function | ast.ClassDef | ast.Module) and ast.get_docstring(each) is not None:
+            first = each.body[0]
+            lines.update(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    return lines
+
+
+def sloc(path: Path) -> int:
+    text = path.read_text()
+    skipped = docstring_lines(ast.parse(text))
+    return sum(
+        1
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.strip() and not line.strip().startswith("#") and number not in skipped
+    )
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(SOURCE))
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_no_file_is_over_400_lines(path: Path) -> None:
+    assert sloc(path) <= MAX_FILE_SLOC
+
+
+def test_the_median_file_is_small() -> None:
+    assert statistics.median(sloc(path) for path in FILES) <= MEDIAN_FILE_SLOC
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_functions_are_short(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    long = []
+    for function in functions(tree):
+        length = (function.end_lineno or 0) - function.lineno + 1 - len(docstring_lines(function))
+        if length > MAX_FUNCTION_LINES:
+            long.append(f"{function.name}: {length} lines")
+    assert not long
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_every_module_says_what_it_is(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text())), "the module has no docstring"
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_banned_constructs(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    relative = name_of(path)
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ExceptHandler) and catches_everything(node):
+            found.append(f"line {node.lineno}: catches everything; name what can go wrong")
+        if isinstance(node, ast.Import | ast.ImportFrom) and imports(node, "mmap"):
+            found.append(f"line {node.lineno}: mmap; a file cut meanwhile kills the process (SIGBUS)")
+    assert path.name != "utils.py", "a module is named for what it does"
+    assert not found, f"{relative}: {found}"
+
+
+def catches_everything(node: ast.ExceptHandler) -> bool:
+    return node.type is None or (
+        isinstance(node.type, ast.Name) and node.type.id in {"Exception", "BaseException"}
+    )
+
+
+def imports(node: ast.Import | ast.ImportFrom, module: str) -> bool:
+    if isinstance(node, ast.ImportFrom):
+        return node.module == module
+    return any(alias.name == module for alias in node.names)
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_imports_are_at_the_top_but_at_the_extras_door(path: Path) -> None:
+    """A lazy import usually hides a cycle; the doors to the extras are the exception."""
+    tree = ast.parse(path.read_text())
+    lazy = [
+        f"{function.name}: line {node.lineno}"
+        for function in functions(tree)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    assert not lazy or name_of(path) in EXTRAS_DOORS, f"{name_of(path)}: {lazy}"
+
+
+# The only modules that import inside a function, each with its reason beside the import.
+EXTRAS_DOORS: set[str] = {
+    "segmend/cli/commands/fleet.py",
+}
+
+
+def test_no_machine_path_and_no_registry_host_is_committed() -> None:
+    banned = ["/work" + "/main", "pypi" + ".org", "maven" + ".org", "maven" + ".apache.org", "npmjs" + ".org"]
+    checked = [
+        path
+        for pattern in ("*.md", "*.toml", "*.py", "*.sh", "*.txt")
+        for folder in ("", "src/**/", "tests/**/", "bench/**/", "docs/**/", "requirements/", "examples/**/")
+        for path in ROOT.glob(folder + pattern)
+    ]
+    assert len(checked) > 10
+    found = [
+        f"{path.relative_to(ROOT)}: {word}" for path in checked for word in banned if word in path.read_text()
+    ]
+    assert not found
