@@ -39,7 +39,7 @@ def rerun_with_newer_python(argv):
     for name in NEWEST_FIRST:
         found = shutil.which(name)
         if found:
-            return subprocess.call([found, os.path.join(HERE, "bootstrap.py")] + argv)
+            return subprocess.call([found, os.path.join(HERE, "bootstrap.py"), *argv])
     return fail("segmend needs Python 3.11 or newer; %s is %s" % (sys.executable, sys.version.split()[0]))
 
 
@@ -84,8 +84,8 @@ def prepare(lock):
         return
     print("segmend: setting up %s (once; a few minutes on a slow network)" % VENV, file=sys.stderr)
     pip = pip_command()
-    run(pip + ["install", "--require-hashes", "-r", os.path.join(HERE, "requirements", lock)])
-    run(pip + ["install", "--no-deps", "--editable", HERE])
+    run([*pip, "install", "--require-hashes", "-r", os.path.join(HERE, "requirements", lock)])
+    run([*pip, "install", "--no-deps", "--editable", HERE])
     with open(stamp, "w") as file:
         file.write(wanted)
 
@@ -99,15 +99,11 @@ def pip_command():
             shutil.rmtree(VENV, ignore_errors=True)
             run([sys.executable, "-m", "venv", "--without-pip", VENV])
     if subprocess.call([PYTHON, "-m", "pip", "--version"], **SILENT) == 0:
-        return [PYTHON, "-m", "pip"] + quiet
+        return [PYTHON, "-m", "pip", *quiet]
     if subprocess.call([sys.executable, "-m", "pip", "--version"], **SILENT) == 0:
-        return [sys.executable, "-m", "pip", "--python", PYTHON] + quiet
+        return [sys.executable, "-m", "pip", "--python", PYTHON, *quiet]
     shutil.rmtree(VENV, ignore_errors=True)
-    sys.exit(
-        fail(
-            "this Python has neither ensurepip nor pip; install one of them (Debian: apt install python3-venv)"
-        )
-    )
+    sys.exit(fail("this Python has neither ensurepip nor pip (Debian: apt install python3-venv)"))
 
 
 SILENT = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
