@@ -19,6 +19,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 VENV = os.path.join(HERE, ".venv")
 PYTHON = os.path.join(VENV, "bin", "python")
+PIP_WHEEL = "pip-26.0-py3-none-any.whl"
 NEWEST_FIRST = ["python3.%d" % minor for minor in range(19, 10, -1)]
 # What, when changed, makes an existing environment stale.
 INPUTS = ["pyproject.toml", "hatch_build.py", "src/segmend/kernel", "requirements"]
@@ -91,27 +92,18 @@ def prepare(lock):
 
 
 def pip_command():
-    """Create the environment if needed; Debian's Python may lack ensurepip but have pip."""
-    quiet = ["--quiet", "--disable-pip-version-check", "--no-input"]
+    """Create the environment if needed. Debian's Python has neither pip nor ensurepip: pip comes along here."""
+    pip = [PYTHON, "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]
     if not os.path.exists(PYTHON):
-        made = subprocess.run([sys.executable, "-m", "venv", VENV], capture_output=True, text=True)
-        if made.returncode != 0:
-            shutil.rmtree(VENV, ignore_errors=True)
-            run([sys.executable, "-m", "venv", "--without-pip", VENV])
-    if subprocess.call([PYTHON, "-m", "pip", "--version"], **SILENT) == 0:
-        return [PYTHON, "-m", "pip", *quiet]
-    if subprocess.call([sys.executable, "-m", "pip", "--version"], **SILENT) == 0:
-        return [sys.executable, "-m", "pip", "--python", PYTHON, *quiet]
-    shutil.rmtree(VENV, ignore_errors=True)
-    sys.exit(fail("this Python has neither ensurepip nor pip (Debian: apt install python3-venv)"))
+        run([sys.executable, "-m", "venv", "--without-pip", VENV])
+    wheel = os.path.join(HERE, "requirements", PIP_WHEEL)
+    run([*pip, "install", "--no-index", wheel], PYTHONPATH=wheel)
+    return pip
 
 
-SILENT = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-
-
-def run(command):
+def run(command, **environment):
     """Run one set-up step; its own words are the error, ours say what to do."""
-    if subprocess.call(command, stdout=sys.stderr) != 0:
+    if subprocess.call(command, stdout=sys.stderr, env=dict(os.environ, **environment)) != 0:
         sys.exit(fail("set-up failed at: %s (is there a network?)" % " ".join(command[:6])))
 
 
