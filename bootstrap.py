@@ -92,7 +92,7 @@ def prepare(lock):
 
 
 def pip_command():
-    """Create the environment if needed. Debian's Python has neither pip nor ensurepip: pip comes along here."""
+    """Create the environment; pip comes along here, for Debian's Python has neither it nor ensurepip."""
     pip = [PYTHON, "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]
     if not os.path.exists(PYTHON):
         run([sys.executable, "-m", "venv", "--without-pip", VENV])
