@@ -1,0 +1,20 @@
+"""The faults segmend knows: one file a check, found by looking, run in one pass.
+
+A check module has four names and a docstring, which is its manual page:
+
+    CODES   {"E01": Severity.ERROR, ...}: the codes it may report
+    SCOPE   what it looks at: the broker, a dir, a partition or a segment
+    LEVEL   the lowest level it runs at: startup, default or deep
+    run     (subject, context) -> Iterator[Finding]
+
+Checks do not open files, do not import each other and do not know how to mend; they ask
+the context and say what is wrong, where, in Kafka's words, and what command comes next.
+"""
+
+from __future__ import annotations
+
+from .levels import Level, Scope
+from .registry import Check, all_checks, severities
+from .runner import CheckRun, Summary, run_checks
+
+__all__ = ["Check", "CheckRun", "Level", "Scope", "Summary", "all_checks", "run_checks", "severities"]

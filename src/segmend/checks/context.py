@@ -1,0 +1,320 @@
+"""What a check may ask: the release, the level, the directories, and each segment's one scan.
+
+`BrokerContext` > `DirContext` > `PartitionContext` > `SegmentView`. All are lazy and
+remember what they read; a partition's memory goes when the partition is done. Reading
+errors (`OSError`) are let through: the runner notes them as `ReadFailure`s, which the
+environment checks turn into findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from segmend.findings import Finding, Remedy, Safety, Severity
+from segmend.formats.offset_index import ENTRY_SIZE
+from segmend.kernel.scan import scan_log
+
+from . import remedies
+from .levels import Level
+
+if TYPE_CHECKING:
+    from segmend.kernel.types import SegmentScan
+    from segmend.logdir.release import Release
+    from segmend.logdir.segment import LogSegment
+    from segmend.logdir.tree import LogDir, PartitionDir
+
+# An index larger than this is not read into memory: `segment.index.bytes` is an int, but
+# a broker rolls the segment long before; 64 MiB hold 8 million entries.
+INDEX_LIMIT_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadFailure:
+    """A file or directory that could not be read; `file` is relative to the log dir."""
+
+    file: str
+    errno: int
+    reason: str
+
+
+class BrokerContext:
+    """All log dirs of one broker, looked at together."""
+
+    def __init__(
+        self,
+        dirs: Iterable[LogDir],
+        *,
+        release: Release,
+        level: Level,
+        severities: Mapping[str, Severity],
+    ) -> None:
+        self.dirs = tuple(dirs)
+        self.release = release
+        self.level = level
+        self.severities = severities
+        self._contexts = {id(log_dir): DirContext(self, log_dir) for log_dir in self.dirs}
+
+    def of(self, log_dir: LogDir) -> DirContext:
+        """The context of one of the dirs."""
+        return self._contexts[id(log_dir)]
+
+    @cached_property
+    def kraft(self) -> bool:
+        """Whether the broker runs in KRaft mode: 4.0+, or meta.properties says node.id."""
+        return self.release >= (4, 0) or any(self.of(log_dir).formatted_for_kraft for log_dir in self.dirs)
+
+
+class DirContext:
+    """One log dir: its marker, its lock, its checkpoints."""
+
+    def __init__(self, broker: BrokerContext, log_dir: LogDir) -> None:
+        self.broker = broker
+        self.log_dir = log_dir
+        self.release = broker.release
+        self.level = broker.level
+        self.path = str(log_dir.path)
+        self.failures: list[ReadFailure] = []
+
+    @property
+    def kraft(self) -> bool:
+        """See `BrokerContext.kraft`."""
+        return self.broker.kraft
+
+    @cached_property
+    def clean(self) -> bool:
+        """Whether the clean shutdown marker exists: the next start recovers nothing."""
+        return ".kafka_cleanshutdown" in self.log_dir.entries
+
+    @cached_property
+    def running(self) -> bool:
+        """Whether a process holds the dir's `.lock`: bytes may be in flight."""
+        return self.log_dir.lock_held()
+
+    @cached_property
+    def formatted_for_kraft(self) -> bool:
+        """Whether meta.properties is version 1 or holds a node.id."""
+        data = self.log_dir.file("meta.properties") or b""
+        return b"node.id=" in data or b"version=1" in data
+
+    def offsets(self, name: str) -> Mapping[tuple[str, int], int]:
+        """The entries of an offset checkpoint as a broker sees them; empty when missing or broken."""
+        found = self._offsets.get(name)
+        if found is None:
+            checkpoint = self.log_dir.offset_checkpoint(name)
+            found = self._offsets[name] = dict(checkpoint.offsets) if checkpoint else {}
+        return found
+
+    @cached_property
+    def _offsets(self) -> dict[str, Mapping[tuple[str, int], int]]:
+        return {}
+
+    def finding(
+        self,
+        code: str,
+        message: str,
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+        file: str | None = None,
+        position: int | None = None,
+        offset: int | None = None,
+        broker_says: str | None = None,
+        remedy: Remedy | None = None,
+        severity: Severity | None = None,
+        **detail: Any,
+    ) -> Finding:
+        """A finding in this dir; `file` is relative to the dir, `severity` defaults to the code's."""
+        return Finding(
+            code=code,
+            severity=severity or self.broker.severities[code],
+            message=message,
+            dir=self.path,
+            topic=topic,
+            partition=partition,
+            file=file,
+            position=position,
+            offset=offset,
+            broker_says=broker_says,
+            remedy=remedy,
+            detail=detail,
+        )
+
+
+class PartitionContext:
+    """One partition directory: its segments' scans and its lines in the dir's checkpoints."""
+
+    def __init__(self, dir_context: DirContext, partition: PartitionDir) -> None:
+        self.dir = dir_context
+        self.partition = partition
+        self.release = dir_context.release
+        self.level = dir_context.level
+        self.key = (partition.topic or "", partition.partition or 0)
+        self.scans: list[SegmentScan | None] = []
+        self.failures: list[ReadFailure] = []
+
+    @property
+    def kraft(self) -> bool:
+        """See `BrokerContext.kraft`."""
+        return self.dir.kraft
+
+    @property
+    def clean(self) -> bool:
+        """Whether the next start will trust this partition without recovery."""
+        return self.dir.clean
+
+    @property
+    def running(self) -> bool:
+        """Whether a broker is writing here right now."""
+        return self.dir.running
+
+    @cached_property
+    def views(self) -> list[SegmentView]:
+        """The segments in the broker's loading order."""
+        segments = self.partition.segments
+        nexts: list[int | None] = [segment.base_offset for segment in segments[1:]]
+        return [SegmentView(self, s, n) for s, n in zip(segments, [*nexts, None], strict=False)]
+
+    def checkpointed(self, name: str) -> int | None:
+        """This partition's value in an offset checkpoint of the dir, or None."""
+        return self.dir.offsets(name).get(self.key)
+
+    @cached_property
+    def log_end_offset(self) -> int:
+        """LEO as a broker finds it: the next offset after the last batch that can be reached.
+
+        After the scans it comes from the last scan; before, from the tail of the active
+        segment, walked from its last index entry (LogSegment.readNextOffset).
+        """
+        if self.scans and self.scans[-1] is not None:
+            return self.scans[-1].next_offset
+        return self.views[-1].tail.next_offset if self.views else 0
+
+    def finding(
+        self,
+        code: str,
+        message: str,
+        *,
+        file: str | None = None,
+        position: int | None = None,
+        offset: int | None = None,
+        broker_says: str | None = None,
+        remedy: Remedy | None = None,
+        severity: Severity | None = None,
+        **detail: Any,
+    ) -> Finding:
+        """A finding in this partition; `file` is a name inside its directory."""
+        return self.dir.finding(
+            code,
+            message,
+            topic=self.partition.topic,
+            partition=self.partition.partition,
+            file=f"{self.partition.name}/{file}" if file else self.partition.name,
+            position=position,
+            offset=offset,
+            broker_says=broker_says,
+            remedy=remedy,
+            severity=severity,
+            **detail,
+        )
+
+    def repair(self, safety: Safety = Safety.SAFE) -> Remedy:
+        """`segmend plan repair` of this partition."""
+        return remedies.repair(self.dir.path, self.partition.name, safety=safety)
+
+    def set_aside(self, file: str | None = None, *, safety: Safety = Safety.SAFE) -> Remedy:
+        """Move the partition directory, or a file in it, out of the log dirs."""
+        name = f"{self.partition.name}/{file}" if file else self.partition.name
+        return remedies.set_aside(self.dir.path, name, safety=safety)
+
+
+@dataclass(slots=True, eq=False)
+class SegmentView:
+    """One segment: its files' bytes and its one scan, each read on first use and then kept.
+
+    `next_base` is the base offset of the following segment, None for the active one.
+    """
+
+    context: PartitionContext
+    segment: LogSegment
+    next_base: int | None
+    _kept: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def base_offset(self) -> int:
+        """The base offset in the file name."""
+        return self.segment.base_offset
+
+    @property
+    def is_active(self) -> bool:
+        """Whether this is the last segment, the one a broker appends to."""
+        return self.next_base is None
+
+    @property
+    def offset_index(self) -> bytes | None:
+        """The bytes of `.index`, None when the file is missing."""
+        return self._file("index")
+
+    @property
+    def time_index(self) -> bytes | None:
+        """The bytes of `.timeindex`, None when the file is missing."""
+        return self._file("timeindex")
+
+    @property
+    def txn_index(self) -> bytes | None:
+        """The bytes of `.txnindex`, None when the file is missing."""
+        return self._file("txnindex")
+
+    def _file(self, name: str) -> bytes | None:
+        if name not in self._kept:
+            entry = getattr(self.segment, name)
+            self._kept[name] = entry and entry.read(INDEX_LIMIT_BYTES)
+        found: bytes | None = self._kept[name]
+        return found
+
+    @property
+    def scan(self) -> SegmentScan:
+        """The scan of the whole `.log`, with the depth of the level; made once."""
+        found: SegmentScan | None = self._kept.get("scan")
+        if found is None:
+            deep = self.context.level >= Level.DEEP
+            found = self._kept["scan"] = scan_log(
+                self.segment.log.reader(),
+                base_offset=self.base_offset,
+                crc=deep,
+                records=deep,
+                offset_index=self.offset_index,
+                time_index=self.time_index,
+            )
+        return found
+
+    @property
+    def tail(self) -> SegmentScan:
+        """A headers-only scan from the last sensible index entry to the end, for the log end offset."""
+        found: SegmentScan | None = self._kept.get("tail")
+        if found is None:
+            reader = self.segment.log.reader()
+            start = _last_position(self.offset_index or b"", reader.size)
+            found = scan_log(reader, base_offset=self.base_offset, crc=False, records=False, start=start)
+            self._kept["tail"] = found
+        return found
+
+    def forget(self) -> None:
+        """Drop bytes and scans."""
+        self._kept.clear()
+
+
+def _last_position(index: bytes, size: int) -> int:
+    """The file position of the last index entry that is not preallocated zeros; 0 if there is none."""
+    entries = index.rstrip(b"\0")
+    end = -(-len(entries) // ENTRY_SIZE) * ENTRY_SIZE
+    position = int.from_bytes(index[end - 4 : end], "big", signed=True) if end else 0
+    return position if 0 <= position < size else 0
+
+
+def views_of(context: PartitionContext, first: int, last: int) -> Iterator[tuple[int, SegmentView]]:
+    """The views number `first` to `last` (exclusive) with their numbers."""
+    for number in range(first, last):
+        yield number, context.views[number]

@@ -1,0 +1,59 @@
+"""Finds the checks: every module of this package that has `CODES`, in order of name."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from segmend.findings import Finding, Severity
+
+from .levels import Level, Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One check module: its codes, when it runs, and its manual page."""
+
+    name: str
+    codes: Mapping[str, Severity]
+    scope: Scope
+    level: Level
+    run: Callable[[Any, Any], Iterator[Finding]]
+    page: str
+
+
+@functools.cache
+def all_checks() -> tuple[Check, ...]:
+    """Every check of this package, sorted by module name."""
+    package = importlib.import_module(__package__ or "segmend.checks")
+    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    modules = (importlib.import_module(f"{package.__name__}.{name}") for name in names)
+    return tuple(_check(module) for module in modules if hasattr(module, "CODES"))
+
+
+def _check(module: Any) -> Check:
+    name = module.__name__.rpartition(".")[2]
+    return Check(
+        name=name,
+        codes=MappingProxyType(module.CODES),
+        scope=module.SCOPE,
+        level=module.LEVEL,
+        run=module.run,
+        page=module.__doc__ or "",
+    )
+
+
+@functools.cache
+def severities() -> Mapping[str, Severity]:
+    """Every code with the severity it has unless a check says otherwise."""
+    return MappingProxyType({code: severity for check in all_checks() for code, severity in check.codes.items()})
+
+
+def by_code(code: str) -> Check | None:
+    """The check that may report `code`, or None."""
+    return next((check for check in all_checks() if code in check.codes), None)

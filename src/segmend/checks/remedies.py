@@ -1,0 +1,35 @@
+"""The exact next command of a finding, ready to paste into a shell."""
+
+from __future__ import annotations
+
+import shlex
+
+from segmend.findings import Remedy, Safety
+
+
+def repair(log_dir: str, partition: str | None = None, *, safety: Safety = Safety.SAFE) -> Remedy:
+    """Plan the mending of a whole log dir, or of one partition directory in it."""
+    target = f"{log_dir.rstrip('/')}/{partition}" if partition else log_dir
+    return Remedy(command=f"segmend plan repair {shlex.quote(target)} -o plan.json", safety=safety)
+
+
+def set_aside(log_dir: str, name: str, *, safety: Safety = Safety.SAFE) -> Remedy:
+    """Move a file or directory out of the log dirs, to `<log dir>.aside`, overwriting nothing."""
+    base = log_dir.rstrip("/")
+    folder = name.rpartition("/")[0]
+    aside = f"{base}.aside/{folder}" if folder else f"{base}.aside"
+    source, target = shlex.quote(f"{base}/{name}"), shlex.quote(aside)
+    return Remedy(command=f"mkdir -p {target} && mv -n {source} {target}/", safety=safety)
+
+
+def rename(log_dir: str, old: str, new: str, *, safety: Safety = Safety.SAFE) -> Remedy:
+    """Rename inside a log dir, overwriting nothing."""
+    base = log_dir.rstrip("/")
+    return Remedy(
+        command=f"mv -n {shlex.quote(f'{base}/{old}')} {shlex.quote(f'{base}/{new}')}", safety=safety
+    )
+
+
+def advice(command: str) -> Remedy:
+    """A command or sentence to consider; segmend cannot judge whether it is right here."""
+    return Remedy(command=command, safety=Safety.ADVICE)

@@ -1,0 +1,270 @@
+"""One pass over the dirs: each segment is scanned once and every check looks at that scan.
+
+Threads take slices of segments (the kernel works outside the GIL); findings come out in
+the same order whatever the number of threads: broker, then each dir, its partitions by
+name, their segments by offset.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from segmend.findings import Finding, Severity
+from segmend.logdir.disk import Unreadable
+
+from .context import BrokerContext, DirContext, PartitionContext, ReadFailure, SegmentView
+from .levels import Level, Scope
+from .registry import Check, all_checks, severities
+
+if TYPE_CHECKING:
+    from segmend.kernel.types import SegmentScan
+    from segmend.logdir.release import Release
+    from segmend.logdir.tree import LogDir, PartitionDir
+
+# A slice of work for one thread: big enough that handing it over costs nothing.
+SLICE_BYTES = 32 << 20
+SLICE_SEGMENTS = 256
+# Slices in flight at a time; bounds the scans that wait for their turn to be reported.
+WINDOW = 64
+
+SCANNED_KINDS = frozenset({"current", "future", "stray", "cluster-metadata"})
+
+_SKIPPED = {
+    Level.STARTUP: ("batches", "indexes against batches", "crc", "records"),
+    Level.DEFAULT: ("crc", "records"),
+    Level.DEEP: (),
+}
+
+OnProgress = Callable[[int, int], None]
+
+
+@dataclass(slots=True, kw_only=True)
+class Summary:
+    """What was looked at and what was found; complete when the run is exhausted."""
+
+    level: Level
+    dirs: tuple[str, ...] = ()
+    clean: dict[str, bool] = field(default_factory=dict)
+    running: dict[str, bool] = field(default_factory=dict)
+    counts: dict[Severity, int] = field(default_factory=lambda: dict.fromkeys(Severity, 0))
+    partitions: int = 0
+    segments: int = 0
+    batches: int = 0
+    bytes: int = 0
+    skipped: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """The last `--json` object of design.md."""
+        return {
+            "type": "summary",
+            "errors": self.counts[Severity.ERROR],
+            "warnings": self.counts[Severity.WARNING],
+            "infos": self.counts[Severity.INFO],
+            "level": self.level.name.lower(),
+            "partitions": self.partitions,
+            "segments": self.segments,
+            "batches": self.batches,
+            "bytes": self.bytes,
+            "skipped": self.skipped,
+            "clean_shutdown": self.clean,
+            "broker_running": self.running,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which codes and which topics are asked for; empty means all."""
+
+    only: Collection[str] = ()
+    ignore: Collection[str] = ()
+    topic: str | None = None
+
+    def code(self, code: str) -> bool:
+        """Whether findings of `code` are wanted."""
+        return (not self.only or code in self.only) and code not in self.ignore
+
+    def partition(self, partition: PartitionDir) -> bool:
+        """Whether the topic of `partition` matches the glob."""
+        return self.topic is None or fnmatch.fnmatchcase(partition.topic or "", self.topic)
+
+
+@dataclass(slots=True)
+class _SliceResult:
+    """What came of one slice of a partition's segments."""
+
+    findings: list[Finding] = field(default_factory=list)
+    scans: list[SegmentScan | None] = field(default_factory=list)
+    failures: list[ReadFailure] = field(default_factory=list)
+
+
+class _SameThread:
+    """An executor that is none: for one job, and for --startup, where threads only cost."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(function(*args))
+        return done
+
+    def shutdown(self, *, cancel_futures: bool) -> None:
+        """Nothing to stop."""
+
+
+class CheckRun:
+    """Iterate to run the checks; `summary` is complete afterwards."""
+
+    def __init__(
+        self,
+        dirs: Sequence[LogDir],
+        *,
+        level: Level = Level.DEFAULT,
+        release: Release,
+        wanted: Wanted | None = None,
+        on_progress: OnProgress | None = None,
+        jobs: int = 1,
+    ) -> None:
+        self._wanted = wanted or Wanted()
+        checks = [c for c in all_checks() if c.level <= level and any(map(self._wanted.code, c.codes))]
+        self._checks = {scope: [c for c in checks if c.scope == scope] for scope in Scope}
+        self._broker = BrokerContext(dirs, release=release, level=level, severities=severities())
+        self._level = level
+        self._jobs = jobs
+        self._on_progress = on_progress
+        self._total_bytes = 0
+        self.summary = Summary(level=level, dirs=tuple(str(d.path) for d in dirs))
+        self.summary.skipped.extend(_SKIPPED[level])
+
+    def __iter__(self) -> Iterator[Finding]:
+        started = time.monotonic()
+        for finding in self._all():
+            if self._wanted.code(finding.code):
+                self.summary.counts[finding.severity] += 1
+                yield finding
+        self.summary.seconds = time.monotonic() - started
+
+    def _all(self) -> Iterator[Finding]:
+        for check in self._checks[Scope.BROKER]:
+            yield from check.run(self._broker, self._broker)
+        threads = self._jobs > 1 and self._level > Level.STARTUP
+        pool = ThreadPoolExecutor(self._jobs) if threads else _SameThread()
+        try:
+            for log_dir in self._broker.dirs:
+                yield from self._dir(self._broker.of(log_dir), pool)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _dir(self, context: DirContext, pool: ThreadPoolExecutor | _SameThread) -> Iterator[Finding]:
+        self.summary.clean[context.path] = context.clean
+        self.summary.running[context.path] = context.running
+        yield from _guarded(self._checks[Scope.DIR], context.log_dir, context, context.failures)
+        pending: deque[tuple[PartitionContext, list[Future[_SliceResult]]]] = deque()
+        in_flight = 0
+        for partition in filter(self._wanted.partition, context.log_dir.partitions):
+            partition_context = PartitionContext(context, partition)
+            slices = [pool.submit(self._slice, partition_context, *s) for s in self._slices(partition_context)]
+            pending.append((partition_context, slices))
+            in_flight += len(slices)
+            while in_flight > WINDOW:
+                in_flight -= len(pending[0][1])
+                yield from self._finish(*pending.popleft())
+        for item in pending:
+            yield from self._finish(*item)
+
+    def _slices(self, context: PartitionContext) -> Iterator[tuple[int, int]]:
+        if context.partition.kind not in SCANNED_KINDS:
+            return
+        first = size = 0
+        views = context.views
+        for number, view in enumerate(views):
+            if self._level > Level.STARTUP:
+                size += view.segment.log.size
+            if size >= SLICE_BYTES or number + 1 - first >= SLICE_SEGMENTS:
+                yield first, number + 1
+                first, size = number + 1, 0
+        if first < len(views):
+            yield first, len(views)
+
+    def _slice(self, context: PartitionContext, first: int, last: int) -> _SliceResult:
+        result = _SliceResult()
+        for view in context.views[first:last]:
+            found = _guarded(self._checks[Scope.SEGMENT], view, context, result.failures)
+            result.findings.extend(found)
+            result.scans.append(self._scan(view, result.failures))
+            view.forget()
+        return result
+
+    def _scan(self, view: SegmentView, failures: list[ReadFailure]) -> SegmentScan | None:
+        if self._level == Level.STARTUP:
+            return None
+        try:
+            return view.scan
+        except Unreadable as error:
+            _note(failures, error, view.context.dir)
+            return None
+
+    def _finish(self, context: PartitionContext, slices: list[Future[_SliceResult]]) -> Iterator[Finding]:
+        self.summary.partitions += 1
+        for future in slices:
+            result = future.result()
+            yield from result.findings
+            context.scans.extend(result.scans)
+            context.failures.extend(result.failures)
+            self._count(result.scans)
+        if not slices:
+            context.scans.clear()
+        yield from _guarded(self._checks[Scope.PARTITION], context.partition, context, context.failures)
+
+    def _count(self, scans: Sequence[SegmentScan | None]) -> None:
+        self.summary.segments += len(scans)
+        self.summary.batches += sum(scan.batches for scan in scans if scan)
+        self.summary.bytes += sum(scan.size for scan in scans if scan)
+        if self._on_progress:
+            self._on_progress(self.summary.bytes, self._total())
+
+    def _total(self) -> int:
+        if not self._total_bytes and self._level > Level.STARTUP:
+            partitions = (p for d in self._broker.dirs for p in d.partitions if p.kind in SCANNED_KINDS)
+            self._total_bytes = sum(s.log.size for p in partitions for s in p.segments)
+        return self._total_bytes
+
+
+def _guarded(
+    checks: Sequence[Check], subject: Any, context: Any, failures: list[ReadFailure]
+) -> Iterator[Finding]:
+    """Run the checks; what cannot be read is noted, and the other checks go on."""
+    for check in checks:
+        try:
+            yield from check.run(subject, context)
+        except Unreadable as error:
+            _note(failures, error, context if isinstance(context, DirContext) else context.dir)
+
+
+def _note(failures: list[ReadFailure], error: Unreadable, context: DirContext) -> None:
+    path = error.path.removeprefix(context.path).lstrip("/")
+    failure = ReadFailure(file=path, errno=error.errno, reason=error.reason)
+    if failure not in failures:
+        failures.append(failure)
+
+
+def run_checks(
+    dirs: Sequence[LogDir],
+    *,
+    level: Level = Level.DEFAULT,
+    release: Release,
+    wanted: Wanted | None = None,
+    on_progress: OnProgress | None = None,
+    jobs: int = 1,
+) -> CheckRun:
+    """Check the log dirs of one broker as `release` would see them.
+
+    Returns an iterable of findings whose `summary` is complete once it is exhausted.
+    `on_progress` is told (bytes done, bytes in all).
+    """
+    return CheckRun(dirs, level=level, release=release, wanted=wanted, on_progress=on_progress, jobs=jobs)
