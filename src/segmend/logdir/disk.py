@@ -1,0 +1,279 @@
+"""The only module that reads a disk. Nothing in it can write.
+
+Files are read with `preadv` into the caller's buffer and never memory-mapped, so that a file
+truncated meanwhile gives a short read and not a SIGBUS. Every open is `O_RDONLY |
+O_NONBLOCK | O_NOCTTY`, so a FIFO or a device in a log dir cannot hang us, and
+`O_NOATIME` where the kernel lets us, so that reading leaves not even an access time.
+
+What the system refuses becomes `Unreadable`, an operational error whose text is one line.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+import struct
+import sys
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Literal
+
+from segmend.errors import SegmendError
+
+EntryType = Literal["file", "dir", "link-file", "link-dir", "link-broken", "other"]
+"""What a directory entry is; `link-*` is a symbolic link to it, `other` a FIFO, socket or device."""
+
+_OPEN_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_NO_ATIME: Final[int] = getattr(os, "O_NOATIME", 0)
+DEFAULT_LIMIT: Final = 64 * 1024 * 1024
+"""The most bytes that `read` takes of one small file, unless told otherwise."""
+
+
+class Unreadable(SegmendError):
+    """A path that could not be listed, opened or read: `path`, `errno` and the system's `reason`."""
+
+    def __init__(self, path: str, reason: str, number: int = 0) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+        self.errno = number
+
+    @classmethod
+    def of(cls, error: OSError, path: str) -> Unreadable:
+        """The `Unreadable` for what the system said about `path`."""
+        number = error.errno or 0
+        return cls(path, (os.strerror(number) if number else str(error)).lower(), number)
+
+    @property
+    def missing(self) -> bool:
+        """Whether the path simply is not there."""
+        return self.errno in (errno.ENOENT, errno.ENOTDIR)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileStat:
+    """What `stat` says: sizes in bytes (`allocated` counts blocks, so holes are free), mtime in ns."""
+
+    size: int
+    allocated: int
+    mtime_ns: int
+    mode: int
+    uid: int
+    gid: int
+    nlink: int
+    inode: int
+    device: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """Bytes of the file system that holds a path; `available` is what an ordinary user may take."""
+
+    total: int
+    free: int
+    available: int
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockState:
+    """Whether some process holds a POSIX record lock on a file, and its process id if visible."""
+
+    held: bool
+    pid: int | None = None
+
+
+def listing(path: str) -> dict[str, EntryType]:
+    """Names in a directory and what they are, from directory entries alone; raises `Unreadable`.
+
+    No `stat` is made except for symbolic links, which brokers follow.
+    """
+    try:
+        with os.scandir(path) as entries:
+            return {e.name: "file" if e.is_file(follow_symlinks=False) else _entry_type(e) for e in entries}
+    except OSError as error:
+        raise Unreadable.of(error, path) from None
+
+
+def _entry_type(entry: os.DirEntry[str]) -> EntryType:
+    if not entry.is_symlink():
+        return "dir" if entry.is_dir(follow_symlinks=False) else "other"
+    try:
+        if entry.is_dir():
+            return "link-dir"
+        return "link-file" if entry.is_file() else "link-broken"
+    except OSError:
+        return "link-broken"
+
+
+def path_type(path: str) -> EntryType | None:
+    """What stands at a path given by a user, links followed; None if nothing; raises `Unreadable`."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return None
+        raise Unreadable.of(error, path) from None
+    except ValueError:
+        raise Unreadable(path.replace("\0", "\\0"), "not a path") from None
+    if stat.S_ISDIR(mode):
+        return "dir"
+    return "file" if stat.S_ISREG(mode) else "other"
+
+
+def file_stat(path: str, *, follow: bool = True) -> FileStat:
+    """`stat` of a path; raises `Unreadable`."""
+    try:
+        return _file_stat(os.stat(path, follow_symlinks=follow))
+    except OSError as error:
+        raise Unreadable.of(error, path) from None
+
+
+def _file_stat(s: os.stat_result) -> FileStat:
+    return FileStat(
+        size=s.st_size, allocated=s.st_blocks * 512, mtime_ns=s.st_mtime_ns, mode=s.st_mode,
+        uid=s.st_uid, gid=s.st_gid, nlink=s.st_nlink, inode=s.st_ino, device=s.st_dev,
+    )  # fmt: skip
+
+
+def file_size(path: str) -> int:
+    """Size in bytes; raises `Unreadable`. Cheaper than `file_stat` where only this is wanted."""
+    try:
+        return os.stat(path).st_size
+    except OSError as error:
+        raise Unreadable.of(error, path) from None
+
+
+def real_path(path: str) -> str:
+    """The path with all links resolved, as a broker compares log dirs."""
+    return os.path.realpath(path)
+
+
+def may_read(path: str) -> bool:
+    """Whether this process may read the path (no open is made)."""
+    return os.access(path, os.R_OK)
+
+
+def space(path: str) -> Space:
+    """Free space of the file system under `path`; raises `Unreadable`."""
+    try:
+        v = os.statvfs(path)
+    except OSError as error:
+        raise Unreadable.of(error, path) from None
+    unit = v.f_frsize
+    return Space(
+        total=v.f_blocks * unit,
+        free=v.f_bfree * unit,
+        available=v.f_bavail * unit,
+        read_only=bool(v.f_flag & os.ST_RDONLY),
+    )
+
+
+class FileReader:
+    """An open regular file; the `Reader` that the kernel scans. Close it, or use `with`."""
+
+    __slots__ = ("_fd", "_stat", "path", "size")
+
+    def __init__(self, path: str) -> None:
+        self._fd = -1
+        self.path = path
+        self._fd = _open(path)
+        status = os.fstat(self._fd)
+        if not stat.S_ISREG(status.st_mode):
+            self.close()
+            raise Unreadable(path, "not a regular file")
+        self._stat = status
+        self.size: int = status.st_size
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Fill `buffer` from byte `position`; returns the bytes read, short only at the end of the file."""
+        filled, wanted = 0, len(buffer)
+        while filled < wanted:
+            got = self._preadv(buffer[filled:], position + filled)
+            if got == 0:
+                break
+            filled += got
+        return filled
+
+    def read(self, size: int, position: int = 0) -> bytes:
+        """At most `size` bytes from `position`; allocates no more than the file can give."""
+        data = bytearray(max(0, min(size, self.size - position)))
+        got = self.read_into(memoryview(data), position)
+        return bytes(data[:got])
+
+    def stat(self) -> FileStat:
+        """The status of the open file, as it was when it was opened."""
+        return _file_stat(self._stat)
+
+    def close(self) -> None:
+        """Close the file; a second close does nothing."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _preadv(self, buffer: memoryview, position: int) -> int:
+        try:
+            return os.preadv(self._fd, [buffer], position)
+        except OSError as error:
+            found = Unreadable.of(error, self.path)
+            raise Unreadable(self.path, f"{found.reason} at byte {position}", found.errno) from None
+
+    def __enter__(self) -> FileReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _open(path: str) -> int:
+    try:
+        return os.open(path, _OPEN_FLAGS | _NO_ATIME)
+    except OSError as error:
+        # Only the owner (or root) may ask for O_NOATIME; others read as anybody reads.
+        if not _NO_ATIME or error.errno != errno.EPERM:
+            raise Unreadable.of(error, path) from None
+    try:
+        return os.open(path, _OPEN_FLAGS)
+    except OSError as error:
+        raise Unreadable.of(error, path) from None
+
+
+def read(path: str, limit: int = DEFAULT_LIMIT) -> bytes:
+    """The first `limit` bytes of a file; raises `Unreadable`."""
+    with FileReader(path) as reader:
+        return reader.read(limit)
+
+
+def lock_state(path: str) -> LockState | None:
+    """Who holds a record lock on `path` (Java's `FileChannel.tryLock`); None if it cannot be told.
+
+    `F_GETLK` asks and takes nothing, and works on a descriptor open for reading. Never probe
+    a file that this very process has locked: closing any descriptor of it drops the lock.
+    """
+    layout = "qqihh" if sys.platform == "darwin" else "hhqqi4x"
+    try:
+        with FileReader(path) as reader:
+            return _probe(reader._fd, layout)
+    except Unreadable as error:
+        return LockState(held=False) if error.missing else None
+    except OSError:
+        return None
+
+
+def _probe(fd: int, layout: str) -> LockState:
+    if layout == "hhqqi4x":
+        answer = fcntl.fcntl(fd, fcntl.F_GETLK, struct.pack(layout, fcntl.F_WRLCK, 0, 0, 0, 0))
+        kind, _, _, _, pid = struct.unpack(layout, answer)
+    else:
+        answer = fcntl.fcntl(fd, fcntl.F_GETLK, struct.pack(layout, 0, 0, 0, fcntl.F_WRLCK, 0))
+        _, _, pid, kind, _ = struct.unpack(layout, answer)
+    if kind == fcntl.F_UNLCK:
+        return LockState(held=False)
+    return LockState(held=True, pid=pid if pid > 0 else None)

@@ -1,0 +1,296 @@
+"""LogDir, PartitionDir and LogSegment: one broker's disk by the broker's own rules, lazily.
+
+Opening a log dir lists its names and nothing more (the first idea of KIP-263: no index is
+opened and no length read until somebody asks). A partition lists its names when first asked
+for any of them. What cannot be listed stays in the model as a value: `unreadable`.
+
+Rules follow `LogManager.loadLogs` (which directories are partitions) and `LogLoader` (which
+files are segments).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from functools import cached_property
+
+from segmend.formats.names import DirName, parse_dir_name
+from segmend.logdir import disk
+from segmend.logdir.files import FileEntry
+from segmend.logdir.layout import Layout, layout
+
+LOCK = ".lock"
+PARTITION_KINDS = frozenset({"current", "future", "delete", "stray", "cluster-metadata"})
+
+
+class LogDir:
+    """One entry of `log.dirs`. `path` is as the user gave it; `entries` are its names."""
+
+    def __init__(self, path: str, entries: dict[str, disk.EntryType]) -> None:
+        self.path = path
+        self.entries = entries
+
+    @classmethod
+    def open(cls, path: str) -> LogDir:
+        """List the directory; raises `disk.Unreadable` if that is refused."""
+        return cls(path, disk.listing(path))
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rstrip("/").rpartition("/")[2] or self.path
+
+    @cached_property
+    def _parsed(self) -> list[tuple[str, DirName | None]]:
+        """Directories (links followed, as brokers do) by name, and what their name means."""
+        dirs = (name for name, type in self.entries.items() if type in ("dir", "link-dir"))
+        return [(name, parse_dir_name(name)) for name in sorted(dirs)]
+
+    @cached_property
+    def partitions(self) -> list[PartitionDir]:
+        """Every directory that a broker takes for a partition, of whatever kind, by topic and number."""
+        parsed = ((name, p) for name, p in self._parsed if p is not None and p.kind in PARTITION_KINDS)
+        found = [PartitionDir(self, name, p) for name, p in parsed]
+        return sorted(found, key=lambda p: (p.topic, p.partition, p.name))
+
+    @cached_property
+    def foreign(self) -> list[str]:
+        """Directories that are no partition; a broker refuses to start on any of them."""
+        return [name for name, parsed in self._parsed if parsed is None or parsed.kind == "foreign"]
+
+    @property
+    def others(self) -> list[str]:
+        """Names of everything that is not a directory, sorted."""
+        return sorted(name for name, type in self.entries.items() if type not in ("dir", "link-dir"))
+
+    def partition(self, name: str) -> PartitionDir | None:
+        """The partition directory with exactly this name."""
+        return next((p for p in self.partitions if p.name == name), None)
+
+    def entry(self, name: str) -> FileEntry | None:
+        """A file of the top level by its name, None if it is not there."""
+        type = self.entries.get(name)
+        return None if type is None or type in ("dir", "link-dir") else FileEntry(self.path, name, type)
+
+    def file(self, name: str) -> bytes | None:
+        """Content of a top-level file, None if it is not there; raises `disk.Unreadable`."""
+        entry = self.entry(name)
+        return None if entry is None else entry.read()
+
+    def space(self) -> disk.Space:
+        """Free space of the file system under it; raises `disk.Unreadable`."""
+        return disk.space(self.path)
+
+    def broker_running(self) -> bool | None:
+        """Whether a broker holds `.lock`; None if that cannot be told (no permission to read it)."""
+        state = disk.lock_state(f"{self.path}/{LOCK}") if LOCK in self.entries else disk.LockState(held=False)
+        return None if state is None else state.held
+
+    def __repr__(self) -> str:
+        return f"LogDir({self.path!r})"
+
+
+class PartitionDir:
+    """One directory of a partition. Its names are listed when first asked for.
+
+    `kind` is current, future, delete, stray or cluster-metadata; `partition` its number.
+    """
+
+    def __init__(self, log_dir: LogDir, name: str, parsed: DirName) -> None:
+        self.log_dir = log_dir
+        self.name = name
+        self.parsed = parsed
+
+    @property
+    def path(self) -> str:
+        """The full path, as the log dir was given."""
+        return f"{self.log_dir.path}/{self.name}"
+
+    @property
+    def kind(self) -> str:
+        """current, future, delete, stray or cluster-metadata."""
+        return self.parsed.kind
+
+    @property
+    def topic(self) -> str:
+        """The topic, as the name has it (a long one may be cut in `-delete` names)."""
+        return self.parsed.topic or ""
+
+    @property
+    def partition(self) -> int:
+        """The partition number."""
+        return -1 if self.parsed.partition is None else self.parsed.partition
+
+    @property
+    def is_link(self) -> bool:
+        """Whether the directory is a symbolic link, which brokers follow."""
+        return self.log_dir.entries.get(self.name) == "link-dir"
+
+    @cached_property
+    def _listed(self) -> tuple[dict[str, disk.EntryType], disk.Unreadable | None]:
+        try:
+            return disk.listing(self.path), None
+        except disk.Unreadable as error:
+            return {}, error
+
+    @property
+    def entries(self) -> dict[str, disk.EntryType]:
+        """Names and what they are; empty if the directory cannot be listed (see `unreadable`)."""
+        return self._listed[0]
+
+    @property
+    def unreadable(self) -> disk.Unreadable | None:
+        """Why the directory could not be listed, None if it could."""
+        return self._listed[1]
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The names grouped by what they mean to a broker."""
+        return layout(self.entries)
+
+    @cached_property
+    def files(self) -> dict[str, FileEntry]:
+        """All files (no sub-directories) by name."""
+        dirs = ("dir", "link-dir")
+        return {n: FileEntry(self.path, n, type) for n, type in self.entries.items() if type not in dirs}
+
+    def file(self, name: str) -> FileEntry | None:
+        """A file by its exact name, None if it is not there."""
+        type = self.entries.get(name)
+        return None if type is None or type in ("dir", "link-dir") else FileEntry(self.path, name, type)
+
+    @cached_property
+    def base_offsets(self) -> list[int]:
+        """Base offsets of the segments, in the broker's loading order."""
+        return self.layout.base_offsets
+
+    @cached_property
+    def segments(self) -> list[LogSegment]:
+        """The segments a broker would load, in its order."""
+        return [LogSegment(self, base) for base in self.base_offsets]
+
+    def _files(self, names: list[str]) -> list[FileEntry]:
+        return [FileEntry(self.path, name, self.entries[name]) for name in sorted(names)]
+
+    @property
+    def snapshots(self) -> list[tuple[int, FileEntry]]:
+        """Producer snapshots and the offset in their name, ascending; unpadded ones included."""
+        named = [*self.layout.snapshots.items()]
+        named += [(base, name) for base, name in self.layout.unpadded if name.endswith(".snapshot")]
+        return [(base, FileEntry(self.path, name, self.entries[name])) for base, name in sorted(named)]
+
+    @property
+    def kraft_snapshots(self) -> list[FileEntry]:
+        """`<end offset>-<epoch>.checkpoint` files, in name order."""
+        return self._files(self.layout.kraft_snapshots)
+
+    @property
+    def shadowed(self) -> list[FileEntry]:
+        """Unpadded logs, which a broker never reads although it takes their base offset."""
+        return self._files([name for _, name in self.layout.shadowed])
+
+    @property
+    def orphans(self) -> list[FileEntry]:
+        """Index files without their log, which a broker deletes."""
+        return self._files(self.layout.orphans)
+
+    @property
+    def deleted(self) -> list[FileEntry]:
+        """`.deleted` files: removed at the next start, until then a chance to salvage."""
+        return self._files(self.layout.deleted)
+
+    @property
+    def cleaned(self) -> list[FileEntry]:
+        """`.cleaned` files: output of a compaction that did not finish."""
+        return self._files(self.layout.cleaned)
+
+    @property
+    def swap(self) -> list[FileEntry]:
+        """`.swap` files: output of a compaction that is to replace segments."""
+        return self._files(self.layout.swap)
+
+    @property
+    def unparsable(self) -> list[FileEntry]:
+        """Files whose name ends a broker with a NumberFormatException."""
+        return self._files(self.layout.unparsable)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the logs of all segments, as brokers report a log's size; unreadable ones count 0."""
+        return sum(_size(f"{self.path}/{name}") for name in self.layout.logs.values())
+
+    def __repr__(self) -> str:
+        return f"PartitionDir({self.path!r})"
+
+
+class LogSegment:
+    """A segment as the broker loads it: the base offset, and the files with the padded name.
+
+    `log` is None when only an unpadded file stands for this base (`688.log`): the broker
+    then creates an empty segment and never reads that file (`shadowed` names it).
+    """
+
+    __slots__ = ("base_offset", "partition")
+
+    def __init__(self, partition: PartitionDir, base_offset: int) -> None:
+        self.partition = partition
+        self.base_offset = base_offset
+
+    def _file(self, suffix: str) -> FileEntry | None:
+        return self.partition.file(f"{self.base_offset:020d}{suffix}")
+
+    @property
+    def name(self) -> str:
+        """The file name of the log, whether it is there or not."""
+        return f"{self.base_offset:020d}.log"
+
+    @property
+    def log(self) -> FileEntry | None:
+        """The record batches."""
+        return self._file(".log")
+
+    @property
+    def index(self) -> FileEntry | None:
+        """The offset index (`OffsetIndex`)."""
+        return self._file(".index")
+
+    @property
+    def timeindex(self) -> FileEntry | None:
+        """The time index (`TimeIndex`)."""
+        return self._file(".timeindex")
+
+    @property
+    def txnindex(self) -> FileEntry | None:
+        """The index of aborted transactions (`TransactionIndex`); its absence is normal."""
+        return self._file(".txnindex")
+
+    @property
+    def files(self) -> list[FileEntry]:
+        """The files that are there, the log first."""
+        return [f for f in (self.log, self.index, self.timeindex, self.txnindex) if f is not None]
+
+    @property
+    def shadowed(self) -> list[FileEntry]:
+        """Unpadded logs of this base, which the broker never reads."""
+        return [f for f in self.partition.shadowed if f.parsed.base_offset == self.base_offset]
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the broker appends here: the segment with the highest base offset."""
+        return self.base_offset == self.partition.base_offsets[-1]
+
+    @property
+    def next_base_offset(self) -> int | None:
+        """Base offset of the following segment, None for the active one."""
+        bases = self.partition.base_offsets
+        at = bisect_left(bases, self.base_offset) + 1
+        return bases[at] if at < len(bases) else None
+
+    def __repr__(self) -> str:
+        return f"LogSegment({self.partition.path}/{self.name})"
+
+
+def _size(path: str) -> int:
+    try:
+        return disk.file_size(path)
+    except disk.Unreadable:
+        return 0
