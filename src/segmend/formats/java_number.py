@@ -1,0 +1,45 @@
+"""Numbers in text as Java reads them: no spaces, no underscores, a sign, a range."""
+
+from __future__ import annotations
+
+import re
+
+INT_MIN, INT_MAX = -(2**31), 2**31 - 1
+LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
+
+# `Character.digit` takes every decimal digit of the basic plane, as \d does. Leading zeros
+# have no limit in Java; the length bound keeps the conversion linear.
+_NUMBER = re.compile(r"[+-]?0*(?:[^\D\U00010000-\U0010ffff]{1,19}|(?<=0))")
+
+
+def _parse(text: str, low: int, high: int) -> int | None:
+    if not _NUMBER.fullmatch(text):
+        return None
+    number = _value(text)
+    return number if low <= number <= high else None
+
+
+def _value(text: str) -> int:
+    sign = -1 if text[0] == "-" else 1
+    digits = text.lstrip("+-").lstrip("0")
+    return sign * int(digits) if digits else 0
+
+
+def parse_int(text: str) -> int | None:
+    """`Integer.parseInt`, or None where it throws a NumberFormatException."""
+    return _parse(text, INT_MIN, INT_MAX)
+
+
+def parse_long(text: str) -> int | None:
+    """`Long.parseLong`, or None where it throws a NumberFormatException."""
+    return _parse(text, LONG_MIN, LONG_MAX)
+
+
+def wrap_int(number: int) -> int:
+    """What a Java int holds after an overflow."""
+    return (number - INT_MIN & 0xFFFFFFFF) + INT_MIN
+
+
+def wrap_long(number: int) -> int:
+    """What a Java long holds after an overflow."""
+    return (number - LONG_MIN & 0xFFFFFFFFFFFFFFFF) + LONG_MIN
