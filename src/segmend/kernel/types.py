@@ -1,0 +1,320 @@
+"""What a scan of one `.log` file says: plain values, the same from both engines.
+
+Nothing here reads or computes. Positions are bytes from the start of the file, offsets
+are Kafka offsets, timestamps are milliseconds since the epoch (-1: none).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+WINDOW: Final = 1 << 20
+"""Bytes of one read; the buffer is reused, so a scan of any file needs about this much."""
+
+WINDOW_LIMIT: Final = 32 << 20
+"""The window grows for a larger batch up to this size (and never past the end of the file).
+
+A still larger batch has its CRC computed piece by piece and its records are not looked
+at: it is reported as `too-large`, which is not damage.
+"""
+
+DECODE_LIMIT: Final = 64 << 20
+"""No more than this many bytes are decompressed from one batch (`too-large` beyond)."""
+
+MAX_PROBLEMS: Final = 1000
+"""Problems kept of one scan; `SegmentScan.problem_counts` counts all of them."""
+
+MAX_MISMATCHES: Final = 100
+"""Mismatched index entries kept of one index; `IndexMatch.mismatched` counts all of them."""
+
+MAX_EPOCHS: Final = 65_536
+MAX_ABORTED: Final = 100_000
+MAX_PRODUCERS: Final = 100_000
+
+KINDS: Final = {
+    # Damage of the chain of batches: the walk cannot take these bytes for a batch. `end` is where it goes on.
+    "size-too-small": "the size field is below the minimum of its format",
+    "size-past-end": "the size field points past the end of the file, and valid batches follow",
+    "header-fragment": "1 to 17 bytes after the last batch, which every broker ignores",
+    "torn-tail": "the last batch is shorter than its size field says, nothing valid follows",
+    "zero-tail": "only zero bytes from here to the end of the file",
+    "crc-mismatch": "the checksum of the batch does not match its bytes",
+    "bad-magic": "the magic byte is none of 0, 1, 2",
+    # Faults of a batch whose checksum is right (or was not asked for). `end` is the end of the batch.
+    "bad-codec": "the attributes name a compression codec that does not exist for this magic",
+    "header-field": "a field of the header cannot be: lastOffsetDelta or recordsCount is negative",
+    "offset-before-base": "the batch begins before the segment's base offset",
+    "offset-backwards": "the batch does not begin after the last offset of the batch before it",
+    "offset-overflow": "the batch ends more than 2^31-1 after the segment's base offset",
+    "epoch-backwards": "the leader epoch is lower than that of the batch before it",
+    "control-record": "the record of an end-of-transaction control batch is unreadable or of unknown type",
+    "transaction-state": "non-transactional data of a producer whose transaction is open",
+    "producer-epoch-backwards": "the producer epoch is lower than the last one of this producer",
+    # Faults that only reading the records shows (`records=True`).
+    "undecodable": "the compressed records cannot be decompressed",
+    "too-large": "the records were not looked at: the batch exceeds WINDOW_LIMIT or DECODE_LIMIT",
+    "record-structure": "a record's lengths or offset do not fit its batch",
+    "count-mismatch": "recordsCount differs from the number of records",
+    "timestamp-mismatch": "maxTimestamp is not the largest timestamp of the records",
+    "legacy-inner": "an inner message of a compressed magic 0/1 wrapper has another magic, or a bad CRC",
+}
+"""Every kind of `Problem`, with its meaning."""
+
+TAIL_KINDS: Final = frozenset(("header-fragment", "torn-tail", "zero-tail"))
+"""The kinds that can only end a file."""
+
+CHAIN_KINDS: Final = TAIL_KINDS | {"size-too-small", "size-past-end", "crc-mismatch", "bad-magic"}
+"""The kinds that take bytes out of the chain of batches."""
+
+INDEX_KINDS: Final = {
+    "position-order": "the position is not above that of the entry before it",
+    "offset-order": "the offset is not above that of the entry before it (time index: is below)",
+    "timestamp-order": "the timestamp is not above that of the entry before it",
+    "position-negative": "the position is negative",
+    "position-past-end": "the position is at or after the end of the last whole batch",
+    "not-a-boundary": "no batch begins at the position",
+    "offset-before-base": "the offset is below the segment's base offset",
+    "offset-behind": "the offset lies before the batch at the position: a lookup skips records",
+    "offset-past-end": "the offset is above the last offset of the segment",
+    "no-batch": "no batch holds the offset",
+    "timestamp-differs": "the timestamp is not the maximum of the batch that holds the offset",
+    "timestamp-exceeded": "an earlier batch has a larger timestamp",
+}
+"""Every kind of `IndexMismatch`, with its meaning (class OffsetIndex, TimeIndex)."""
+
+
+class Reader(Protocol):
+    """Random access to the bytes of one file, as `logdir.disk` gives it."""
+
+    @property
+    def size(self) -> int:
+        """Length of the file in bytes when it was opened."""
+        ...
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Fill `buffer` from `position`; fewer bytes than asked only at the end of the file."""
+        ...
+
+
+class BytesReader:
+    """A `Reader` over bytes in memory."""
+
+    __slots__ = ("_data", "size")
+
+    def __init__(self, data: bytes | bytearray | memoryview) -> None:
+        self._data = memoryview(data)
+        self.size = len(self._data)
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Copy what there is at `position`."""
+        part = self._data[position : position + len(buffer)]
+        buffer[: len(part)] = part
+        return len(part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One located fault of a `.log` file.
+
+    `position` and `end` bound the bytes it concerns; `offset` is the base offset the batch
+    claims (None where no header can be read). `detail` holds pairs such as
+    `("stored", 1234)`; see `facts`.
+    """
+
+    kind: str
+    position: int
+    end: int
+    offset: int | None = None
+    detail: tuple[tuple[str, int | str], ...] = ()
+
+    @property
+    def facts(self) -> dict[str, int | str]:
+        """`detail` as a dict."""
+        return dict(self.detail)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexMismatch:
+    """One entry of an offset or time index that disagrees with the batches.
+
+    `entry` counts entries from 0, `offset` is absolute, `position` is set for an offset
+    index and `timestamp` for a time index. `expected` is what the log says instead, where
+    one number says it (the batch's largest timestamp, the previous entry's value, ...).
+    """
+
+    kind: str
+    entry: int
+    offset: int
+    position: int | None = None
+    timestamp: int | None = None
+    expected: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexMatch:
+    """How the entries of one index agree with the batches that were walked.
+
+    `entries` counts whole entries without the zero-filled tail, `padding` the zero entries
+    at the end, `surplus_bytes` what is left after the last whole entry. `unverifiable`
+    entries point into damaged bytes or outside the walked range. `mismatched` counts all
+    disagreements, `mismatches` holds the first `MAX_MISMATCHES` of them by entry.
+    """
+
+    entries: int
+    padding: int
+    surplus_bytes: int
+    unverifiable: int
+    mismatched: int
+    mismatches: tuple[IndexMismatch, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerState:
+    """What a broker remembers of one producer (class ProducerStateEntry, one snapshot row).
+
+    `current_txn_first_offset` is -1 without an open transaction, `last_sequence` and
+    `last_offset` are -1 when only markers were seen.
+    """
+
+    producer_id: int
+    epoch: int = -1
+    last_sequence: int = -1
+    last_offset: int = -1
+    offset_delta: int = 0
+    timestamp: int = -1
+    coordinator_epoch: int = -1
+    current_txn_first_offset: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbortedTxn:
+    """One row a broker would write to the `.txnindex` (class AbortedTxn).
+
+    `last_offset` is that of the ABORT marker; `last_stable_offset` that of the partition
+    just before the transaction was completed.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlFacts:
+    """Control and transactional batches by number.
+
+    `unmatched_markers` end a transaction whose beginning is not in the scanned bytes nor
+    in the producer state they started from; a broker writes no `.txnindex` row for them.
+    `other` counts control batches without producer id (KRaft: leader change, snapshot
+    header and footer, ...).
+    """
+
+    control_batches: int = 0
+    transactional_batches: int = 0
+    commits: int = 0
+    aborts: int = 0
+    unmatched_markers: int = 0
+    unmatched_aborts: int = 0
+    other: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentScan:
+    """Everything one pass over the batches of a `.log` says. Small, whatever the file.
+
+    Only sound batches (right size, magic and, if asked for, checksum) count in `batches`
+    and in all facts below it; `damaged_batches` and `damaged_bytes` count the rest. The
+    one exception is `next_offset`.
+
+    `valid_bytes` is the end of the undamaged beginning: where a broker's recovery would
+    cut. `end` is where the scan ended (`stop`, or the end of the file).
+
+    `records` adds up recordsCount; for compressed magic 0/1 wrappers the inner messages
+    are counted with `records=True`, otherwise they are missing and `records_exact` is
+    False. `first_offset` is the base offset of the first batch (of a magic 0/1 wrapper:
+    its last inner offset, as in the header). `next_offset` is what a broker takes for the
+    log end offset: one after the physically last batch with a readable header, damaged or
+    not, or `base_offset` without any.
+
+    `min_timestamp` is the smallest first timestamp of a batch, `max_timestamp` the largest
+    maxTimestamp field, `offset_of_max_timestamp` the last offset of the first batch that
+    has it. `epochs` are the (leader epoch, start offset) pairs a broker's recovery would
+    assign. `magics` and `codecs` are (value, number of batches), ascending. `null_keys`
+    counts records without key outside control batches (only with `records=True`).
+
+    `producers` is the state after the scan, by producer id, `aborted` the rows of the
+    `.txnindex`; `bounded` names what was cut at its limit (`problems`, `epochs`,
+    `producers`, `aborted`): past that point the named tuple is incomplete.
+    """
+
+    size: int
+    start: int
+    end: int
+    base_offset: int
+    crc_checked: bool
+    records_checked: bool
+
+    valid_bytes: int
+    damaged_batches: int
+    damaged_bytes: int
+
+    batches: int
+    records: int
+    records_exact: bool
+    first_offset: int | None
+    last_offset: int | None
+    next_offset: int
+    min_timestamp: int
+    max_timestamp: int
+    offset_of_max_timestamp: int
+    epochs: tuple[tuple[int, int], ...]
+    magics: tuple[tuple[int, int], ...]
+    codecs: tuple[tuple[int, int], ...]
+    null_keys: int
+
+    control: ControlFacts
+    producers: tuple[ProducerState, ...]
+    aborted: tuple[AbortedTxn, ...]
+
+    problems: tuple[Problem, ...]
+    problem_counts: tuple[tuple[str, int], ...]
+    offset_index: IndexMatch | None
+    time_index: IndexMatch | None
+    bounded: tuple[str, ...] = field(default=())
+
+    @property
+    def open_transactions(self) -> tuple[ProducerState, ...]:
+        """Producers whose transaction is still open at the end, earliest first."""
+        found = (state for state in self.producers if state.current_txn_first_offset >= 0)
+        return tuple(sorted(found, key=lambda state: (state.current_txn_first_offset, state.producer_id)))
+
+    @property
+    def holes(self) -> tuple[tuple[int, int], ...]:
+        """(position, end) of the damage inside the file, after which the walk found batches again."""
+        chain = (problem for problem in self.problems if problem.kind in CHAIN_KINDS - TAIL_KINDS)
+        return tuple((problem.position, problem.end) for problem in chain)
+
+    @property
+    def tail(self) -> Problem | None:
+        """The problem that ends the file, if one does."""
+        return next((problem for problem in self.problems if problem.kind in TAIL_KINDS), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerEnd:
+    """Where a broker's iteration from one position ends (class FileLogInputStream).
+
+    `next_offset` is the log end offset it would take. `failure` is None, or the kind of
+    the exception it would die from: `size-too-small` (CorruptRecordException "Found record
+    size ... smaller than minimum record overhead"). `ignored` is the number of bytes after
+    `position` that it silently takes for the end of the log.
+    """
+
+    next_offset: int
+    position: int
+    batches: int
+    ignored: int
+    failure: str | None = None
+    found_size: int | None = None
