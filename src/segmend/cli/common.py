@@ -1,0 +1,105 @@
+"""What the commands share: output options, the terminal, the directories of one broker."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from segmend.errors import UsageError
+from segmend.logdir import disk
+from segmend.logdir.disk import Unreadable
+from segmend.logdir.release import NEWEST, OLDEST, Release, guess_release
+from segmend.logdir.tree import LogDir
+from segmend.report import text
+from segmend.report.style import Style
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose complaints are `UsageError`s (exit 16, one line)."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the command line and where help is."""
+        raise UsageError(f"{message} (see `{self.prog} --help`)")
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """`--json` and `--color`, which every command has."""
+    group = parser.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="JSON Lines on stdout, one object a line")
+    group.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="colours (NO_COLOR is respected)"
+    )
+
+
+def add_release_option(parser: argparse.ArgumentParser) -> None:
+    """`--kafka`: whose rules to go by."""
+    parser.add_argument(
+        "--kafka",
+        metavar="VERSION",
+        type=release_argument,
+        help=f"whose rules: a release from {OLDEST} to {NEWEST}; read off the directory if not given",
+    )
+
+
+def release_argument(value: str) -> Release:
+    """A release for argparse, which wants its own kind of error."""
+    try:
+        return Release.parse(value)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def style(args: argparse.Namespace) -> Style:
+    """Colours as `--color`, NO_COLOR and the terminal say."""
+    if args.color == "auto":
+        wanted = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        return Style(wanted)
+    return Style(args.color == "always")
+
+
+def emit_json(objects: Iterable[Mapping[str, Any]]) -> None:
+    """Each object as one line; ASCII only, so that no byte of a disk can break a reader."""
+    write = sys.stdout.write
+    for item in objects:
+        write(json.dumps(item, separators=(",", ":")) + "\n")
+
+
+def emit(lines: Iterable[str]) -> None:
+    """Lines for people on stdout."""
+    write = sys.stdout.write
+    for line in lines:
+        write(line + "\n")
+
+
+def note(message: str) -> None:
+    """One line for people beside the data, on stderr."""
+    sys.stderr.write(f"segmend: {text.clean(message)}\n")
+
+
+def open_log_dirs(paths: Sequence[str]) -> list[LogDir]:
+    """The log dirs of one broker; raises `UsageError` for what is no directory, or given twice."""
+    seen: dict[str, str] = {}
+    found = []
+    for path in paths:
+        kind = disk.path_type(path)
+        if kind is None:
+            raise Unreadable(path, "no such directory")
+        if kind != "dir":
+            raise UsageError(f"{path}: not a directory; give the log dir that holds it")
+        real = disk.real_path(path)
+        if real in seen:
+            raise UsageError(f"{path}: the same directory as {seen[real]}")
+        seen[real] = path
+        found.append(LogDir.open(path))
+    return found
+
+
+def release_of(args: argparse.Namespace, dirs: Sequence[LogDir]) -> tuple[Release, str]:
+    """The release of `--kafka`, or the one guessed, and why."""
+    if args.kafka is not None:
+        return args.kafka, "as given"
+    return guess_release(dirs)

@@ -1,0 +1,174 @@
+"""Which Kafka release a log dir belongs to: given with `--kafka`, or read off the directory.
+
+Nothing on a disk names the release outright, except the range of `metadata.version` that a
+KRaft node registers with. All other traces say "this release or later": a file kind or a
+field that older brokers do not write. The newest such trace gives a floor, ZooKeeper's
+meta.properties a ceiling (3.9), and the guess is the newest release between them whose
+traces would look like this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import total_ordering
+from typing import Final
+
+from segmend.errors import UsageError
+from segmend.logdir.disk import Unreadable
+from segmend.logdir.tree import LogDir
+
+_PATTERN = re.compile(r"v?(\d{1,2})\.(\d{1,2})(?:\.(\d{1,2}))?(?:\.(\d{1,2}))?", re.ASCII)
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """A Kafka release, `3.7.1` or `0.10.2.2`; missing parts count as zero. Compares with tuples too."""
+
+    numbers: tuple[int, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Release:
+        """The release of a `--kafka` option; raises `UsageError` for one we have no rules for."""
+        found = _PATTERN.fullmatch(text.strip())
+        if found is None:
+            raise UsageError(f"'{text}' is no Kafka release; give one such as 4.3 or 2.8.2")
+        release = cls(tuple(int(part) for part in found.groups() if part is not None))
+        if not (0, 8) <= release.numbers[:2] <= NEWEST.numbers[:2]:
+            raise UsageError(f"Kafka {release} is not known; the rules of {OLDEST} to {NEWEST} are")
+        return release
+
+    @property
+    def padded(self) -> tuple[int, int, int, int]:
+        """Four numbers, whatever was given."""
+        a, b, c, d = (*self.numbers, 0, 0, 0, 0)[:4]
+        return a, b, c, d
+
+    def __eq__(self, other: object) -> bool:
+        key = _key(other)
+        return NotImplemented if key is None else self.padded == key
+
+    def __lt__(self, other: Release | tuple[int, ...]) -> bool:
+        key = _key(other)
+        return NotImplemented if key is None else self.padded < key
+
+    def __hash__(self) -> int:
+        return hash(self.padded)
+
+    def __str__(self) -> str:
+        return ".".join(map(str, self.numbers))
+
+
+def _key(other: object) -> tuple[int, ...] | None:
+    if isinstance(other, Release):
+        return other.padded
+    return (*other, 0, 0, 0, 0)[:4] if isinstance(other, tuple) else None
+
+
+OLDEST: Final = Release((0, 8))
+NEWEST: Final = Release((4, 4))
+_LAST_WITH_ZOOKEEPER: Final = Release((3, 9))
+
+_TOP_LEVEL: Final = (
+    ("bootstrap.checkpoint", (3, 3), "bootstrap.checkpoint"),
+    ("__cluster_metadata-0", (3, 0), "__cluster_metadata-0"),
+    ("log-start-offset-checkpoint", (0, 11), "log-start-offset-checkpoint"),
+    ("meta.properties", (0, 9), "meta.properties"),
+)
+_IN_PARTITION: Final = (
+    ("partition.metadata", (2, 8), "partition.metadata"),
+    ("leader-epoch-checkpoint", (0, 11), "leader-epoch-checkpoint"),
+)
+_BY_KIND: Final = {"stray": (3, 7), "future": (1, 1), "delete": (0, 10, 2)}
+# (last release that writes no newer trace than this floor): what to assume when a trace says "or later".
+_ERAS: Final = (
+    ((3, 7), (4, 4)),
+    ((2, 8), (3, 6)),
+    ((2, 4), (2, 7)),
+    ((1, 1), (2, 3)),
+    ((0, 11), (1, 0)),
+    ((0, 10, 1), (0, 10, 2)),
+    ((0, 9), (0, 10, 0)),
+    ((0, 8), (0, 8, 2)),
+)
+# The newest metadata.version each release registers (MetadataVersion.latestProduction and its IV steps).
+_BY_METADATA_VERSION: Final = (
+    (1, (3, 0)), (2, (3, 1)), (3, (3, 2)), (7, (3, 3)), (8, (3, 4)), (11, (3, 5)), (14, (3, 6)),
+    (19, (3, 7)), (20, (3, 8)), (21, (3, 9)), (25, (4, 0)), (27, (4, 1)), (29, (4, 2)), (30, (4, 3)),
+)  # fmt: skip
+_LOOKED_AT: Final = 32
+"""Partitions whose names are looked at; more would say the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Trace:
+    since: tuple[int, ...]
+    what: str
+
+
+def guess_release(log_dirs: Iterable[LogDir]) -> tuple[Release, str]:
+    """The release these dirs were last written by, as far as can be told, and how we know.
+
+    Never raises: what cannot be read gives no trace.
+    """
+    dirs = list(log_dirs)
+    newest = max((t for d in dirs for t in _traces(d)), key=lambda t: t.since, default=None)
+    if newest is None:
+        return NEWEST, "nothing on the disk tells a release"
+    zookeeper = any(_written_with_zookeeper(d) for d in dirs)
+    last = next(last for first, last in _ERAS if newest.since >= first)
+    release = min(Release(last), _LAST_WITH_ZOOKEEPER) if zookeeper else Release(last)
+    mode = ", in ZooKeeper mode" if zookeeper and newest.since >= (2, 8) else ""
+    return release, f"{newest.what} is written by {Release(newest.since)} and later{mode}"
+
+
+def _release_of(metadata_version: int) -> Release:
+    return next((Release(r) for highest, r in _BY_METADATA_VERSION if metadata_version <= highest), NEWEST)
+
+
+def _traces(log_dir: LogDir) -> Iterator[_Trace]:
+    for name, since, what in _TOP_LEVEL:
+        if name in log_dir.entries:
+            yield _Trace(since, what)
+    yield from _identity_traces(log_dir)
+    for partition in log_dir.partitions[:_LOOKED_AT]:
+        if partition.kind in _BY_KIND:
+            yield _Trace(_BY_KIND[partition.kind], f"a -{partition.kind} directory")
+        for name, since, what in _IN_PARTITION:
+            if name in partition.entries:
+                yield _Trace(since, what)
+        if partition.layout.timeindex:
+            yield _Trace((0, 10, 1), "a .timeindex file")
+        if partition.layout.snapshots:
+            yield _Trace((0, 11), "a .snapshot file")
+        if partition.layout.logs:
+            yield _Trace((0, 8), "a .log file")
+
+
+def _identity_traces(log_dir: LogDir) -> Iterator[_Trace]:
+    if _small(log_dir, ".kafka_cleanshutdown").strip():
+        yield _Trace((3, 7), "a broker epoch in .kafka_cleanshutdown")
+    properties = _small(log_dir, "meta.properties")
+    if b"directory.id=" in properties:
+        yield _Trace((3, 7), "directory.id in meta.properties")
+    if b"version=1" in properties:
+        yield _Trace((2, 8), "version 1 of meta.properties")
+    if b"cluster.id=" in properties:
+        yield _Trace((2, 4), "cluster.id in meta.properties")
+
+
+def _written_with_zookeeper(log_dir: LogDir) -> bool:
+    properties = _small(log_dir, "meta.properties")
+    return b"broker.id=" in properties and b"node.id=" not in properties
+
+
+def _small(log_dir: LogDir, name: str) -> bytes:
+    entry = log_dir.entry(name)
+    if entry is None:
+        return b""
+    try:
+        return entry.read(limit=64 * 1024)
+    except Unreadable:
+        return b""

@@ -1,0 +1,80 @@
+"""Words and numbers for people: safe strings, sizes, times, durations. Pure functions."""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def clean(text: str) -> str:
+    """A string that cannot steer a terminal: control, invisible and broken characters as escapes.
+
+    Bytes of a file name that are no UTF-8 (surrogates, by Python's convention) become `\\xNN`.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_clean_character, text))
+
+
+def _clean_character(character: str) -> str:
+    if unicodedata.category(character) not in _UNSAFE:
+        return character
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(character) or character.encode(
+        "unicode_escape", "backslashreplace"
+    ).decode("ascii")
+
+
+def size(count: int) -> str:
+    """Bytes for people: `0 B`, `4.2 KiB`, `118 MiB`."""
+    value, unit = float(count), 0
+    while abs(value) >= 999.5 and unit < len(_UNITS) - 1:
+        value, unit = value / 1024, unit + 1
+    digits = 0 if unit == 0 or abs(value) >= 99.95 else 1
+    return f"{value:.{digits}f} {_UNITS[unit]}"
+
+
+def number(value: int | None) -> str:
+    """An offset or a count; `-` for what is not known."""
+    return "-" if value is None else str(value)
+
+
+def plural(count: int, noun: str, many: str | None = None) -> str:
+    """`1 segment`, `2 segments`, with thousands set apart: `12,000 segments`."""
+    return f"{count:,} {noun if count == 1 else many or noun + 's'}"
+
+
+def when(milliseconds: int | None, *, precise: bool = False) -> str:
+    """A Kafka timestamp in UTC; `-` for none (-1) and the bare number for one outside the calendar."""
+    if milliseconds is None or milliseconds == -1:
+        return "-"
+    seconds, rest = divmod(milliseconds, 1000)
+    try:
+        fields = time.gmtime(seconds)
+    except (OverflowError, ValueError, OSError):
+        return str(milliseconds)
+    if not 0 < fields.tm_year <= 9999:
+        return str(milliseconds)
+    day = f"{fields.tm_year:04d}-{fields.tm_mon:02d}-{fields.tm_mday:02d}"
+    clock = f"{fields.tm_hour:02d}:{fields.tm_min:02d}:{fields.tm_sec:02d}"
+    return f"{day} {clock}.{rest:03d}" if precise else f"{day} {clock}"
+
+
+def duration(seconds: float) -> str:
+    """`850 ms`, `3.1 s`, `4 min 10 s`, `2 h 5 min`."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def shorten(text: str, width: int) -> str:
+    """At most `width` characters, an ellipsis in place of the rest; 0 is no bound."""
+    return text if not width or len(text) <= width else text[: max(0, width - 1)] + "…"
