@@ -8,23 +8,23 @@ environment checks turn into findings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from segmend.findings import Finding, Remedy, Safety, Severity
 from segmend.formats.offset_index import ENTRY_SIZE
-from segmend.kernel.scan import scan_log
+from segmend.kernel.scan import broker_end, scan_log
 
 from . import remedies
 from .levels import Level
 
 if TYPE_CHECKING:
-    from segmend.kernel.types import SegmentScan
+    from segmend.kernel.types import BrokerEnd, SegmentScan
+    from segmend.logdir.files import FileEntry
     from segmend.logdir.release import Release
-    from segmend.logdir.segment import LogSegment
-    from segmend.logdir.tree import LogDir, PartitionDir
+    from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 
 # An index larger than this is not read into memory: `segment.index.bytes` is an int, but
 # a broker rolls the segment long before; 64 MiB hold 8 million entries.
@@ -61,6 +61,20 @@ class BrokerContext:
         """The context of one of the dirs."""
         return self._contexts[id(log_dir)]
 
+    def has_current(self, key: tuple[str, int]) -> bool:
+        """Whether a current replica of (topic, partition) is in any of the dirs."""
+        return key in self.current
+
+    @cached_property
+    def current(self) -> dict[tuple[str, int], list[PartitionDir]]:
+        """The current replicas by (topic, partition); more than one directory each is a fault."""
+        found: dict[tuple[str, int], list[PartitionDir]] = {}
+        for log_dir in self.dirs:
+            for partition in log_dir.partitions:
+                if partition.kind == "current":
+                    found.setdefault((partition.topic, partition.partition), []).append(partition)
+        return found
+
     @cached_property
     def kraft(self) -> bool:
         """Whether the broker runs in KRaft mode: 4.0+, or meta.properties says node.id."""
@@ -91,7 +105,7 @@ class DirContext:
     @cached_property
     def running(self) -> bool:
         """Whether a process holds the dir's `.lock`: bytes may be in flight."""
-        return self.log_dir.lock_held()
+        return bool(self.log_dir.broker_running())
 
     @cached_property
     def formatted_for_kraft(self) -> bool:
@@ -151,7 +165,7 @@ class PartitionContext:
         self.partition = partition
         self.release = dir_context.release
         self.level = dir_context.level
-        self.key = (partition.topic or "", partition.partition or 0)
+        self.key = (partition.topic, partition.partition)
         self.scans: list[SegmentScan | None] = []
         self.failures: list[ReadFailure] = []
 
@@ -173,13 +187,29 @@ class PartitionContext:
     @cached_property
     def views(self) -> list[SegmentView]:
         """The segments in the broker's loading order."""
-        segments = self.partition.segments
-        nexts: list[int | None] = [segment.base_offset for segment in segments[1:]]
-        return [SegmentView(self, s, n) for s, n in zip(segments, [*nexts, None], strict=False)]
+        logs = [(segment, log) for segment in self.partition.segments if (log := segment.log) is not None]
+        nexts: list[int | None] = [segment.base_offset for segment, _ in logs[1:]]
+        return [SegmentView(self, *found, n) for found, n in zip(logs, [*nexts, None], strict=False)]
 
     def checkpointed(self, name: str) -> int | None:
         """This partition's value in an offset checkpoint of the dir, or None."""
         return self.dir.offsets(name).get(self.key)
+
+    @cached_property
+    def orphans_above(self) -> list[str]:
+        """Indexes and snapshots left of an active segment whose log is gone (N10; others are I22).
+
+        Orphaned indexes count when no log has a base as high; a snapshot alone proves
+        nothing, a clean stop leaves one at the log end offset.
+        """
+        names = self.partition.layout
+        last = max(names.logs, default=-1)
+        kinds = (names.index, names.timeindex, names.txnindex)
+        bases = {base for kind in kinds for base in kind if base > last}
+        if not bases:
+            return []
+        first = f"{min(bases):020d}"
+        return sorted(name for name in self.partition.entries if name[:20] == first)
 
     @cached_property
     def log_end_offset(self) -> int:
@@ -224,6 +254,10 @@ class PartitionContext:
         """`segmend plan repair` of this partition."""
         return remedies.repair(self.dir.path, self.partition.name, safety=safety)
 
+    def look(self, file: str | None = None) -> Remedy:
+        """`segmend show` of the partition directory, or of a file in it."""
+        return remedies.show(self.dir.path, f"{self.partition.name}/{file}" if file else self.partition.name)
+
     def set_aside(self, file: str | None = None, *, safety: Safety = Safety.SAFE) -> Remedy:
         """Move the partition directory, or a file in it, out of the log dirs."""
         name = f"{self.partition.name}/{file}" if file else self.partition.name
@@ -239,6 +273,7 @@ class SegmentView:
 
     context: PartitionContext
     segment: LogSegment
+    log: FileEntry
     next_base: int | None
     _kept: dict[str, Any] = field(default_factory=dict)
 
@@ -280,24 +315,39 @@ class SegmentView:
         found: SegmentScan | None = self._kept.get("scan")
         if found is None:
             deep = self.context.level >= Level.DEEP
-            found = self._kept["scan"] = scan_log(
-                self.segment.log.reader(),
-                base_offset=self.base_offset,
-                crc=deep,
-                records=deep,
-                offset_index=self.offset_index,
-                time_index=self.time_index,
-            )
+            with self.log.reader() as reader:
+                found = scan_log(
+                    reader,
+                    base_offset=self.base_offset,
+                    crc=deep,
+                    records=deep,
+                    offset_index=self.offset_index,
+                    time_index=self.time_index,
+                )
+            self._kept["scan"] = found
         return found
 
     @property
-    def tail(self) -> SegmentScan:
-        """A headers-only scan from the last sensible index entry to the end, for the log end offset."""
-        found: SegmentScan | None = self._kept.get("tail")
+    def misnamed(self) -> bool:
+        """Whether the batches are in order but begin before the name says (N05; a lone batch is L13)."""
+        scan = self.scan
+        first = scan.first_offset
+        if first is None or first >= self.base_offset or scan.damaged_batches:
+            return False
+        kinds = dict(scan.problem_counts)
+        before = kinds.get("offset-before-base", 0)
+        in_order = "offset-backwards" not in kinds and scan.problems[0].position == 0
+        return in_order and 2 * before >= scan.batches
+
+    @property
+    def tail(self) -> BrokerEnd:
+        """Where a broker ends that iterates from the last sensible index entry."""
+        found: BrokerEnd | None = self._kept.get("tail")
         if found is None:
-            reader = self.segment.log.reader()
-            start = _last_position(self.offset_index or b"", reader.size)
-            found = scan_log(reader, base_offset=self.base_offset, crc=False, records=False, start=start)
+            start = _last_position(self.segment.index)
+            with self.log.reader() as reader:
+                start = start if 0 <= start < reader.size else 0
+                found = broker_end(reader, base_offset=self.base_offset, start=start)
             self._kept["tail"] = found
         return found
 
@@ -306,15 +356,21 @@ class SegmentView:
         self._kept.clear()
 
 
-def _last_position(index: bytes, size: int) -> int:
-    """The file position of the last index entry that is not preallocated zeros; 0 if there is none."""
-    entries = index.rstrip(b"\0")
-    end = -(-len(entries) // ENTRY_SIZE) * ENTRY_SIZE
-    position = int.from_bytes(index[end - 4 : end], "big", signed=True) if end else 0
-    return position if 0 <= position < size else 0
+def _last_position(index: FileEntry | None) -> int:
+    """The file position in the last index entry that is not preallocated zeros; 0 if there is none.
 
-
-def views_of(context: PartitionContext, first: int, last: int) -> Iterator[tuple[int, SegmentView]]:
-    """The views number `first` to `last` (exclusive) with their numbers."""
-    for number in range(first, last):
-        yield number, context.views[number]
+    Entries grow and zeros follow them, so halving finds the last in some twenty reads even
+    of the 10 MiB that a killed broker leaves.
+    """
+    if index is None:
+        return 0
+    with index.reader() as reader:
+        low, high = 0, reader.size // ENTRY_SIZE
+        while low < high:
+            middle = (low + high) // 2
+            if any(reader.read(ENTRY_SIZE, middle * ENTRY_SIZE)):
+                low = middle + 1
+            else:
+                high = middle
+        entry = reader.read(ENTRY_SIZE, (low - 1) * ENTRY_SIZE) if low else bytes(ENTRY_SIZE)
+    return int.from_bytes(entry[4:], "big", signed=True)

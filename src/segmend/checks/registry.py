@@ -51,7 +51,8 @@ def _check(module: Any) -> Check:
 @functools.cache
 def severities() -> Mapping[str, Severity]:
     """Every code with the severity it has unless a check says otherwise."""
-    return MappingProxyType({code: severity for check in all_checks() for code, severity in check.codes.items()})
+    found = (item for check in all_checks() for item in check.codes.items())
+    return MappingProxyType(dict(found))
 
 
 def by_code(code: str) -> Check | None:

@@ -33,3 +33,9 @@ def rename(log_dir: str, old: str, new: str, *, safety: Safety = Safety.SAFE) ->
 def advice(command: str) -> Remedy:
     """A command or sentence to consider; segmend cannot judge whether it is right here."""
     return Remedy(command=command, safety=Safety.ADVICE)
+
+
+def show(log_dir: str, name: str) -> Remedy:
+    """Look at a directory or file before deciding."""
+    path = f"{log_dir.rstrip('/')}/{name}"
+    return advice(f"segmend show {shlex.quote(path)}")

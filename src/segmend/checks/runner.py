@@ -167,9 +167,9 @@ class CheckRun:
         pending: deque[tuple[PartitionContext, list[Future[_SliceResult]]]] = deque()
         in_flight = 0
         for partition in filter(self._wanted.partition, context.log_dir.partitions):
-            partition_context = PartitionContext(context, partition)
-            slices = [pool.submit(self._slice, partition_context, *s) for s in self._slices(partition_context)]
-            pending.append((partition_context, slices))
+            inner = PartitionContext(context, partition)
+            slices = [pool.submit(self._slice, inner, *ends) for ends in self._slices(inner)]
+            pending.append((inner, slices))
             in_flight += len(slices)
             while in_flight > WINDOW:
                 in_flight -= len(pending[0][1])
@@ -184,7 +184,7 @@ class CheckRun:
         views = context.views
         for number, view in enumerate(views):
             if self._level > Level.STARTUP:
-                size += view.segment.log.size
+                size += view.log.size
             if size >= SLICE_BYTES or number + 1 - first >= SLICE_SEGMENTS:
                 yield first, number + 1
                 first, size = number + 1, 0

@@ -1,0 +1,102 @@
+"""Files that a compaction, a split or a deletion left half-way.
+
+Codes
+    N12  `.deleted` files: removed by the next start
+    N13  `.cleaned` files: removed by the next start, with any `.swap` at or above them
+    N14  a finished `.swap`: the next start puts it in the place of the segments it covers
+    N16  an index `.swap` without its `.log.swap`: put over the real index
+
+What it means
+    The log cleaner writes its output to `.cleaned`, renames it to `.swap` when it is
+    complete, and then replaces the originals. A `.deleted` file is a segment that was
+    to vanish after a minute.
+What the broker does
+    It finishes or undoes the work: deletes `.deleted` and `.cleaned`, deletes a `.swap`
+    whose base offset is at or above the lowest `.cleaned`, renames the other `.swap`
+    files and deletes the originals inside their range. If the originals of a doomed
+    `.swap` are gone already, its records are lost. It believes an index `.swap`
+    without looking at it.
+What to do
+    N12, N14: nothing; copy `.deleted` files away first if records are missed. N13 as a
+    warning: save the `.swap` files before the broker starts. N16: move the file out.
+Kafka
+    LogLoader.removeTempFilesAndCollectSwapFiles and load, since 3.0; before, Log.scala
+    recovered each swap segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats.names import parse_file_name
+from segmend.logdir.tree import PartitionDir
+
+from .context import PartitionContext
+from .levels import Level, Scope
+
+CODES = {
+    "N12": Severity.INFO,
+    "N13": Severity.INFO,
+    "N14": Severity.INFO,
+    "N16": Severity.WARNING,
+}
+SCOPE = Scope.PARTITION
+LEVEL = Level.STARTUP
+
+
+def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+    """One finding a kind of left-over, since they come in sets."""
+    if context.running:
+        return
+    names = partition.layout
+    if names.deleted and partition.kind != "cluster-metadata":
+        message = f"{len(names.deleted)} files marked for deletion; the next start removes them"
+        yield context.finding("N12", message, file=min(names.deleted))
+    cleaned = {_base(name) for name in names.cleaned}
+    swaps = {_base(name) for name in names.swap if name.endswith(".log.swap")}
+    if cleaned:
+        yield _cleaned(context, min(cleaned), swaps)
+    for base in sorted(swaps):
+        if not cleaned or base < min(cleaned):
+            yield _swap(context, base)
+    for name in sorted(names.swap):
+        if _base(name) not in swaps:
+            message = f"{name} will be put over the real index although its .log.swap is not there"
+            says = f"Recovering file {name} by renaming from .swap files."
+            yield context.finding("N16", message, file=name, broker_says=says, remedy=context.set_aside(name))
+
+
+def _base(name: str) -> int:
+    offset = parse_file_name(name).base_offset
+    return -1 if offset is None else offset
+
+
+def _cleaned(context: PartitionContext, lowest: int, swaps: set[int]) -> Finding:
+    names = context.partition.layout
+    first = min(names.cleaned)
+    doomed = sorted(base for base in swaps if base >= lowest and base not in names.logs)
+    if not doomed:
+        message = f"{len(names.cleaned)} files of an unfinished compaction; the next start removes them"
+        return context.finding("N13", message, file=first)
+    return context.finding(
+        "N13",
+        f"the next start deletes the .swap of segment {doomed[0]} because of {first}; its original is gone",
+        file=first,
+        offset=doomed[0],
+        severity=Severity.ERROR,
+        broker_says=f"Deleting invalid swap file minCleanedFileOffset: {lowest}",
+        remedy=context.set_aside(first),
+    )
+
+
+def _swap(context: PartitionContext, base: int) -> Finding:
+    name = f"{base:020d}.log.swap"
+    return context.finding(
+        "N14",
+        "the next start replaces the segments that this finished compaction covers",
+        file=name,
+        offset=base,
+        broker_says=f"Found log file {context.partition.path}/{name} from interrupted swap operation, "
+        "which is recoverable from .swap files by renaming.",
+    )

@@ -1,0 +1,73 @@
+"""The content of a `.log.swap` is wrong, and the broker will act on it.
+
+Codes
+    N15  a damaged `.log.swap`: real segments are deleted to make room for it
+
+What it means
+    A `.swap` file is the output of a compaction, about to replace the segments between
+    its base offset and its last offset. Its bytes or its last offset cannot be right.
+What the broker does
+    Since 3.0 it does not look inside: it deletes every segment, index and producer
+    snapshot in that range and renames the `.swap`. A last offset that is far too high
+    takes all later segments with it.
+What to do
+    Move the `.swap` files of this base offset out before the broker starts; the
+    originals are still there.
+Kafka
+    LogLoader.load (pass 2), since 3.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.kernel.scan import scan_log
+from segmend.kernel.types import SegmentScan
+from segmend.logdir.files import FileEntry
+from segmend.logdir.tree import PartitionDir
+
+from .context import PartitionContext
+from .levels import Level, Scope
+
+CODES = {"N15": Severity.ERROR}
+SCOPE = Scope.PARTITION
+LEVEL = Level.DEFAULT
+
+
+def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+    """Scan each `.log.swap` with its CRCs: there are few, and they are about to win."""
+    if context.running:
+        return
+    for entry in partition.swap:
+        base = entry.parsed.base_offset
+        if base is None or not entry.name.endswith(".log.swap"):
+            continue
+        with entry.reader() as reader:
+            scan = scan_log(reader, base_offset=base, crc=True, records=False)
+        reason = _reason(scan, base, context)
+        if reason:
+            yield _finding(context, entry, scan, reason)
+
+
+def _reason(scan: SegmentScan, base: int, context: PartitionContext) -> str | None:
+    if scan.problems:
+        problem = scan.problems[0]
+        return f"byte {problem.position}: {problem.kind}"
+    end = context.views[-1].base_offset if context.views else base
+    if scan.next_offset > max(end, base) and context.views and scan.next_offset > context.log_end_offset:
+        return f"its last offset {scan.next_offset - 1} is beyond the log's end {context.log_end_offset}"
+    return None
+
+
+def _finding(context: PartitionContext, entry: FileEntry, scan: SegmentScan, reason: str) -> Finding:
+    lost = sum(scan.base_offset < v.base_offset < scan.next_offset for v in context.views)
+    return context.finding(
+        "N15",
+        f"the next start puts this damaged file in the place of segments ({reason}); {lost} later segments "
+        "lie in its range",
+        file=entry.name,
+        position=scan.problems[0].position if scan.problems else None,
+        broker_says="Deleting segment files that is compacted but has not been deleted yet.",
+        remedy=context.set_aside(entry.name),
+    )

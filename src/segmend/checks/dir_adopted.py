@@ -1,0 +1,58 @@
+"""A directory that the broker takes for a partition although it is none.
+
+Codes
+    N02  a foreign directory with a partition's name: the broker makes segments inside it
+    N25  a topic name longer than 249 characters: no topic can be called so
+
+What it means
+    `backup-7` or `.Trash-1000` ends in a dash and a number, which is all a broker
+    asks for. It does not test whether the topic's name is legal.
+What the broker does
+    It loads the directory as a partition and creates an empty segment in it. In
+    KRaft mode it then renames it to `-stray`, since no such topic exists.
+What to do
+    Move the directory out of the log dir.
+Kafka
+    UnifiedLog.parseTopicPartitionName, Topic.validate (never called while loading).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.logdir.tree import PartitionDir
+
+from .context import PartitionContext
+from .levels import Level, Scope
+
+CODES = {"N02": Severity.WARNING, "N25": Severity.WARNING}
+SCOPE = Scope.PARTITION
+LEVEL = Level.STARTUP
+
+MAX_TOPIC_LENGTH = 249
+_LEGAL = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+    """At most one finding a directory."""
+    if partition.kind != "current":
+        return
+    if len(partition.topic) > MAX_TOPIC_LENGTH:
+        message = f"the topic's name has {len(partition.topic)} characters; Kafka allows {MAX_TOPIC_LENGTH}"
+        yield context.finding("N25", message, remedy=context.set_aside())
+    elif reason := _foreign(partition):
+        message = f"{reason}, but a broker takes the directory for partition {partition.partition}"
+        message += f" of a topic {partition.topic!r}"
+        yield context.finding("N02", message, remedy=context.set_aside())
+
+
+def _foreign(partition: PartitionDir) -> str | None:
+    if not _LEGAL.fullmatch(partition.topic) or partition.topic in (".", ".."):
+        return "no topic can have this name"
+    names = partition.layout
+    ours = names.logs or names.known or names.index or names.snapshots or names.shadowed or names.swap
+    if not ours and (names.foreign or names.directories):
+        return "nothing in it is Kafka's"
+    return None

@@ -1,0 +1,66 @@
+"""A directory in the log dir whose name is no partition's.
+
+Codes
+    N01  a directory that is no partition: the broker does not start
+    N21  a `-delete`, `-future` or `-stray` name without its unique id: the broker does not start
+    N24  the name of a partition, mangled by a copy: the broker does not start
+
+What it means
+    A broker takes every directory in a log dir for a partition. `lost+found`, a
+    backup like `t-0.bak` or a copy like `t-0 (1)` is not of the form
+    <topic>-<number>, so it gives up. Plain files are ignored.
+What the broker does
+    It does not start, whatever else is healthy. A directory made while it runs has
+    no effect until the next start.
+What to do
+    Move the directory out of the log dir; not to a name like `backup-7`, which the
+    broker would adopt (N02). If a mount point's `lost+found` is the culprit, let
+    log.dirs point to a directory below the mount.
+Kafka
+    LogManager.loadLogs, UnifiedLog.parseTopicPartitionName. `-delete` since 0.10.2,
+    `-future` since 1.1 (KIP-113), `-stray` since 3.6.1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats.names import parse_dir_name
+from segmend.logdir.tree import LogDir
+
+from . import remedies
+from .context import DirContext
+from .levels import Level, Scope
+
+CODES = {"N01": Severity.ERROR, "N21": Severity.ERROR, "N24": Severity.ERROR}
+SCOPE = Scope.DIR
+LEVEL = Level.STARTUP
+
+_SUFFIX = re.compile(r"-(delete|future|stray)$")
+# What file managers, Windows shares and editors append to or make of a copied name.
+_MANGLED = re.compile(r"(?P<name>.+-\d+)( \(\d+\)| ?- ?[Cc]opy.*|~\d*|:.*|%3[aA].*|\s+)$")
+
+
+def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
+    """One finding a foreign directory."""
+    for name in log_dir.foreign:
+        yield _finding(name, context)
+
+
+def _finding(name: str, context: DirContext) -> Finding:
+    code, message = "N01", f"directory {name!r} is no partition"
+    mangled = _MANGLED.match(name)
+    if _SUFFIX.search(name):
+        code, message = "N21", f"directory {name!r} ends like a renamed partition but has no unique id"
+    elif mangled and parse_dir_name(mangled["name"]).kind == "current":
+        code, message = "N24", f"directory {name!r} looks like a mangled copy of {mangled['name']!r}"
+    return context.finding(
+        code,
+        message,
+        file=name,
+        broker_says=f"Found directory {context.path}/{name}, '{name}' is not in the form of "
+        "topic-partition or topic-partition.uniqueId-delete (if marked for deletion).",
+        remedy=remedies.set_aside(context.path, name),
+    )

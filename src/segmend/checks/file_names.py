@@ -1,0 +1,101 @@
+"""A file in a partition directory whose name the broker misreads.
+
+Codes
+    N03  a segment file without a number in its name: the broker does not start
+    N04  an offset that is not written with 20 digits: the file is shadowed by an empty segment
+    N22  a file or directory that is not Kafka's: ignored
+    N26  an unpadded copy beside the real segment: never read
+
+What it means
+    A broker takes the number before the first dot for the base offset. `foo.log` has
+    none. `688.log` has one, but the broker then opens 00000000000000000688.log,
+    which it creates empty; the real bytes are never read.
+What the broker does
+    N03: NumberFormatException, the broker does not start. N04: the log end offset
+    jumps to the name's number and new records go into the empty segment. N22 and
+    N26: nothing; a topic's deletion removes them too.
+What to do
+    N03: move the file out. N04: if its first batch has the offset in the name, rename
+    it to 20 digits; otherwise move it out.
+Kafka
+    LogFileUtils.offsetFromFileName, LogLoader.loadSegmentFiles, LogFileUtils.logFile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats.names import file_prefix
+from segmend.logdir.tree import PartitionDir
+
+from . import remedies
+from .context import PartitionContext
+from .levels import Level, Scope
+
+CODES = {
+    "N03": Severity.ERROR,
+    "N04": Severity.ERROR,
+    "N22": Severity.INFO,
+    "N26": Severity.WARNING,
+}
+SCOPE = Scope.PARTITION
+LEVEL = Level.STARTUP
+
+# Left by tiered storage's metadata manager in 3.0 to 3.7; unused, not foreign.
+_UNUSED = frozenset({"remote_log_snapshot"})
+# A directory called like one of these is I23.
+_SEGMENT_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
+
+
+def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+    """Every name the layout sets apart."""
+    names = partition.layout
+    for name in sorted(names.unparsable):
+        if not name.endswith(".snapshot"):
+            yield _unparsable(name, context)
+    for base, name in sorted(names.shadowed):
+        yield _shadowed(base, name, context)
+    if _is_ours(partition):
+        yield from _foreign(partition, context)
+
+
+def _is_ours(partition: PartitionDir) -> bool:
+    names = partition.layout
+    return bool(names.logs or names.known)
+
+
+def _unparsable(name: str, context: PartitionContext) -> Finding:
+    stem = name.partition(".")[0]
+    return context.finding(
+        "N03",
+        f"the name of {name} has no offset in it",
+        file=name,
+        broker_says=f'java.lang.NumberFormatException: For input string: "{stem}"',
+        remedy=context.set_aside(name),
+    )
+
+
+def _shadowed(base: int, name: str, context: PartitionContext) -> Finding:
+    padded = f"{file_prefix(base)}.log"
+    if base in context.partition.layout.logs:
+        message = f"{name} is never read: {padded} is there too"
+        return context.finding("N26", message, file=name, remedy=context.set_aside(name))
+    folder = context.partition.name
+    says = f"Could not find offset index file corresponding to log file {context.partition.path}/{padded}, "
+    return context.finding(
+        "N04",
+        f"{name} is never read: the broker creates and uses an empty {padded}",
+        file=name,
+        offset=base,
+        broker_says=says + "recovering segment and rebuilding index files...",
+        remedy=remedies.rename(context.dir.path, f"{folder}/{name}", f"{folder}/{padded}"),
+    )
+
+
+def _foreign(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+    names = partition.layout
+    others = [name for name in names.foreign if name not in _UNUSED]
+    folders = [name for name in names.directories if not name.endswith(_SEGMENT_SUFFIXES)]
+    for name in sorted(others + folders):
+        yield context.finding("N22", f"{name} is not Kafka's; brokers ignore it", file=name)

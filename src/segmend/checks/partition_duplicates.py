@@ -1,0 +1,59 @@
+"""The same partition lies in two directories.
+
+Codes
+    N17  two directories are the same partition: the broker does not start
+
+What it means
+    A move between log dirs was interrupted, a disk was copied or put back, or
+    `t-0` and `t-00` lie side by side: a broker reads both as partition 0.
+What the broker does
+    It does not start.
+What to do
+    Compare the two with `segmend show`, keep the one that has the higher leader epoch
+    and then the higher log end offset, and move the other out of the log dirs.
+Kafka
+    LogManager.loadLog. Two `-future` directories of a partition are refused the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.logdir.tree import PartitionDir
+
+from . import remedies
+from .context import BrokerContext
+from .levels import Level, Scope
+
+CODES = {"N17": Severity.ERROR}
+SCOPE = Scope.BROKER
+LEVEL = Level.STARTUP
+
+
+def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
+    """One finding for each directory beyond the first."""
+    futures: dict[tuple[str, int], list[PartitionDir]] = {}
+    for log_dir in broker.dirs:
+        for partition in log_dir.partitions:
+            if partition.kind == "future":
+                futures.setdefault((partition.topic, partition.partition), []).append(partition)
+    for groups in (context.current, futures):
+        for same in groups.values():
+            for other in same[1:]:
+                yield _finding(broker, same[0], other)
+
+
+def _finding(broker: BrokerContext, first: PartitionDir, other: PartitionDir) -> Finding:
+    name = f"{other.topic}-{other.partition}"
+    return broker.of(other.log_dir).finding(
+        "N17",
+        f"{name} lies in {first.path} too",
+        topic=other.topic,
+        partition=other.partition,
+        file=other.name,
+        broker_says=f"Duplicate log directories for {name} are found in both {first.path} and {other.path}. "
+        "It is likely because log directory failure happened while broker was replacing current replica "
+        "with future replica.",
+        remedy=remedies.set_aside(other.log_dir.path, other.name, safety=remedies.Safety.LOSSY),
+    )

@@ -1,0 +1,86 @@
+"""Segments are missing at an end of the partition, or all of them are.
+
+Codes
+    N09  the checkpointed log start offset lies before the first segment
+    N10  indexes or snapshots remain of an active segment whose `.log` is gone
+    N11  the directory has no segment at all
+
+What it means
+    N09: the offsets in between are not on this disk; after retention that is normal for
+    a moment, after a clean stop it is not. N10: the newest segment's log was removed or
+    not copied. N11: everything was.
+What the broker does
+    N10: deletes the indexes, and gives out the lost offsets a second time. N11: creates
+    an empty segment at the log start offset, or at 0; as a leader it makes every
+    follower truncate to that.
+What to do
+    Find the file: in .deleted, in a backup, in another log dir, on another replica. If
+    another replica is healthy, move this directory away and let it replicate; never
+    let this one become the leader.
+Kafka
+    LogLoader.loadSegmentFiles, LogLoader.load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats.names import parse_file_name
+from segmend.logdir.tree import PartitionDir
+
+from .context import PartitionContext
+from .levels import Level, Scope
+
+CODES = {"N09": Severity.INFO, "N10": Severity.ERROR, "N11": Severity.ERROR}
+SCOPE = Scope.PARTITION
+LEVEL = Level.STARTUP
+
+_CHECKPOINTS = (
+    "recovery-point-offset-checkpoint",
+    "replication-offset-checkpoint",
+    "log-start-offset-checkpoint",
+)
+
+
+def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+    """What the set of names says, against the checkpoints."""
+    if partition.kind not in ("current", "future", "cluster-metadata") or partition.unreadable:
+        return
+    names = partition.layout
+    if above := context.orphans_above:
+        yield _active_missing(context, above)
+    elif not names.logs and not names.shadowed and not names.swap and not names.foreign:
+        yield _empty(context)
+    start = context.checkpointed("log-start-offset-checkpoint")
+    if context.clean and start is not None and names.logs and 0 <= start < min(names.logs):
+        message = f"the log start offset is {start}, but the first segment begins at {min(names.logs)}"
+        yield context.finding("N09", message, file=f"{min(names.logs):020d}.log", offset=start)
+
+
+def _active_missing(context: PartitionContext, above: list[str]) -> Finding:
+    base = parse_file_name(above[0]).base_offset
+    name = f"{base:020d}.log"
+    return context.finding(
+        "N10",
+        f"{name} is gone, but {', '.join(above)} remain; its offsets will be given out again",
+        file=above[0],
+        offset=base,
+        broker_says=f"Found an orphaned index file {context.partition.path}/{above[0]}, "
+        "with no corresponding log file.",
+        remedy=context.set_aside(),
+    )
+
+
+def _empty(context: PartitionContext) -> Finding:
+    known = {name: value for name in _CHECKPOINTS if (value := context.checkpointed(name))}
+    message = "the directory holds no segment"
+    if known:
+        message += f", but the log once reached offset {max(known.values())}"
+    return context.finding(
+        "N11",
+        message,
+        severity=Severity.ERROR if known else Severity.WARNING,
+        remedy=context.set_aside(),
+        **known,
+    )

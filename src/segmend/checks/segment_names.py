@@ -1,0 +1,48 @@
+"""A segment's file name does not fit the offsets inside it.
+
+Codes
+    N05  the name is higher than the first offset: the segment was renamed
+
+What it means
+    The number in the name is the base offset, and the offsets in the index files count
+    from it. All batches of this segment follow each other properly, but they begin
+    before the name says. A name that is lower than the first batch is normal.
+What the broker does
+    Looks up wrong places in the indexes, so reads miss. If the segment is recovered,
+    the broker does not start.
+What to do
+    Rename the segment's files to the offset of its first batch, if no other segment
+    holds these offsets.
+Kafka
+    LogSegment.recover, LogLoader.splitOverflowedSegment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+
+from .context import PartitionContext, SegmentView
+from .levels import Level, Scope
+
+CODES = {"N05": Severity.ERROR}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.DEFAULT
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """See `SegmentView.misnamed`."""
+    if not view.misnamed:
+        return
+    yield context.finding(
+        "N05",
+        f"the segment's name says it begins at {view.base_offset}, but its first batch has offset "
+        f"{view.scan.first_offset}",
+        file=view.segment.name,
+        position=0,
+        offset=view.scan.first_offset,
+        broker_says="Split operation is only permitted for segments with overflow, and the problem path is "
+        f"{context.partition.path}/{view.segment.name}",
+        remedy=context.repair(),
+    )
