@@ -1,0 +1,47 @@
+"""What all tests share: golden log directories, unpacked once a run whatever the number of workers."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.golden.unpack import unpack
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def golden_names() -> list[str]:
+    """Every golden directory, by the name of its archive."""
+    return sorted(path.name.removesuffix(".tar.xz") for path in GOLDEN.glob("*.tar.xz"))
+
+
+@pytest.fixture(scope="session")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """`golden(name)` is the root of an unpacked golden directory. Read it only: all tests share it."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+    root = shared / "golden"
+    root.mkdir(exist_ok=True)
+
+    def unpacked(name: str) -> Path:
+        target = root / name
+        with open(root / f"{name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not target.exists():
+                part = root / f"{name}.part"
+                unpack(GOLDEN / f"{name}.tar.xz", part)
+                part.rename(target)
+        return target
+
+    return unpacked
+
+
+def expected(name: str) -> dict[str, Any]:
+    """What the broker itself said of a golden directory."""
+    content: dict[str, Any] = json.loads((GOLDEN / f"{name}.expected.json").read_text())
+    return content
