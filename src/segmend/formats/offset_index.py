@@ -1,0 +1,92 @@
+"""`.index`: offsets relative to the segment's base, and the byte positions of their batches.
+
+Follows `org.apache.kafka.storage.internals.log.OffsetIndex`. An active segment's file is
+preallocated with zeros, which are not entries and not damage: `zero_tail` counts them.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from segmend.formats.byte_columns import first_decrease, put_column, take_column, used_size
+from segmend.formats.damage import Damage
+
+SUFFIX = ".index"
+ENTRY_SIZE = 8
+
+
+class OffsetPosition(NamedTuple):
+    """An entry: `relative_offset` + base is in the batch at byte `position`, or after it."""
+
+    relative_offset: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetIndex:
+    """The entries as two columns of equal length, and what follows them in the file."""
+
+    relative_offsets: array[int] = field(default_factory=lambda: array("i"))
+    positions: array[int] = field(default_factory=lambda: array("i"))
+    zero_tail: int = 0
+    """All-zero entries at the end of the file."""
+    trailing: bytes = b""
+    """Up to 7 bytes that make no whole entry."""
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __getitem__(self, at: int) -> OffsetPosition:
+        return OffsetPosition(self.relative_offsets[at], self.positions[at])
+
+    def __iter__(self) -> Iterator[OffsetPosition]:
+        return map(OffsetPosition, self.relative_offsets, self.positions)
+
+    def lookup(self, relative_offset: int) -> int:
+        """`OffsetIndex.lookup`: where to start reading for an offset; 0 without an entry for it."""
+        at = bisect_right(self.relative_offsets, relative_offset)
+        return self.positions[at - 1] if at else 0
+
+
+def parse(data: bytes) -> tuple[OffsetIndex, tuple[Damage, ...]]:
+    """Damage kinds: `trailing-bytes`, `offsets-not-increasing`, `positions-not-increasing`,
+    `negative-position`, `negative-offset`; each is given for its first place."""
+    used = used_size(data, ENTRY_SIZE)
+    whole = len(data) // ENTRY_SIZE * ENTRY_SIZE
+    entries = memoryview(data)[:used]
+    index = OffsetIndex(
+        relative_offsets=take_column(entries, ENTRY_SIZE, 0, 4),
+        positions=take_column(entries, ENTRY_SIZE, 4, 4),
+        zero_tail=(whole - used) // ENTRY_SIZE,
+        trailing=data[whole:],
+    )
+    return index, tuple(_damages(index, whole))
+
+
+def _damages(index: OffsetIndex, whole: int) -> Iterator[Damage]:
+    for kind, column, at in (
+        ("offset", index.relative_offsets, 0),
+        ("position", index.positions, 4),
+    ):
+        if len(column) and min(column) < 0:
+            row = next(row for row, number in enumerate(column) if number < 0)
+            yield Damage(f"negative-{kind}", row * ENTRY_SIZE + at, f"entry {row}: {kind} {column[row]} is negative")
+        decrease = first_decrease(column, strict=True)
+        if decrease is not None:
+            reason = f"entry {decrease}: {kind} {column[decrease]} follows {column[decrease - 1]}"
+            yield Damage(f"{kind}s-not-increasing", decrease * ENTRY_SIZE + at, reason)
+    if index.trailing:
+        reason = f"the length {whole + len(index.trailing)} is not a multiple of {ENTRY_SIZE}"
+        yield Damage("trailing-bytes", whole, reason)
+
+
+def render(index: OffsetIndex) -> bytes:
+    """The file's bytes, zero tail included."""
+    out = bytearray(len(index) * ENTRY_SIZE)
+    put_column(out, ENTRY_SIZE, 0, index.relative_offsets)
+    put_column(out, ENTRY_SIZE, 4, index.positions)
+    return bytes(out) + bytes(index.zero_tail * ENTRY_SIZE) + index.trailing

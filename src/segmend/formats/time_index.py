@@ -1,0 +1,87 @@
+"""`.timeindex`: timestamps (milliseconds) and the offsets up to which they are the largest.
+
+Follows `org.apache.kafka.storage.internals.log.TimeIndex`. Preallocated as `.index` is;
+the zeros at the end are counted in `zero_tail`.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from segmend.formats.byte_columns import first_decrease, put_column, take_column, used_size
+from segmend.formats.damage import Damage
+
+SUFFIX = ".timeindex"
+ENTRY_SIZE = 12
+
+
+class TimestampOffset(NamedTuple):
+    """An entry: no record up to `relative_offset` + base is younger than `timestamp`."""
+
+    timestamp: int
+    relative_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeIndex:
+    """The entries as two columns of equal length, and what follows them in the file."""
+
+    timestamps: array[int] = field(default_factory=lambda: array("q"))
+    relative_offsets: array[int] = field(default_factory=lambda: array("i"))
+    zero_tail: int = 0
+    """All-zero entries at the end of the file."""
+    trailing: bytes = b""
+    """Up to 11 bytes that make no whole entry."""
+
+    def __len__(self) -> int:
+        return len(self.timestamps)
+
+    def __getitem__(self, at: int) -> TimestampOffset:
+        return TimestampOffset(self.timestamps[at], self.relative_offsets[at])
+
+    def __iter__(self) -> Iterator[TimestampOffset]:
+        return map(TimestampOffset, self.timestamps, self.relative_offsets)
+
+
+def parse(data: bytes) -> tuple[TimeIndex, tuple[Damage, ...]]:
+    """Damage kinds: `trailing-bytes`, `timestamps-not-increasing`, `offsets-decreasing`,
+    `negative-offset`; each is given for its first place."""
+    used = used_size(data, ENTRY_SIZE)
+    whole = len(data) // ENTRY_SIZE * ENTRY_SIZE
+    entries = memoryview(data)[:used]
+    index = TimeIndex(
+        timestamps=take_column(entries, ENTRY_SIZE, 0, 8),
+        relative_offsets=take_column(entries, ENTRY_SIZE, 8, 4),
+        zero_tail=(whole - used) // ENTRY_SIZE,
+        trailing=data[whole:],
+    )
+    return index, tuple(_damages(index, whole))
+
+
+def _damages(index: TimeIndex, whole: int) -> Iterator[Damage]:
+    times, offsets = index.timestamps, index.relative_offsets
+    row = first_decrease(times, strict=True)
+    if row is not None:
+        reason = f"entry {row}: timestamp {times[row]} follows {times[row - 1]}"
+        yield Damage("timestamps-not-increasing", row * ENTRY_SIZE, reason)
+    row = first_decrease(offsets, strict=False)
+    if row is not None:
+        reason = f"entry {row}: offset {offsets[row]} follows {offsets[row - 1]}"
+        yield Damage("offsets-decreasing", row * ENTRY_SIZE + 8, reason)
+    if len(offsets) and min(offsets) < 0:
+        row = next(row for row, number in enumerate(offsets) if number < 0)
+        yield Damage("negative-offset", row * ENTRY_SIZE + 8, f"entry {row}: offset {offsets[row]} is negative")
+    if index.trailing:
+        reason = f"the length {whole + len(index.trailing)} is not a multiple of {ENTRY_SIZE}"
+        yield Damage("trailing-bytes", whole, reason)
+
+
+def render(index: TimeIndex) -> bytes:
+    """The file's bytes, zero tail included."""
+    out = bytearray(len(index) * ENTRY_SIZE)
+    put_column(out, ENTRY_SIZE, 0, index.timestamps)
+    put_column(out, ENTRY_SIZE, 8, index.relative_offsets)
+    return bytes(out) + bytes(index.zero_tail * ENTRY_SIZE) + index.trailing

@@ -1,0 +1,67 @@
+"""`.txnindex`: the aborted transactions whose marker is in the segment.
+
+Follows `org.apache.kafka.storage.internals.log.TransactionIndex` and `AbortedTxn`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from struct import Struct
+from typing import NamedTuple
+
+from segmend.formats.damage import Damage
+
+SUFFIX = ".txnindex"
+ENTRY = Struct(">hqqqq")
+ENTRY_SIZE = ENTRY.size
+VERSION = 0
+
+
+class AbortedTxn(NamedTuple):
+    """One aborted transaction; `last_offset` is its ABORT marker's. All offsets are absolute."""
+
+    version: int
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionIndex:
+    """The entries, and up to 33 bytes after them that make no whole entry."""
+
+    entries: tuple[AbortedTxn, ...] = ()
+    trailing: bytes = b""
+
+
+def parse(data: bytes) -> tuple[TransactionIndex, tuple[Damage, ...]]:
+    """Damage kinds: `bad-version` (kills the broker), `offsets-not-increasing`,
+    `trailing-bytes`; each is given for its first place."""
+    whole = len(data) // ENTRY_SIZE * ENTRY_SIZE
+    entries = tuple(map(AbortedTxn._make, ENTRY.iter_unpack(memoryview(data)[:whole])))
+    index = TransactionIndex(entries=entries, trailing=data[whole:])
+    return index, tuple(_damages(index, whole))
+
+
+def _damages(index: TransactionIndex, whole: int) -> Iterator[Damage]:
+    for row, entry in enumerate(index.entries):
+        if entry.version != VERSION:
+            reason = f"Unexpected aborted transaction version {entry.version}"
+            yield Damage("bad-version", row * ENTRY_SIZE, f"entry {row}: {reason}")
+            break
+    for row in range(1, len(index.entries)):
+        before, after = index.entries[row - 1].last_offset, index.entries[row].last_offset
+        if after <= before:
+            reason = f"entry {row}: last offset {after} follows {before}"
+            yield Damage("offsets-not-increasing", row * ENTRY_SIZE + 18, reason)
+            break
+    if index.trailing:
+        reason = f"the length {whole + len(index.trailing)} is not a multiple of {ENTRY_SIZE}"
+        yield Damage("trailing-bytes", whole, reason)
+
+
+def render(index: TransactionIndex) -> bytes:
+    """The file's bytes."""
+    return b"".join(ENTRY.pack(*entry) for entry in index.entries) + index.trailing
