@@ -8,6 +8,7 @@ environment checks turn into findings.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,19 +17,23 @@ from typing import TYPE_CHECKING, Any
 from segmend.findings import Finding, Remedy, Safety, Severity
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.kernel.scan import broker_end, scan_log
+from segmend.logdir.files import FileEntry
 
 from . import remedies
 from .levels import Level
 
 if TYPE_CHECKING:
     from segmend.kernel.types import BrokerEnd, SegmentScan
-    from segmend.logdir.files import FileEntry
+    from segmend.logdir.disk import FileStat
     from segmend.logdir.release import Release
     from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 
 # An index larger than this is not read into memory: `segment.index.bytes` is an int, but
 # a broker rolls the segment long before; 64 MiB hold 8 million entries.
 INDEX_LIMIT_BYTES = 64 << 20
+
+# Linux's own default of vm.max_map_count.
+MAX_MAP_COUNT = 65_530
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +55,13 @@ class BrokerContext:
         release: Release,
         level: Level,
         severities: Mapping[str, Severity],
+        max_map_count: int = MAX_MAP_COUNT,
     ) -> None:
         self.dirs = tuple(dirs)
         self.release = release
         self.level = level
         self.severities = severities
+        self.max_map_count = max_map_count
         self._contexts = {id(log_dir): DirContext(self, log_dir) for log_dir in self.dirs}
 
     def of(self, log_dir: LogDir) -> DirContext:
@@ -113,6 +120,20 @@ class DirContext:
         data = self.log_dir.file("meta.properties") or b""
         return b"node.id=" in data or b"version=1" in data
 
+    def stat(self, name: str = "") -> FileStat:
+        """The status of the dir itself, or of a directory in it."""
+        return FileEntry(self.path, name).stat()
+
+    @cached_property
+    def owner(self) -> FileStat | None:
+        """The status of what the broker's user owns: the dir or, if root owns it, most partitions."""
+        own = self.stat()
+        if own.uid:
+            return own
+        statuses = [self.stat(partition.name) for partition in self.log_dir.partitions]
+        common = Counter(status.uid for status in statuses).most_common(1)
+        return next((status for status in statuses if status.uid == common[0][0]), None)
+
     def offsets(self, name: str) -> Mapping[tuple[str, int], int]:
         """The entries of an offset checkpoint as a broker sees them; empty when missing or broken."""
         found = self._offsets.get(name)
@@ -167,7 +188,6 @@ class PartitionContext:
         self.level = dir_context.level
         self.key = (partition.topic, partition.partition)
         self.scans: list[SegmentScan | None] = []
-        self.failures: list[ReadFailure] = []
 
     @property
     def kraft(self) -> bool:

@@ -15,9 +15,11 @@ class Level(enum.IntEnum):
 
 
 class Scope(enum.IntEnum):
-    """What `run` is called with: a `BrokerContext`, a `LogDir`, a `PartitionDir` or a `SegmentView`."""
+    """What `run` is called with: a `BrokerContext`, a `LogDir`, a `PartitionDir`, a `SegmentView`, or
+    a `ReadFailure`: a thing in a dir that could not be read while the others were looked at."""
 
     BROKER = 0
     DIR = 1
     PARTITION = 2
     SEGMENT = 3
+    FAILURE = 4

@@ -39,3 +39,13 @@ def show(log_dir: str, name: str) -> Remedy:
     """Look at a directory or file before deciding."""
     path = f"{log_dir.rstrip('/')}/{name}"
     return advice(f"segmend show {shlex.quote(path)}")
+
+
+def chown(path: str, uid: int, gid: int) -> Remedy:
+    """Give a file back to the broker's user; a link itself, not what it points to."""
+    return Remedy(command=f"chown -h {uid}:{gid} {shlex.quote(path)}", safety=Safety.SAFE)
+
+
+def chmod(path: str) -> Remedy:
+    """Let the owner read and write; X: enter, if it is a directory."""
+    return Remedy(command=f"chmod u+rwX {shlex.quote(path)}", safety=Safety.SAFE)

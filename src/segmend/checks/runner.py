@@ -7,6 +7,7 @@ name, their segments by offset.
 
 from __future__ import annotations
 
+import errno
 import fnmatch
 import time
 from collections import deque
@@ -58,6 +59,7 @@ class Summary:
     batches: int = 0
     bytes: int = 0
     skipped: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
@@ -73,6 +75,7 @@ class Summary:
             "batches": self.batches,
             "bytes": self.bytes,
             "skipped": self.skipped,
+            "unreadable": self.unreadable,
             "clean_shutdown": self.clean,
             "broker_running": self.running,
             "seconds": round(self.seconds, 3),
@@ -176,6 +179,14 @@ class CheckRun:
                 yield from self._finish(*pending.popleft())
         for item in pending:
             yield from self._finish(*item)
+        yield from self._failures(context)
+
+    def _failures(self, context: DirContext) -> Iterator[Finding]:
+        for failure in context.failures:
+            for check in self._checks[Scope.FAILURE]:
+                yield from check.run(failure, context)
+            if failure.errno in (errno.EACCES, errno.EPERM):
+                self.summary.unreadable.append(f"{context.path}/{failure.file}")
 
     def _slices(self, context: PartitionContext) -> Iterator[tuple[int, int]]:
         if context.partition.kind not in SCANNED_KINDS:
@@ -211,15 +222,16 @@ class CheckRun:
 
     def _finish(self, context: PartitionContext, slices: list[Future[_SliceResult]]) -> Iterator[Finding]:
         self.summary.partitions += 1
+        failures = context.dir.failures
+        if context.partition.unreadable:
+            _note(failures, context.partition.unreadable, context.dir)
         for future in slices:
             result = future.result()
             yield from result.findings
             context.scans.extend(result.scans)
-            context.failures.extend(result.failures)
+            failures.extend(result.failures)
             self._count(result.scans)
-        if not slices:
-            context.scans.clear()
-        yield from _guarded(self._checks[Scope.PARTITION], context.partition, context, context.failures)
+        yield from _guarded(self._checks[Scope.PARTITION], context.partition, context, failures)
 
     def _count(self, scans: Sequence[SegmentScan | None]) -> None:
         self.summary.segments += len(scans)

@@ -1,0 +1,62 @@
+"""The disk or the machine will not let a broker run here.
+
+Codes
+    K14  the file system is read-only or full
+    K15  a running process holds the dir's lock
+
+What it means
+    A kernel mounts a file system read-only after an I/O error; a broker needs to write
+    at once. K15 only says that a broker runs on this dir: bytes of active segments are
+    in flight and not judged.
+What the broker does
+    K14: the log dir goes offline, or the broker stops if it cannot take its lock. K15:
+    a second broker does not start.
+What to do
+    K14: look at the kernel's log and copy what can be read off the disk before anything
+    else. A snapshot mounted read-only on purpose is fine: `--ignore K14`. K15: nothing
+    for looking; stop the broker before mending. Never delete `.lock`.
+Kafka
+    LogManager.lockLogDirs, LogDirFailureChannel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.logdir.tree import LogDir
+
+from . import remedies
+from .context import DirContext
+from .levels import Level, Scope
+
+CODES = {"K14": Severity.WARNING, "K15": Severity.INFO}
+SCOPE = Scope.DIR
+LEVEL = Level.STARTUP
+
+
+def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
+    """What the file system and the lock say."""
+    space = log_dir.space()
+    if space.read_only:
+        yield context.finding(
+            "K14",
+            "the file system is mounted read-only",
+            broker_says="java.nio.file.FileSystemException: Read-only file system",
+            remedy=remedies.advice("dmesg | grep -i -e 'remount' -e 'I/O error'"),
+        )
+    elif space.total and not space.available:
+        yield context.finding(
+            "K14",
+            "the file system is full",
+            broker_says="java.io.IOException: No space left on device",
+            remedy=remedies.advice(f"segmend show {context.path} --top 10"),
+        )
+    if context.running:
+        yield context.finding(
+            "K15",
+            "a running process holds .lock; what it is writing right now is not judged",
+            file=".lock",
+            broker_says=f"Failed to acquire lock on file .lock in {context.path}. A Kafka instance in "
+            "another process or thread is using this directory.",
+        )

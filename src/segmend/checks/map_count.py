@@ -1,0 +1,52 @@
+"""More segments than the kernel lets one process map.
+
+Codes
+    K20  the indexes of all segments need more memory maps than vm.max_map_count
+
+What it means
+    A broker maps the offset index and the time index of every segment it uses, two maps
+    each. Linux allows 65530 a process unless told otherwise.
+What the broker does
+    "java.io.IOException: Map failed", an OutOfMemoryError: it stops, while loading
+    (before 2.3, and for active segments always) or later when old segments are read.
+What to do
+    Raise the limit on the broker's machine before the start.
+Kafka
+    AbstractIndex; lazily mapped since 2.3 (KAFKA-7283).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+
+from . import remedies
+from .context import BrokerContext
+from .levels import Level, Scope
+
+CODES = {"K20": Severity.WARNING}
+SCOPE = Scope.BROKER
+LEVEL = Level.STARTUP
+
+MAPS_A_SEGMENT = 2
+# The maps of the JVM itself: libraries, heap regions, thread stacks.
+MAPS_OF_THE_PROCESS = 2_000
+
+
+def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
+    """One finding for the broker, in its first dir."""
+    partitions = (p for log_dir in broker.dirs for p in log_dir.partitions)
+    segments = sum(len(p.layout.logs) for p in partitions if p.kind in ("current", "future", "stray"))
+    needed = segments * MAPS_A_SEGMENT + MAPS_OF_THE_PROCESS
+    if needed <= context.max_map_count:
+        return
+    eager = context.release < (2, 3)
+    yield context.of(broker.dirs[0]).finding(
+        "K20",
+        f"{segments} segments need up to {needed} memory maps; vm.max_map_count is {context.max_map_count}",
+        severity=Severity.ERROR if eager else Severity.WARNING,
+        broker_says="java.io.IOException: Map failed",
+        remedy=remedies.advice(f"sysctl -w vm.max_map_count={max(262_144, 2 * needed)}"),
+        segments=segments,
+    )

@@ -1,0 +1,43 @@
+"""Retention would go by file times, and these were lost in a copy.
+
+Codes
+    K18  the time index is missing and the files' times are newer than their records
+
+What it means
+    Without a time index a broker takes the modification time of the `.log` for the time
+    of its newest record. A copy without `-p` or a restore gives every file the time of
+    the copy.
+What the broker does
+    Keeps the segment until retention.ms after the copy, or deletes it at once if the
+    copy made it look old. "... based on the last modified time of the segment".
+What to do
+    Rebuild the indexes; then the records' own time counts again.
+Kafka
+    LogSegment.largestTimestamp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+
+from .context import PartitionContext, SegmentView
+from .levels import Level, Scope
+
+CODES = {"K18": Severity.INFO}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.DEFAULT
+
+DAY_MS = 86_400_000
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """Only where the file's time decides: no time index, but records with times."""
+    if view.segment.timeindex is not None or context.release < (0, 10, 1):
+        return
+    newest, modified = view.scan.max_timestamp, view.log.stat().mtime_ns // 1_000_000
+    if 0 <= newest < modified - DAY_MS:
+        days = (modified - newest) // DAY_MS
+        message = f"without a time index the file's time counts: {days} days after the newest record"
+        yield context.finding("K18", message, file=view.log.name, remedy=context.repair())

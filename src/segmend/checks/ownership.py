@@ -1,0 +1,89 @@
+"""Files that the broker's user cannot read and write.
+
+Codes
+    K13  a file or directory that the user who owns the log dir cannot read or write
+
+What it means
+    A broker opens every .log and index for reading and writing and renames them, so it
+    must own them or be let in by their mode. A tool run as root leaves files behind
+    that it cannot open. The user is taken to be the owner of the log dir or, if that is
+    root, of most of what lies in it.
+What the broker does
+    The whole log dir goes offline; in `__cluster_metadata-0` the process ends.
+What to do
+    Give the file back to the user, keeping everything else.
+Kafka
+    LogLoader.removeTempFilesAndCollectSwapFiles, KafkaStorageException.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.logdir.disk import FileStat
+from segmend.logdir.tree import LogDir, PartitionDir
+
+from . import remedies
+from .context import DirContext
+from .levels import Level, Scope
+
+CODES = {"K13": Severity.ERROR}
+SCOPE = Scope.DIR
+LEVEL = Level.STARTUP
+
+ROOT = 0
+# As many as this a directory: after `chown -R` the next would say the same.
+MAX_SHOWN = 100
+
+
+def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
+    """Findings for what the broker's user cannot use, at most one hundred a directory."""
+    user = context.owner
+    if user is None or user.uid == ROOT:
+        return
+    for name in log_dir.others:
+        entry = log_dir.entry(name)
+        if entry and entry.type == "file" and name != ".lock" and not may_use(entry.stat(), user):
+            yield _finding(context, name, entry.stat(), user)
+    for partition in log_dir.partitions:
+        yield from _partition(partition, context, user)
+
+
+def _partition(partition: PartitionDir, context: DirContext, user: FileStat) -> Iterator[Finding]:
+    status = context.stat(partition.name)
+    if not may_use(status, user):
+        yield _finding(context, partition.name, status, user)
+    if context.level == Level.STARTUP:
+        return
+    shown = 0
+    for name, entry in sorted(partition.files.items()):
+        if shown < MAX_SHOWN and entry.type == "file" and not may_use(entry.stat(), user):
+            shown += 1
+            yield _finding(context, f"{partition.name}/{name}", entry.stat(), user, partition)
+
+
+def may_use(status: FileStat, user: FileStat) -> bool:
+    """Whether the owner of `user` may read and write: by owner, by the log dir's group, or as anybody."""
+    if status.uid == user.uid:
+        return status.mode & 0o600 == 0o600
+    if status.gid == user.gid and status.mode & 0o060 == 0o060:
+        return True
+    return status.mode & 0o006 == 0o006
+
+
+def _finding(
+    context: DirContext, name: str, status: FileStat, user: FileStat, partition: PartitionDir | None = None
+) -> Finding:
+    owned = status.uid == user.uid
+    path = f"{context.path}/{name}"
+    what = f"{'' if owned else f'owner {status.uid}, '}mode {status.mode & 0o7777:04o}"
+    return context.finding(
+        "K13",
+        f"the broker's user {user.uid} cannot read and write it ({what})",
+        topic=partition.topic if partition else None,
+        partition=partition.partition if partition else None,
+        file=name,
+        broker_says=f"Could not read file {path}",
+        remedy=remedies.chmod(path) if owned else remedies.chown(path, user.uid, user.gid),
+    )

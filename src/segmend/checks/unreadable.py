@@ -1,0 +1,46 @@
+"""The system gives an error where a file should be read.
+
+Codes
+    K14b  a file or directory that cannot be read: an I/O error, a loop of links
+
+What it means
+    An input/output error comes from a failing disk or file system; the bytes behind it
+    are gone or soon will be. Other errors name something that is not a plain file.
+    What only the user of this command may not read is no finding: the summary says
+    that it was not looked at.
+What the broker does
+    The whole log dir goes offline at the first such error.
+What to do
+    Copy everything that can still be read to another disk, then look at the kernel's
+    log and replace the disk. Never repair in place.
+Kafka
+    LogDirFailureChannel, KIP-112.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+
+from . import remedies
+from .context import DirContext, ReadFailure
+from .levels import Level, Scope
+
+CODES = {"K14b": Severity.ERROR}
+SCOPE = Scope.FAILURE
+LEVEL = Level.STARTUP
+
+
+def run(failure: ReadFailure, context: DirContext) -> Iterator[Finding]:
+    """Neither a lack of our own permission nor a file that vanished meanwhile is a fault."""
+    if failure.errno in (errno.EACCES, errno.EPERM, errno.ENOENT):
+        return
+    yield context.finding(
+        "K14b",
+        f"cannot be read: {failure.reason}",
+        file=failure.file,
+        broker_says=f"Error while loading log dir {context.path}",
+        remedy=remedies.advice("dmesg | grep -i -e 'I/O error' -e ext4 -e xfs"),
+    )
