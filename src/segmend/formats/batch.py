@@ -158,7 +158,9 @@ def render_header(batch: RecordBatch) -> bytes:
             batch.records_count,
         )  # fmt: skip
     attributes = batch.attributes - 256 if batch.attributes > 127 else batch.attributes
-    head = _HEADER_LEGACY.pack(batch.last_offset, batch.size - LOG_OVERHEAD, batch.crc, batch.magic, attributes)
+    head = _HEADER_LEGACY.pack(
+        batch.last_offset, batch.size - LOG_OVERHEAD, batch.crc, batch.magic, attributes
+    )
     return head if batch.magic == 0 else head + _I64.pack(batch.max_timestamp)
 
 
@@ -185,7 +187,9 @@ def parse(data: bytes, position: int = 0) -> tuple[RecordBatch | None, tuple[Dam
         return None, (Damage("truncated", 0, f"{len(data)} bytes are less than a batch header"),)
     _, size, _, magic = PREFIX.unpack_from(data)
     if size < max(MIN_SIZE, header_size(magic) - LOG_OVERHEAD):
-        return None, (Damage("size-too-small", 8, f"size {size} is smaller than the header of magic {magic}"),)
+        return None, (
+            Damage("size-too-small", 8, f"size {size} is smaller than the header of magic {magic}"),
+        )
     if len(data) < header_size(magic):
         return None, (Damage("truncated", 0, f"{len(data)} bytes are less than a batch header"),)
     batch = read_header(data, 0, position)

@@ -54,7 +54,9 @@ class FileName(NamedTuple):
 
 
 # Java's \S, which knows ASCII whitespace only.
-_RENAMED = re.compile(r"([^ \t\n\x0b\f\r]+)-([^ \t\n\x0b\f\r]+)\.([^ \t\n\x0b\f\r]+)-(delete|future|stray)", re.DOTALL)
+_RENAMED = re.compile(
+    r"([^ \t\n\x0b\f\r]+)-([^ \t\n\x0b\f\r]+)\.([^ \t\n\x0b\f\r]+)-(delete|future|stray)", re.DOTALL
+)
 _RENAMED_KINDS: tuple[DirKind, ...] = ("delete", "future", "stray")
 
 

@@ -74,7 +74,7 @@ def _damages(index: OffsetIndex, whole: int) -> Iterator[Damage]:
     ):
         if len(column) and min(column) < 0:
             row = next(row for row, number in enumerate(column) if number < 0)
-            yield Damage(f"negative-{kind}", row * ENTRY_SIZE + at, f"entry {row}: {kind} {column[row]} is negative")
+            yield Damage(f"negative-{kind}", row * ENTRY_SIZE + at, f"entry {row}: {kind} {column[row]} < 0")
         decrease = first_decrease(column, strict=True)
         if decrease is not None:
             reason = f"entry {decrease}: {kind} {column[decrease]} follows {column[decrease - 1]}"

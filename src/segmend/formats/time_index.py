@@ -73,7 +73,9 @@ def _damages(index: TimeIndex, whole: int) -> Iterator[Damage]:
         yield Damage("offsets-decreasing", row * ENTRY_SIZE + 8, reason)
     if len(offsets) and min(offsets) < 0:
         row = next(row for row, number in enumerate(offsets) if number < 0)
-        yield Damage("negative-offset", row * ENTRY_SIZE + 8, f"entry {row}: offset {offsets[row]} is negative")
+        yield Damage(
+            "negative-offset", row * ENTRY_SIZE + 8, f"entry {row}: offset {offsets[row]} is negative"
+        )
     if index.trailing:
         reason = f"the length {whole + len(index.trailing)} is not a multiple of {ENTRY_SIZE}"
         yield Damage("trailing-bytes", whole, reason)

@@ -1,0 +1,78 @@
+"""`.snapshot`: the producers a partition knows, as of (exclusive) the offset in its name.
+
+Follows `ProducerStateManager.readSnapshot` and `ProducerSnapshot.json`, version 1. The broker
+deletes a snapshot with any damage and replays from an older one. Damage kinds: `truncated`,
+`bad-version`, `bad-crc`, `count-mismatch`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+from typing import NamedTuple
+
+from segmend.crc32c import crc32c
+from segmend.formats.damage import Damage
+
+SUFFIX = ".snapshot"
+VERSION = 1
+HEADER = Struct(">hIi")
+ENTRY = Struct(">qhiqiqiq")
+CRC_START = 6
+
+
+class ProducerStateEntry(NamedTuple):
+    """One producer's last batch; `current_txn_first_offset` is -1 without an open transaction."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+    coordinator_epoch: int
+    current_txn_first_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerSnapshot:
+    """The entries in file order; `crc` is the one stored, None to have it computed."""
+
+    version: int = VERSION
+    crc: int | None = None
+    entries: tuple[ProducerStateEntry, ...] = ()
+    trailing: bytes = b""
+    """Bytes after the declared entries, as an overwritten longer file leaves them."""
+
+
+def parse(data: bytes) -> tuple[ProducerSnapshot, tuple[Damage, ...]]:
+    """As many entries as are declared and there."""
+    if len(data) < HEADER.size:
+        return ProducerSnapshot(), (
+            Damage("truncated", len(data), f"{len(data)} bytes are less than a header"),
+        )
+    version, crc, count = HEADER.unpack_from(data)
+    damages = []
+    if version != VERSION:
+        damages.append(Damage("bad-version", 0, f"Snapshot contained an unknown file version {version}"))
+    computed = crc32c(memoryview(data)[CRC_START:])
+    if computed != crc:
+        reason = f"Snapshot is corrupt (CRC is no longer valid). Stored crc: {crc}. Computed crc: {computed}"
+        damages.append(Damage("bad-crc", 2, reason))
+    there = (len(data) - HEADER.size) // ENTRY.size
+    end = HEADER.size + max(0, min(count, there)) * ENTRY.size
+    if count != there or end != len(data):
+        reason = f"{count} entries declared, {len(data) - HEADER.size} bytes hold {there}"
+        damages.append(Damage("count-mismatch", CRC_START, reason))
+    rows = ENTRY.iter_unpack(memoryview(data)[HEADER.size : end])
+    entries = tuple(map(ProducerStateEntry._make, rows))
+    value = ProducerSnapshot(version=version, crc=crc, entries=entries, trailing=data[end:])
+    return value, tuple(damages)
+
+
+def render(snapshot: ProducerSnapshot) -> bytes:
+    """The file's bytes."""
+    rows = b"".join(ENTRY.pack(*entry) for entry in snapshot.entries)
+    body = len(snapshot.entries).to_bytes(4, "big") + rows + snapshot.trailing
+    crc = crc32c(body) if snapshot.crc is None else snapshot.crc
+    return HEADER.pack(snapshot.version, crc, 0)[:CRC_START] + body
