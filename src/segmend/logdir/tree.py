@@ -13,10 +13,25 @@ from __future__ import annotations
 from bisect import bisect_left
 from functools import cached_property
 
+from segmend.formats import (
+    clean_shutdown,
+    epoch_checkpoint,
+    meta_properties,
+    offset_checkpoint,
+    partition_metadata,
+    quorum_state,
+)
+from segmend.formats.clean_shutdown import CleanShutdown
+from segmend.formats.epoch_checkpoint import EpochCheckpoint
+from segmend.formats.meta_properties import MetaProperties
 from segmend.formats.names import DirName, parse_dir_name
+from segmend.formats.offset_checkpoint import OffsetCheckpoint
+from segmend.formats.partition_metadata import PartitionMetadata
+from segmend.formats.quorum_state import QuorumState
 from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
 from segmend.logdir.layout import Layout, layout
+from segmend.logdir.loaded import Loaded, load
 
 LOCK = ".lock"
 PARTITION_KINDS = frozenset({"current", "future", "delete", "stray", "cluster-metadata"})
@@ -40,7 +55,7 @@ class LogDir:
         return self.path.rstrip("/").rpartition("/")[2] or self.path
 
     @cached_property
-    def _parsed(self) -> list[tuple[str, DirName | None]]:
+    def _parsed(self) -> list[tuple[str, DirName]]:
         """Directories (links followed, as brokers do) by name, and what their name means."""
         dirs = (name for name, type in self.entries.items() if type in ("dir", "link-dir"))
         return [(name, parse_dir_name(name)) for name in sorted(dirs)]
@@ -48,14 +63,14 @@ class LogDir:
     @cached_property
     def partitions(self) -> list[PartitionDir]:
         """Every directory that a broker takes for a partition, of whatever kind, by topic and number."""
-        parsed = ((name, p) for name, p in self._parsed if p is not None and p.kind in PARTITION_KINDS)
+        parsed = ((name, p) for name, p in self._parsed if p.kind in PARTITION_KINDS)
         found = [PartitionDir(self, name, p) for name, p in parsed]
         return sorted(found, key=lambda p: (p.topic, p.partition, p.name))
 
     @cached_property
     def foreign(self) -> list[str]:
         """Directories that are no partition; a broker refuses to start on any of them."""
-        return [name for name, parsed in self._parsed if parsed is None or parsed.kind == "foreign"]
+        return [name for name, parsed in self._parsed if parsed.kind == "foreign"]
 
     @property
     def others(self) -> list[str]:
@@ -75,6 +90,44 @@ class LogDir:
         """Content of a top-level file, None if it is not there; raises `disk.Unreadable`."""
         entry = self.entry(name)
         return None if entry is None else entry.read()
+
+    @cached_property
+    def meta_properties(self) -> Loaded[MetaProperties]:
+        """meta.properties: whose dir this is."""
+        return load(self.entry(meta_properties.FILE_NAME), meta_properties.parse)
+
+    @cached_property
+    def clean_shutdown(self) -> Loaded[CleanShutdown]:
+        """The marker of a clean stop; its mere existence counts (`not missing`)."""
+        return load(self.entry(clean_shutdown.FILE_NAME), clean_shutdown.parse)
+
+    def offset_checkpoint(self, name: str) -> Loaded[OffsetCheckpoint]:
+        """One of the four offset checkpoints, by its file name."""
+        return load(self.entry(name), offset_checkpoint.parse)
+
+    @cached_property
+    def recovery_points(self) -> dict[tuple[str, int], int]:
+        """Recovery points by (topic, partition), as the broker reads them."""
+        return self._offsets(offset_checkpoint.RECOVERY_POINT)
+
+    @cached_property
+    def high_watermarks(self) -> dict[tuple[str, int], int]:
+        """High watermarks by (topic, partition)."""
+        return self._offsets(offset_checkpoint.HIGH_WATERMARK)
+
+    @cached_property
+    def log_start_offsets(self) -> dict[tuple[str, int], int]:
+        """Log start offsets above the first segment's base, by (topic, partition)."""
+        return self._offsets(offset_checkpoint.LOG_START_OFFSET)
+
+    @cached_property
+    def cleaner_offsets(self) -> dict[tuple[str, int], int]:
+        """First dirty offsets of compacted partitions, by (topic, partition)."""
+        return self._offsets(offset_checkpoint.CLEANER_OFFSET)
+
+    def _offsets(self, name: str) -> dict[tuple[str, int], int]:
+        value = self.offset_checkpoint(name).value
+        return {} if value is None else value.offsets()
 
     def space(self) -> disk.Space:
         """Free space of the file system under it; raises `disk.Unreadable`."""
@@ -113,12 +166,12 @@ class PartitionDir:
     @property
     def topic(self) -> str:
         """The topic, as the name has it (a long one may be cut in `-delete` names)."""
-        return self.parsed.topic or ""
+        return self.parsed.topic
 
     @property
     def partition(self) -> int:
         """The partition number."""
-        return -1 if self.parsed.partition is None else self.parsed.partition
+        return self.parsed.partition
 
     @property
     def is_link(self) -> bool:
@@ -212,6 +265,21 @@ class PartitionDir:
     def unparsable(self) -> list[FileEntry]:
         """Files whose name ends a broker with a NumberFormatException."""
         return self._files(self.layout.unparsable)
+
+    @cached_property
+    def leader_epochs(self) -> Loaded[EpochCheckpoint]:
+        """leader-epoch-checkpoint."""
+        return load(self.file(epoch_checkpoint.FILE_NAME), epoch_checkpoint.parse)
+
+    @cached_property
+    def partition_metadata(self) -> Loaded[PartitionMetadata]:
+        """partition.metadata: the topic id."""
+        return load(self.file(partition_metadata.FILE_NAME), partition_metadata.parse)
+
+    @cached_property
+    def quorum_state(self) -> Loaded[QuorumState]:
+        """quorum-state, only in `__cluster_metadata-0`."""
+        return load(self.file(quorum_state.FILE_NAME), quorum_state.parse)
 
     @property
     def size(self) -> int:

@@ -1,0 +1,93 @@
+"""server.properties, and Kafka's defaults for the few settings that the layout of a disk depends on.
+
+Follows `LogConfig` and `KafkaConfig`. Only what segmend needs is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from segmend.formats import java_properties
+from segmend.formats.java_number import parse_int, parse_long
+from segmend.logdir import disk
+from segmend.logdir.release import Release
+
+_DAY_MS = 24 * 3600 * 1000
+DEFAULTS: Mapping[str, int] = {
+    "log.segment.bytes": 1 << 30,
+    "log.index.size.max.bytes": 10 << 20,
+    "log.index.interval.bytes": 4096,
+    "log.roll.ms": 7 * _DAY_MS,
+    "log.retention.ms": 7 * _DAY_MS,
+    "log.retention.bytes": -1,
+    "log.segment.delete.delay.ms": 60_000,
+    "log.cleaner.delete.retention.ms": _DAY_MS,
+    "num.recovery.threads.per.data.dir": 1,
+}
+"""Broker settings and their defaults, in bytes and milliseconds, the same from 0.8 on but for `_CHANGED`."""
+
+_CHANGED = {"num.recovery.threads.per.data.dir": ((4, 0), 2)}
+_TOPIC_NAMES = {
+    "segment.bytes": "log.segment.bytes",
+    "segment.index.bytes": "log.index.size.max.bytes",
+    "index.interval.bytes": "log.index.interval.bytes",
+    "segment.ms": "log.roll.ms",
+    "retention.ms": "log.retention.ms",
+    "retention.bytes": "log.retention.bytes",
+    "file.delete.delay.ms": "log.segment.delete.delay.ms",
+    "delete.retention.ms": "log.cleaner.delete.retention.ms",
+}
+_LONGER_UNITS = {
+    "log.retention.ms": (("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000)),
+    "log.roll.ms": (("log.roll.hours", 3_600_000),),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig:
+    """A broker's settings: those given, and Kafka's defaults for `release` for the rest."""
+
+    given: Mapping[str, str] = field(default_factory=dict)
+    release: Release | None = None
+
+    @classmethod
+    def load(cls, path: str, release: Release | None = None) -> ServerConfig:
+        """Read a server.properties file; raises `disk.Unreadable`."""
+        properties, _ = java_properties.parse(disk.read(path))
+        return cls(given=properties.as_dict(), release=release)
+
+    @property
+    def log_dirs(self) -> tuple[str, ...]:
+        """`log.dirs`, or `log.dir`, or /tmp/kafka-logs, as the broker splits it."""
+        text = self.given.get("log.dirs") or self.given.get("log.dir") or "/tmp/kafka-logs"
+        return tuple(part for part in (p.strip() for p in text.split(",")) if part)
+
+    @property
+    def metadata_log_dir(self) -> str:
+        """Where `__cluster_metadata-0` may be: `metadata.log.dir`, or the first of the log dirs."""
+        return self.given.get("metadata.log.dir") or self.log_dirs[0]
+
+    @property
+    def node_id(self) -> int | None:
+        """`node.id`, or `broker.id`."""
+        found = self.given.get("node.id") or self.given.get("broker.id")
+        return None if found is None else parse_int(found.strip())
+
+    def number(self, name: str) -> int:
+        """A setting of `DEFAULTS` by its broker name or its topic name (`segment.bytes`)."""
+        name = _TOPIC_NAMES.get(name, name)
+        given = self._given(name)
+        if given is not None:
+            return given
+        changed = _CHANGED.get(name)
+        if changed and self.release is not None and self.release >= changed[0]:
+            return changed[1]
+        return DEFAULTS[name]
+
+    def _given(self, name: str) -> int | None:
+        for key, unit in ((name, 1), *_LONGER_UNITS.get(name, ())):
+            value = parse_long(self.given.get(key, "").strip())
+            if value is not None:
+                return value * unit if value > 0 else value
+        return None

@@ -1,0 +1,46 @@
+"""A small file, read and parsed at once: its value, its damage, or why it could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from segmend.formats.damage import Damage
+from segmend.logdir.disk import Unreadable
+from segmend.logdir.files import FileEntry
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded(Generic[T]):
+    """`value` is None when the file is missing, unreadable, or too damaged to mean anything."""
+
+    entry: FileEntry | None = None
+    data: bytes | None = None
+    value: T | None = None
+    damages: tuple[Damage, ...] = ()
+    unreadable: Unreadable | None = None
+
+    @property
+    def missing(self) -> bool:
+        """Whether there is no such file."""
+        return self.entry is None
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the file is there and nothing is wrong with it."""
+        return self.data is not None and not self.damages
+
+
+def load(entry: FileEntry | None, parse: Callable[[bytes], tuple[T | None, tuple[Damage, ...]]]) -> Loaded[T]:
+    """Read and parse a small file; never raises."""
+    if entry is None:
+        return Loaded()
+    try:
+        data = entry.read()
+    except Unreadable as error:
+        return Loaded(entry=entry, unreadable=error)
+    value, damages = parse(data)
+    return Loaded(entry=entry, data=data, value=value, damages=damages)

@@ -1,0 +1,126 @@
+"""The ends of a segment: its first and last batches, found without reading what lies between.
+
+The log end offset follows `LogSegment.readNextOffset`: walk the batches from the last entry
+of the offset index (from byte 0 without one), and take the offset after the last of them.
+A crashed broker leaves the index preallocated with zeros, which would send that walk to
+byte 0; we look for the last entry before the zeros instead, check that a batch of this
+segment begins there, and go to byte 0 only if none does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+
+from segmend.formats import offset_index, time_index
+from segmend.formats.batch import HEADER_SIZE_V2, MIN_SIZE, PREFIX, RecordBatch, header_size, read_header
+from segmend.kernel.scan import iter_batches
+from segmend.logdir.disk import FileReader, Unreadable
+from segmend.logdir.files import FileEntry
+from segmend.logdir.tree import LogSegment
+
+_INT32_PAIR = Struct(">ii")
+_TIMESTAMP = Struct(">q")
+_MAX_SEGMENT_SPAN = 2**31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tail:
+    """The end of one segment.
+
+    `next_offset` is what a broker takes for the log end offset if this segment is the last;
+    `max_timestamp` (ms, -1 none) the newest that the tail or the time index names;
+    `unread_bytes` lie after the last batch the walk reached (torn, damaged or zero bytes).
+    """
+
+    next_offset: int
+    max_timestamp: int
+    leader_epoch: int
+    batches: int
+    unread_bytes: int
+
+
+def tail(segment: LogSegment) -> Tail:
+    """The end of a segment; raises `Unreadable` if its log cannot be read."""
+    newest = last_timestamp(segment.timeindex)
+    if segment.log is None:
+        return Tail(
+            next_offset=segment.base_offset, max_timestamp=newest, leader_epoch=-1, batches=0, unread_bytes=0
+        )
+    with segment.log.reader() as reader:
+        return _walk(reader, segment.base_offset, _start(reader, segment), newest)
+
+
+def _walk(reader: FileReader, base_offset: int, start: int, newest: int) -> Tail:
+    next_offset, epoch, batches, end = base_offset, -1, 0, start
+    for batch in iter_batches(reader, start=start):
+        next_offset, end, batches = batch.last_offset + 1, batch.end, batches + 1
+        epoch, newest = batch.partition_leader_epoch, max(newest, batch.max_timestamp)
+    return Tail(
+        next_offset=next_offset,
+        max_timestamp=newest,
+        leader_epoch=epoch,
+        batches=batches,
+        unread_bytes=reader.size - end,
+    )
+
+
+def first_batch(log: FileEntry) -> RecordBatch | None:
+    """The header of the first batch; None for an empty log or bytes that are no header."""
+    with log.reader() as reader:
+        return _header_at(reader, 0)
+
+
+def last_timestamp(index: FileEntry | None) -> int:
+    """The timestamp (ms) of the last entry of a time index before its zeros; -1 without one."""
+    at = last_entry(index, time_index.ENTRY_SIZE)
+    return -1 if at is None else int(_TIMESTAMP.unpack(at[: _TIMESTAMP.size])[0])
+
+
+def last_entry(index: FileEntry | None, entry_size: int) -> bytes | None:
+    """The last whole entry of an index that is not zero fill; None if there is none or it is unreadable.
+
+    Entries of an active index are followed by zeros, so the boundary is found by halving.
+    """
+    if index is None:
+        return None
+    try:
+        with index.reader() as reader:
+            return _last_entry(reader, entry_size)
+    except Unreadable:
+        return None
+
+
+def _last_entry(reader: FileReader, entry_size: int) -> bytes | None:
+    low, high = 0, reader.size // entry_size
+    if high and any(last := reader.read(entry_size, (high - 1) * entry_size)):
+        return last
+    while low < high:
+        middle = (low + high) // 2
+        used = any(reader.read(entry_size, middle * entry_size))
+        low, high = (middle + 1, high) if used else (low, middle)
+    return reader.read(entry_size, (low - 1) * entry_size) if low else None
+
+
+def _start(reader: FileReader, segment: LogSegment) -> int:
+    """Where to begin the walk: at the batch of the last sensible index entry, or at byte 0."""
+    entry = last_entry(segment.index, offset_index.ENTRY_SIZE)
+    if entry is None:
+        return 0
+    relative, position = _INT32_PAIR.unpack(entry)
+    if relative < 0 or not 0 < position < reader.size:
+        return 0
+    batch = _header_at(reader, position)
+    if batch is None or not 0 <= batch.base_offset - segment.base_offset < _MAX_SEGMENT_SPAN:
+        return 0
+    return position if batch.end <= reader.size else 0
+
+
+def _header_at(reader: FileReader, position: int) -> RecordBatch | None:
+    data = reader.read(HEADER_SIZE_V2, position)
+    if len(data) < PREFIX.size:
+        return None
+    _, size, _, magic = PREFIX.unpack_from(data)
+    if not 0 <= magic <= 2 or size < MIN_SIZE or len(data) < header_size(magic):
+        return None
+    return read_header(data, 0, position)
