@@ -15,7 +15,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from segmend.findings import Finding, Remedy, Safety, Severity
+from segmend.formats import epoch_checkpoint, meta_properties, offset_checkpoint, partition_metadata
+from segmend.formats.clean_shutdown import FILE_NAME as CLEAN_SHUTDOWN
+from segmend.formats.damage import Damage
+from segmend.formats.epoch_checkpoint import EpochCheckpoint
+from segmend.formats.meta_properties import MetaProperties
+from segmend.formats.offset_checkpoint import OffsetCheckpoint
 from segmend.formats.offset_index import ENTRY_SIZE
+from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.kernel.scan import broker_end, scan_log
 from segmend.logdir.files import FileEntry
 
@@ -31,6 +38,9 @@ if TYPE_CHECKING:
 # An index larger than this is not read into memory: `segment.index.bytes` is an int, but
 # a broker rolls the segment long before; 64 MiB hold 8 million entries.
 INDEX_LIMIT_BYTES = 64 << 20
+
+# partition.metadata has 43 bytes; a broker looks at its first two lines only.
+SMALL_FILE_BYTES = 64 << 10
 
 # Linux's own default of vm.max_map_count.
 MAX_MAP_COUNT = 65_530
@@ -83,6 +93,16 @@ class BrokerContext:
         return found
 
     @cached_property
+    def topic_ids(self) -> list[tuple[PartitionDir, str]]:
+        """Current replicas with the topic id of their partition.metadata, where it can be read."""
+        found = []
+        for partition in (p for same in self.current.values() for p in same):
+            parsed = PartitionContext(self.of(partition.log_dir), partition).metadata_file
+            if parsed and not parsed[1] and parsed[0].topic_id:
+                found.append((partition, parsed[0].topic_id))
+        return found
+
+    @cached_property
     def kraft(self) -> bool:
         """Whether the broker runs in KRaft mode: 4.0+, or meta.properties says node.id."""
         return self.release >= (4, 0) or any(self.of(log_dir).formatted_for_kraft for log_dir in self.dirs)
@@ -98,6 +118,8 @@ class DirContext:
         self.level = broker.level
         self.path = str(log_dir.path)
         self.failures: list[ReadFailure] = []
+        self._checkpoints: dict[str, tuple[OffsetCheckpoint, tuple[Damage, ...]] | None] = {}
+        self._offsets: dict[str, Mapping[tuple[str, int], int]] = {}
 
     @property
     def kraft(self) -> bool:
@@ -107,7 +129,7 @@ class DirContext:
     @cached_property
     def clean(self) -> bool:
         """Whether the clean shutdown marker exists: the next start recovers nothing."""
-        return ".kafka_cleanshutdown" in self.log_dir.entries
+        return CLEAN_SHUTDOWN in self.log_dir.entries
 
     @cached_property
     def running(self) -> bool:
@@ -115,10 +137,29 @@ class DirContext:
         return bool(self.log_dir.broker_running())
 
     @cached_property
+    def identity(self) -> tuple[MetaProperties, tuple[Damage, ...]] | None:
+        """meta.properties and what is wrong with it, None when it is missing."""
+        data = self.log_dir.file(meta_properties.FILE_NAME)
+        return None if data is None else meta_properties.parse(data)
+
+    @property
     def formatted_for_kraft(self) -> bool:
-        """Whether meta.properties is version 1 or holds a node.id."""
-        data = self.log_dir.file("meta.properties") or b""
-        return b"node.id=" in data or b"version=1" in data
+        """Whether meta.properties is version 1, which `kafka-storage format` writes."""
+        return self.identity is not None and self.identity[0].version == 1
+
+    def checkpoint(self, name: str) -> tuple[OffsetCheckpoint, tuple[Damage, ...]] | None:
+        """An offset checkpoint and what is wrong with it, None when it is missing; parsed once."""
+        if name not in self._checkpoints:
+            data = self.log_dir.file(name)
+            self._checkpoints[name] = None if data is None else offset_checkpoint.parse(data)
+        return self._checkpoints[name]
+
+    def offsets(self, name: str) -> Mapping[tuple[str, int], int]:
+        """The entries of an offset checkpoint that can be read; the last of duplicates wins."""
+        if name not in self._offsets:
+            found = self.checkpoint(name)
+            self._offsets[name] = found[0].offsets() if found else {}
+        return self._offsets[name]
 
     def stat(self, name: str = "") -> FileStat:
         """The status of the dir itself, or of a directory in it."""
@@ -133,18 +174,6 @@ class DirContext:
         statuses = [self.stat(partition.name) for partition in self.log_dir.partitions]
         common = Counter(status.uid for status in statuses).most_common(1)
         return next((status for status in statuses if status.uid == common[0][0]), None)
-
-    def offsets(self, name: str) -> Mapping[tuple[str, int], int]:
-        """The entries of an offset checkpoint as a broker sees them; empty when missing or broken."""
-        found = self._offsets.get(name)
-        if found is None:
-            checkpoint = self.log_dir.offset_checkpoint(name)
-            found = self._offsets[name] = dict(checkpoint.offsets) if checkpoint else {}
-        return found
-
-    @cached_property
-    def _offsets(self) -> dict[str, Mapping[tuple[str, int], int]]:
-        return {}
 
     def finding(
         self,
@@ -210,6 +239,18 @@ class PartitionContext:
         logs = [(segment, log) for segment in self.partition.segments if (log := segment.log) is not None]
         nexts: list[int | None] = [segment.base_offset for segment, _ in logs[1:]]
         return [SegmentView(self, *found, n) for found, n in zip(logs, [*nexts, None], strict=False)]
+
+    @cached_property
+    def epochs(self) -> tuple[EpochCheckpoint, tuple[Damage, ...]] | None:
+        """The leader-epoch-checkpoint and what is wrong with it, None when it is missing."""
+        entry = self.partition.file(epoch_checkpoint.FILE_NAME)
+        return None if entry is None else epoch_checkpoint.parse(entry.read())
+
+    @cached_property
+    def metadata_file(self) -> tuple[PartitionMetadata, tuple[Damage, ...]] | None:
+        """partition.metadata and what is wrong with it, None when it is missing."""
+        entry = self.partition.file(partition_metadata.FILE_NAME)
+        return None if entry is None else partition_metadata.parse(entry.read(SMALL_FILE_BYTES))
 
     def checkpointed(self, name: str) -> int | None:
         """This partition's value in an offset checkpoint of the dir, or None."""

@@ -49,3 +49,14 @@ def chown(path: str, uid: int, gid: int) -> Remedy:
 def chmod(path: str) -> Remedy:
     """Let the owner read and write; X: enter, if it is a directory."""
     return Remedy(command=f"chmod u+rwX {shlex.quote(path)}", safety=Safety.SAFE)
+
+
+def remove(log_dir: str, name: str, *, safety: Safety = Safety.SAFE) -> Remedy:
+    """Remove a file whose content a broker makes anew."""
+    path = f"{log_dir.rstrip('/')}/{name}"
+    return Remedy(command=f"rm {shlex.quote(path)}", safety=safety)
+
+
+def identity(log_dir: str) -> Remedy:
+    """Plan the mending of a dir's meta.properties; what is right needs a human's word."""
+    return Remedy(command=f"segmend plan identity {shlex.quote(log_dir)} -o plan.json", safety=Safety.ADVICE)

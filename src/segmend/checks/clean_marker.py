@@ -1,0 +1,87 @@
+"""The clean shutdown marker does not fit the rest of the dir.
+
+Codes
+    C12  the marker is there, but the files look like those of a broker that was killed
+    C13  the marker is missing, but the files look like those of a clean stop
+    C14  the marker's broker epoch cannot be read
+
+What it means
+    The marker alone decides whether a broker recovers. A broker that stops in order
+    trims the indexes of active segments; one that is killed leaves them preallocated
+    with zeros. C12 is what a disk snapshot, a copy of a running dir, or (before 2.8) a
+    crash during loading leaves.
+What the broker does
+    C12: it skips recovery. Torn tails stay, the zero-filled time index makes every
+    record look as if it were from 1970, and time retention deletes the log within a
+    minute. C13: it scans the last segment of each partition and is treated as unclean
+    by the controller. C14: it loses its broker epoch and is taken for unclean where
+    eligible leader replicas are on.
+What to do
+    C12: remove the marker before the broker starts; recovery then mends the rest.
+    C13, C14: nothing.
+Kafka
+    LogManager.loadLogs, CleanShutdownFileHandler, KAFKA-10471 (2.8), KIP-966.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats import clean_shutdown
+from segmend.logdir.tree import LogDir
+
+from . import remedies
+from .context import DirContext
+from .levels import Level, Scope
+
+CODES = {"C12": Severity.ERROR, "C13": Severity.INFO, "C14": Severity.INFO}
+SCOPE = Scope.DIR
+LEVEL = Level.STARTUP
+
+_MARKER = clean_shutdown.FILE_NAME
+# As many active segments as this are looked at; a broker trims all of them or none.
+_LOOKED_AT = 64
+
+
+def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
+    """Compare the marker with the active segments' indexes."""
+    if context.running:
+        return
+    preallocated = [name for name, padded in _active_indexes(log_dir) if padded]
+    if context.clean and preallocated:
+        yield context.finding(
+            "C12",
+            f"the marker says that the broker stopped in order, but {preallocated[0]} was not trimmed",
+            file=_MARKER,
+            broker_says=f"Skipping recovery of logs from {context.path} since clean shutdown file was found",
+            remedy=remedies.remove(context.path, _MARKER),
+            untrimmed=len(preallocated),
+        )
+    elif not context.clean and not preallocated and any(True for _ in _active_indexes(log_dir)):
+        message = "the marker is missing although all indexes were trimmed as in a clean stop"
+        says = f"Recovering logs from {context.path} since no clean shutdown file was found"
+        yield context.finding("C13", message, file=_MARKER, broker_says=says)
+    yield from _content(log_dir, context)
+
+
+def _active_indexes(log_dir: LogDir) -> Iterator[tuple[str, bool]]:
+    """(name, whether it ends in preallocated zeros) of active segments' offset indexes."""
+    current = (p for p in log_dir.partitions if p.kind == "current" and p.base_offsets)
+    for _, partition in zip(range(_LOOKED_AT), current, strict=False):
+        index = partition.segments[-1].index
+        if index is not None:
+            size = index.size
+            tail = min(size, 16)
+            with index.reader() as reader:
+                padded = size >= 16 and not any(reader.read(tail, size - tail))
+            yield f"{partition.name}/{index.name}", padded
+
+
+def _content(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
+    data = log_dir.file(_MARKER)
+    if not data or context.release < (3, 7):
+        return
+    for damage in clean_shutdown.parse(data)[1]:
+        says = f"Unable to read the broker epoch in {context.path}"
+        yield context.finding("C14", damage.reason, file=_MARKER, position=damage.position, broker_says=says)

@@ -1,0 +1,96 @@
+"""The leader-epoch-checkpoint does not tell the epochs that the batches have.
+
+Codes
+    E04  the file is missing or empty although the batches have epochs
+    E06  the last epoch begins beyond the log end offset
+    E07  the first epoch begins after batches that have an epoch
+    E08  the epoch falls from one segment to the next
+
+What it means
+    Each batch carries the epoch of the leader that wrote it; the file lists where each
+    began. E08 is a history that two leaders wrote, or a segment from another replica.
+What the broker does
+    E04, E07: a follower that finds no epoch truncates to the high watermark, a leader
+    cannot tell peers where an epoch ended. E06: it drops the entry. E08: it ignores the
+    lower epoch.
+What to do
+    E04, E07: write the file anew from the batches. E06: nothing. E08: compare the
+    replicas; nothing on this disk says which history is right.
+Kafka
+    LeaderEpochFileCache, KIP-101 (0.11), KIP-279 (2.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from segmend.findings import Finding, Severity
+from segmend.formats.epoch_checkpoint import FILE_NAME, EpochEntry
+from segmend.logdir.tree import PartitionDir
+
+from .context import PartitionContext
+from .levels import Level, Scope
+
+CODES = {
+    "E04": Severity.ERROR,
+    "E06": Severity.INFO,
+    "E07": Severity.WARNING,
+    "E08": Severity.WARNING,
+}
+SCOPE = Scope.PARTITION
+LEVEL = Level.DEFAULT
+
+
+def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+    """The file's entries against those that the scans saw, by offset."""
+    seen = [epoch for scan in context.scans if scan for epoch in scan.epochs[:1]]
+    if not seen or context.release < (0, 11) or partition.kind == "stray":
+        return
+    yield from _falling(context)
+    entries = context.epochs[0].entries if context.epochs else ()
+    if context.epochs and context.epochs[1]:
+        return
+    if not entries:
+        yield _missing(context, seen[0])
+        return
+    if entries[0].start_offset > seen[0][1] and not _fenced_by_start(context, entries[0]):
+        message = (
+            f"the first epoch listed begins at offset {entries[0].start_offset}, but batches from offset "
+        )
+        message += f"{seen[0][1]} on have epoch {seen[0][0]}"
+        yield context.finding("E07", message, file=FILE_NAME, offset=seen[0][1], remedy=context.repair())
+    if entries[-1].start_offset > context.log_end_offset and not context.running:
+        message = f"epoch {entries[-1].epoch} begins at {entries[-1].start_offset}, the log ends at "
+        message += f"{context.log_end_offset}; the broker drops the entry"
+        yield context.finding("E06", message, file=FILE_NAME, offset=entries[-1].start_offset)
+
+
+def _fenced_by_start(context: PartitionContext, first: EpochEntry) -> bool:
+    """Entries below the log start offset are dropped while their batches stay until retention."""
+    start = context.checkpointed("log-start-offset-checkpoint")
+    return start is not None and first.start_offset <= start
+
+
+def _missing(context: PartitionContext, first: tuple[int, int]) -> Finding:
+    what = "is missing" if context.epochs is None else "is empty"
+    rebuilt = not context.clean and len(context.views) == 1
+    return context.finding(
+        "E04",
+        f"{FILE_NAME} {what}, but batches from offset {first[1]} on have epoch {first[0]}",
+        file=FILE_NAME,
+        offset=first[1],
+        severity=Severity.WARNING if rebuilt else None,
+        remedy=context.repair(),
+    )
+
+
+def _falling(context: PartitionContext) -> Iterator[Finding]:
+    scans = zip(context.views, context.scans, strict=False)
+    sound = [(view, scan) for view, scan in scans if scan and scan.epochs and not scan.problems]
+    for (_, before), (view, scan) in pairwise(sound):
+        if before.epochs[-1][0] > scan.epochs[0][0] >= 0:
+            message = f"the epoch falls from {before.epochs[-1][0]} to {scan.epochs[0][0]}"
+            yield context.finding(
+                "E08", message, file=view.log.name, offset=scan.epochs[0][1], remedy=context.look()
+            )

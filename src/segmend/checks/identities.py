@@ -1,0 +1,90 @@
+"""The log dirs do not belong to one and the same broker.
+
+Codes
+    K03  the cluster id or node id differs between the dirs
+    K04  two dirs have the same directory id
+    K06  two dirs hold a `__cluster_metadata-0`
+
+What it means
+    A disk was moved from another broker or cluster, or cloned.
+What the broker does
+    It does not start.
+What to do
+    K03: only if the disk really belongs to this node now, change its ids. K04: give the
+    clone a new directory id. K06: keep the one in metadata.log.dir (by default the
+    first of log.dirs) and move the other away.
+Kafka
+    MetaPropertiesEnsemble.verify, KafkaRaftServer.initializeLogDirs, KIP-858.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats.meta_properties import FILE_NAME
+
+from . import remedies
+from .context import BrokerContext, DirContext
+from .levels import Level, Scope
+
+CODES = {"K03": Severity.ERROR, "K04": Severity.ERROR, "K06": Severity.ERROR}
+SCOPE = Scope.BROKER
+LEVEL = Level.STARTUP
+
+_METADATA = "__cluster_metadata-0"
+
+
+def run(broker: BrokerContext, _context: BrokerContext) -> Iterator[Finding]:
+    """Each dir against the first that says something."""
+    dirs = [broker.of(log_dir) for log_dir in broker.dirs]
+    yield from _differing(
+        dirs, "cluster_id", "cluster id", "Invalid cluster.id in: {file}. Expected {a}, but read {b}"
+    )
+    yield from _differing(
+        dirs, "node_id", "node id", "Stored node id {b} doesn't match previous node id {a} in {file}"
+    )
+    yield from _cloned(dirs)
+    holders = [context for context in dirs if _METADATA in context.log_dir.entries]
+    for context in holders[1:]:
+        yield context.finding(
+            "K06",
+            f"{holders[0].path} has a {_METADATA} too",
+            file=_METADATA,
+            broker_says=f"Found unexpected metadata location in data directory {context.path}",
+            remedy=remedies.set_aside(context.path, _METADATA),
+        )
+
+
+def _differing(dirs: list[DirContext], field: str, what: str, says: str) -> Iterator[Finding]:
+    told = [(c, getattr(c.identity[0], field)) for c in dirs if c.identity]
+    told = [(context, value) for context, value in told if value is not None]
+    for context, value in told[1:]:
+        first = told[0][1]
+        if value != first:
+            path = f"{context.path}/{FILE_NAME}"
+            yield context.finding(
+                "K03",
+                f"{what} {value}, but {told[0][0].path} has {first}",
+                file=FILE_NAME,
+                broker_says=says.format(file=path, a=first, b=value),
+                remedy=remedies.identity(context.path),
+            )
+
+
+def _cloned(dirs: list[DirContext]) -> Iterator[Finding]:
+    owners: dict[str, DirContext] = {}
+    for context in dirs:
+        own = context.identity[0].directory_id if context.identity else None
+        if own is None:
+            continue
+        first = owners.setdefault(own, context)
+        if first is not context:
+            yield context.finding(
+                "K04",
+                f"directory id {own} is that of {first.path} too",
+                file=FILE_NAME,
+                broker_says=f"Duplicate directory ID {own} found. It was the ID of {first.path}, but also of "
+                f"{context.path}",
+                remedy=remedies.identity(context.path),
+            )

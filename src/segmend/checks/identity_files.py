@@ -1,0 +1,65 @@
+"""The meta.properties file, which says whose disk this is, is missing or broken.
+
+Codes
+    K01  meta.properties is missing
+    K02  meta.properties cannot be read, or a key is missing
+    K05  the directory id is one of the reserved ones
+
+What it means
+    The file holds the cluster id, the node id and (since 3.7) the id of this directory.
+What the broker does
+    K01: in KRaft mode it does not start; in ZooKeeper mode it writes the file. K02: the
+    log dir is offline; if it is the metadata dir or the only one, the broker does not
+    start. K05: it does not start.
+What to do
+    Write the file with the ids of the broker's other dirs and a directory id of its
+    own: the former one, which `__cluster_metadata-0` knows, or a new one.
+Kafka
+    MetaPropertiesEnsemble, KIP-631, KIP-858 (directory ids, 3.7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats.meta_properties import FILE_NAME
+from segmend.logdir.tree import LogDir
+
+from . import remedies
+from .context import DirContext
+from .levels import Level, Scope
+
+CODES = {"K01": Severity.ERROR, "K02": Severity.ERROR, "K05": Severity.ERROR}
+SCOPE = Scope.DIR
+LEVEL = Level.STARTUP
+
+
+def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
+    """Missing, reserved, or its first other damage."""
+    remedy = remedies.identity(context.path)
+    if context.identity is None:
+        if context.kraft and _is_formatted(log_dir):
+            says = f"No `{FILE_NAME}` found in {context.path} (have you run `kafka-storage.sh` to format the "
+            message = f"{FILE_NAME} is missing: the broker does not know whose disk this is"
+            yield context.finding(
+                "K01", message, file=FILE_NAME, broker_says=f"{says}directory?)", remedy=remedy
+            )
+        return
+    for damage in context.identity[1][:1]:
+        reserved = damage.kind == "reserved-directory-id"
+        yield context.finding(
+            "K05" if reserved else "K02",
+            damage.reason,
+            file=FILE_NAME,
+            position=damage.position,
+            broker_says=f"Invalid reserved directory ID found in {context.path}"
+            if reserved
+            else f"Error while reading meta.properties file {context.path}/{FILE_NAME}",
+            remedy=remedy,
+        )
+
+
+def _is_formatted(log_dir: LogDir) -> bool:
+    """An empty directory that some glob caught is no log dir at all."""
+    return bool(log_dir.entries)

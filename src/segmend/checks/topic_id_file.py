@@ -1,0 +1,75 @@
+"""The partition.metadata file, which holds the topic's id, cannot be used.
+
+Codes
+    M01  the file is missing: in KRaft mode the directory becomes a stray
+    M02  the file is empty or has one line: the broker does not start
+    M03  the topic id is no id: the broker does not start
+    M04  a line is malformed or the id is zero: the log dir goes offline
+
+What it means
+    Since 2.8 each partition directory says which topic it belongs to, by id. A disk
+    that was full while the file was written leaves it empty.
+What the broker does
+    M01: since 3.7.1 a KRaft broker renames the directory to `-stray` and creates an
+    empty replica; 3.0 to 3.7.0 refuse to start; in ZooKeeper mode the file is written
+    anew. M02, M03: it does not start. M04: the log dir goes offline.
+What to do
+    Write the file with the topic's id, which another partition or replica of the topic
+    or `__cluster_metadata-0` knows.
+Kafka
+    PartitionMetadataFile, KIP-516 (2.8), KAFKA-16814, KAFKA-20177.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats.partition_metadata import FILE_NAME
+from segmend.logdir.tree import PartitionDir
+
+from .context import PartitionContext
+from .levels import Level, Scope
+
+CODES = {
+    "M01": Severity.ERROR,
+    "M02": Severity.ERROR,
+    "M03": Severity.ERROR,
+    "M04": Severity.ERROR,
+}
+SCOPE = Scope.PARTITION
+LEVEL = Level.STARTUP
+
+_CODES = {"too-short": "M02", "bad-uuid": "M03", "malformed": "M04"}
+
+
+def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+    """Missing, or its first damage."""
+    if context.release < (2, 8):
+        return
+    if context.metadata_file is None:
+        # An empty directory is N11, a foreign one N02: they have more to say.
+        if context.kraft and partition.kind == "current" and partition.layout.logs:
+            yield _missing(partition, context)
+        return
+    for damage in context.metadata_file[1][:1]:
+        yield context.finding(
+            _CODES[damage.kind],
+            _message(damage.kind, damage.reason),
+            file=FILE_NAME,
+            position=damage.position,
+            broker_says=damage.reason,
+            remedy=context.repair(),
+        )
+
+
+def _message(kind: str, reason: str) -> str:
+    return f"{FILE_NAME} has fewer than two lines" if kind == "too-short" else reason
+
+
+def _missing(partition: PartitionDir, context: PartitionContext) -> Finding:
+    says = f"The topicId does not exist in {partition.path}, treat it as a stray log"
+    if context.release < (3, 7, 1):
+        says = f"The log dir {partition.path} does not have a topic ID, which is not allowed when running in KRaft mode."
+    message = f"{FILE_NAME} is missing: the broker does not know which topic this is"
+    return context.finding("M01", message, file=FILE_NAME, broker_says=says, remedy=context.repair())

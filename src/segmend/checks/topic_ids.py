@@ -1,0 +1,82 @@
+"""Topic ids and topic names do not go together.
+
+Codes
+    M05  a partition's topic id differs from that of the topic's other partitions
+    M06  two directories have the same topic id and partition but different names
+
+What it means
+    M05: the directory comes from a topic that was deleted and created again under the
+    same name, or from another cluster. M06: a directory was renamed or copied.
+What the broker does
+    It takes the partition with the wrong id for a stray: renames it and creates an
+    empty replica. Before 3.0 it refuses requests for it. The name is never compared.
+What to do
+    Make sure that the data belongs to the topic as it is now; only then put the right
+    id into partition.metadata. Otherwise move the directory away.
+Kafka
+    LogManager.isStrayKraftReplica, InconsistentTopicIdException, KIP-516.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.logdir.tree import PartitionDir
+
+from . import remedies
+from .context import BrokerContext
+from .levels import Level, Scope
+
+CODES = {"M05": Severity.ERROR, "M06": Severity.ERROR}
+SCOPE = Scope.BROKER
+LEVEL = Level.STARTUP
+
+Identified = tuple[PartitionDir, str]
+
+
+def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
+    """The majority of a topic's partitions is right; two that differ both are told of."""
+    by_topic: dict[str, list[Identified]] = {}
+    by_id: dict[tuple[str, int], list[PartitionDir]] = {}
+    for partition, topic_id in context.topic_ids:
+        by_topic.setdefault(partition.topic, []).append((partition, topic_id))
+        by_id.setdefault((topic_id, partition.partition), []).append(partition)
+    same_id = [group for group in by_id.values() if len({p.topic for p in group}) > 1]
+    renamed = {id(partition) for group in same_id for partition in group}
+    for found in by_topic.values():
+        yield from _differing(broker, [item for item in found if id(item[0]) not in renamed])
+    for group in same_id:
+        for other in group[1:]:
+            yield _renamed(broker, group[0], other)
+
+
+def _differing(broker: BrokerContext, found: list[Identified]) -> Iterator[Finding]:
+    counts = Counter(topic_id for _, topic_id in found)
+    if len(counts) < 2:
+        return
+    (right, most), *_ = counts.most_common(1)
+    tie = sum(count == most for count in counts.values()) > 1
+    for partition, topic_id in found:
+        if tie or topic_id != right:
+            other = "others" if tie else right
+            message = f"topic id {topic_id}, but other partitions of the topic have {other}"
+            yield _finding(broker, "M05", partition, message)
+
+
+def _renamed(broker: BrokerContext, first: PartitionDir, other: PartitionDir) -> Finding:
+    return _finding(broker, "M06", other, f"has the topic id and partition number of {first.path} too")
+
+
+def _finding(broker: BrokerContext, code: str, partition: PartitionDir, message: str) -> Finding:
+    says = f"Found stray log dir {partition.path}"
+    return broker.of(partition.log_dir).finding(
+        code,
+        message,
+        topic=partition.topic,
+        partition=partition.partition,
+        file=f"{partition.name}/partition.metadata",
+        broker_says=says,
+        remedy=remedies.show(partition.log_dir.path, partition.name),
+    )
