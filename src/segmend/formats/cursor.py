@@ -10,6 +10,7 @@ from struct import Struct
 
 _I16, _I32, _I64 = Struct(">h"), Struct(">i"), Struct(">q")
 _U16 = Struct(">H")
+_MAX_TAGS = 4096
 
 
 class Malformed(ValueError):
@@ -103,7 +104,11 @@ class Cursor:
     def tagged_fields(self) -> tuple[tuple[int, bytes], ...]:
         """The tagged fields that end every flexible structure, as (tag, bytes)."""
         fields = []
-        for _ in range(self.uvarint()):
+        at = self.position
+        count = self.uvarint()
+        if count > _MAX_TAGS:
+            raise Malformed(at, f"{count} tagged fields")
+        for _ in range(count):
             tag = self.uvarint()
             fields.append((tag, self.take(self.uvarint())))
         return tuple(fields)

@@ -1,0 +1,271 @@
+"""Control records: transaction markers, and what KRaft writes about itself.
+
+Follows `ControlRecordType`, `EndTransactionMarker` and `ControlRecordUtils`; the KRaft values
+are generated messages in the flexible encoding. Damage kinds: `bad-key`, `bad-value`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from struct import Struct
+from typing import NamedTuple
+
+from segmend.formats.cursor import Cursor, Malformed, write_uvarint
+from segmend.formats.damage import Damage
+from segmend.formats.kafka_uuid import SIZE, parse_uuid, uuid_text
+
+ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS = range(7)
+TYPE_NAMES = (
+    "ABORT",
+    "COMMIT",
+    "LEADER_CHANGE",
+    "SNAPSHOT_HEADER",
+    "SNAPSHOT_FOOTER",
+    "KRAFT_VERSION",
+    "KRAFT_VOTERS",
+)
+MAX_VALUE_SIZE = 1 << 20
+_KEY = Struct(">hh")
+
+
+class EndTxnMarker(NamedTuple):
+    """Value of ABORT and COMMIT."""
+
+    version: int
+    coordinator_epoch: int
+
+
+class Voter(NamedTuple):
+    """A voter named in LEADER_CHANGE; the directory id is there since version 1."""
+
+    voter_id: int
+    directory_id: str | None = None
+
+
+class LeaderChange(NamedTuple):
+    """`LeaderChangeMessage`, the first record of every KRaft epoch."""
+
+    version: int
+    leader_id: int
+    voters: tuple[Voter, ...] = ()
+    granting_voters: tuple[Voter, ...] = ()
+
+
+class SnapshotHeader(NamedTuple):
+    """First record of a KRaft snapshot; the timestamp is in milliseconds."""
+
+    version: int
+    last_contained_log_timestamp: int
+
+
+class SnapshotFooter(NamedTuple):
+    """Last record of a KRaft snapshot; a snapshot without it is cut off."""
+
+    version: int
+
+
+class KRaftVersion(NamedTuple):
+    """The feature level `kraft.version`."""
+
+    version: int
+    kraft_version: int
+
+
+class Endpoint(NamedTuple):
+    """Where a voter listens."""
+
+    name: str
+    host: str
+    port: int
+
+
+class VoterSetEntry(NamedTuple):
+    """One voter of the voter set, with the range of `kraft.version` it supports."""
+
+    voter_id: int
+    directory_id: str
+    endpoints: tuple[Endpoint, ...]
+    min_kraft_version: int
+    max_kraft_version: int
+
+
+class Voters(NamedTuple):
+    """`VotersRecord`: the voter set from here on (KIP-853)."""
+
+    version: int
+    voters: tuple[VoterSetEntry, ...]
+
+
+ControlValue = EndTxnMarker | LeaderChange | SnapshotHeader | SnapshotFooter | KRaftVersion | Voters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlRecord:
+    """`type` is -1 where the key is broken; `value` None where it cannot be read."""
+
+    type: int
+    key_version: int = 0
+    value: ControlValue | None = None
+
+    @property
+    def type_name(self) -> str:
+        """Kafka's name of the type, `UNKNOWN` for any other number."""
+        return TYPE_NAMES[self.type] if 0 <= self.type < len(TYPE_NAMES) else "UNKNOWN"
+
+    @property
+    def is_end_txn(self) -> bool:
+        """A transaction marker."""
+        return self.type in (ABORT, COMMIT)
+
+
+def parse(key: bytes | None, value: bytes | None) -> tuple[ControlRecord, tuple[Damage, ...]]:
+    """The control record; `bad-key` also for a type no release knows, which kills a recovering broker."""
+    if key is None or len(key) < _KEY.size:
+        size = 0 if key is None else len(key)
+        reason = f"Invalid value size found for end control record key: at least 4 bytes, not {size}"
+        return ControlRecord(type=-1), (Damage("bad-key", 0, reason),)
+    version, kind = _KEY.unpack_from(key)
+    if version < 0:
+        reason = f"Invalid version found for control record: {version}. May indicate data corruption"
+        return ControlRecord(type=kind, key_version=version), (Damage("bad-key", 0, reason),)
+    if not 0 <= kind < len(_READERS):
+        record = ControlRecord(type=kind, key_version=version)
+        return record, (Damage("bad-key", 2, f"Unknown control record type {kind}"),)
+    try:
+        if value is None:
+            raise Malformed(0, "null value")
+        if len(value) > MAX_VALUE_SIZE:
+            raise Malformed(0, f"{len(value)} bytes are more than Kafka ever writes")
+        read = _READERS[kind](Cursor(value))
+    except Malformed as error:
+        reason = f"{TYPE_NAMES[kind]}: {error.reason}"
+        return ControlRecord(type=kind, key_version=version), (Damage("bad-value", error.position, reason),)
+    return ControlRecord(type=kind, key_version=version, value=read), ()
+
+
+def _end_txn(cursor: Cursor) -> EndTxnMarker:
+    version, epoch = cursor.i16(), cursor.i32()
+    if version < 0:
+        raise Malformed(0, f"Invalid version found for end transaction marker: {version}")
+    return EndTxnMarker(version, epoch)
+
+
+def _leader_change(cursor: Cursor) -> LeaderChange:
+    version, leader = cursor.i16(), cursor.i32()
+    voters, granting = _voters(cursor, version), _voters(cursor, version)
+    cursor.tagged_fields()
+    return LeaderChange(version, leader, voters, granting)
+
+
+def _voters(cursor: Cursor, version: int) -> tuple[Voter, ...]:
+    return tuple(_voter(cursor, version) for _ in range(cursor.compact_count()))
+
+
+def _voter(cursor: Cursor, version: int) -> Voter:
+    voter = Voter(cursor.i32(), uuid_text(cursor.take(SIZE)) if version >= 1 else None)
+    cursor.tagged_fields()
+    return voter
+
+
+def _snapshot_header(cursor: Cursor) -> SnapshotHeader:
+    header = SnapshotHeader(cursor.i16(), cursor.i64())
+    cursor.tagged_fields()
+    return header
+
+
+def _snapshot_footer(cursor: Cursor) -> SnapshotFooter:
+    footer = SnapshotFooter(cursor.i16())
+    cursor.tagged_fields()
+    return footer
+
+
+def _kraft_version(cursor: Cursor) -> KRaftVersion:
+    level = KRaftVersion(cursor.i16(), cursor.i16())
+    cursor.tagged_fields()
+    return level
+
+
+def _voter_set(cursor: Cursor) -> Voters:
+    version = cursor.i16()
+    voters = tuple(_voter_set_entry(cursor) for _ in range(cursor.compact_count()))
+    cursor.tagged_fields()
+    return Voters(version, voters)
+
+
+def _voter_set_entry(cursor: Cursor) -> VoterSetEntry:
+    voter_id, directory_id = cursor.i32(), uuid_text(cursor.take(SIZE))
+    endpoints = tuple(_endpoint(cursor) for _ in range(cursor.compact_count()))
+    low, high = cursor.i16(), cursor.i16()
+    cursor.tagged_fields()
+    cursor.tagged_fields()
+    return VoterSetEntry(voter_id, directory_id, endpoints, low, high)
+
+
+def _endpoint(cursor: Cursor) -> Endpoint:
+    endpoint = Endpoint(cursor.compact_string(), cursor.compact_string(), cursor.u16())
+    cursor.tagged_fields()
+    return endpoint
+
+
+_READERS: tuple[Callable[[Cursor], ControlValue], ...] = (
+    _end_txn,
+    _end_txn,
+    _leader_change,
+    _snapshot_header,
+    _snapshot_footer,
+    _kraft_version,
+    _voter_set,
+)
+
+
+def render(record: ControlRecord) -> tuple[bytes, bytes]:
+    """(key, value) as Kafka writes them; ValueError without a value."""
+    if record.value is None:
+        raise ValueError(f"a control record of type {record.type} without a value cannot be written")
+    return _KEY.pack(record.key_version, record.type), _render_value(record.value)
+
+
+def _render_value(value: ControlValue) -> bytes:
+    if isinstance(value, EndTxnMarker):
+        return _i(2, value.version) + _i(4, value.coordinator_epoch)
+    if isinstance(value, LeaderChange):
+        groups = (value.voters, value.granting_voters)
+        voters = b"".join(_array([_render_voter(voter) for voter in group]) for group in groups)
+        return _i(2, value.version) + _i(4, value.leader_id) + voters + b"\0"
+    if isinstance(value, Voters):
+        return (
+            _i(2, value.version) + _array([_render_voter_set_entry(voter) for voter in value.voters]) + b"\0"
+        )
+    if isinstance(value, SnapshotHeader):
+        return _i(2, value.version) + _i(8, value.last_contained_log_timestamp) + b"\0"
+    return b"".join(_i(2, number) for number in value) + b"\0"
+
+
+def _i(size: int, number: int) -> bytes:
+    return number.to_bytes(size, "big", signed=True)
+
+
+def _array(items: list[bytes]) -> bytes:
+    return write_uvarint(len(items) + 1) + b"".join(items)
+
+
+def _string(text: str) -> bytes:
+    raw = text.encode()
+    return write_uvarint(len(raw) + 1) + raw
+
+
+def _render_voter(voter: Voter) -> bytes:
+    directory_id = b"" if voter.directory_id is None else parse_uuid(voter.directory_id)
+    return _i(4, voter.voter_id) + directory_id + b"\0"
+
+
+def _render_voter_set_entry(voter: VoterSetEntry) -> bytes:
+    endpoints = _array(
+        [
+            _string(name) + _string(host) + port.to_bytes(2, "big") + b"\0"
+            for name, host, port in voter.endpoints
+        ]
+    )
+    versions = _i(2, voter.min_kraft_version) + _i(2, voter.max_kraft_version) + b"\0"
+    return _i(4, voter.voter_id) + parse_uuid(voter.directory_id) + endpoints + versions + b"\0"
