@@ -1,0 +1,7 @@
+"""The HTML report of an audit; its one door is `render`."""
+
+from __future__ import annotations
+
+from .render import render
+
+__all__ = ["render"]

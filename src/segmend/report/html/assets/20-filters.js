@@ -1,0 +1,118 @@
+// Filters the findings by severity, broker, topic, code and text; the state lives in location.hash,
+// as in #severity=error,warning&broker=2&q=index, so that a filtered report can be linked to.
+(() => {
+  "use strict";
+  const form = document.querySelector(".filters");
+  if (!form) return;
+  const facets = JSON.parse(document.getElementById("data").textContent).findings;
+  const chips = [...form.querySelectorAll("[data-severity]")];
+  const fields = ["broker", "topic", "code", "q"].map((name) => form.elements[name]);
+  const clear = form.querySelector("[type=reset]");
+  const matches = document.getElementById("matches");
+  const nothing = document.getElementById("no-match");
+  const groups = [...document.querySelectorAll(".group")].map((element) => ({
+    element,
+    badge: element.querySelector(".times"),
+    rows: [...element.querySelectorAll(".finding")].map((row) => ({ row, facets: facets[row.dataset.id], text: null })),
+  }));
+  const whole = groups.reduce((sum, group) => sum + group.rows.length, 0);
+
+  const severities = () => chips.filter((c) => c.getAttribute("aria-pressed") === "true").map((c) => c.dataset.severity);
+  const textOf = (item) => (item.text ??= item.row.textContent.toLowerCase());
+
+  function matcher() {
+    const wanted = severities();
+    const [broker, topic, code, q] = fields.map((field) => field.value);
+    const words = q.toLowerCase().split(/\s+/).filter(Boolean);
+    return (item) =>
+      (!wanted.length || wanted.includes(item.facets[0])) &&
+      (!broker || item.facets[1] === broker) &&
+      (!topic || item.facets[2] === topic) &&
+      (!code || item.facets[3] === code) &&
+      words.every((word) => textOf(item).includes(word) || item.facets[3].toLowerCase() === word);
+  }
+
+  const active = () => severities().length > 0 || fields.some((field) => field.value);
+
+  function apply() {
+    const fits = matcher();
+    const filtered = active();
+    let shown = 0;
+    for (const group of groups) {
+      let here = 0;
+      for (const item of group.rows) {
+        item.row.hidden = !fits(item);
+        here += item.row.hidden ? 0 : 1;
+      }
+      group.element.hidden = here === 0;
+      const total = Number(group.badge.dataset.total).toLocaleString("en");
+      group.badge.textContent = filtered && here < group.rows.length ? `${here} of ${total}` : total;
+      shown += here;
+    }
+    matches.textContent = filtered ? `${shown} of ${whole} findings` : `${whole} finding${whole === 1 ? "" : "s"}`;
+    clear.hidden = !filtered;
+    nothing.hidden = shown > 0;
+  }
+
+  function openMatching() {
+    const few = groups.filter((group) => !group.element.hidden);
+    if (active() && few.length <= 6) for (const group of few) group.element.open = true;
+  }
+
+  function write() {
+    const state = new URLSearchParams();
+    if (severities().length) state.set("severity", severities().join(","));
+    for (const field of fields) if (field.value) state.set(field.name, field.value);
+    const hash = state.toString().replaceAll("%2C", ",");
+    history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
+  }
+
+  function read() {
+    const hash = location.hash.slice(1);
+    if (!hash.includes("=")) return false;
+    const state = new URLSearchParams(hash);
+    const wanted = (state.get("severity") ?? "").split(",");
+    for (const chip of chips) chip.setAttribute("aria-pressed", String(wanted.includes(chip.dataset.severity)));
+    for (const field of fields) field.value = state.get(field.name) ?? "";
+    // A select that has no such option would show nothing and match everything.
+    for (const field of fields) if (field.selectedIndex === -1) field.value = "";
+    apply();
+    openMatching();
+    document.getElementById("findings").scrollIntoView();
+    return true;
+  }
+
+  function changed() {
+    apply();
+    openMatching();
+    write();
+  }
+
+  for (const chip of chips) {
+    chip.addEventListener("click", () => {
+      chip.setAttribute("aria-pressed", String(chip.getAttribute("aria-pressed") !== "true"));
+      changed();
+    });
+  }
+  form.addEventListener("input", changed);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", (event) => {
+    event.preventDefault();
+    for (const chip of chips) chip.setAttribute("aria-pressed", "false");
+    for (const field of fields) field.value = "";
+    changed();
+  });
+  addEventListener("hashchange", read);
+  addEventListener("keydown", (event) => {
+    const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName ?? "");
+    if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      form.elements.q.focus();
+    } else if (event.key === "Escape" && document.activeElement === form.elements.q) {
+      form.elements.q.value = "";
+      changed();
+    }
+  });
+  addEventListener("beforeprint", () => { for (const group of groups) group.element.open = true; });
+  if (!read()) apply();
+})();

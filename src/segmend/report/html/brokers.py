@@ -1,0 +1,188 @@
+"""The fleet at a glance: one row a broker, and the sentence on top of the page."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from .columns import Row, Tables, broker_name, broker_order, number, select, sums
+from .consequences import Consequence
+from .findings import SEVERITIES, consequence
+from .places import Places
+from .units import count, percent, plural, size
+
+ROWS: Final = 60
+GRID_FROM: Final = 10
+
+_SAYS: Final = (
+    (Consequence.LOSES, "would lose data when started"),
+    (Consequence.REFUSES, "would refuse to start"),
+    (Consequence.OFFLINE, "would take a log dir offline"),
+    (Consequence.WRONG, "would start, but serve some reads wrong"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerRow:
+    """A broker with the sums over its log dirs."""
+
+    name: str
+    release: str
+    state: str
+    clean: str
+    dirs: int
+    partitions: int
+    segments: int
+    log_bytes: int
+    width: float
+    counts: Mapping[str, int]
+    worst: str
+    consequence: str
+    rank: int
+
+    @property
+    def found(self) -> int:
+        """All findings of this broker."""
+        return sum(self.counts.values())
+
+    @property
+    def tip(self) -> str:
+        """What the broker's cell in the grid says."""
+        found = ", ".join(plural(self.counts[s], s) for s in ("error", "warning") if self.counts[s])
+        lines = (f"broker {self.name} · {self.state}", found or "nothing wrong found", self.consequence)
+        return "\n".join(filter(None, lines))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """All brokers, and those of them that the table prints."""
+
+    everyone: tuple[BrokerRow, ...]
+    rows: tuple[BrokerRow, ...]
+
+    @property
+    def hidden(self) -> int:
+        """How many the table does not print."""
+        return len(self.everyone) - len(self.rows)
+
+    @property
+    def grid(self) -> bool:
+        """Are there enough brokers for a map of them?"""
+        return len(self.everyone) >= GRID_FROM
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The answer in one glance; `tone` is error, warning, info or ok."""
+
+    tone: str
+    headline: str
+    more: str
+
+
+def fleet(tables: Tables, places: Places) -> Fleet:
+    """One row a broker, the worst first when they don't all fit."""
+    found = _by_broker(tables, places)
+    partitions = _sums(tables, "partitions", ["bytes"])
+    segments = _sums(tables, "segments", ["log_bytes"])
+    names = sorted({*places.brokers, *found}, key=broker_order)
+    most = max((row["bytes"] for row in partitions.values()), default=0)
+    everyone = [
+        _broker(name, places, found.get(name, []), partitions.get(name, {}), segments.get(name, {}), most)
+        for name in names
+    ]
+    shown = everyone if len(everyone) <= ROWS else sorted(everyone, key=_badness)[:ROWS]
+    return Fleet(everyone=tuple(everyone), rows=tuple(shown))
+
+
+def _by_broker(tables: Tables, places: Places) -> dict[str, list[tuple[str, Consequence, int]]]:
+    """Severity, consequence and number of findings of each broker."""
+    columns = ["broker", "dir", "code", "severity"]
+    found: dict[str, list[tuple[str, Consequence, int]]] = defaultdict(list)
+    for row in sums(select(tables, "findings", columns), columns, []):
+        severity = row["severity"] if row["severity"] in SEVERITIES else "info"
+        found[broker_name(row["broker"])].append((severity, consequence(row, places), row["rows"]))
+    return found
+
+
+def _sums(tables: Tables, name: str, values: list[str]) -> dict[str, Row]:
+    table = select(tables, name, ["broker", *values])
+    return {broker_name(row["broker"]): row for row in sums(table, ["broker"], values)}
+
+
+def _broker(
+    name: str,
+    places: Places,
+    found: list[tuple[str, Consequence, int]],
+    partitions: Mapping[str, Any],
+    segments: Mapping[str, Any],
+    most: int,
+) -> BrokerRow:
+    dirs = places.by_broker.get(name, ())
+    counts: Counter[str] = Counter()
+    for severity, _, times in found:
+        counts[severity] += times
+    worst = min((c for _, c, _ in found), key=lambda c: c.rank, default=Consequence.NONE)
+    state, clean = _state(dirs)
+    return BrokerRow(
+        name=name,
+        release=", ".join(sorted({row["release"] for row in dirs if row["release"]})),
+        state=state,
+        clean=clean,
+        dirs=len(dirs),
+        partitions=number(partitions.get("rows")),
+        segments=number(segments.get("rows")),
+        log_bytes=number(partitions.get("bytes")),
+        width=percent(number(partitions.get("bytes")), most),
+        counts={severity: counts[severity] for severity in SEVERITIES},
+        worst=next((severity for severity in SEVERITIES if counts[severity]), "ok"),
+        consequence="" if worst is Consequence.NONE else worst.value,
+        rank=worst.rank,
+    )
+
+
+def _state(dirs: tuple[Row, ...]) -> tuple[str, str]:
+    """How the broker left its log dirs, in words and as a CSS class."""
+    marks = {bool(row["clean_shutdown"]) for row in dirs}
+    if marks == {True}:
+        return "stopped cleanly", "clean"
+    if marks == {False}:
+        return "no clean stop", "killed"
+    return ("unknown", "unknown") if not marks else ("clean in part", "killed")
+
+
+def _badness(row: BrokerRow) -> tuple[int, int, int, tuple[int, str]]:
+    return -row.counts["error"], row.rank, -row.counts["warning"], broker_order(row.name)
+
+
+def verdict(everyone: tuple[BrokerRow, ...], counts: Mapping[str, int]) -> Verdict:
+    """The worst thing first: what would happen to how many brokers."""
+    ranks = Counter(row.rank for row in everyone)
+    said = [(ranks[c.rank], words) for c, words in _SAYS if ranks[c.rank]]
+    if not said:
+        return _calm(counts, everyone)
+    (times, words), *rest = said
+    more = [f"{plural(n, 'broker')} {text}" for n, text in rest]
+    fine = sum(row.worst in ("ok", "info") for row in everyone)
+    if fine:
+        more.append(f"{plural(fine, 'broker')} {'is' if fine == 1 else 'are'} fine")
+    return Verdict(tone="error", headline=f"{plural(times, 'broker')} {words}", more=" · ".join(more))
+
+
+def _calm(counts: Mapping[str, int], everyone: tuple[BrokerRow, ...]) -> Verdict:
+    if not everyone:
+        return Verdict(tone="info", headline="No log dir was found", more="Nothing was looked at.")
+    if counts["error"] or counts["warning"]:
+        told = " and ".join(plural(counts[s], s) for s in ("error", "warning") if counts[s])
+        tone = "error" if counts["error"] else "warning"
+        return Verdict(tone=tone, headline=f"Every broker would start, with {told}", more="")
+    headline = "Nothing wrong found"
+    notes = f"{count(counts['info'])} notes for information" if counts["info"] else ""
+    return Verdict(tone="ok", headline=headline, more=notes)
+
+
+def bytes_of(everyone: tuple[BrokerRow, ...]) -> str:
+    """Bytes of all partitions of all brokers."""
+    return size(sum(row.log_bytes for row in everyone))

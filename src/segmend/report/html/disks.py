@@ -1,0 +1,163 @@
+"""Disk use: each log dir as a bar of its topics beside the fill of its disk, and the biggest partitions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .columns import Row, Tables, broker_name, broker_order, number, select, sums
+from .places import Places
+from .topics import Palette, Slice, stack
+from .units import percent, share, size
+
+DIRS: Final = 48
+PARTITIONS: Final = 12
+_NEARLY_FULL: Final = 85.0
+_PARTITION: Final = (
+    "topic",
+    "partition",
+    "kind",
+    "dir_name",
+    "broker",
+    "log_dir_id",
+    "bytes",
+    "segments",
+    "records",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirBar:
+    """A log dir: its topics to scale with the biggest dir, and how full its disk is."""
+
+    broker: str
+    path: str
+    bytes: str
+    slices: tuple[Slice, ...]
+    fill: float | None
+    used: str
+    free: str
+    tight: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionBar:
+    """One of the biggest partitions."""
+
+    name: str
+    kind: str
+    brokers: str
+    tip: str
+    colour: str
+    width: float
+    bytes: int
+    segments: int | None
+    records: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disks:
+    """The section."""
+
+    brokers: tuple[tuple[str, tuple[DirBar, ...]], ...]
+    hidden_dirs: int
+    biggest: tuple[PartitionBar, ...]
+    hidden_partitions: int
+
+
+def disks(tables: Tables, places: Places, palette: Palette) -> Disks:
+    """Sums `partitions` by dir and topic; the fullest dirs when they don't all fit."""
+    parts = _bytes_by_dir(tables)
+    known = list(places.dirs.values())
+    shown = sorted(known, key=lambda row: _fullness(row, parts), reverse=True)[:DIRS]
+    shown.sort(key=lambda row: (broker_order(broker_name(row["broker"])), row["path"] or ""))
+    whole = max((sum(parts[row["log_dir_id"]].values()) for row in shown), default=0)
+    bars = [_dir(row, parts[row["log_dir_id"]], palette, whole) for row in shown]
+    biggest, hidden = _biggest(tables, places, palette)
+    return Disks(
+        brokers=tuple((broker, tuple(mine)) for broker, mine in groupby(bars, lambda bar: bar.broker)),
+        hidden_dirs=len(known) - len(shown),
+        biggest=biggest,
+        hidden_partitions=hidden,
+    )
+
+
+def _bytes_by_dir(tables: Tables) -> defaultdict[int | None, dict[str, int]]:
+    keys = ["log_dir_id", "topic"]
+    parts: defaultdict[int | None, dict[str, int]] = defaultdict(dict)
+    for row in sums(select(tables, "partitions", [*keys, "bytes"]), keys, ["bytes"]):
+        parts[row["log_dir_id"]][row["topic"] or ""] = number(row["bytes"])
+    return parts
+
+
+def _fullness(row: Row, parts: Mapping[int | None, dict[str, int]]) -> tuple[float, int]:
+    total, free = row["disk_total_bytes"], row["disk_free_bytes"]
+    fill = 1 - number(free) / total if total else 0.0
+    return round(fill, 2), sum(parts.get(row["log_dir_id"], {}).values())
+
+
+def _dir(row: Row, parts: Mapping[str, int], palette: Palette, whole: int) -> DirBar:
+    total, free = row["disk_total_bytes"], row["disk_free_bytes"]
+    fill = None if not total or free is None else percent(total - free, total)
+    return DirBar(
+        broker=broker_name(row["broker"]),
+        path=row["path"] or "",
+        bytes=size(sum(parts.values())),
+        slices=stack(parts, palette, whole),
+        fill=fill,
+        used="" if fill is None else share(total - free, total),
+        free="" if fill is None else size(free),
+        tight=fill is not None and fill >= _NEARLY_FULL,
+    )
+
+
+def _biggest(tables: Tables, places: Places, palette: Palette) -> tuple[tuple[PartitionBar, ...], int]:
+    """One row a partition, its largest replica standing for it; the rest of them are named."""
+    table = select(tables, "partitions", _PARTITION)
+    if table.num_rows == 0:
+        return (), 0
+    most = table.group_by(["topic", "partition", "kind"]).aggregate([("bytes", "max")])
+    order = pc.select_k_unstable(most, min(PARTITIONS, most.num_rows), [("bytes_max", "descending")])
+    top = most.take(order)
+    copies = _copies(table, top)
+    widest = max(number(row["bytes_max"]) for row in top.to_pylist())
+    bars = tuple(_partition(copies[_key(row)], places, palette, widest) for row in top.to_pylist())
+    return bars, most.num_rows - len(bars)
+
+
+def _key(row: Row) -> tuple[str | None, int | None, str | None]:
+    return row["topic"], row["partition"], row["kind"]
+
+
+def _copies(table: pa.Table, top: pa.Table) -> Mapping[tuple[str | None, int | None, str | None], list[Row]]:
+    """The replicas of the chosen partitions, the largest first."""
+    copies: defaultdict[tuple[str | None, int | None, str | None], list[Row]] = defaultdict(list)
+    wanted = {_key(row) for row in top.to_pylist()}
+    for row in table.filter(pc.is_in(table["topic"], top["topic"].unique())).to_pylist():
+        if _key(row) in wanted:
+            copies[_key(row)].append(row)
+    for replicas in copies.values():
+        replicas.sort(key=lambda row: number(row["bytes"]), reverse=True)
+    return copies
+
+
+def _partition(replicas: list[Row], places: Places, palette: Palette, widest: int) -> PartitionBar:
+    largest = replicas[0]
+    where = sorted(((broker_name(r["broker"]), r) for r in replicas), key=lambda pair: broker_order(pair[0]))
+    return PartitionBar(
+        name=largest["dir_name"] or f"{largest['topic']}-{largest['partition']}",
+        kind="" if largest["kind"] in ("current", "cluster-metadata", None) else largest["kind"],
+        brokers=", ".join(name for name, _ in where),
+        tip="\n".join(f"broker {b} · {places.path(r['log_dir_id'])} · {size(r['bytes'])}" for b, r in where),
+        colour=palette.colour(largest["topic"]),
+        width=percent(number(largest["bytes"]), widest),
+        bytes=number(largest["bytes"]),
+        segments=largest["segments"],
+        records=largest["records"],
+    )

@@ -1,0 +1,210 @@
+"""The findings, worst first, grouped by code, as many as fit; the rest is counted and said.
+
+A report must stay small enough to open from a slow link at night, so the rows printed share
+a budget of characters. Every code keeps its first rows before any code gets more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from markupsafe import escape
+
+from .columns import Row, Tables, broker_name, broker_order, rows
+from .consequences import Consequence, of
+from .places import Places
+from .units import count, plural, shortened
+
+SEVERITIES: Final = ("error", "warning", "info")
+BUDGET_CHARACTERS: Final = 850_000
+ROWS_PER_CODE: Final = 60
+_ROW_OVERHEAD: Final = 1_300
+_TEXT_LIMIT: Final = 600
+_COMMAND_LIMIT: Final = 4_000
+_BROKERS_NAMED: Final = 6
+_WHERE: Final = ("broker", "topic", "partition", "dir", "file", "position", "offset", "source")
+_COLUMNS: Final = ("code", "severity", *_WHERE, "message", "broker_says", "remedy_command", "remedy_safety")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingRow:
+    """One finding as it is printed."""
+
+    id: int
+    code: str
+    severity: str
+    broker: str
+    topic: str
+    place: str
+    dir: str
+    file: str
+    facts: tuple[str, ...]
+    message: str
+    broker_says: str
+    command: str
+    safety: str
+
+    @property
+    def cost(self) -> int:
+        """About how many characters of HTML this row becomes."""
+        texts = (self.message, self.broker_says, self.dir, self.file, self.place, self.topic)
+        return _ROW_OVERHEAD + sum(len(escape(t)) for t in texts) + 3 * len(escape(self.command))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The findings of one code."""
+
+    code: str
+    severity: str
+    title: str
+    consequence: str
+    brokers: str
+    broker_says: str
+    total: int
+    rows: tuple[FindingRow, ...]
+
+    @property
+    def hidden(self) -> int:
+        """How many are only in the findings table."""
+        return self.total - len(self.rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """All of it, with the numbers over the whole table."""
+
+    counts: Mapping[str, int]
+    total: int
+    shown: int
+    groups: tuple[Group, ...]
+    brokers: tuple[str, ...]
+    topics: tuple[str, ...]
+
+    @property
+    def hidden(self) -> int:
+        """How many findings are not printed."""
+        return self.total - self.shown
+
+    def facets(self) -> list[list[str]]:
+        """What the filters of the page work on: severity, broker, topic, code by row id."""
+        ordered = sorted((row for group in self.groups for row in group.rows), key=lambda row: row.id)
+        return [[row.severity, row.broker, row.topic, row.code] for row in ordered]
+
+
+def findings(tables: Tables, places: Places, titles: Mapping[str, str]) -> Findings:
+    """Groups the `findings` table; `titles` gives the headline of a code where there is one."""
+    table = [_known_severity(row) for row in rows(tables, "findings", _COLUMNS)]
+    by_code: dict[str, list[Row]] = defaultdict(list)
+    for row in table:
+        by_code[row["code"] or "?"].append(row)
+    ordered = sorted(by_code.values(), key=lambda group: _group_order(group, places))
+    groups = tuple(
+        _group(chosen, group, places, titles)
+        for chosen, group in zip(_within_budget(ordered), ordered, strict=True)
+    )
+    shown = [row for group in groups for row in group.rows]
+    severities = Counter(row["severity"] for row in table)
+    return Findings(
+        counts={severity: severities[severity] for severity in SEVERITIES},
+        total=len(table),
+        shown=len(shown),
+        groups=groups,
+        brokers=tuple(sorted({row.broker for row in shown}, key=broker_order)),
+        topics=tuple(sorted({row.topic for row in shown if row.topic})),
+    )
+
+
+def _known_severity(row: Row) -> Row:
+    return row if row["severity"] in SEVERITIES else {**row, "severity": "info"}
+
+
+def consequence(row: Row, places: Places) -> Consequence:
+    """What starting the broker would do about this finding, on its own log dir."""
+    clean = places.clean(broker_name(row["broker"]), row["dir"])
+    return of(row["code"] or "?", row["severity"] or "info", clean=clean)
+
+
+def _worst(group: Iterable[Row], places: Places) -> Consequence:
+    return min((consequence(row, places) for row in group), key=lambda c: c.rank)
+
+
+def _group_order(group: list[Row], places: Places) -> tuple[int, int, int, str]:
+    severity = min(SEVERITIES.index(row["severity"]) for row in group)
+    return severity, _worst(group, places).rank, -len(group), group[0]["code"] or "?"
+
+
+def _within_budget(groups: list[list[Row]]) -> list[list[FindingRow]]:
+    """Rounds over the groups, one row each, until the budget or the rows are used up."""
+    chosen: list[list[FindingRow]] = [[] for _ in groups]
+    left, number = BUDGET_CHARACTERS, 0
+    for turn in range(ROWS_PER_CODE):
+        for group, mine in zip(groups, chosen, strict=True):
+            if turn >= len(group):
+                continue
+            row = _row(number, group[turn])
+            left -= row.cost
+            if left < 0:
+                return chosen
+            mine.append(row)
+            number += 1
+    return chosen
+
+
+def _row(number: int, row: Row) -> FindingRow:
+    topic, partition = row["topic"] or "", row["partition"]
+    return FindingRow(
+        id=number,
+        code=row["code"] or "?",
+        severity=row["severity"],
+        broker=broker_name(row["broker"]),
+        topic=topic,
+        place=f"{topic}-{partition}" if topic and partition is not None else topic,
+        dir=shortened(row["dir"] or "", 160),
+        file=shortened(row["file"] or "", 320),
+        facts=tuple(_facts(row)),
+        message=shortened(row["message"] or "", _TEXT_LIMIT),
+        broker_says=shortened(row["broker_says"] or "", _TEXT_LIMIT),
+        command=_whole(row["remedy_command"] or ""),
+        safety=row["remedy_safety"] or "",
+    )
+
+
+def _whole(command: str) -> str:
+    # Half a command is worse than none: it would be pasted.
+    return command if len(command) <= _COMMAND_LIMIT else ""
+
+
+def _facts(row: Row) -> Iterable[str]:
+    if row["position"] is not None:
+        yield f"byte {count(row['position'])}"
+    if row["offset"] is not None:
+        yield f"offset {count(row['offset'])}"
+    if row["source"] == "join":
+        yield "seen by comparing replicas"
+
+
+def _group(chosen: list[FindingRow], group: list[Row], places: Places, titles: Mapping[str, str]) -> Group:
+    code = group[0]["code"] or "?"
+    brokers = sorted({broker_name(row["broker"]) for row in group}, key=broker_order)
+    said = {row["broker_says"] or "" for row in group}
+    worst = _worst(group, places)
+    return Group(
+        code=code,
+        severity=min((row["severity"] for row in group), key=SEVERITIES.index),
+        title=titles.get(code) or shortened(group[0]["message"] or "", 140),
+        consequence="" if worst is Consequence.NONE else worst.value,
+        brokers=_named(brokers),
+        broker_says=shortened(said.pop(), _TEXT_LIMIT) if len(said) == 1 else "",
+        total=len(group),
+        rows=tuple(chosen),
+    )
+
+
+def _named(brokers: list[str]) -> str:
+    if len(brokers) > _BROKERS_NAMED:
+        return plural(len(brokers), "broker")
+    return ("broker " if len(brokers) == 1 else "brokers ") + ", ".join(brokers)

@@ -1,0 +1,119 @@
+"""The report as one value: what the templates print, built from an audit's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from .brokers import Fleet, Verdict, bytes_of, fleet, verdict
+from .columns import Row, Tables, rows, total
+from .disks import Disks, disks
+from .findings import Findings, findings
+from .places import places
+from .replicas import Replication, replication
+from .segments import Segments, segments
+from .times import Times, times
+from .topics import Palette, palette
+from .units import plural, seconds
+
+_LEVELS: Final = {
+    "startup": "what a broker looks at when it starts",
+    "default": "all metadata, every index against the batch headers",
+    "deep": "every CRC, every record",
+}
+_RUN: Final = ["started", "seconds", "paths", "skipped", "new_findings", "gone_findings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything the page says."""
+
+    title: str
+    generated_at: str
+    tool_version: str
+    level: str
+    level_means: str
+    took: str
+    scope: str
+    paths: tuple[str, ...]
+    skipped: tuple[str, ...]
+    change: str
+    verdict: Verdict
+    findings: Findings
+    fleet: Fleet
+    palette: Palette
+    disks: Disks
+    times: Times
+    replication: Replication
+    segments: Segments
+
+    def data(self) -> dict[str, Any]:
+        """The JSON that travels in the page: for its filters, and for programs that read reports."""
+        return {
+            "title": self.title,
+            "generated_at": self.generated_at,
+            "version": self.tool_version,
+            "level": self.level,
+            "verdict": self.verdict.headline,
+            "counts": dict(self.findings.counts),
+            "findings": self.findings.facets(),
+        }
+
+
+def build(
+    tables: Tables,
+    *,
+    title: str,
+    generated_at: datetime,
+    tool_version: str,
+    level: str,
+    code_titles: Mapping[str, str],
+) -> Report:
+    """Builds every section. `generated_at` must carry its time zone."""
+    where, colours = places(tables), palette(tables)
+    found = findings(tables, where, code_titles)
+    brokers = fleet(tables, where)
+    run = _newest_run(tables)
+    return Report(
+        title=title,
+        generated_at=generated_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        tool_version=tool_version,
+        level=level,
+        level_means=_LEVELS.get(level, ""),
+        took=seconds(run.get("seconds")) if run else "",
+        scope=_scope(tables, brokers),
+        paths=tuple(run.get("paths") or ())[:12],
+        skipped=tuple(run.get("skipped") or ())[:20],
+        change=_change(run),
+        verdict=verdict(brokers.everyone, found.counts),
+        findings=found,
+        fleet=brokers,
+        palette=colours,
+        disks=disks(tables, where, colours),
+        times=times(tables, colours, generated_at),
+        replication=replication(tables),
+        segments=segments(tables),
+    )
+
+
+def _newest_run(tables: Tables) -> Row:
+    return max(rows(tables, "runs", _RUN), key=lambda row: str(row["started"]), default={})
+
+
+def _scope(tables: Tables, brokers: Fleet) -> str:
+    counted = (("log_dirs", "log dir"), ("partitions", "partition"), ("segments", "segment"))
+    parts = [plural(len(brokers.everyone), "broker")]
+    parts += [plural(tables[name].num_rows, noun) for name, noun in counted if name in tables]
+    if records := total(tables, "segments", "records"):
+        parts.append(plural(records, "record"))
+    return " · ".join([*parts, bytes_of(brokers.everyone)])
+
+
+def _change(run: Row) -> str:
+    """Against the run before, where there was one."""
+    new, gone = run.get("new_findings"), run.get("gone_findings")
+    if new is None or gone is None:
+        return ""
+    return f"{new:,} new and {gone:,} gone since the run before"

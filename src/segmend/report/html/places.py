@@ -1,0 +1,52 @@
+"""Who is who: brokers and log dirs by their keys, as every section of the report names them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .columns import Row, Tables, broker_name, broker_order, rows
+
+_COLUMNS = ["broker", "log_dir_id", "path", "release", "clean_shutdown", "partitions", "bytes"]
+_COLUMNS += ["disk_total_bytes", "disk_free_bytes"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """The `log_dirs` table, indexed."""
+
+    dirs: Mapping[int | None, Row]
+    by_broker: Mapping[str, tuple[Row, ...]]
+    marked: Mapping[tuple[str, str], bool]
+
+    @property
+    def brokers(self) -> list[str]:
+        """Broker names in order."""
+        return sorted(self.by_broker, key=broker_order)
+
+    def path(self, log_dir_id: int | None) -> str:
+        """The path of a log dir, empty when it is unknown."""
+        row = self.dirs.get(log_dir_id)
+        return "" if row is None else row["path"] or ""
+
+    def clean(self, broker: str, path: str | None) -> bool:
+        """Was this log dir left by a clean stop? Of an unknown dir: were all of the broker's?"""
+        known = self.marked.get((broker, path or ""))
+        return self.marked.get((broker, ""), False) if known is None else known
+
+
+def places(tables: Tables) -> Places:
+    """Reads `log_dirs`."""
+    dirs = rows(tables, "log_dirs", _COLUMNS)
+    by_broker: dict[str, list[Row]] = defaultdict(list)
+    for row in dirs:
+        by_broker[broker_name(row["broker"])].append(row)
+    marked = {(broker_name(row["broker"]), row["path"] or ""): bool(row["clean_shutdown"]) for row in dirs}
+    for broker, mine in by_broker.items():
+        marked[broker, ""] = all(row["clean_shutdown"] for row in mine)
+    return Places(
+        dirs={row["log_dir_id"]: row for row in dirs},
+        by_broker={broker: tuple(mine) for broker, mine in by_broker.items()},
+        marked=marked,
+    )

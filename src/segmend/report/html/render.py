@@ -1,0 +1,126 @@
+"""The report as one self-contained HTML file.
+
+Plots are HTML and CSS boxes that Jinja2 lays out, no plotting library. Tried against the wheels
+that ship their JavaScript: plotly brings 4.8 MB to every report and bokeh 1.3 MB, both draw into
+a canvas or SVG of their own look that neither follows the page's colours nor prints nor reads
+well in a screen reader; what an audit shows is bars, and a bar is a box with a width in percent.
+A report of three brokers has some 150 KB, 37 KB of them the two type faces, and is complete
+without JavaScript: scripts filter, sort, copy and switch, they draw nothing.
+
+Names of topics, paths and messages come from disks that may be hostile. Jinja2 escapes all of
+them, no name ever gets into a style or a script, the JSON in the page has its `<` escaped, and a
+Content-Security-Policy in the page lets only our own script run (by its hash) and nothing load.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Any, Final
+
+import jinja2
+from markupsafe import Markup
+
+from . import units
+from .columns import Tables
+from .model import Report, build
+
+_PACKAGE: Final = "segmend.report.html"
+_FONTS: Final = (("Inter", "inter.woff2"), ("JetBrains Mono", "jetbrains-mono.woff2"))
+
+
+def render(
+    tables: Tables,
+    *,
+    title: str,
+    generated_at: datetime,
+    tool_version: str,
+    level: str,
+    code_titles: Mapping[str, str] | None = None,
+) -> str:
+    """The HTML of an audit.
+
+    `tables` are those of `segmend.fleet.schemas`, by name: `log_dirs partitions segments findings
+    replicas runs`; one that is missing leaves its section empty. `generated_at` carries its time
+    zone, `level` is `startup`, `default` or `deep`, `code_titles` gives a finding code its headline
+    (else the first message stands for it).
+    """
+    report = build(
+        tables,
+        title=title,
+        generated_at=generated_at,
+        tool_version=tool_version,
+        level=level,
+        code_titles=code_titles or {},
+    )
+    return page(report)
+
+
+def page(report: Report) -> str:
+    """Fills the templates."""
+    script = _joined("assets", ".js")
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            report=report,
+            css=Markup(_font_faces() + _joined("assets", ".css")),
+            script=Markup(script),
+            policy=_policy(script),
+            data=Markup(inert_json(report.data())),
+        )
+    )
+
+
+def inert_json(value: Any) -> str:
+    """JSON that can stand in a `<script>` element: nothing in it can end the element or open a comment."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(_PACKAGE, "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(count=units.count, size=units.size, plural=units.plural)
+    return environment
+
+
+def _folder(name: str) -> Traversable:
+    return resources.files(_PACKAGE).joinpath(name)
+
+
+def _joined(folder: str, suffix: str) -> str:
+    """All files of a kind, in order of name."""
+    files = sorted((f for f in _folder(folder).iterdir() if f.name.endswith(suffix)), key=lambda f: f.name)
+    return "\n".join(f.read_text(encoding="utf-8") for f in files)
+
+
+def _font_faces() -> str:
+    faces = []
+    for family, name in _FONTS:
+        data = base64.b64encode(_folder("fonts").joinpath(name).read_bytes()).decode("ascii")
+        faces.append(
+            f'@font-face{{font-family:"{family}";font-weight:400 700;font-display:block;'
+            f'src:url(data:font/woff2;base64,{data}) format("woff2")}}\n'
+        )
+    return "".join(faces)
+
+
+def _policy(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    return (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
+        "font-src data:; img-src data:; base-uri 'none'; form-action 'none'"
+    )

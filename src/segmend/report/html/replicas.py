@@ -1,0 +1,165 @@
+"""Replica lag as the files tell it: log end offsets side by side, and who is behind, apart or missing."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from .columns import Row, Tables, broker_name, broker_order, number, rows
+from .units import count, percent, plural, share
+
+ROWS: Final = 60
+STATUSES: Final = ("diverged", "missing", "behind", "in-step")
+_OFFSETS: Final = (
+    "log_start_offset",
+    "log_end_offset",
+    "max_log_end_offset",
+    "high_watermark",
+    "diverged_at",
+)
+_COUNTS: Final = ("expected_replicas", "last_epoch", "behind", "status")
+_COLUMNS: Final = ("broker", "topic", "partition", *_OFFSETS, *_COUNTS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replica:
+    """One broker's copy: `note` says what is wrong with it, `width` how much of the log it has."""
+
+    broker: str
+    status: str
+    log_end_offset: str
+    note: str
+    width: float
+    tip: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionReplicas:
+    """A partition whose replicas differ."""
+
+    topic: str
+    name: str
+    status: str
+    behind: int
+    max_log_end_offset: int
+    missing: int
+    replicas: tuple[Replica, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusShare:
+    """A stretch of the bar that tells how many partitions are well."""
+
+    status: str
+    partitions: str
+    width: float
+    tip: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replication:
+    """The section."""
+
+    partitions: int
+    single: int
+    in_step: int
+    statuses: tuple[StatusShare, ...]
+    rows: tuple[PartitionReplicas, ...]
+    hidden: int
+
+
+def replication(tables: Tables) -> Replication:
+    """Reads `replicas`; partitions with one expected replica have nobody to be compared with."""
+    by_partition: dict[tuple[str, int], list[Row]] = defaultdict(list)
+    for row in rows(tables, "replicas", _COLUMNS):
+        by_partition[row["topic"] or "", number(row["partition"])].append(row)
+    compared = {key: group for key, group in by_partition.items() if _copies(group) > 1}
+    statuses = {key: _status(group) for key, group in compared.items()}
+    hurt = [key for key, status in statuses.items() if status != "in-step"]
+    hurt.sort(key=lambda key: (STATUSES.index(statuses[key]), -_behind(compared[key]), key))
+    counts = Counter(statuses.values())
+    return Replication(
+        partitions=len(compared),
+        single=len(by_partition) - len(compared),
+        in_step=counts["in-step"],
+        statuses=tuple(_shares(counts, len(compared))),
+        rows=tuple(_partition(key, statuses[key], compared[key]) for key in hurt[:ROWS]),
+        hidden=max(0, len(hurt) - ROWS),
+    )
+
+
+def _copies(group: list[Row]) -> int:
+    return max(len(group), *(number(row["expected_replicas"]) for row in group))
+
+
+def _missing(group: list[Row]) -> int:
+    return _copies(group) - len(group)
+
+
+def _behind(group: list[Row]) -> int:
+    return max(number(row["behind"]) for row in group)
+
+
+def _status(group: list[Row]) -> str:
+    found = {row["status"] for row in group}
+    if "diverged" in found:
+        return "diverged"
+    if _missing(group):
+        return "missing"
+    return "behind" if "behind" in found else "in-step"
+
+
+def _shares(counts: Mapping[str, int], whole: int) -> list[StatusShare]:
+    return [
+        StatusShare(
+            status=status,
+            partitions=count(counts[status]),
+            width=percent(counts[status], whole),
+            tip=f"{plural(counts[status], 'partition')} {status} · {share(counts[status], whole)}",
+        )
+        for status in reversed(STATUSES)
+        if counts.get(status)
+    ]
+
+
+def _partition(key: tuple[str, int], status: str, group: list[Row]) -> PartitionReplicas:
+    top = max(number(row["max_log_end_offset"]) for row in group)
+    bottom = min(number(row["log_start_offset"]) for row in group)
+    ordered = sorted(group, key=lambda row: broker_order(broker_name(row["broker"])))
+    return PartitionReplicas(
+        topic=key[0],
+        name=f"{key[0]}-{key[1]}",
+        status=status,
+        behind=_behind(group),
+        max_log_end_offset=top,
+        missing=_missing(group),
+        replicas=tuple(_replica(row, bottom, top) for row in ordered),
+    )
+
+
+def _replica(row: Row, bottom: int, top: int) -> Replica:
+    name, end = broker_name(row["broker"]), row["log_end_offset"]
+    note = _note(row)
+    facts = [
+        f"broker {name}: {note or 'in step'}",
+        f"log start offset {count(row['log_start_offset'])}",
+        f"log end offset {count(end)}",
+        f"high watermark {count(row['high_watermark'])}",
+        f"last epoch {count(row['last_epoch'])}",
+    ]
+    return Replica(
+        broker=name,
+        status=row["status"] if row["status"] in STATUSES else "in-step",
+        log_end_offset=count(end),
+        note=note,
+        width=percent(number(end) - bottom, top - bottom) if top > bottom else 100.0,
+        tip="\n".join(facts),
+    )
+
+
+def _note(row: Row) -> str:
+    if row["diverged_at"] is not None:
+        return f"differs from {count(row['diverged_at'])}"
+    return f"{count(-number(row['behind']))} behind".replace("− ", "−") if number(row["behind"]) else ""

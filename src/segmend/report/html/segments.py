@@ -1,0 +1,131 @@
+"""What the segments are made of: codecs, record formats, sizes. All of it counted in Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .columns import Tables, number, select, sums
+from .units import count, percent, plural, share, size
+
+_NOTHING: Final = "no batches"
+_SEVERAL: Final = "several in one segment"
+_KNOWN_CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+_MIB: Final = 1 << 20
+_SIZES: Final = (
+    ("empty", 0, 1),
+    ("< 1 MiB", 1, _MIB),
+    ("1-16 MiB", _MIB, 16 * _MIB),
+    ("16-128 MiB", 16 * _MIB, 128 * _MIB),
+    ("128-512 MiB", 128 * _MIB, 512 * _MIB),
+    ("512 MiB-1 GiB", 512 * _MIB, 1024 * _MIB),
+    ("> 1 GiB", 1024 * _MIB, 1 << 62),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """One kind of segment: how many, how many bytes, how much of all."""
+
+    name: str
+    css: str
+    segments: int
+    bytes: int
+    width: float
+    share: str
+    tip: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segments:
+    """The section."""
+
+    total: int
+    codecs: tuple[Share, ...]
+    magics: tuple[Share, ...]
+    sizes: tuple[Share, ...]
+
+
+def segments(tables: Tables) -> Segments:
+    """Groups `segments` by the codecs and the magics they hold, and by size."""
+    table = select(tables, "segments", ["log_bytes", "codecs", "magics"])
+    if table.num_rows == 0:
+        return Segments(total=0, codecs=(), magics=(), sizes=())
+    return Segments(
+        total=table.num_rows,
+        codecs=_shares(_grouped(table, "codecs"), _codec_css),
+        magics=_shares({_format(k): v for k, v in _grouped(table, "magics").items()}, _magic_css),
+        sizes=_sizes(table["log_bytes"]),
+    )
+
+
+def _grouped(table: pa.Table, column: str) -> dict[str, tuple[int, int]]:
+    """Segments and bytes by what the list column holds; segments that hold more than one kind go together."""
+    values = table[column]
+    if pa.types.is_null(values.type):
+        return {}
+    texts = values.combine_chunks().cast(pa.list_(pa.string()))
+    alone = pc.less_equal(pc.list_value_length(texts), 1)
+    joined = pc.if_else(alone, pc.fill_null(pc.binary_join(texts, ""), ""), _SEVERAL)
+    plain = pa.table({"name": joined, "log_bytes": table["log_bytes"]})
+    return {
+        row["name"] or _NOTHING: (row["rows"], number(row["log_bytes"]))
+        for row in sums(plain, ["name"], ["log_bytes"])
+    }
+
+
+def _format(magics: str) -> str:
+    return magics if magics in (_NOTHING, _SEVERAL) else f"magic {magics}"
+
+
+def _codec_css(name: str) -> str:
+    return f"codec-{name}" if name in _KNOWN_CODECS else "codec-empty" if name == _NOTHING else "codec-mixed"
+
+
+def _magic_css(name: str) -> str:
+    if name.startswith("magic"):
+        return f"magic-{name[-1]}"
+    return "codec-empty" if name == _NOTHING else "codec-mixed"
+
+
+def _shares(groups: Mapping[str, tuple[int, int]], css: Callable[[str], str]) -> tuple[Share, ...]:
+    whole = sum(bytes_ for _, bytes_ in groups.values())
+    ordered = sorted(groups.items(), key=lambda item: (-item[1][1], item[0]))
+    return tuple(
+        Share(
+            name=name,
+            css=css(name),
+            segments=segments_,
+            bytes=bytes_,
+            width=percent(bytes_, whole),
+            share=share(bytes_, whole),
+            tip=f"{name}\n{plural(segments_, 'segment')} · {size(bytes_)} · {share(bytes_, whole)} of bytes",
+        )
+        for name, (segments_, bytes_) in ordered
+    )
+
+
+def _sizes(log_bytes: pa.ChunkedArray) -> tuple[Share, ...]:
+    """The histogram; every class is there, for an empty one says something too."""
+    column = pc.fill_null(log_bytes.cast(pa.int64()), 0)
+    found = []
+    for name, low, high in _SIZES:
+        inside = pc.filter(column, pc.and_(pc.greater_equal(column, low), pc.less(column, high)))
+        found.append((name, len(inside), number(pc.sum(inside).as_py())))
+    most = max(times for _, times, _ in found)
+    return tuple(
+        Share(
+            name=name,
+            css="",
+            segments=times,
+            bytes=bytes_,
+            width=percent(times, most),
+            share="",
+            tip=f"{name}\n{count(times)} segments · {size(bytes_)}",
+        )
+        for name, times, bytes_ in found
+    )

@@ -1,0 +1,195 @@
+"""Which time each topic's records cover: bars from the oldest to the newest record, on two scales.
+
+Timestamps come from producers and may be anything. A time before 2000 or more than a day after
+the report was made is clipped at the edge of the plot, marked, and told in words: both kinds
+matter, for a future time keeps a segment forever and an ancient one lets it go at once. The
+calendar scale is right for topics that live equally long, the age scale (logarithmic) for a
+fleet where one topic keeps an hour and another three years; the page can switch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .columns import Row, Tables, number, select
+from .topics import Palette
+from .units import age, instant
+
+ROWS: Final = 40
+_ANCIENT_MS: Final = 946_684_800_000  # 2000-01-01
+_DAY_MS: Final = 86_400_000
+_YOUNGEST_MS: Final = 1_000
+_AGE_TICKS: Final = (
+    ("1 min", 60_000),
+    ("1 hour", 3_600_000),
+    ("1 day", _DAY_MS),
+    ("1 week", 7 * _DAY_MS),
+    ("1 month", 30 * _DAY_MS),
+    ("1 year", 365 * _DAY_MS),
+    ("10 years", 3650 * _DAY_MS),
+)
+_CALENDAR_TICKS: Final = 5
+_RANGE: Final = ["topic", "bytes", "oldest", "newest"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """Left edge and width in percent of the plot."""
+
+    left: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicTime:
+    """One topic; `ancient` and `future` are texts, empty when all is sane."""
+
+    topic: str
+    colour: str
+    calendar: Bar
+    by_age: Bar
+    oldest: str
+    newest: str
+    span: str
+    ancient: str
+    future: str
+
+    @property
+    def tip(self) -> str:
+        """What hovering over the bar says."""
+        lines = [self.topic, f"oldest  {self.oldest}", f"newest  {self.newest}", f"covers  {self.span}"]
+        return "\n".join([*lines, *filter(None, (self.ancient, self.future))])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """A label on an axis."""
+
+    left: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """The section; `scale` is the one to show first: calendar or age."""
+
+    rows: tuple[TopicTime, ...]
+    hidden: int
+    timeless: int
+    calendar: tuple[Tick, ...]
+    by_age: tuple[Tick, ...]
+    scale: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Axis:
+    """The plot from `start_ms` to `now_ms`; places are percent from the left."""
+
+    start_ms: int
+    now_ms: int
+
+    def calendar(self, ms: int) -> float:
+        span = max(1, self.now_ms - self.start_ms)
+        return _inside(100 * (ms - self.start_ms) / span)
+
+    def by_age(self, ms: int) -> float:
+        oldest = math.log(max(2 * _YOUNGEST_MS, self.now_ms - self.start_ms) / _YOUNGEST_MS)
+        return _inside(100 * (1 - math.log(max(1.0, (self.now_ms - ms) / _YOUNGEST_MS)) / oldest))
+
+
+def _inside(place: float) -> float:
+    return round(min(100.0, max(0.0, place)), 3)
+
+
+def times(tables: Tables, palette: Palette, generated_at: datetime) -> Times:
+    """Oldest and newest record time by topic, from `partitions`."""
+    now_ms = int(generated_at.timestamp() * 1000)
+    ranges = _ranges(tables)
+    timed = [row for row in ranges if row["oldest"] is not None and row["newest"] is not None]
+    timed.sort(key=lambda row: (-number(row["bytes"]), row["topic"] or ""))
+    shown = sorted(timed[:ROWS], key=lambda row: (_sane(row["oldest"], now_ms), row["topic"] or ""))
+    real = [ms for row in shown for ms in (row["oldest"], row["newest"]) if _is_sane(ms, now_ms)]
+    start = min(real, default=now_ms - _DAY_MS)
+    axis = _Axis(start_ms=start - max(1, (now_ms - start) // 50), now_ms=now_ms)
+    bars = tuple(_topic(row, axis, palette) for row in shown)
+    return Times(
+        rows=bars,
+        hidden=len(timed) - len(shown),
+        timeless=len(ranges) - len(timed),
+        calendar=tuple(_calendar_ticks(axis)),
+        by_age=tuple(_age_ticks(axis)),
+        scale=_better_scale(bars),
+    )
+
+
+def _ranges(tables: Tables) -> list[Row]:
+    """Topic, bytes, oldest and newest; -1 is Kafka's word for no time, so it does not count."""
+    table = select(tables, "partitions", ["topic", "bytes", "min_timestamp_ms", "max_timestamp_ms"])
+    if table.num_rows == 0:
+        return []
+    columns = {"topic": table["topic"], "bytes": table["bytes"].cast(pa.int64())}
+    for name, source in (("oldest", "min_timestamp_ms"), ("newest", "max_timestamp_ms")):
+        column = table[source].cast(pa.int64())
+        columns[name] = pc.if_else(pc.equal(column, -1), pa.scalar(None, pa.int64()), column)
+    grouped = pa.table(columns).group_by("topic")
+    ranges = grouped.aggregate([("bytes", "sum"), ("oldest", "min"), ("newest", "max")])
+    return list(
+        ranges.select(["topic", "bytes_sum", "oldest_min", "newest_max"]).rename_columns(_RANGE).to_pylist()
+    )
+
+
+def _is_sane(ms: int, now_ms: int) -> bool:
+    return _ANCIENT_MS <= ms <= now_ms + _DAY_MS
+
+
+def _sane(ms: int, now_ms: int) -> int:
+    """The time itself, or the edge of the plot that it lies beyond."""
+    return min(now_ms, ms) if ms >= _ANCIENT_MS else _ANCIENT_MS
+
+
+def _topic(row: Row, axis: _Axis, palette: Palette) -> TopicTime:
+    oldest, newest = row["oldest"], row["newest"]
+    return TopicTime(
+        topic=row["topic"] or "",
+        colour=palette.colour(row["topic"]),
+        calendar=_bar(axis.calendar(oldest), axis.calendar(newest)),
+        by_age=_bar(axis.by_age(oldest), axis.by_age(newest)),
+        oldest=instant(oldest),
+        newest=instant(newest),
+        span=age(max(0, newest - oldest)),
+        ancient=f"ancient: {instant(oldest)}" if oldest < _ANCIENT_MS else "",
+        future=f"future: {instant(newest)}" if newest > axis.now_ms + _DAY_MS else "",
+    )
+
+
+def _bar(left: float, right: float) -> Bar:
+    return Bar(left=left, width=round(max(0.0, right - left), 3))
+
+
+def _calendar_ticks(axis: _Axis) -> Iterator[Tick]:
+    step = (axis.now_ms - axis.start_ms) / _CALENDAR_TICKS
+    pattern = "%H:%M:%S" if step < 600_000 else "%d %b %H:%M" if step < 2 * _DAY_MS else "%d %b %Y"
+    for tick in range(1, _CALENDAR_TICKS):
+        ms = axis.start_ms + tick * step
+        when = datetime.fromtimestamp(ms / 1000, UTC)
+        yield Tick(left=axis.calendar(int(ms)), label=when.strftime(pattern))
+
+
+def _age_ticks(axis: _Axis) -> Iterator[Tick]:
+    for label, ms in _AGE_TICKS:
+        if ms < axis.now_ms - axis.start_ms:
+            yield Tick(left=axis.by_age(axis.now_ms - ms), label=label)
+
+
+def _better_scale(bars: tuple[TopicTime, ...]) -> str:
+    """Age, when on the calendar most bars would be slivers that age spreads out."""
+    slivers = sum(bar.calendar.width < 2 for bar in bars)
+    spread = sum(bar.by_age.width >= 2 for bar in bars)
+    return "age" if 2 * slivers > len(bars) and spread > len(bars) - slivers else "calendar"
