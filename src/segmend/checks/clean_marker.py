@@ -56,7 +56,7 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
             file=_MARKER,
             broker_says=f"Skipping recovery of logs from {context.path} since clean shutdown file was found",
             remedy=remedies.remove(context.path, _MARKER),
-            untrimmed=len(preallocated),
+            detail={"untrimmed": len(preallocated)},
         )
     elif not context.clean and not preallocated and any(True for _ in _active_indexes(log_dir)):
         message = "the marker is missing although all indexes were trimmed as in a clean stop"

@@ -23,7 +23,7 @@ from segmend.formats.meta_properties import MetaProperties
 from segmend.formats.offset_checkpoint import OffsetCheckpoint
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.formats.partition_metadata import PartitionMetadata
-from segmend.kernel.scan import broker_end, scan_log
+from segmend.kernel.scan import next_offset_from, scan_log
 from segmend.logdir.files import FileEntry
 
 from . import remedies
@@ -188,7 +188,8 @@ class DirContext:
         broker_says: str | None = None,
         remedy: Remedy | None = None,
         severity: Severity | None = None,
-        **detail: Any,
+        detail: Mapping[str, Any] | None = None,
+        **more: Any,
     ) -> Finding:
         """A finding in this dir; `file` is relative to the dir, `severity` defaults to the code's."""
         return Finding(
@@ -203,7 +204,7 @@ class DirContext:
             offset=offset,
             broker_says=broker_says,
             remedy=remedy,
-            detail=detail,
+            detail={**(detail or {}), **more},
         )
 
 
@@ -294,7 +295,8 @@ class PartitionContext:
         broker_says: str | None = None,
         remedy: Remedy | None = None,
         severity: Severity | None = None,
-        **detail: Any,
+        detail: Mapping[str, Any] | None = None,
+        **more: Any,
     ) -> Finding:
         """A finding in this partition; `file` is a name inside its directory."""
         return self.dir.finding(
@@ -308,7 +310,8 @@ class PartitionContext:
             broker_says=broker_says,
             remedy=remedy,
             severity=severity,
-            **detail,
+            detail=detail,
+            **more,
         )
 
     def repair(self, safety: Safety = Safety.SAFE) -> Remedy:
@@ -403,13 +406,20 @@ class SegmentView:
     @property
     def tail(self) -> BrokerEnd:
         """Where a broker ends that iterates from the last sensible index entry."""
-        found: BrokerEnd | None = self._kept.get("tail")
+        return self._end_from("tail")
+
+    @property
+    def scan_for_end(self) -> BrokerEnd:
+        """Where a broker ends that iterates from the beginning of the segment."""
+        return self._end_from("scan_for_end")
+
+    def _end_from(self, name: str) -> BrokerEnd:
+        found: BrokerEnd | None = self._kept.get(name)
         if found is None:
-            start = _last_position(self.segment.index)
+            start = _last_position(self.segment.index) if name == "tail" else 0
             with self.log.reader() as reader:
                 start = start if 0 <= start < reader.size else 0
-                found = broker_end(reader, base_offset=self.base_offset, start=start)
-            self._kept["tail"] = found
+                found = self._kept[name] = next_offset_from(reader, start, self.base_offset)
         return found
 
     def forget(self) -> None:

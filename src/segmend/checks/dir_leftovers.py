@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding, Remedy, Severity
 from segmend.logdir.tree import PartitionDir
 
 from . import remedies
@@ -57,5 +57,5 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         yield context.finding("N23", "the partition directory is a symbolic link", remedy=_look(context))
 
 
-def _look(context: PartitionContext) -> remedies.Remedy:
+def _look(context: PartitionContext) -> Remedy:
     return remedies.show(context.dir.path, context.partition.name)

@@ -48,5 +48,5 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
         severity=Severity.ERROR if eager else Severity.WARNING,
         broker_says="java.io.IOException: Map failed",
         remedy=remedies.advice(f"sysctl -w vm.max_map_count={max(262_144, 2 * needed)}"),
-        segments=segments,
+        detail={"segments": segments},
     )

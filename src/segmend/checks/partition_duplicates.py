@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding, Safety, Severity
 from segmend.logdir.tree import PartitionDir
 
 from . import remedies
@@ -55,5 +55,5 @@ def _finding(broker: BrokerContext, first: PartitionDir, other: PartitionDir) ->
         broker_says=f"Duplicate log directories for {name} are found in both {first.path} and {other.path}. "
         "It is likely because log directory failure happened while broker was replacing current replica "
         "with future replica.",
-        remedy=remedies.set_aside(other.log_dir.path, other.name, safety=remedies.Safety.LOSSY),
+        remedy=remedies.set_aside(other.log_dir.path, other.name, safety=Safety.LOSSY),
     )

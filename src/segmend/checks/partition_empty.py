@@ -82,5 +82,5 @@ def _empty(context: PartitionContext) -> Finding:
         message,
         severity=Severity.ERROR if known else Severity.WARNING,
         remedy=context.set_aside(),
-        **known,
+        detail=known,
     )

@@ -243,7 +243,7 @@ class CheckRun:
     def _total(self) -> int:
         if not self._total_bytes and self._level > Level.STARTUP:
             partitions = (p for d in self._broker.dirs for p in d.partitions if p.kind in SCANNED_KINDS)
-            self._total_bytes = sum(s.log.size for p in partitions for s in p.segments)
+            self._total_bytes = sum(p.size for p in partitions)
         return self._total_bytes
 
 

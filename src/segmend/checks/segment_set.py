@@ -100,5 +100,5 @@ def _hole(context: PartitionContext, before: SegmentScan, view: SegmentView) -> 
         file=view.segment.name,
         offset=before.next_offset,
         remedy=context.look(),
-        missing=view.base_offset - before.next_offset,
+        detail={"missing": view.base_offset - before.next_offset},
     )

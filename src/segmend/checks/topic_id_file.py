@@ -70,6 +70,7 @@ def _message(kind: str, reason: str) -> str:
 def _missing(partition: PartitionDir, context: PartitionContext) -> Finding:
     says = f"The topicId does not exist in {partition.path}, treat it as a stray log"
     if context.release < (3, 7, 1):
-        says = f"The log dir {partition.path} does not have a topic ID, which is not allowed when running in KRaft mode."
+        says = f"The log dir {partition.path} does not have a topic ID, "
+        says += "which is not allowed when running in KRaft mode."
     message = f"{FILE_NAME} is missing: the broker does not know which topic this is"
     return context.finding("M01", message, file=FILE_NAME, broker_says=says, remedy=context.repair())

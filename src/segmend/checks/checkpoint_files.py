@@ -1,0 +1,89 @@
+"""An offset checkpoint of the log dir cannot be read.
+
+Codes
+    C01  recovery-point-offset-checkpoint is malformed: the log dir goes offline
+    C02  a token of it is no number: every recovery point counts as 0
+    C05  a checkpoint declares a huge number of entries: the broker runs out of memory
+    C07  log-start-offset-checkpoint is malformed: deleted records may come back
+    C10  replication-offset-checkpoint is malformed: no high watermark can be read
+    C11  cleaner-offset-checkpoint is malformed: compaction stops in this dir
+
+What it means
+    The file is text: a version, a count, one `topic partition offset` a line. A wrong
+    count, a missing token, even a blank line at the end makes it unreadable. An empty
+    file is fine.
+What the broker does
+    Malformed: the log dir goes offline after loading, and if a partition in it has an
+    open transaction the broker does not start. Not a number: the values count as
+    missing; without the clean marker every segment of the dir is then scanned, and
+    each old CRC error found becomes a truncation.
+What to do
+    Write the file anew from the entries that can be read, or remove it. Without the
+    recovery points an unclean start takes long; without the log start offsets records
+    deleted by DeleteRecords are visible again; without high watermarks consumers wait
+    until the first fetch of the followers.
+Kafka
+    CheckpointFile.read, CheckpointFileWithFailureHandler, LogManager.loadLogs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats.damage import Damage
+from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
+from segmend.logdir.tree import LogDir
+
+from . import remedies
+from .context import DirContext
+from .levels import Level, Scope
+
+CODES = {
+    "C01": Severity.ERROR,
+    "C02": Severity.WARNING,
+    "C05": Severity.ERROR,
+    "C07": Severity.ERROR,
+    "C10": Severity.ERROR,
+    "C11": Severity.ERROR,
+}
+SCOPE = Scope.DIR
+LEVEL = Level.STARTUP
+
+_CODES = {RECOVERY_POINT: "C01", LOG_START_OFFSET: "C07", HIGH_WATERMARK: "C10", CLEANER_OFFSET: "C11"}
+_RESET = {
+    RECOVERY_POINT: "resetting the recovery checkpoint to 0",
+    LOG_START_OFFSET: "resetting to the base offset of the first segment",
+}
+
+
+def run(_log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
+    """One finding a file: the first damage is what the broker's reader stops at."""
+    for name in _CODES:
+        found = context.checkpoint(name)
+        if found and found[1]:
+            yield _finding(context, name, found[1][0])
+
+
+def _finding(context: DirContext, name: str, damage: Damage) -> Finding:
+    code = _code(context, name, damage)
+    reset = _RESET.get(name)
+    says = f"Error occurred while reading {name} file of directory {context.path}, {reset}" if reset else None
+    return context.finding(
+        code,
+        damage.reason,
+        file=name,
+        position=damage.position,
+        severity=Severity.WARNING if damage.kind == "not-a-number" and name == LOG_START_OFFSET else None,
+        broker_says=says or f"Error while reading checkpoint file {context.path}/{name}",
+        remedy=remedies.repair(context.path),
+    )
+
+
+def _code(context: DirContext, name: str, damage: Damage) -> str:
+    if damage.kind == "huge-count":
+        return "C05"
+    # Up to 3.0 a NumberFormatException became an IOException, so the dir went offline.
+    if name == RECOVERY_POINT and damage.kind == "not-a-number" and context.release >= (3, 1):
+        return "C02"
+    return _CODES[name]

@@ -1,0 +1,63 @@
+"""An offset checkpoint is missing, or says odd things that do no harm.
+
+Codes
+    C03  recovery-point-offset-checkpoint is missing after an unclean stop
+    C06  duplicate, negative or Windows-style lines: read as they are meant
+
+What it means
+    C03: without recovery points nothing on this disk counts as flushed. C06: somebody
+    edited the file; the last of several lines for a partition wins.
+What the broker does
+    C03: scans every segment of every partition with its CRCs, which may take hours, and
+    truncates at each bad one. C06: nothing.
+What to do
+    C03: run `segmend check --deep` first, so that you know what the scan will cut off.
+    C06: nothing.
+Kafka
+    LogManager.loadLogs, LogLoader.recoverLog.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats.offset_checkpoint import FILE_NAMES, LOG_START_OFFSET, RECOVERY_POINT
+from segmend.logdir.tree import LogDir
+
+from . import remedies
+from .context import DirContext
+from .levels import Level, Scope
+
+CODES = {"C03": Severity.WARNING, "C06": Severity.INFO}
+SCOPE = Scope.DIR
+LEVEL = Level.STARTUP
+
+
+def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
+    """Against the marker and the lines themselves."""
+    sealed = any(p.kind == "current" and len(p.base_offsets) > 1 for p in log_dir.partitions)
+    if not context.clean and not context.running and RECOVERY_POINT not in log_dir.entries and sealed:
+        message = "no recovery points and no clean shutdown marker: the next start scans every segment"
+        remedy = remedies.advice(f"segmend check --deep {context.path}")
+        yield context.finding("C03", message, file=RECOVERY_POINT, remedy=remedy)
+    for name in FILE_NAMES:
+        odd = _odd(name, context)
+        if odd:
+            yield context.finding("C06", odd, file=name)
+
+
+def _odd(name: str, context: DirContext) -> str | None:
+    found = context.checkpoint(name)
+    if not found or found[1]:
+        return None
+    entries = found[0].entries
+    for (topic, partition), count in Counter((e.topic, e.partition) for e in entries).most_common(1):
+        if count > 1:
+            return f"{count} lines for {topic}-{partition}; the last one counts"
+    negative = next((e for e in entries if e.offset < 0), None)
+    if negative is not None and name != LOG_START_OFFSET:
+        return f"offset {negative.offset} of {negative.topic}-{negative.partition} is negative"
+    data = context.log_dir.file(name) or b""
+    return "the lines end with carriage returns" if b"\r" in data else None

@@ -1,0 +1,89 @@
+"""A checkpointed offset does not fit the log.
+
+Codes
+    C04  the recovery point is beyond the log end offset
+    C08  the log start offset is beyond the log end offset: all segments will be deleted
+    C10b the high watermark is beyond the log end offset: records are missing at the end
+    C11b the cleaner's offset is beyond the log end offset: it will be reset
+
+What it means
+    The log once reached further than it does now: its end was cut off or lost, segments
+    were put back from an older copy, or a line was edited.
+What the broker does
+    C08: since 2.3 it deletes all segments of the partition and starts an empty one at
+    the log start offset. The others: it takes the log end offset instead. Records that
+    were acknowledged are missing; a follower fetches them again, a leader without
+    followers gives their offsets out a second time.
+What to do
+    If another replica is healthy: move the directory away and let it replicate. C08:
+    lower the log start offset before the broker starts, unless the records really are
+    gone; then keep the high value, so that no offset is given out twice.
+Kafka
+    LogLoader.recoverLog (KAFKA-8306, 2.3), UnifiedLog.updateHighWatermark,
+    LogCleanerManager.cleanableOffsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
+from segmend.logdir.tree import PartitionDir
+
+from .context import PartitionContext
+from .levels import Level, Scope
+
+CODES = {
+    "C04": Severity.WARNING,
+    "C08": Severity.ERROR,
+    "C10b": Severity.ERROR,
+    "C11b": Severity.WARNING,
+}
+SCOPE = Scope.PARTITION
+LEVEL = Level.STARTUP
+
+_NAMES = {
+    "C04": (RECOVERY_POINT, "recovery point"),
+    "C08": (LOG_START_OFFSET, "log start offset"),
+    "C10b": (HIGH_WATERMARK, "high watermark"),
+    "C11b": (CLEANER_OFFSET, "first dirty offset"),
+}
+
+
+def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+    """Only what exceeds the last segment's base needs the log end offset looked up."""
+    if partition.kind != "current" or not context.views or context.running:
+        return
+    base = context.views[-1].base_offset
+    for code, (name, what) in _NAMES.items():
+        value = context.checkpointed(name)
+        if value is not None and value > base and value > context.log_end_offset:
+            yield _finding(context, code, what, value)
+
+
+def _finding(context: PartitionContext, code: str, what: str, value: int) -> Finding:
+    end = context.log_end_offset
+    return context.finding(
+        code,
+        f"the {what} is {value}, but the log ends at {end}",
+        offset=value,
+        broker_says=_says(context, code, value, end),
+        remedy=context.repair() if code in ("C08", "C11b") else context.look(),
+        detail={"log_end_offset": end},
+    )
+
+
+def _says(context: PartitionContext, code: str, value: int, end: int) -> str | None:
+    topic, partition = context.key
+    if code == "C08" and context.release >= (2, 3):
+        return (
+            f"Deleting all segments because logEndOffset ({end}) is smaller than logStartOffset {value}. "
+            "This could happen if segment files were deleted from the file system."
+        )
+    if code == "C11b":
+        return (
+            f"The last checkpoint dirty offset for partition {topic}-{partition} is {value}, "
+            f"which is larger than the log end offset {end}. Resetting to the log start offset."
+        )
+    return None

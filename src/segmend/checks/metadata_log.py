@@ -1,0 +1,55 @@
+"""The log of the cluster's metadata is damaged.
+
+Codes
+    K07  a batch of `__cluster_metadata-0` is damaged: everything after it is cut off
+
+What it means
+    The KRaft log holds every topic, id and assignment since the last snapshot.
+What the broker does
+    It checks every CRC of this log at every start, even after a clean stop, truncates
+    at the first bad batch and deletes all later segments. If other controllers are
+    there it fetches the rest again; a single controller forgets what it committed, and
+    data directories of forgotten topics become strays.
+What to do
+    With other controllers: move the directory away and let it replicate. Alone: take a
+    copy first; the newest snapshot at or after the damage makes the log whole.
+Kafka
+    KafkaMetadataLog, KafkaRaftLog (4.x); lastShutdownClean is false on every start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Safety, Severity
+from segmend.kernel.scan import scan_log
+from segmend.kernel.types import CHAIN_KINDS
+
+from .context import PartitionContext, SegmentView
+from .levels import Level, Scope
+
+CODES = {"K07": Severity.ERROR}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.STARTUP
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """With CRCs at every level, since the broker does so."""
+    if context.partition.kind != "cluster-metadata":
+        return
+    with view.log.reader() as reader:
+        scan = scan_log(reader, base_offset=view.base_offset, crc=True, records=False)
+    damage = next((problem for problem in scan.problems if problem.kind in CHAIN_KINDS), None)
+    # A torn end is what a killed controller leaves; it was never committed.
+    if damage is None or (damage is scan.tail and view.is_active):
+        return
+    yield context.finding(
+        "K07",
+        f"{damage.kind}: the log is cut off here at the next start, with all later segments",
+        file=view.log.name,
+        position=damage.position,
+        offset=damage.offset,
+        broker_says=f"Found invalid messages in log segment {context.partition.path}/{view.log.name} "
+        f"at byte offset {damage.position}.",
+        remedy=context.set_aside(safety=Safety.LOSSY),
+    )

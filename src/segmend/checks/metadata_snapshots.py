@@ -1,0 +1,85 @@
+"""A snapshot of the cluster's metadata is damaged or missing.
+
+Codes
+    K08  a snapshot without its footer, or with a damaged batch: the process exits
+    K09  the log begins after offset 0 and no snapshot covers what came before
+    K10  leftovers of snapshots: removed by the next start
+
+What it means
+    A `<end offset>-<epoch>.checkpoint` holds the whole metadata as of that offset, from
+    a header record to a footer record. The log before it is deleted in time.
+What the broker does
+    K08: loading the newest snapshot fails and the process exits. K09: "Inconsistent
+    snapshot state". K10: it removes `.part` and `.deleted` files.
+What to do
+    K08: with other controllers, move the directory away and let it replicate; alone,
+    move the snapshot out only if an older one and the whole log after it remain. K09:
+    take the snapshot from another controller.
+Kafka
+    KafkaMetadataLog.recoverSnapshots, RecordsSnapshotReader, KIP-630.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.kernel.scan import iter_batches, scan_log
+from segmend.logdir.files import FileEntry
+from segmend.logdir.tree import PartitionDir
+
+from .context import PartitionContext
+from .levels import Level, Scope
+
+CODES = {"K08": Severity.ERROR, "K09": Severity.ERROR, "K10": Severity.INFO}
+SCOPE = Scope.PARTITION
+LEVEL = Level.STARTUP
+
+_LEFTOVERS = (".checkpoint.part", ".checkpoint.deleted")
+
+
+def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+    """Every snapshot with its CRCs: they are small, and one of them is loaded first."""
+    if partition.kind != "cluster-metadata":
+        return
+    snapshots = partition.kraft_snapshots
+    for entry in snapshots:
+        reason = _damage(entry)
+        if reason:
+            yield _damaged(context, entry, *reason)
+    first = min(partition.layout.logs, default=0)
+    if first > 0 and not any((entry.parsed.base_offset or 0) >= first for entry in snapshots):
+        says = (
+            "Inconsistent snapshot state: there must be a snapshot at an offset larger then the current log "
+        )
+        message = f"the log begins at offset {first} and no snapshot reaches it"
+        yield context.finding("K09", message, offset=first, broker_says=f"{says}start offset {first}")
+    leftovers = sorted(name for name in partition.entries if name.endswith(_LEFTOVERS))
+    if leftovers and not context.running:
+        message = f"{len(leftovers)} leftover snapshot files; the next start removes them"
+        yield context.finding("K10", message, file=leftovers[0])
+
+
+def _damage(entry: FileEntry) -> tuple[int, str] | None:
+    """(position, reason), None for a whole snapshot."""
+    with entry.reader() as reader:
+        scan = scan_log(reader, base_offset=0, crc=True, records=False)
+        if scan.problems:
+            return scan.problems[0].position, scan.problems[0].kind
+        last = deque(iter_batches(reader), maxlen=1)
+    if not last or not last[0].is_control:
+        return reader.size, "the footer is missing"
+    return None
+
+
+def _damaged(context: PartitionContext, entry: FileEntry, position: int, reason: str) -> Finding:
+    return context.finding(
+        "K08",
+        f"the snapshot cannot be loaded: {reason}",
+        file=entry.name,
+        position=position,
+        broker_says="Unhandled fault in MetadataLoader#handleLoadSnapshot. Snapshot offset was "
+        f"{entry.parsed.base_offset}",
+        remedy=context.set_aside(entry.name),
+    )

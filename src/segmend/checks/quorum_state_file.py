@@ -1,0 +1,62 @@
+"""The election state of a controller or broker cannot be read, or is behind its log.
+
+Codes
+    K11  quorum-state cannot be read: the process ends
+    K12  quorum-state has a lower epoch than the log
+
+What it means
+    The file holds the last vote and the leader's epoch.
+What the broker does
+    K11: it does not start. K12: it warns and goes on without a leader.
+What to do
+    K11: on a broker that is no voter, remove the file. On a voter restore it from a
+    backup; without it the voter may vote twice in an epoch, so remove it only while
+    the other voters are healthy. K12: nothing.
+Kafka
+    FileQuorumStateStore, QuorumState, KIP-595, KIP-853.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Safety, Severity
+from segmend.formats import quorum_state
+from segmend.logdir.tree import PartitionDir
+
+from . import remedies
+from .context import PartitionContext
+from .levels import Level, Scope
+
+CODES = {"K11": Severity.ERROR, "K12": Severity.INFO}
+SCOPE = Scope.PARTITION
+LEVEL = Level.STARTUP
+
+
+def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+    """The file alone, and its epoch against the last one of the leader-epoch-checkpoint."""
+    if partition.kind != "cluster-metadata":
+        return
+    entry = partition.file(quorum_state.FILE_NAME)
+    if entry is None:
+        return
+    state, damages = quorum_state.parse(entry.read())
+    name = f"{partition.name}/{quorum_state.FILE_NAME}"
+    for damage in damages[:1]:
+        yield context.finding(
+            "K11",
+            damage.reason,
+            file=quorum_state.FILE_NAME,
+            position=damage.position,
+            broker_says=damage.reason,
+            remedy=remedies.set_aside(context.dir.path, name, safety=Safety.LOSSY),
+        )
+    last = max((entry.epoch for entry in context.epochs[0].entries), default=-1) if context.epochs else -1
+    if state and not damages and state.leader_epoch is not None and state.leader_epoch < last:
+        message = f"the epoch is {state.leader_epoch}, the log already has epoch {last}"
+        says = (
+            f"Epoch from quorum store file is {state.leader_epoch}, which is smaller than last written epoch "
+        )
+        yield context.finding(
+            "K12", message, file=quorum_state.FILE_NAME, broker_says=f"{says}{last} in the log"
+        )
