@@ -1,0 +1,220 @@
+"""One pass over a `.log` file that says everything about it, and goes on after damage.
+
+`scan_log` is safe to call from many threads at once; the native engine releases the GIL.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from segmend.formats.batch import HEADER_SIZE_V2, LOG_OVERHEAD, PREFIX, read_header
+from segmend.kernel.batches import iter_batches, next_offset_from
+from segmend.kernel.engine import ENGINE
+from segmend.kernel.records import check_wrapper, signed64, unpack_payload
+from segmend.kernel.salvage import Salvage
+from segmend.kernel.types import (
+    MAX_PROBLEMS,
+    WINDOW,
+    WINDOW_LIMIT,
+    Problem,
+    ProducerState,
+    Reader,
+    SegmentScan,
+)
+from segmend.kernel.walker import DAMAGE, END, MORE, Deferred, Engine, Stop, Task, sort_problems
+from segmend.kernel.window import Window
+
+__all__ = ["iter_batches", "next_offset_from", "scan_log"]
+
+Detail = tuple[tuple[str, int | str], ...]
+
+
+def scan_log(
+    reader: Reader,
+    *,
+    base_offset: int,
+    crc: bool = True,
+    records: bool = False,
+    start: int = 0,
+    stop: int | None = None,
+    offset_index: bytes | memoryview | None = None,
+    time_index: bytes | memoryview | None = None,
+    producers: Sequence[ProducerState] = (),
+    engine: Engine = ENGINE,
+    window: int = WINDOW,
+) -> SegmentScan:
+    """Walk the batches that begin in bytes [start, stop) of a `.log` file; never raises on content.
+
+    `base_offset` is the number in the file's name. `crc` computes every checksum;
+    `records` also looks into every batch, decompressing it. The bytes of the indexes are
+    matched against the batches on the way. `producers` is the state at the beginning (the
+    snapshot of this base offset), without which transactions that began earlier are
+    unmatched. `start` must be a batch boundary. `window` is the size of one read in bytes.
+
+    Follows LogSegment.recover for what it folds; unlike it, it does not stop at damage.
+    """
+    size = reader.size
+    task = Task(
+        base_offset=base_offset, start=start, stop=size if stop is None else min(stop, size), end=size,
+        crc=crc, records=records, offset_index=offset_index, time_index=time_index, producers=producers,
+    )  # fmt: skip
+    with Window(reader, size=window) as opened:
+        return _Pass(engine, opened, task).run()
+
+
+class _Pass:
+    """The state of one `scan_log`."""
+
+    def __init__(self, engine: Engine, window: Window, task: Task) -> None:
+        self._task = task
+        self._window = window
+        self._walker = engine.walker(task)
+        self._salvage = Salvage(engine, window, task.base_offset)
+        self._problems: list[Problem] = []
+        self._counts: Counter[str] = Counter()
+        self._quiet: dict[str, int] | None = None
+        self._first_damage: int | None = None
+        self._damaged_batches = self._damaged_bytes = 0
+        self._in_tail = False
+
+    def run(self) -> SegmentScan:
+        walker = self._walker
+        while not self._in_tail:
+            stop = walker.walk(self._window.view, self._window.start)
+            self._drain()
+            if stop.status == END:
+                break
+            if stop.status == MORE:
+                self._load(stop.need)
+            elif stop.status == DAMAGE:
+                self._pass_damage(stop)
+        return self._result()
+
+    def _load(self, need: int) -> None:
+        """Bring the batch at the walker's position into the window, or take it in pieces."""
+        walker = self._walker
+        if need <= WINDOW_LIMIT:
+            self._window.load(walker.position, need)
+            walker.end = min(walker.end, self._window.end)
+            return
+        magic = PREFIX.unpack_from(self._window.at(walker.position, HEADER_SIZE_V2))[3]
+        crc = self._salvage.checksum(walker.position, need, magic) if self._task.crc else 0
+        self._window.load(walker.position)
+        walker.end = min(walker.end, self._window.end)
+        stop = walker.admit(self._window.view, self._window.start, crc)
+        self._drain()
+        if stop.status == DAMAGE:
+            self._pass_damage(stop)
+
+    def _drain(self) -> None:
+        """Take over what the walker found in this window, and do what it left to us."""
+        problems = self._walker.take_problems()
+        for deferred in self._walker.take_deferred():
+            problems.extend(self._look_inside(deferred))
+        problems.extend(self._walker.take_problems())
+        self._report(problems)
+
+    def _look_inside(self, deferred: Deferred) -> list[Problem]:
+        at = deferred.position - self._window.start
+        data = bytes(self._window.view[at : at + deferred.size])
+        batch = read_header(data, 0, deferred.position)
+        batch = batch._replace(last_offset=signed64(batch.last_offset))
+        if batch.magic < 2:
+            problem, found, nulls = check_wrapper(batch, data)
+            self._walker.count_inner(found, nulls)
+        else:
+            payload, problem = unpack_payload(batch, data)
+            if problem is None:
+                self._walker.check_records(batch, payload)
+        return [] if problem is None else [problem]
+
+    def _report(self, problems: list[Problem]) -> None:
+        if not problems:
+            return
+        self._counts.update(problem.kind for problem in problems)
+        room = max(MAX_PROBLEMS - len(self._problems), 0)
+        self._problems.extend(sort_problems(problems)[:room])
+        if len(self._problems) >= MAX_PROBLEMS and self._quiet is None:
+            self._quiet = self._walker.quiet()
+
+    def _pass_damage(self, stop: Stop) -> None:
+        """Say what is wrong at the walker's position, and move it to where batches go on."""
+        position = self._walker.position
+        head = bytes(self._window.at(position, min(HEADER_SIZE_V2, self._walker.end - position)))
+        head = head[:HEADER_SIZE_V2]
+        if not head.strip(b"\0") and self._salvage.only_zeros_from(position):
+            self._end_with("zero-tail", head, ())
+        elif stop.kind == "header-fragment":
+            self._end_with("header-fragment", head, ())
+        else:
+            self._pass_batch(stop, position, head)
+
+    def _pass_batch(self, stop: Stop, position: int, head: bytes) -> None:
+        _, size, _, magic = PREFIX.unpack_from(head)
+        low = self._walker.last_offset + 1
+        detail = self._detail(stop, position, head)
+        following = position + LOG_OVERHEAD + size
+        if stop.kind in ("crc-mismatch", "bad-magic") and self._salvage.may_begin(following, low):
+            beyond = read_header(head).last_offset + 1 if magic < 2 or len(head) == HEADER_SIZE_V2 else None
+            self._skip(stop.kind, head, (*detail, ("next", "boundary")), following, beyond)
+            return
+        if stop.kind == "crc-mismatch":
+            self._salvage.charge(size)
+        limit = min(self._task.stop, self._walker.end)
+        found = self._salvage.next_batch(position + 1, limit, low)
+        if found is not None:
+            self._skip(stop.kind, head, (*detail, ("next", "resync")), found, None)
+        elif stop.kind == "size-past-end" and limit == self._walker.end:
+            self._end_with("torn-tail", head, detail)
+        else:
+            word = "gave-up" if self._salvage.gave_up else "end"
+            self._skip(stop.kind, head, (*detail, ("next", word)), limit, None)
+
+    def _detail(self, stop: Stop, position: int, head: bytes) -> Detail:
+        _, size, _, magic = PREFIX.unpack_from(head)
+        if stop.kind == "crc-mismatch":
+            return ("stored", read_header(head).crc), ("computed", stop.computed), ("size", size)
+        if stop.kind == "bad-magic":
+            sound = self._salvage.is_sound_as_v2(position, LOG_OVERHEAD + size)
+            return ("magic", magic), ("sound_as_magic_2", int(sound)), ("size", size)
+        return ("size", size), ("available", self._walker.end - position - LOG_OVERHEAD)
+
+    def _skip(self, kind: str, head: bytes, detail: Detail, end: int, beyond: int | None) -> None:
+        self._damaged_batches += 1
+        self._damaged_bytes += end - self._walker.position
+        self._note(kind, head, detail, end)
+        self._walker.skip(end, None if beyond is None else signed64(beyond))
+
+    def _end_with(self, kind: str, head: bytes, detail: Detail) -> None:
+        self._note(kind, head, detail, self._walker.end)
+        self._in_tail = True
+
+    def _note(self, kind: str, head: bytes, detail: Detail, end: int) -> None:
+        position = self._walker.position
+        if self._first_damage is None:
+            self._first_damage = position
+        offset = PREFIX.unpack_from(head)[0] if len(head) >= PREFIX.size and kind != "zero-tail" else None
+        self._report([Problem(kind=kind, position=position, end=end, offset=offset, detail=detail)])
+
+    def _result(self) -> SegmentScan:
+        walker, task = self._walker, self._task
+        whole = task.stop >= walker.end
+        facts = walker.facts(whole=whole)
+        self._counts.update(self._quiet or {})
+        end = walker.end if self._in_tail else walker.position
+        bounded = {*facts.bounded, *(("problems",) if self._counts.total() > len(self._problems) else ())}
+        return SegmentScan(
+            size=walker.end, start=task.start, end=end, base_offset=task.base_offset,
+            crc_checked=task.crc, records_checked=task.records,
+            valid_bytes=walker.position if self._first_damage is None else self._first_damage,
+            damaged_batches=self._damaged_batches, damaged_bytes=self._damaged_bytes,
+            batches=facts.batches, records=facts.records, records_exact=facts.records_exact,
+            first_offset=facts.first_offset, last_offset=facts.last_offset, next_offset=facts.next_offset,
+            min_timestamp=facts.min_timestamp, max_timestamp=facts.max_timestamp,
+            offset_of_max_timestamp=facts.offset_of_max_timestamp, epochs=facts.epochs,
+            magics=facts.magics, codecs=facts.codecs, null_keys=facts.null_keys,
+            control=facts.control, producers=facts.producers, aborted=facts.aborted,
+            problems=tuple(self._problems), problem_counts=tuple(sorted(self._counts.items())),
+            offset_index=facts.offset_index, time_index=facts.time_index, bounded=tuple(sorted(bounded)),
+        )  # fmt: skip

@@ -1,0 +1,160 @@
+"""What an engine does: walk sound batches in a window, stop at whatever is not one.
+
+Both engines, `reference.ReferenceWalker` and `native.NativeWalker`, implement `Walker`.
+`scan` drives them: it moves the window, decides what damage is, and finds the way past it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+from segmend.formats.batch import RecordBatch
+from segmend.kernel.types import AbortedTxn, ControlFacts, IndexMatch, Problem, ProducerState
+
+END: Final = 0
+"""`position` reached the end of what was to be walked."""
+MORE: Final = 1
+"""The window ends too early: `need` bytes from `position` are wanted."""
+DRAIN: Final = 2
+"""A list is full; call `walk` again with the same window after `take_problems` and `take_deferred`."""
+DAMAGE: Final = 3
+"""At `position` there is no sound batch; `kind` says why."""
+
+CONTROL_LIMIT: Final = 4096
+"""A transaction marker is 78 bytes; a larger control batch is not looked into."""
+
+
+class Stop(NamedTuple):
+    """Why `walk` returned."""
+
+    status: int
+    need: int = 0
+    kind: str = ""
+    computed: int = 0
+
+
+class Deferred(NamedTuple):
+    """A batch whose records the engine leaves to `formats.codec`."""
+
+    position: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What to walk: the arguments of `scan.scan_log`, checked. `end` is the readable size of the file."""
+
+    base_offset: int
+    start: int
+    stop: int
+    end: int
+    crc: bool
+    records: bool
+    offset_index: bytes | memoryview | None
+    time_index: bytes | memoryview | None
+    producers: Sequence[ProducerState]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the sound batches said; the fields are those of `types.SegmentScan`."""
+
+    batches: int
+    records: int
+    records_exact: bool
+    first_offset: int | None
+    last_offset: int | None
+    next_offset: int
+    min_timestamp: int
+    max_timestamp: int
+    offset_of_max_timestamp: int
+    epochs: tuple[tuple[int, int], ...]
+    magics: tuple[tuple[int, int], ...]
+    codecs: tuple[tuple[int, int], ...]
+    null_keys: int
+    control: ControlFacts
+    producers: tuple[ProducerState, ...]
+    aborted: tuple[AbortedTxn, ...]
+    offset_index: IndexMatch | None
+    time_index: IndexMatch | None
+    bounded: tuple[str, ...]
+
+
+class Walker(Protocol):
+    """One pass over one file."""
+
+    position: int
+    """Where the next batch begins."""
+    end: int
+    """Readable size of the file; lowered by the driver when the file turns out to be shorter."""
+    last_offset: int
+    """Largest last offset so far, `base_offset - 1` before the first batch."""
+
+    def walk(self, window: memoryview, window_start: int) -> Stop:
+        """Fold batches of `window`, whose first byte is byte `window_start` of the file."""
+        ...
+
+    def admit(self, window: memoryview, window_start: int, crc: int) -> Stop:
+        """As `walk` for one batch too large for any window: its CRC is `crc`, its records are not read."""
+        ...
+
+    def skip(self, end: int, next_offset: int | None) -> None:
+        """Pass the damage from `position` to `end`; `next_offset` if its header is believed by a broker."""
+        ...
+
+    def take_problems(self) -> list[Problem]:
+        """The problems found since the last call."""
+        ...
+
+    def take_deferred(self) -> list[Deferred]:
+        """The batches left to the caller since the last call."""
+        ...
+
+    def check_records(self, batch: RecordBatch, payload: bytes | memoryview) -> None:
+        """Look at the decompressed records of a magic 2 batch."""
+        ...
+
+    def count_inner(self, records: int, null_keys: int) -> None:
+        """Add the inner messages of a compressed magic 0/1 wrapper."""
+        ...
+
+    def quiet(self) -> dict[str, int]:
+        """From now on only count problems, by kind; the returned dict is filled when `facts` is called."""
+        ...
+
+    def facts(self, *, whole: bool) -> Facts:
+        """The end: what was seen. `whole` if the walk went to the end of the file."""
+        ...
+
+
+class Sought(NamedTuple):
+    """What a batch header after damage must look like.
+
+    Its offset is in [low, high], its size between the minimum of its magic and the `left`
+    bytes from the beginning of the window to the end of the file.
+    """
+
+    low: int
+    high: int
+    left: int
+
+
+class Engine(Protocol):
+    """The functions of one engine."""
+
+    name: str
+
+    def walker(self, task: Task) -> Walker:
+        """A walker at the beginning of `task`."""
+        ...
+
+    def find_candidate(self, window: memoryview, start: int, sought: Sought) -> int:
+        """The first place from `start` in `window` that looks like a batch header, or -1."""
+        ...
+
+
+def sort_problems(problems: Iterable[Problem]) -> list[Problem]:
+    """By position, then kind."""
+    return sorted(problems, key=lambda problem: (problem.position, problem.kind))

@@ -1,0 +1,77 @@
+"""A bounded piece of a file in a reused buffer. Never mmap: a truncated file would kill the process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+
+from segmend.kernel.types import WINDOW, WINDOW_LIMIT, Reader
+
+_spare: list[bytearray] = []
+_MAX_SPARE = 8
+
+
+class Window:
+    """The bytes [`start`, `start + len(view)`) of a file; moves where it is told.
+
+    `end` is the readable size of the file. It falls when a read comes back short: somebody
+    truncates the file while we look at it, and the rest is then a torn tail.
+    """
+
+    def __init__(self, reader: Reader, *, size: int = WINDOW) -> None:
+        self._reader = reader
+        self._standard = size
+        self._buffer = _spare.pop() if size == WINDOW and _spare else bytearray(size)
+        self.start = 0
+        self.end = reader.size
+        self.view = memoryview(self._buffer)[:0]
+
+    def __enter__(self) -> Window:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.view.release()
+        if len(self._buffer) == WINDOW and len(_spare) < _MAX_SPARE:
+            _spare.append(self._buffer)
+
+    def load(self, position: int, need: int = 0) -> memoryview:
+        """Read from `position`, at least `need` bytes if the file has them.
+
+        A window that holds only one or two batches would read much of the file twice, so it
+        grows beyond `need` for large ones.
+        """
+        wanted = self._standard if 4 * need <= self._standard else min(4 * need, max(need, WINDOW_LIMIT))
+        self._resize(wanted)
+        size = max(min(len(self._buffer), self.end - position), 0)
+        target = memoryview(self._buffer)[:size]
+        got = 0
+        while got < size:
+            count = self._reader.read_into(target[got:], position + got)
+            if count <= 0:
+                self.end = position + got
+                break
+            got += count
+        self.start, self.view = position, target[:got]
+        return self.view
+
+    def _resize(self, wanted: int) -> None:
+        if wanted > len(self._buffer) and self.end - self.start > len(self._buffer):
+            self._buffer = bytearray(wanted)
+
+    def at(self, position: int, need: int) -> memoryview:
+        """The bytes from `position`, at least `need` if the file has them; reads only if it must."""
+        offset = position - self.start
+        if offset < 0 or need > len(self.view) - offset:
+            return self.load(position, need)
+        return self.view[offset:]
+
+    def pieces(self, start: int, end: int) -> Iterator[memoryview]:
+        """The bytes [start, end) window by window."""
+        while start < end:
+            view = self.load(start)[: end - start]
+            if not view:
+                return
+            yield view
+            start += len(view)
