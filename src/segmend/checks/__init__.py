@@ -14,7 +14,18 @@ the context and say what is wrong, where, in Kafka's words, and what command com
 from __future__ import annotations
 
 from .levels import Level, Scope
-from .registry import Check, all_checks, severities
-from .runner import CheckRun, Summary, run_checks
+from .registry import Check, all_checks, by_code, severities
+from .runner import CheckRun, Summary, Wanted, run_checks
 
-__all__ = ["Check", "CheckRun", "Level", "Scope", "Summary", "all_checks", "run_checks", "severities"]
+__all__ = [
+    "Check",
+    "CheckRun",
+    "Level",
+    "Scope",
+    "Summary",
+    "Wanted",
+    "all_checks",
+    "by_code",
+    "run_checks",
+    "severities",
+]

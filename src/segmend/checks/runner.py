@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from segmend.findings import Finding, Severity
 from segmend.logdir.disk import Unreadable
 
-from .context import BrokerContext, DirContext, PartitionContext, ReadFailure, SegmentView
+from .context import MAX_MAP_COUNT, BrokerContext, DirContext, PartitionContext, ReadFailure, SegmentView
 from .levels import Level, Scope
 from .registry import Check, all_checks, severities
 
@@ -84,11 +84,17 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Which codes and which topics are asked for; empty means all."""
+    """What is asked for; empty means all.
+
+    `names` are partition directories: with them nothing is said about whole dirs. `files`
+    are files relative to the log dir.
+    """
 
     only: Collection[str] = ()
     ignore: Collection[str] = ()
     topic: str | None = None
+    names: Collection[str] = ()
+    files: Collection[str] = ()
 
     def code(self, code: str) -> bool:
         """Whether findings of `code` are wanted."""
@@ -96,7 +102,18 @@ class Wanted:
 
     def partition(self, partition: PartitionDir) -> bool:
         """Whether the topic of `partition` matches the glob."""
-        return self.topic is None or fnmatch.fnmatchcase(partition.topic or "", self.topic)
+        if self.names and partition.name not in self.names:
+            return False
+        return self.topic is None or fnmatch.fnmatchcase(partition.topic, self.topic)
+
+    def finding(self, finding: Finding) -> bool:
+        """Whether `finding` is wanted."""
+        return self.code(finding.code) and (not self.files or finding.file in self.files)
+
+    def check(self, check: Check) -> bool:
+        """Whether `check` can give a finding that is wanted."""
+        narrow = bool(self.names) and check.scope in (Scope.BROKER, Scope.DIR)
+        return not narrow and any(map(self.code, check.codes))
 
 
 @dataclass(slots=True)
@@ -132,11 +149,18 @@ class CheckRun:
         wanted: Wanted | None = None,
         on_progress: OnProgress | None = None,
         jobs: int = 1,
+        max_map_count: int | None = None,
     ) -> None:
         self._wanted = wanted or Wanted()
-        checks = [c for c in all_checks() if c.level <= level and any(map(self._wanted.code, c.codes))]
+        checks = [c for c in all_checks() if c.level <= level and self._wanted.check(c)]
         self._checks = {scope: [c for c in checks if c.scope == scope] for scope in Scope}
-        self._broker = BrokerContext(dirs, release=release, level=level, severities=severities())
+        self._broker = BrokerContext(
+            dirs,
+            release=release,
+            level=level,
+            severities=severities(),
+            max_map_count=max_map_count or MAX_MAP_COUNT,
+        )
         self._level = level
         self._jobs = jobs
         self._on_progress = on_progress
@@ -147,7 +171,7 @@ class CheckRun:
     def __iter__(self) -> Iterator[Finding]:
         started = time.monotonic()
         for finding in self._all():
-            if self._wanted.code(finding.code):
+            if self._wanted.finding(finding):
                 self.summary.counts[finding.severity] += 1
                 yield finding
         self.summary.seconds = time.monotonic() - started
@@ -273,10 +297,20 @@ def run_checks(
     wanted: Wanted | None = None,
     on_progress: OnProgress | None = None,
     jobs: int = 1,
+    max_map_count: int | None = None,
 ) -> CheckRun:
     """Check the log dirs of one broker as `release` would see them.
 
     Returns an iterable of findings whose `summary` is complete once it is exhausted.
-    `on_progress` is told (bytes done, bytes in all).
+    `on_progress` is told (bytes done, bytes in all). `max_map_count` is the machine's
+    vm.max_map_count, if known.
     """
-    return CheckRun(dirs, level=level, release=release, wanted=wanted, on_progress=on_progress, jobs=jobs)
+    return CheckRun(
+        dirs,
+        level=level,
+        release=release,
+        wanted=wanted,
+        on_progress=on_progress,
+        jobs=jobs,
+        max_map_count=max_map_count,
+    )

@@ -1,0 +1,75 @@
+"""What a path on the command line stands for: a log dir, one partition of it, or one file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from segmend.cli.common import open_log_dirs
+from segmend.errors import UsageError
+from segmend.formats.names import parse_dir_name, parse_file_name
+from segmend.logdir import disk
+from segmend.logdir.disk import Unreadable
+from segmend.logdir.tree import PARTITION_KINDS, LogDir
+
+_TOP_LEVEL = ("meta.properties", ".lock", ".kafka_cleanshutdown", "recovery-point-offset-checkpoint")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Targets:
+    """The log dirs to open; `names` and `files` narrow them down when a partition or file was given."""
+
+    dirs: list[LogDir]
+    names: frozenset[str] = frozenset()
+    files: frozenset[str] = frozenset()
+
+
+def open_targets(paths: Sequence[str]) -> Targets:
+    """Open what the paths stand for; raises `UsageError` for what is no log dir."""
+    kinds = [disk.path_type(path) for path in paths]
+    files = [path for path, kind in zip(paths, kinds, strict=True) if kind == "file"]
+    folders = [_folder(path) if kind == "file" else path for path, kind in zip(paths, kinds, strict=True)]
+    partitions = [folder for folder in folders if disk.path_type(folder) == "dir" and _is_partition(folder)]
+    if not partitions and files:
+        raise UsageError(f"{files[0]}: not in a partition directory; give the log dir instead")
+    if not partitions:
+        return Targets(dirs=[_proved(log_dir) for log_dir in open_log_dirs(paths)])
+    if len(partitions) != len(folders):
+        raise UsageError("give either log dirs or partition directories, not both")
+    parents = dict.fromkeys(_folder(path) for path in folders)
+    return Targets(
+        dirs=open_log_dirs(list(parents)),
+        names=frozenset(_name(path) for path in folders),
+        files=frozenset(f"{_name(_folder(path))}/{_name(path)}" for path in files),
+    )
+
+
+def _folder(path: str) -> str:
+    """The directory of a path; `..` and a bare name are resolved first."""
+    if "/" not in path.strip("/") or _name(path) in (".", ".."):
+        path = disk.real_path(path)
+    return path.rstrip("/").rpartition("/")[0] or "/"
+
+
+def _name(path: str) -> str:
+    if path.rstrip("/").rpartition("/")[2] in (".", "..", ""):
+        path = disk.real_path(path)
+    return path.rstrip("/").rpartition("/")[2]
+
+
+def _is_partition(path: str) -> bool:
+    """By its name and what lies in it: a log dir may well be called `kafka-1`."""
+    if parse_dir_name(_name(path)).kind not in PARTITION_KINDS:
+        return False
+    names = disk.listing(path)
+    ours = (parse_file_name(name).kind for name, kind in names.items() if kind not in ("dir", "link-dir"))
+    return any(kind not in ("other", "unparsable") for kind in ours)
+
+
+def _proved(log_dir: LogDir) -> LogDir:
+    """The log dir, if it looks like one at all; a wrong path should not give a hundred findings."""
+    if not log_dir.entries:
+        raise Unreadable(log_dir.path, "the directory is empty")
+    if not log_dir.partitions and not any(name in log_dir.entries for name in _TOP_LEVEL):
+        raise UsageError(f"{log_dir.path}: no log dir of a broker: it has no partition and no checkpoint")
+    return log_dir
