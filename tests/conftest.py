@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import lzma
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -43,5 +44,6 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 def expected(name: str) -> dict[str, Any]:
     """What the broker itself said of a golden directory."""
-    content: dict[str, Any] = json.loads((GOLDEN / f"{name}.expected.json").read_text())
+    with lzma.open(GOLDEN / f"{name}.expected.json.xz") as file:
+        content: dict[str, Any] = json.load(file)
     return content

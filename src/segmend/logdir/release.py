@@ -17,6 +17,7 @@ from typing import Final
 
 from segmend.errors import UsageError
 from segmend.logdir.disk import Unreadable
+from segmend.logdir.metadata_version import registered_metadata_version
 from segmend.logdir.tree import LogDir
 
 _PATTERN = re.compile(r"v?(\d{1,2})\.(\d{1,2})(?:\.(\d{1,2}))?(?:\.(\d{1,2}))?", re.ASCII)
@@ -82,13 +83,13 @@ _IN_PARTITION: Final = (
     ("leader-epoch-checkpoint", (0, 11), "leader-epoch-checkpoint"),
 )
 _BY_KIND: Final = {"stray": (3, 7), "future": (1, 1), "delete": (0, 10, 2)}
-# (last release that writes no newer trace than this floor): what to assume when a trace says "or later".
+# From which floor on which release is assumed: the newest whose rules for a disk are those of the floor
+# and which leaves no newer trace. 2.4 is the first with cluster.id, 2.2 the last to check indexes at load.
 _ERAS: Final = (
     ((3, 7), (4, 4)),
     ((2, 8), (3, 6)),
     ((2, 4), (2, 7)),
-    ((1, 1), (2, 3)),
-    ((0, 11), (1, 0)),
+    ((0, 11), (2, 2)),
     ((0, 10, 1), (0, 10, 2)),
     ((0, 9), (0, 10, 0)),
     ((0, 8), (0, 8, 2)),
@@ -114,14 +115,17 @@ def guess_release(log_dirs: Iterable[LogDir]) -> tuple[Release, str]:
     Never raises: what cannot be read gives no trace.
     """
     dirs = list(log_dirs)
+    registered = next((found for found in map(registered_metadata_version, dirs) if found), None)
+    if registered is not None:
+        return _release_of(registered), f"the node registered with metadata.version up to {registered}"
     newest = max((t for d in dirs for t in _traces(d)), key=lambda t: t.since, default=None)
     if newest is None:
         return NEWEST, "nothing on the disk tells a release"
-    zookeeper = any(_written_with_zookeeper(d) for d in dirs)
-    last = next(last for first, last in _ERAS if newest.since >= first)
-    release = min(Release(last), _LAST_WITH_ZOOKEEPER) if zookeeper else Release(last)
-    mode = ", in ZooKeeper mode" if zookeeper and newest.since >= (2, 8) else ""
-    return release, f"{newest.what} is written by {Release(newest.since)} and later{mode}"
+    release = Release(next(last for first, last in _ERAS if newest.since >= first))
+    said = f"{newest.what} is written by {Release(newest.since)} and later"
+    if release > _LAST_WITH_ZOOKEEPER and any(_written_with_zookeeper(d) for d in dirs):
+        return _LAST_WITH_ZOOKEEPER, f"{said}, and broker.id without node.id by ZooKeeper mode only"
+    return release, said
 
 
 def _release_of(metadata_version: int) -> Release:
