@@ -1,0 +1,40 @@
+"""`python -m bench [RACE ...] [--smoke] [--folder DIR]`: make the data, run the races, print the tables.
+
+Without names every module of `bench.races` runs. Targets are ratios inside one run, or
+seconds where the figure is one a person waits for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import pkgutil
+import platform
+import tempfile
+from pathlib import Path
+
+from bench import races
+from bench.scale import Scale, smoke
+
+
+def main() -> None:
+    """Run the asked-for races in the order of their names."""
+    names = sorted(module.name for module in pkgutil.iter_modules(races.__path__))
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("race", nargs="*", choices=[*names, []], help=f"any of {', '.join(names)}")
+    parser.add_argument(
+        "--smoke", action="store_true", help="tiny data, one run: does every race still work?"
+    )
+    parser.add_argument("--folder", type=Path, help="keep the data here (1.9 GB) and find it again next time")
+    arguments = parser.parse_args()
+    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, warm cache")
+    with tempfile.TemporaryDirectory(prefix="segmend-bench-") as scratch:
+        folder = arguments.folder or Path(scratch)
+        scale = smoke(folder / "smoke") if arguments.smoke else Scale(folder=folder)
+        for name in arguments.race or names:
+            importlib.import_module(f"bench.races.{name}").run(scale)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""Make the benchmark's log dirs: real batches, indexes and names, as a 4.x broker would leave them.
+
+A batch's base offset lies outside its CRC, so a few built batches are repeated with only
+that field changed; a gigabyte is there in seconds and every batch is valid.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from segmend.formats.build import NewRecord, build_batch
+
+LZ4 = 3
+START_MS = 1_790_000_000_000
+TEMPLATES = 32
+TOPIC_ID = "AAECAwQFBgcICQoLDA0ODw"
+EMPTY_SNAPSHOT = bytes.fromhex("000148674bc700000000")
+MARKER = ".kafka_cleanshutdown"  # written last, so it also says that the data is complete
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What the batches of one data set look like."""
+
+    name: str
+    value_bytes: int
+    records_per_batch: int
+    codec: int
+
+
+KIB = Shape(name="1 KiB records", value_bytes=1000, records_per_batch=15, codec=0)
+SMALL = Shape(name="100 B records", value_bytes=85, records_per_batch=145, codec=0)
+SMALL_LZ4 = Shape(name="100 B records, lz4", value_bytes=85, records_per_batch=145, codec=LZ4)
+
+
+def templates(shape: Shape) -> list[bytes]:
+    """Built batches with base offset 0; hex values compress about as JSON does, by half."""
+    chance = random.Random(shape.name)
+    return [
+        build_batch(
+            [
+                NewRecord(
+                    key=b"%012d" % chance.randrange(10**12),
+                    value=chance.randbytes(shape.value_bytes // 2).hex().encode(),
+                    timestamp=START_MS + n,
+                )
+                for n in range(shape.records_per_batch)
+            ],
+            codec=shape.codec,
+        )
+        for _ in range(TEMPLATES)
+    ]
+
+
+def log_dir(folder: Path, shape: Shape, *, total_bytes: int, segments: int = 4) -> list[Path]:
+    """A log dir with one partition of `total_bytes`; returns its `.log` files. Made once a folder."""
+    partition = folder / "bench-0"
+    if not (folder / MARKER).exists():
+        partition.mkdir(parents=True, exist_ok=True)
+        offset = 0
+        built = templates(shape)
+        for _ in range(segments):
+            offset = write_segment(partition, offset, cycle(built, total_bytes // segments), shape)
+        finish(folder, {partition: offset})
+    return sorted(partition.glob("*.log"))
+
+
+def cycle(built: Sequence[bytes], until: int) -> Iterator[bytes]:
+    """The templates in turn until `until` bytes are out."""
+    done = 0
+    while done < until:
+        for each in built:
+            yield each
+            done += len(each)
+
+
+def write_segment(partition: Path, base: int, batches: Iterator[bytes], shape: Shape) -> int:
+    """One segment with its indexes; returns the next offset."""
+    stem = partition / f"{base:020d}"
+    offset, position, entries = base, 0, bytearray()
+    with open(f"{stem}.log", "wb") as log:
+        for batch in batches:
+            log.write(struct.pack(">q", offset) + batch[8:])
+            last = offset + shape.records_per_batch - 1
+            if position:
+                entries += struct.pack(">ii", last - base, position)
+            offset, position = last + 1, position + len(batch)
+    Path(f"{stem}.index").write_bytes(entries)
+    newest = START_MS + shape.records_per_batch - 1
+    Path(f"{stem}.timeindex").write_bytes(struct.pack(">qi", newest, shape.records_per_batch - 1))
+    return offset
+
+
+def many_segments(folder: Path, *, segments: int, a_partition: int = 1000) -> Path:
+    """A log dir of tiny segments, one batch each, for the start-up figures."""
+    if (folder / MARKER).exists():
+        return folder
+    shape = Shape(name="tiny", value_bytes=40, records_per_batch=1, codec=0)
+    built = templates(shape)
+    ends: dict[Path, int] = {}
+    for number in range(-(-segments // a_partition)):
+        partition = folder / f"tiny-{number}"
+        partition.mkdir(parents=True, exist_ok=True)
+        offset = 0
+        for _ in range(min(a_partition, segments - number * a_partition)):
+            offset = write_segment(partition, offset, iter(built[:1]), shape)
+        ends[partition] = offset
+    finish(folder, ends)
+    return folder
+
+
+def finish(folder: Path, ends: dict[Path, int]) -> None:
+    """The side files a clean stop leaves, so that a check has nothing to say."""
+    for partition, end in ends.items():
+        (partition / f"{end:020d}.snapshot").write_bytes(EMPTY_SNAPSHOT)
+        (partition / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
+        (partition / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID}")
+    lines = [
+        f"{path.name.rpartition('-')[0]} {path.name.rpartition('-')[2]} {end}" for path, end in ends.items()
+    ]
+    for name in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
+        (folder / name).write_text("\n".join(["0", str(len(lines)), *lines]) + "\n")
+    for name in ("log-start-offset-checkpoint", "cleaner-offset-checkpoint"):
+        (folder / name).write_text("0\n0\n")
+    (folder / "meta.properties").write_text(
+        "#\nversion=1\ncluster.id=lAb5pZ9vTWWx4JmKu0o3Ng\nnode.id=1\ndirectory.id=JKf3ybmxTp6ZRMVaHZWYLA\n"
+    )
+    (folder / MARKER).write_text('{"version":0,"brokerEpoch":10}')

@@ -1,0 +1,25 @@
+"""How much work one run of the benchmarks does: the real sizes, or a smoke test of every race."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """Sizes in bytes and counts; `folder` keeps the data between runs."""
+
+    folder: Path
+    kib_bytes: int = 1 << 30
+    small_bytes: int = 410_000_000
+    segments: int = 100_000
+    tiny_segments: int = 4_500
+    runs: int = 5
+
+
+def smoke(folder: Path) -> Scale:
+    """Just enough to see every race run and print."""
+    return Scale(
+        folder=folder, kib_bytes=4 << 20, small_bytes=2 << 20, segments=600, tiny_segments=60, runs=1
+    )
