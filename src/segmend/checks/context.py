@@ -10,23 +10,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from segmend.findings import Finding, Remedy, Safety, Severity
-from segmend.formats import epoch_checkpoint, meta_properties, offset_checkpoint, partition_metadata
+from segmend.formats import (
+    epoch_checkpoint,
+    meta_properties,
+    offset_checkpoint,
+    offset_index,
+    partition_metadata,
+    time_index,
+)
 from segmend.formats.clean_shutdown import FILE_NAME as CLEAN_SHUTDOWN
 from segmend.formats.damage import Damage
 from segmend.formats.epoch_checkpoint import EpochCheckpoint
 from segmend.formats.meta_properties import MetaProperties
 from segmend.formats.offset_checkpoint import OffsetCheckpoint
-from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.kernel.scan import next_offset_from, scan_log
 from segmend.logdir.files import FileEntry
 
 from . import remedies
+from .index_bytes import INDEX_LIMIT_BYTES, last_position, read_index
 from .levels import Level
 
 if TYPE_CHECKING:
@@ -34,10 +41,6 @@ if TYPE_CHECKING:
     from segmend.logdir.disk import FileStat
     from segmend.logdir.release import Release
     from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
-
-# An index larger than this is not read into memory: `segment.index.bytes` is an int, but
-# a broker rolls the segment long before; 64 MiB hold 8 million entries.
-INDEX_LIMIT_BYTES = 64 << 20
 
 # partition.metadata has 43 bytes; a broker looks at its first two lines only.
 SMALL_FILE_BYTES = 64 << 10
@@ -353,24 +356,30 @@ class SegmentView:
 
     @property
     def offset_index(self) -> bytes | None:
-        """The bytes of `.index`, None when the file is missing."""
-        return self._file("index")
+        """The bytes of `.index` without most of its zero tail; None when the file is missing."""
+        return self._index("index", offset_index.ENTRY_SIZE)[0]
 
     @property
     def time_index(self) -> bytes | None:
-        """The bytes of `.timeindex`, None when the file is missing."""
-        return self._file("timeindex")
+        """The bytes of `.timeindex` without most of its zero tail; None when the file is missing."""
+        return self._index("timeindex", time_index.ENTRY_SIZE)[0]
 
     @property
     def txn_index(self) -> bytes | None:
         """The bytes of `.txnindex`, None when the file is missing."""
-        return self._file("txnindex")
+        if "txnindex" not in self._kept:
+            entry = self.segment.txnindex
+            self._kept["txnindex"] = entry and entry.read(INDEX_LIMIT_BYTES)
+        found: bytes | None = self._kept["txnindex"]
+        return found
 
-    def _file(self, name: str) -> bytes | None:
+    def _index(self, name: str, entry_size: int) -> tuple[bytes | None, int]:
+        """(bytes, zero entries left out at their end)."""
         if name not in self._kept:
             entry = getattr(self.segment, name)
-            self._kept[name] = entry and entry.read(INDEX_LIMIT_BYTES)
-        found: bytes | None = self._kept[name]
+            exact = self.context.level >= Level.DEEP
+            self._kept[name] = (None, 0) if entry is None else read_index(entry, entry_size, exact=exact)
+        found: tuple[bytes | None, int] = self._kept[name]
         return found
 
     @property
@@ -388,8 +397,19 @@ class SegmentView:
                     offset_index=self.offset_index,
                     time_index=self.time_index,
                 )
-            self._kept["scan"] = found
+            found = self._kept["scan"] = self._with_padding(found)
         return found
+
+    def _with_padding(self, scan: SegmentScan) -> SegmentScan:
+        """The scan, with the zero entries counted that were not read."""
+        offsets, times = scan.offset_index, scan.time_index
+        more_offsets = self._index("index", offset_index.ENTRY_SIZE)[1]
+        more_times = self._index("timeindex", time_index.ENTRY_SIZE)[1]
+        if more_offsets and offsets:
+            offsets = replace(offsets, padding=offsets.padding + more_offsets)
+        if more_times and times:
+            times = replace(times, padding=times.padding + more_times)
+        return replace(scan, offset_index=offsets, time_index=times) if more_offsets or more_times else scan
 
     @property
     def misnamed(self) -> bool:
@@ -416,7 +436,7 @@ class SegmentView:
     def _end_from(self, name: str) -> BrokerEnd:
         found: BrokerEnd | None = self._kept.get(name)
         if found is None:
-            start = _last_position(self.segment.index) if name == "tail" else 0
+            start = last_position(self.segment.index) if name == "tail" else 0
             with self.log.reader() as reader:
                 start = start if 0 <= start < reader.size else 0
                 found = self._kept[name] = next_offset_from(reader, start, self.base_offset)
@@ -425,23 +445,3 @@ class SegmentView:
     def forget(self) -> None:
         """Drop bytes and scans."""
         self._kept.clear()
-
-
-def _last_position(index: FileEntry | None) -> int:
-    """The file position in the last index entry that is not preallocated zeros; 0 if there is none.
-
-    Entries grow and zeros follow them, so halving finds the last in some twenty reads even
-    of the 10 MiB that a killed broker leaves.
-    """
-    if index is None:
-        return 0
-    with index.reader() as reader:
-        low, high = 0, reader.size // ENTRY_SIZE
-        while low < high:
-            middle = (low + high) // 2
-            if any(reader.read(ENTRY_SIZE, middle * ENTRY_SIZE)):
-                low = middle + 1
-            else:
-                high = middle
-        entry = reader.read(ENTRY_SIZE, (low - 1) * ENTRY_SIZE) if low else bytes(ENTRY_SIZE)
-    return int.from_bytes(entry[4:], "big", signed=True)
