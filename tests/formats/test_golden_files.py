@@ -1,0 +1,64 @@
+"""Every small file that a real broker left: no damage, and byte for byte the same again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from segmend.formats import (
+    clean_shutdown,
+    epoch_checkpoint,
+    meta_properties,
+    offset_checkpoint,
+    offset_index,
+    partition_metadata,
+    producer_snapshot,
+    quorum_state,
+    time_index,
+    txn_index,
+)
+from segmend.formats.names import parse_dir_name, parse_file_name
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+BY_NAME: dict[str, ModuleType] = {
+    module.FILE_NAME: module
+    for module in (clean_shutdown, epoch_checkpoint, meta_properties, partition_metadata, quorum_state)
+} | dict.fromkeys(offset_checkpoint.FILE_NAMES, offset_checkpoint)
+BY_SUFFIX: dict[str, ModuleType] = {
+    module.SUFFIX: module for module in (offset_index, time_index, txn_index, producer_snapshot)
+}
+ALWAYS = {".index", ".timeindex", "meta.properties", *offset_checkpoint.FILE_NAMES[:2]}
+
+names = pytest.mark.parametrize(
+    "name", sorted(p.name.removesuffix(".tar.xz") for p in GOLDEN.glob("*.tar.xz"))
+)
+
+
+@names
+def test_small_files_are_healthy_and_render_the_same(name: str, golden: Callable[[str], Path]) -> None:
+    seen: Counter[str] = Counter()
+    for path in sorted(golden(name).rglob("*")):
+        kind = path.name if path.name in BY_NAME else path.suffix
+        module = BY_NAME.get(kind) or BY_SUFFIX.get(kind)
+        if module is None or not path.is_file():
+            continue
+        data = path.read_bytes()
+        value, damages = module.parse(data)
+        assert damages == (), path
+        assert module.render(value) == data, path
+        seen[kind] += 1
+    assert set(seen) >= ALWAYS
+    if "clean" in name:
+        assert seen[".kafka_cleanshutdown"]
+
+
+@names
+def test_every_name_is_one_the_broker_takes(name: str, golden: Callable[[str], Path]) -> None:
+    for path in sorted(golden(name).glob("b*/d*/*/*")):
+        directory, file = parse_dir_name(path.parent.name), parse_file_name(path.name)
+        assert directory.kind != "foreign"
+        assert file.kind not in ("unparsable", "other"), path
+        assert file.padded
