@@ -13,6 +13,8 @@ INDEX_LIMIT_BYTES = 64 << 20
 # A smaller index is read whole, whatever its tail.
 PREALLOCATED_BYTES = 256 << 10
 
+_ZEROS = bytes(256 << 10)
+
 
 def last_position(index: FileEntry | None) -> int:
     """The file position in the last index entry that is not preallocated zeros; 0 if there is none."""
@@ -43,17 +45,32 @@ def _used_entries(reader: FileReader, entry_size: int) -> int:
     return low
 
 
+def _used_entries_exactly(reader: FileReader, entry_size: int) -> int:
+    """The same by reading the whole tail, for an index may also have zeros in its middle."""
+    block = bytearray(len(_ZEROS))
+    end = reader.size
+    while end > 0:
+        start = max(end - len(block), 0)
+        part = memoryview(block)[: end - start]
+        reader.read_into(part, start)
+        if part.tobytes() != _ZEROS[: end - start]:
+            break
+        end = start
+    first = max(end - len(block), 0)
+    used = first + len(reader.read(end - first, first).rstrip(b"\0"))
+    return min(-(-used // entry_size), reader.size // entry_size)
+
+
 def read_index(entry: FileEntry, entry_size: int, *, exact: bool) -> tuple[bytes, int]:
     """The bytes of an index and the number of zero entries left out at its end.
 
-    One zero entry and what makes no whole entry stay, so that a tail still shows. `exact`
-    reads everything, for an index may also have zeros in its middle.
+    One zero entry and what makes no whole entry stay, so that a tail still shows.
     """
     with entry.reader() as reader:
-        if exact or reader.size < PREALLOCATED_BYTES:
+        if reader.size < PREALLOCATED_BYTES:
             return reader.read(INDEX_LIMIT_BYTES), 0
         whole, rest = divmod(reader.size, entry_size)
-        used = _used_entries(reader, entry_size)
+        used = (_used_entries_exactly if exact else _used_entries)(reader, entry_size)
         left_out = max(whole - used - 1, 0)
         if not left_out:
             return reader.read(INDEX_LIMIT_BYTES), 0

@@ -1,0 +1,137 @@
+"""Which fault of the catalogue a break in the chain of batches is. Not a check.
+
+The kernel says where no sound batch could be read and where the next one begins. Bytes 0
+to 16 of a v2 batch (offset, size, epoch, magic) are not covered by its CRC, so the CRC can
+prove what only its size or its magic byte is wrong; what nothing proves is a hole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from segmend.kernel.types import CHAIN_KINDS, TAIL_KINDS, Problem, SegmentScan
+
+from .context import SegmentView
+from .evidence import batch_at, headers_before, reader_of, size_field, sound_with_size
+
+BROKEN_KINDS: Final = CHAIN_KINDS - TAIL_KINDS
+# Places looked at with the CRC in hand; a log with more than that is not one bit flip.
+_PROVEN: Final = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Break:
+    """Bytes `position` to `end` that are no sound batch; `code` is a row of the catalogue.
+
+    `offset` is the base offset of the first broken batch, or what would come next there;
+    `size` is its size field where that is what is wrong; `magic` likewise.
+    """
+
+    code: str
+    position: int
+    end: int
+    offset: int | None
+    size: int | None = None
+    magic: int | None = None
+    stored: int | None = None
+    computed: int | None = None
+
+
+def breaks(view: SegmentView, scan: SegmentScan, *codes: str) -> Iterator[Break]:
+    """The segment's breaks of these codes, in order of position."""
+    for number, region in enumerate(_regions(scan)):
+        found = _classify(view, region, prove=number < _PROVEN)
+        if found.code in codes:
+            yield found
+
+
+def _regions(scan: SegmentScan) -> list[list[Problem]]:
+    """Breaks that touch are one: a hole may begin inside a batch with a good header."""
+    regions: list[list[Problem]] = []
+    for problem in scan.problems:
+        if problem.kind not in BROKEN_KINDS:
+            continue
+        if regions and regions[-1][-1].end >= problem.position:
+            regions[-1].append(problem)
+        else:
+            regions.append([problem])
+    return regions
+
+
+def _classify(view: SegmentView, region: list[Problem], *, prove: bool) -> Break:
+    start, end = region[0], region[-1].end
+    if len(region) > 1 and all(problem.kind == "crc-mismatch" for problem in region):
+        return _bad_crc(view, start, start.end)
+    if prove:
+        found = _proven(view, start, end)
+        if found is not None:
+            return found
+    if len(region) == 1 and start.kind == "crc-mismatch" and _is_whole(view, start):
+        return _bad_crc(view, start, end)
+    return Break(code="L04", position=start.position, end=end, offset=start.offset)
+
+
+def _proven(view: SegmentView, problem: Problem, end: int) -> Break | None:
+    """A break in which one field outside the CRC is wrong and the CRC proves the rest right."""
+    position = problem.position
+    if sound_with_size(view, position, end):
+        size, magic = size_field(view, position), _magic(view, position)
+        if size != end - position - 12:
+            code = "L09" if size < 14 else _past_end_or_inside(view, position, size)
+            return Break(code=code, position=position, end=end, offset=problem.offset, size=size)
+        code = "L12" if magic < 2 else "L11"
+        return Break(code=code, position=position, end=end, offset=problem.offset, magic=magic)
+    if problem.kind != "crc-mismatch":
+        return _swallowed(view, problem, end)
+    return None
+
+
+def _past_end_or_inside(view: SegmentView, position: int, size: int) -> str:
+    with reader_of(view) as reader:
+        return "L08" if position + 12 + size > reader.size else "L10"
+
+
+def _swallowed(view: SegmentView, problem: Problem, end: int) -> Break | None:
+    """The batch before the break whose size field is wrong, so that the walk went on in its middle.
+
+    Only a scan without CRCs sees it like this.
+    """
+    before = headers_before(view, problem.position, 1)
+    if before and sound_with_size(view, before[0].position, end):
+        batch = before[0]
+        return Break(
+            code="L10", position=batch.position, end=end, offset=batch.base_offset, size=batch.size - 12
+        )
+    return None
+
+
+def _magic(view: SegmentView, position: int) -> int:
+    with reader_of(view) as reader:
+        return int.from_bytes(reader.read(1, position + 16), "big", signed=True)
+
+
+def _is_whole(view: SegmentView, problem: Problem) -> bool:
+    """Whether the batch with the bad CRC ends where the next one begins."""
+    batch = batch_at(view, problem.position)
+    return batch is not None and batch.end == problem.end
+
+
+def _bad_crc(view: SegmentView, problem: Problem, end: int) -> Break:
+    facts = problem.facts
+    stored, computed = facts.get("stored"), facts.get("computed")
+    return Break(
+        code=_crc_code(view),
+        position=problem.position,
+        end=end,
+        offset=problem.offset,
+        stored=stored if isinstance(stored, int) else None,
+        computed=computed if isinstance(computed, int) else None,
+    )
+
+
+def _crc_code(view: SegmentView) -> str:
+    if view.segment.index is None:
+        return "L06"
+    return "L07" if view.is_active else "L05"

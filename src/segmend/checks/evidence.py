@@ -1,0 +1,152 @@
+"""What the checks of logs, indexes and producers ask about a segment before they judge it.
+
+Not a check. `healed_at_start` and `in_flight` say what the state of the directory makes of
+a fault; the rest reads the few bytes around one place that a scan has pointed at.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final, TypeVar
+
+from segmend.findings import Severity
+from segmend.formats.batch import HEADER_SIZE_V1, HEADER_SIZE_V2, MIN_SIZE, RecordBatch, compute_crc, parse
+from segmend.kernel.scan import iter_batches
+from segmend.kernel.types import Problem, SegmentScan
+from segmend.logdir.disk import FileReader
+from segmend.logdir.files import FileEntry
+
+from .context import PartitionContext, SegmentView
+
+T = TypeVar("T")
+
+RECOVERY_POINT: Final = "recovery-point-offset-checkpoint"
+HIGH_WATERMARK: Final = "replication-offset-checkpoint"
+CLEANER: Final = "cleaner-offset-checkpoint"
+
+# A broken segment tells its story in its first faults; the rest is a number in the last one.
+MOST_FINDINGS: Final = 20
+# Bytes of one batch that are read to prove its size or its magic by its CRC.
+PROOF_LIMIT: Final = 64 << 20
+COMPACTED_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+
+
+def healed_at_start(view: SegmentView) -> bool:
+    """Whether the next start recovers this segment: cuts its tail and rebuilds its indexes.
+
+    So it is without the clean marker, from the segment of the recovery point on (a point past
+    the end selects the last segment), and always for the KRaft metadata log.
+    """
+    context = view.context
+    if context.partition.kind == "cluster-metadata":
+        return True
+    if context.clean:
+        return False
+    return view.next_base is None or view.next_base > (context.checkpointed(RECOVERY_POINT) or 0)
+
+
+def in_flight(view: SegmentView) -> bool:
+    """Whether a running broker is appending to this segment: its end is not there yet."""
+    return view.is_active and view.context.running
+
+
+def weighed(view: SegmentView, severity: Severity) -> Severity:
+    """`severity`, or info where the next start mends it without a loss."""
+    return Severity.INFO if healed_at_start(view) else severity
+
+
+def compacted(context: PartitionContext) -> bool:
+    """Whether the cleaner has been at work here, as far as the disk tells: offsets may be missing."""
+    return context.checkpointed(CLEANER) is not None or context.partition.topic in COMPACTED_TOPICS
+
+
+def problems(scan: SegmentScan, *kinds: str) -> list[Problem]:
+    """The scan's problems of these kinds, by position."""
+    return [problem for problem in scan.problems if problem.kind in kinds]
+
+
+def first(items: Iterable[T]) -> Iterator[T]:
+    """No more findings of one kind than anybody reads."""
+    return islice(items, MOST_FINDINGS)
+
+
+def read_at(view: SegmentView, position: int, size: int) -> bytes:
+    """`size` bytes of the log from `position`, fewer at its end."""
+    with reader_of(view) as reader:
+        return reader.read(size, position)
+
+
+def reader_of(view: SegmentView) -> FileReader:
+    """The log, opened."""
+    return view.log.reader()
+
+
+def batch_at(view: SegmentView, position: int) -> RecordBatch | None:
+    """The header at `position`, whatever it says; None at the end of the file."""
+    batch, _ = parse(read_at(view, position, max(HEADER_SIZE_V1, HEADER_SIZE_V2)), position)
+    return batch
+
+
+def is_sound(view: SegmentView, position: int) -> bool:
+    """Whether a whole batch with a right CRC begins at `position`."""
+    batch = batch_at(view, position)
+    if batch is None or batch.size > PROOF_LIMIT:
+        return False
+    _, damages = parse(read_at(view, position, batch.size), position)
+    return not damages
+
+
+def sound_with_size(view: SegmentView, position: int, end: int) -> bool:
+    """Whether the bytes from `position` to `end` are one v2 batch by their CRC, whatever the
+    size field and the magic byte say; neither is covered by it."""
+    size = end - position
+    if not HEADER_SIZE_V2 <= size <= PROOF_LIMIT:
+        return False
+    data = read_at(view, position, size)
+    return len(data) == size and compute_crc(data, 2) == int.from_bytes(data[17:21], "big")
+
+
+def size_field(view: SegmentView, position: int) -> int:
+    """The size field of the batch at `position`, -1 where the file ends before it."""
+    data = read_at(view, position + 8, 4)
+    return int.from_bytes(data, "big", signed=True) if len(data) == 4 else -1
+
+
+def plausible_size(size: int) -> bool:
+    """Whether a broker takes this size field for that of a batch."""
+    return size >= MIN_SIZE
+
+
+def headers_before(view: SegmentView, position: int, count: int = 2, start: int = 0) -> list[RecordBatch]:
+    """The last `count` batches that a walk from `start` meets before `position`, in order."""
+    kept: deque[RecordBatch] = deque(maxlen=count)
+    with reader_of(view) as reader:
+        walk = iter_batches(reader, start=start, stop=position, resync=True, base_offset=view.base_offset)
+        for batch in walk:
+            if batch.position >= position:
+                break
+            kept.append(batch)
+    return list(kept)
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """`1 entry`, `3 entries`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def last_entry(file: FileEntry, size: int) -> tuple[int, bytes] | None:
+    """The number and the bytes of an index's last entry before its preallocated zeros.
+
+    Entries grow and zeros follow them, so halving finds it in some twenty short reads.
+    """
+    with file.reader() as reader:
+        low, high = 0, reader.size // size
+        while low < high:
+            middle = (low + high) // 2
+            if any(reader.read(size, middle * size)):
+                low = middle + 1
+            else:
+                high = middle
+        return (low - 1, reader.read(size, (low - 1) * size)) if low else None

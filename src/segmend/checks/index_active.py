@@ -1,0 +1,133 @@
+"""The last entry of the active segment's offset index does not fit its log.
+
+Codes
+    I04  its offset is above the last offset in the log
+    I05  its position is past the end of the log
+    I06  no batch begins at its position
+    L25  the log ends before its index and its snapshot: the end of the log is lost
+
+What it means
+    A broker finds the end of the log by reading from this entry. The entry may be wrong
+    (I04 to I06), or it is right and the log was cut (L25: a producer snapshot, the
+    recovery point or the high watermark lies beyond the end of the log, too).
+What the broker does
+    Without the clean marker it rebuilds the index; after L25 the log end offset is where
+    the log ends. With the marker, I04, I05 and L25 make it take the base offset of the
+    segment for the log end offset: producers append these offsets a second time, and
+    followers truncate. I06 makes it die while loading ("Found record size N smaller than
+    minimum record overhead (14)"), or take whatever bytes it meets for a batch.
+What to do
+    I04 to I06: delete or rebuild the index before the start. L25: look for the lost end
+    on another replica first; then trim the index to the log.
+Kafka
+    LogSegment.readNextOffset, OffsetIndex.lookup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from struct import Struct
+
+from segmend.findings import Finding, Safety, Severity
+
+from .context import PartitionContext, SegmentView
+from .evidence import HIGH_WATERMARK, RECOVERY_POINT, batch_at, in_flight, is_sound, last_entry, weighed
+from .levels import Level, Scope
+
+CODES = {"I04": Severity.ERROR, "I05": Severity.ERROR, "I06": Severity.ERROR, "L25": Severity.ERROR}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.STARTUP
+
+ENTRY = Struct(">ii")
+ENTRY_SIZE = ENTRY.size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Last:
+    """The last entry before the preallocated zeros, its number, and the offset it stands for."""
+
+    row: int
+    position: int
+    offset: int
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """Only the active segment, only its last entry: what every start looks at."""
+    if not view.is_active or in_flight(view):
+        return
+    last = _last_entry(view)
+    if last is None or last.position < 0:
+        return
+    if last.position >= view.log.size:
+        yield _past_end(view, context, last)
+    elif not is_sound(view, last.position):
+        yield from _off_boundary(view, context, last)
+    elif last.offset >= view.tail.next_offset and view.tail.failure is None:
+        words = f"the last entry names offset {last.offset}, the log ends before {view.tail.next_offset}"
+        yield _finding(view, context, "I04", words, last)
+
+
+def _last_entry(view: SegmentView) -> _Last | None:
+    index = view.segment.index
+    found = index and last_entry(index, ENTRY_SIZE)
+    if not found:
+        return None
+    row, data = found
+    relative, position = ENTRY.unpack(data)
+    return _Last(row=row, position=position, offset=view.base_offset + relative)
+
+
+def _past_end(view: SegmentView, context: PartitionContext, last: _Last) -> Finding:
+    size = view.log.size
+    claimed = _claimed_end(context)
+    if claimed > view.scan_for_end.next_offset:
+        words = (
+            f"the log has {size:,} bytes, its index goes to {last.position:,}; offset {claimed} was reached"
+        )
+        return _finding(view, context, "L25", words, last, Safety.LOSSY)
+    words = f"the last entry points to byte {last.position:,}, the log has {size:,}"
+    return _finding(view, context, "I05", words, last)
+
+
+def _claimed_end(context: PartitionContext) -> int:
+    """The highest log end offset that snapshots and checkpoints testify to."""
+    snapshots = (offset for offset, _ in context.partition.snapshots)
+    points = (context.checkpointed(name) or 0 for name in (RECOVERY_POINT, HIGH_WATERMARK))
+    return max(*points, max(snapshots, default=0))
+
+
+def _off_boundary(view: SegmentView, context: PartitionContext, last: _Last) -> Iterator[Finding]:
+    """A batch with a bad CRC at the right place is the log's fault, not the index's."""
+    batch = batch_at(view, last.position)
+    if batch is not None and _fits(view, last, batch.base_offset, batch.magic):
+        return
+    yield _finding(
+        view, context, "I06", f"no batch begins at byte {last.position:,}, where the last entry points", last
+    )
+
+
+def _fits(view: SegmentView, last: _Last, base_offset: int, magic: int) -> bool:
+    return view.base_offset <= base_offset <= last.offset and 0 <= magic <= 2
+
+
+def _finding(
+    view: SegmentView,
+    context: PartitionContext,
+    code: str,
+    words: str,
+    last: _Last,
+    safety: Safety = Safety.SAFE,
+) -> Finding:
+    return context.finding(
+        code,
+        words,
+        file=view.segment.name if code == "L25" else f"{view.base_offset:020d}.index",
+        position=view.log.size if code == "L25" else last.row * ENTRY_SIZE,
+        offset=last.offset,
+        broker_says="Found record size ... smaller than minimum record overhead (14) in file ..."
+        if code == "I06"
+        else None,
+        remedy=context.repair(safety),
+        severity=None if code == "L25" else weighed(view, Severity.ERROR),
+    )

@@ -1,0 +1,46 @@
+"""A directory stands where a segment's file should be.
+
+Codes
+    I23  a directory is named like a log, an index or a snapshot
+
+What it means
+    Something created it by mistake: a container mount, a script, an unpacked archive.
+What the broker does
+    It does not see it while loading. A directory in place of a log: the segment does not
+    exist, and its indexes are deleted. In place of an index: the first read from the
+    segment takes the whole log dir offline ("Exception while reading from t-0 in dir
+    ...", "Is a directory").
+What to do
+    Move the directory out of the log dirs.
+Kafka
+    LogLoader (listFiles, isFile), AbstractIndex.createAndAssignMmap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.logdir.tree import PartitionDir
+
+from .context import PartitionContext
+from .levels import Level, Scope
+
+CODES = {"I23": Severity.ERROR}
+SCOPE = Scope.PARTITION
+LEVEL = Level.STARTUP
+
+_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
+
+
+def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+    """From names alone."""
+    for name in sorted(partition.layout.directories):
+        if name.endswith(_SUFFIXES) and partition.entries[name] in ("dir", "link-dir"):
+            yield context.finding(
+                "I23",
+                "a directory stands where a file of a segment should be",
+                file=name,
+                broker_says=f"Exception while reading from {partition.name} in dir ... (Is a directory)",
+                remedy=context.set_aside(name),
+            )

@@ -1,0 +1,49 @@
+"""A large segment has an empty offset index.
+
+Codes
+    I02  the .index file has 0 bytes although the log is large
+
+What it means
+    The index was truncated, or created anew by a tool: kafka-dump-log makes an empty
+    `.index` when it is given a `.timeindex` without one. Below 2 MiB of log an empty
+    index is normal and not looked at.
+What the broker does
+    It accepts the index and never rebuilds it. Every read from this segment scans it from
+    the beginning.
+What to do
+    Rebuild the index.
+Kafka
+    OffsetIndex.lookup, LogSegment.read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+
+from .context import PartitionContext, SegmentView
+from .evidence import weighed
+from .levels import Level, Scope
+
+CODES = {"I02": Severity.WARNING}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.DEFAULT
+
+# A follower may append 1 MiB (replica.fetch.max.bytes) without making an entry for it.
+_LARGE = 2 << 20
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """By size."""
+    index = view.segment.index
+    if index is None or index.size or view.log.size <= _LARGE or view.scan.batches < 3:
+        return
+    yield context.finding(
+        "I02",
+        f"the index is empty, the log has {view.log.size:,} bytes: every read scans it from the beginning",
+        file=index.name,
+        offset=view.base_offset,
+        remedy=context.repair(),
+        severity=weighed(view, Severity.WARNING),
+    )

@@ -1,0 +1,116 @@
+"""Entries of an offset index do not agree with the batches.
+
+Codes
+    I07  an entry has a negative position
+    I08  entries of a rolled segment point past the end of its log
+    I09  entries point behind the batch that holds their offset
+    I10  most entries point into the middle of batches: the index is not of this log
+    I11  single entries are out of order or point into the middle of a batch
+
+What it means
+    The index was copied from another segment or another generation of this one (I10),
+    shifted (I09), or a few of its bits flipped (I11). The records are all there. An entry
+    whose offset lies beyond the batch at its position is normal: followers and older
+    leaders make one entry for a whole append.
+What the broker does
+    It looks at no entry but the last of the active segment, so it notices nothing. A
+    lookup that comes upon such an entry begins to read at a wrong place: records are
+    skipped without a word (I08, I09), or the read fails or returns nonsense (I10, I11:
+    "Found record size ... smaller than minimum record overhead"). I07 is taken for 0 and
+    costs time only. Indexes of segments that a start recovers are rebuilt.
+What to do
+    Rebuild the index from the log. Nothing is lost.
+Kafka
+    OffsetIndex.lookup, LogSegment.translateOffset, LogSegment.append.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats.offset_index import ENTRY_SIZE
+from segmend.kernel.types import IndexMatch, IndexMismatch
+
+from .context import PartitionContext, SegmentView
+from .evidence import counted, in_flight, weighed
+from .levels import Level, Scope
+
+CODES = {
+    "I07": Severity.INFO,
+    "I08": Severity.ERROR,
+    "I09": Severity.ERROR,
+    "I10": Severity.ERROR,
+    "I11": Severity.ERROR,
+}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.DEFAULT
+
+_WORDS = {
+    "I07": "{n} with a negative position",
+    "I08": "{n} pointing past the end of the log: records after them are skipped",
+    "I09": "{n} pointing behind the records they stand for: these are skipped",
+    "I10": "{n} that do not fit this log: the index belongs to another one",
+    "I11": "{n} out of order or pointing into the middle of a batch",
+}
+_ORDER = frozenset(
+    {"position-order", "offset-order", "offset-before-base", "not-a-boundary", "offset-past-end"}
+)
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """One finding for each index: what is worst about it."""
+    match = view.scan.offset_index
+    if match is None or not match.mismatches or in_flight(view):
+        return
+    wrong = _left_to_us(view, match)
+    if not wrong:
+        return
+    code = _code(match, wrong)
+    number = match.mismatched - (len(match.mismatches) - len(wrong))
+    one = wrong[0]
+    yield context.finding(
+        code,
+        _WORDS[code].format(n=f"{counted(number, 'entry', 'entries')} of {match.entries:,}"),
+        file=f"{view.base_offset:020d}.index",
+        position=one.entry * ENTRY_SIZE,
+        offset=one.offset,
+        broker_says="Found record size ... smaller than minimum record overhead"
+        if code in ("I10", "I11")
+        else None,
+        remedy=context.repair(),
+        severity=Severity.INFO if code == "I07" else weighed(view, Severity.ERROR),
+        entries=match.entries,
+        mismatched=number,
+        points_to=one.position,
+        kind=one.kind,
+    )
+
+
+def _left_to_us(view: SegmentView, match: IndexMatch) -> list[IndexMismatch]:
+    """All but the last entry of the active segment (I04 to I06), and what a cut log leaves behind."""
+    last = match.entries - 1
+    wrong = [
+        m
+        for m in match.mismatches
+        if not (view.is_active and m.entry == last and m.kind != "position-negative")
+    ]
+    if view.scan.tail or not view.log.size or view.is_active:
+        wrong = [m for m in wrong if m.kind not in ("position-past-end", "offset-past-end")]
+    return wrong
+
+
+def _code(match: IndexMatch, wrong: list[IndexMismatch]) -> str:
+    kinds = {m.kind for m in wrong}
+    if kinds == {"position-negative"}:
+        return "I07"
+    off = sum(m.kind in ("not-a-boundary", "position-past-end") for m in wrong)
+    if (
+        "not-a-boundary" in kinds
+        and 2 * off > min(match.entries, len(match.mismatches))
+        and match.entries > 2
+    ):
+        return "I10"
+    if "position-past-end" in kinds:
+        return "I08"
+    return "I09" if "offset-behind" in kinds and not kinds & _ORDER else "I11"

@@ -1,0 +1,49 @@
+"""The length of an index is no multiple of its entry.
+
+Codes
+    I03  an .index is no multiple of 8 bytes long, or a .timeindex of 12
+
+What it means
+    A copy or a crash cut the last entry.
+What the broker does
+    Since 2.3 it rounds the length down and goes on. Up to 2.2 it rebuilds the indexes of
+    the segment ("... is corrupt, found N bytes which is neither positive nor a multiple
+    of 8").
+What to do
+    Nothing; a rebuild makes it right.
+Kafka
+    AbstractIndex, OffsetIndex.sanityCheck, KAFKA-7283.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats import offset_index, time_index
+
+from .context import PartitionContext, SegmentView
+from .evidence import counted, in_flight
+from .levels import Level, Scope
+
+CODES = {"I03": Severity.INFO}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.DEFAULT
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """By size."""
+    if in_flight(view):
+        return
+    for entry, unit in (
+        (view.segment.index, offset_index.ENTRY_SIZE),
+        (view.segment.timeindex, time_index.ENTRY_SIZE),
+    ):
+        if entry is not None and entry.size % unit:
+            yield context.finding(
+                "I03",
+                f"{counted(entry.size % unit, 'byte')} after the last whole entry",
+                file=entry.name,
+                position=entry.size - entry.size % unit,
+                remedy=context.repair(),
+            )

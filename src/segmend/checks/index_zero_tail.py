@@ -1,0 +1,51 @@
+"""An offset index still has the zeros it was preallocated with.
+
+Codes
+    I12  the .index file ends in zeros and the next start does not trim it
+
+What it means
+    A broker preallocates the index of the active segment and trims it when it rolls the
+    segment or stops. After a crash the zeros of the active segment are normal, and so
+    they are while the broker runs; in a rolled segment, or beside a clean shutdown
+    marker, they say that the roll or the marker came from another time.
+What the broker does
+    It takes the zeros for entries: the index counts as full, so that the segment is
+    rolled at once, and lookups may land in the zeros and scan the segment from its start.
+What to do
+    Trim the index after its last entry, or rebuild it. Beside a clean marker: look at
+    I14, which deletes data.
+Kafka
+    AbstractIndex.trimToValidSize, LogSegment.onBecomeInactiveSegment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats.offset_index import ENTRY_SIZE
+
+from .context import PartitionContext, SegmentView
+from .evidence import counted, healed_at_start, in_flight, weighed
+from .levels import Level, Scope
+
+CODES = {"I12": Severity.WARNING}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.DEFAULT
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """The zeros of an active segment that will be recovered are as they should be."""
+    match = view.scan.offset_index
+    if match is None or not match.padding or in_flight(view) or (view.is_active and healed_at_start(view)):
+        return
+    yield context.finding(
+        "I12",
+        f"{counted(match.padding, 'zero entry', 'zero entries')} after the last one, as preallocated",
+        file=f"{view.base_offset:020d}.index",
+        position=match.entries * ENTRY_SIZE,
+        offset=view.base_offset,
+        remedy=context.repair(),
+        severity=weighed(view, Severity.WARNING),
+        zero_entries=match.padding,
+    )

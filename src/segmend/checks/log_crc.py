@@ -1,0 +1,74 @@
+"""The checksum of a batch does not match its bytes.
+
+Codes
+    L05  a batch in a rolled segment has a wrong CRC
+    L06  a batch has a wrong CRC and the segment has no offset index
+    L07  a batch in the active segment has a wrong CRC
+
+What it means
+    Bytes of the batch changed after it was written: a failing disk or memory, a lost or
+    misdirected write, a bad copy. Its header is readable and the batches after it are
+    sound; the records in it cannot be trusted.
+What the broker does
+    It sends the batch to consumers and followers as it is. They refuse it ("Record is
+    corrupt (stored crc = ..., computed crc = ...)") and stay at that offset for ever.
+    A start without the clean marker whose recovery point is at or below this segment
+    cuts the segment here and deletes all later segments of the partition. A missing
+    `.index` (L06) makes any start rescan this segment and cut it here; later segments
+    are kept, so that the records between vanish without a word.
+What to do
+    Look for the same batch on another replica first (`segmend diff`). If this replica is
+    not needed, move the directory away and let it replicate. Otherwise the batch can be
+    blanked: its offsets stay, its records are gone. L06: do not start the broker before.
+Kafka
+    DefaultRecordBatch.ensureValid, LogSegment.recover, LogLoader.loadSegmentFiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Safety, Severity
+
+from .batch_faults import Break, breaks
+from .context import PartitionContext, SegmentView
+from .evidence import first, healed_at_start, in_flight
+from .levels import Level, Scope
+
+CODES = {"L05": Severity.ERROR, "L06": Severity.ERROR, "L07": Severity.ERROR}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.DEEP
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """One finding for each batch; the last one of an active segment may still be in flight."""
+    for found in first(breaks(view, view.scan, *CODES)):
+        if not (in_flight(view) and found.end >= view.scan.end):
+            yield _finding(view, context, found)
+
+
+def _finding(view: SegmentView, context: PartitionContext, found: Break) -> Finding:
+    torn = view.is_active and healed_at_start(view) and found.end >= view.scan.end
+    return context.finding(
+        found.code,
+        f"the batch of {found.end - found.position} bytes has a wrong CRC; {_consequence(view, found, torn)}",
+        file=view.segment.name,
+        position=found.position,
+        offset=found.offset,
+        broker_says=f"Record is corrupt (stored crc = {found.stored}, computed crc = {found.computed})",
+        remedy=context.repair(Safety.LOSSY),
+        severity=Severity.WARNING if torn else None,
+        stored_crc=found.stored,
+        computed_crc=found.computed,
+        bytes=found.end - found.position,
+    )
+
+
+def _consequence(view: SegmentView, found: Break, torn: bool) -> str:
+    if torn:
+        return "it is the last one, and the next start cuts it off"
+    if healed_at_start(view):
+        return "the next start cuts the segment here and deletes all later segments"
+    if found.code == "L06":
+        return "and .index is missing, so the next start cuts the segment here and keeps the later ones"
+    return "consumers and followers cannot get past it"

@@ -1,0 +1,47 @@
+"""A rolled segment has an empty log.
+
+Codes
+    L24  the log of a segment that is not the last one has 0 bytes
+
+What it means
+    A segment is rolled only when there is something in it, so its batches are gone: the
+    file was cut, or its length was lost in a crash. (In a compacted partition the cleaner
+    may leave such a segment; there it counts only if its index has entries.)
+What the broker does
+    It accepts the segment. Readers go on with the next one; the offsets are missing
+    without a word.
+What to do
+    Take the segment from another replica, or move this directory away and let it replicate.
+Kafka
+    LogSegment.recover, UnifiedLog.read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Safety, Severity
+
+from .context import PartitionContext, SegmentView
+from .evidence import compacted
+from .levels import Level, Scope
+
+CODES = {"L24": Severity.ERROR}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.DEFAULT
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """Rolled segments only."""
+    log = view.log
+    if view.next_base is None or log.size:
+        return
+    if compacted(context) and not (view.offset_index or b"").strip(b"\0"):
+        return
+    yield context.finding(
+        "L24",
+        f"the log is empty; offsets {view.base_offset} to {view.next_base - 1} are missing",
+        file=view.segment.name,
+        offset=view.base_offset,
+        remedy=context.repair(Safety.LOSSY),
+    )

@@ -1,0 +1,83 @@
+"""A batch has a leader epoch that its neighbours contradict.
+
+Codes
+    L17  the leader epoch goes back inside a segment
+
+What it means
+    The leader epoch is not covered by the CRC; a flipped bit there leaves the batch sound.
+    Epochs never go back along a log, so a single batch between two of another epoch is
+    wrong, and the message names the right one. Where the epochs go back for good (a
+    warning), the log holds a mixed history, as unclean elections before KIP-101 left it.
+What the broker does
+    A recovery of this segment writes the wrong epoch into leader-epoch-checkpoint and, if
+    it is higher, drops genuine later epochs. At the next change of leader the replicas
+    then truncate at wrong offsets.
+What to do
+    Write the neighbours' epoch back, and regenerate leader-epoch-checkpoint if it has the
+    wrong one.
+Kafka
+    LogSegment.recover, LeaderEpochFileCache.assign, KIP-101.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats.batch import RecordBatch
+from segmend.kernel.types import Problem
+
+from .context import PartitionContext, SegmentView
+from .evidence import batch_at, first, headers_before, problems
+from .levels import Level, Scope
+
+CODES = {"L17": Severity.ERROR}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.DEFAULT
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """One finding for each place where the epoch goes back."""
+    for problem in first(problems(view.scan, "epoch-backwards")):
+        found = _odd_one(view, problem)
+        if found is not None:
+            yield _outlier(view, context, *found)
+        else:
+            yield context.finding(
+                "L17",
+                "the leader epoch goes back from {previous} to {epoch}".format(**problem.facts),
+                file=view.segment.name,
+                position=problem.position + 12,
+                offset=problem.offset,
+                remedy=context.look(view.segment.name),
+                severity=Severity.WARNING,
+            )
+
+
+def _outlier(view: SegmentView, context: PartitionContext, batch: RecordBatch, right: int) -> Finding:
+    return context.finding(
+        "L17",
+        f"the batch says leader epoch {batch.partition_leader_epoch}, the batches on both sides say {right}",
+        file=view.segment.name,
+        position=batch.position + 12,
+        offset=batch.base_offset,
+        broker_says="New epoch entry ... caused truncation of conflicting entries ...",
+        remedy=context.repair(),
+        epoch=batch.partition_leader_epoch,
+        right_epoch=right,
+    )
+
+
+def _odd_one(view: SegmentView, problem: Problem) -> tuple[RecordBatch, int] | None:
+    """The batch whose epoch is wrong and the right one, where the neighbours agree."""
+    this = batch_at(view, problem.position)
+    earlier = headers_before(view, problem.position)
+    if this is None or not earlier:
+        return None
+    before = earlier[-1].partition_leader_epoch
+    after = batch_at(view, problem.end) if problem.end < view.scan.end else None
+    if after is not None and after.partition_leader_epoch == before:
+        return this, before
+    if len(earlier) == 2 and earlier[0].partition_leader_epoch == this.partition_leader_epoch:
+        return earlier[1], this.partition_leader_epoch
+    return None

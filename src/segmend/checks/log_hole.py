@@ -1,0 +1,59 @@
+"""A stretch of a log is no batch, and batches follow after it.
+
+Codes
+    L04  bytes in the middle of the log are zeros or garbage
+
+What it means
+    A block of the disk was lost, zeroed or overwritten, or a write went to the wrong
+    place. The batches that stood there are gone; the ones after it are sound.
+What the broker does
+    A read that begins before the hole fails ("Found record size N smaller than minimum
+    record overhead (14)") or jumps over it, until the offset index leads a reader past
+    it. A start without the clean marker whose recovery point is at or below this segment
+    cuts the segment at the hole and deletes everything after it, in this segment and in
+    all later ones.
+What to do
+    Look for the batches on another replica first. Otherwise cut the hole out and rebuild
+    the three indexes: the offsets stay missing, everything after it is kept.
+Kafka
+    FileLogInputStream.nextBatch, LogSegment.recover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Safety, Severity
+
+from .batch_faults import breaks
+from .context import PartitionContext, SegmentView
+from .evidence import counted, first, healed_at_start, size_field
+from .levels import Level, Scope
+
+CODES = {"L04": Severity.ERROR}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.DEFAULT
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """One finding for each hole."""
+    for hole in first(breaks(view, view.scan, "L04")):
+        length = hole.end - hole.position
+        end = (
+            "the next start deletes everything after it in this partition"
+            if healed_at_start(view)
+            else "sound batches follow it"
+        )
+        size = size_field(view, hole.position)
+        words = f"Found record size {size} smaller than minimum record overhead (14) in file ..."
+        yield context.finding(
+            "L04",
+            f"{counted(length, 'byte')} are no batch; {end}",
+            file=view.segment.name,
+            position=hole.position,
+            offset=hole.offset,
+            broker_says=words if size < 14 else None,
+            remedy=context.repair(Safety.LOSSY),
+            bytes=length,
+            end=hole.end,
+        )

@@ -1,0 +1,43 @@
+"""A compressed message of the old formats holds inner messages that do not quite fit it.
+
+Codes
+    L21  an inner message has another magic than its wrapper, or a wrong CRC of its own
+
+What it means
+    Brokers before 0.10.2 could wrap messages of one format in a wrapper of another
+    (KAFKA-4298). The wrapper's own CRC is right.
+What the broker does
+    It tolerates this, and its cleaner writes such messages anew.
+What to do
+    Nothing.
+Kafka
+    AbstractLegacyRecordBatch.DeepRecordsIterator, LogCleaner, KAFKA-4298.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+
+from .context import PartitionContext, SegmentView
+from .evidence import first, problems
+from .levels import Level, Scope
+
+CODES = {"L21": Severity.INFO}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.DEEP
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """One finding for each wrapper."""
+    for problem in first(problems(view.scan, "legacy-inner")):
+        told = ", ".join(f"{name} {value}" for name, value in problem.detail)
+        yield context.finding(
+            "L21",
+            f"an inner message does not fit its wrapper ({told})",
+            file=view.segment.name,
+            position=problem.position,
+            offset=problem.offset,
+            detail=problem.facts,
+        )

@@ -1,0 +1,47 @@
+"""A compacted topic has records without a key.
+
+Codes
+    L27  records without a key in a compacted topic
+
+What it means
+    Compaction keeps the last record of each key, so a record without a key has no place
+    there. Brokers refuse them today; they come from old brokers, from a time when the
+    topic was not compacted, or from a tool.
+What the broker does
+    The cleaner drops them: "Found N invalid messages during compaction." Some releases
+    cannot load a partition of __consumer_offsets that has one.
+What to do
+    Read the records out before the cleaner comes by, if they matter.
+Kafka
+    LogCleaner, LogValidator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+
+from .context import PartitionContext, SegmentView
+from .evidence import compacted, counted
+from .levels import Level, Scope
+
+CODES = {"L27": Severity.WARNING}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.DEEP
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """One finding for each segment that has such records."""
+    if not compacted(context) or not view.scan.null_keys:
+        return
+    count = view.scan.null_keys
+    yield context.finding(
+        "L27",
+        f"{counted(count, 'record')} without a key in a compacted topic",
+        file=view.segment.name,
+        offset=view.scan.first_offset,
+        broker_says=f"Found {count} invalid messages during compaction.",
+        remedy=context.look(view.segment.name),
+        records=count,
+    )

@@ -1,0 +1,98 @@
+"""A sound batch stands at a wrong offset.
+
+Codes
+    L13  a batch's base offset lies outside its segment
+    L14  a batch's base offset breaks the order of offsets
+    L15  the last batch's base offset is far too high
+
+What it means
+    The base offset is not covered by the CRC; the batch is sound in everything else. Its
+    neighbours say where it belongs: the offset in the message.
+What the broker does
+    It serves the batch under the wrong offset; consumers see duplicates or skip records.
+    L13: a recovery of this segment kills the broker ("Split operation is only permitted
+    for segments with overflow, and the problem path is ..."). L14: a recovery that has to
+    index this batch empties the whole segment ("Found invalid offset during recovery.
+    Deleting the corrupt segment and creating an empty one with starting offset B") and
+    deletes the later ones. L15: the log end offset jumps there, in every kind of start.
+What to do
+    Write the right offset back; it is not under the CRC, so nothing else changes.
+Kafka
+    LogSegment.recover, LogSegment.readNextOffset, UnifiedLog.splitOverflowedSegment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats.batch import RecordBatch
+from segmend.formats.offset_index import parse as parse_index
+
+from .context import PartitionContext, SegmentView
+from .evidence import first, headers_before, in_flight
+from .levels import Level, Scope
+from .offset_faults import offset_faults, one_bit
+
+CODES = {"L13": Severity.ERROR, "L14": Severity.ERROR, "L15": Severity.ERROR}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.DEFAULT
+
+# A smaller jump may be what a compacted leader left to a follower.
+_FAR = 1 << 16
+
+_BROKER_SAYS = {
+    "L13": "Split operation is only permitted for segments with overflow, and the problem path is ...",
+    "L14": "Found invalid offset during recovery. Deleting the corrupt segment and creating an empty one with"
+    " starting offset {base}",
+    "L15": None,
+}
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """One finding for each batch whose neighbours put it elsewhere."""
+    if view.misnamed:  # N05: all of the segment is elsewhere, not one batch
+        return
+    for fault in first(offset_faults(view, view.scan, "L13", "L14")):
+        yield _finding(view, context, fault.code, fault.batch, fault.expected)
+    if view.is_active and not in_flight(view):
+        yield from _far_away(view, context)
+
+
+def _finding(
+    view: SegmentView, context: PartitionContext, code: str, batch: RecordBatch, expected: int | None
+) -> Finding:
+    words = _BROKER_SAYS[code]
+    return context.finding(
+        code,
+        f"the batch says base offset {batch.base_offset}, its neighbours say {expected}",
+        file=view.segment.name,
+        position=batch.position,
+        offset=batch.base_offset,
+        broker_says=words and words.format(base=view.base_offset),
+        remedy=context.repair(),
+        expected=expected,
+    )
+
+
+def _far_away(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """The last batch jumped by a power of two, as a flipped bit makes it."""
+    scan = view.scan
+    if scan.problem_counts or scan.batches < 2:
+        return
+    last_two = headers_before(view, scan.end, start=_near_the_end(view))
+    if len(last_two) < 2:
+        return
+    before, last = last_two
+    expected = before.last_offset + 1
+    if last.base_offset - expected >= _FAR and one_bit(last.base_offset, expected):
+        yield _finding(view, context, "L15", last, expected)
+
+
+def _near_the_end(view: SegmentView) -> int:
+    """A batch boundary before the last two batches: the last but one entry of a sound index."""
+    match = view.scan.offset_index
+    if match is None or match.mismatched or match.entries < 2:
+        return 0
+    index, _ = parse_index(view.offset_index or b"")
+    return index[match.entries - 2].position

@@ -1,0 +1,80 @@
+"""A batch has a right CRC and yet cannot be read.
+
+Codes
+    L18  the attributes name a compression codec that does not exist
+    L19  the compressed records cannot be decompressed
+    L20  the records do not fit the header: their number, lengths or offsets are wrong
+
+What it means
+    The bytes are those that were written: the fault was there before the CRC was made. A
+    client wrote it, or a broker's cleaner rebuilt a damaged batch with a fresh CRC over
+    the damage.
+What the broker does
+    Nothing, in no kind of start. Consumers fail on the offset and cannot get past it
+    ("Unknown compression type id: 7", "Incorrect declared batch size, records still
+    remaining in file"); the cleaner marks the partition as uncleanable; a coordinator
+    cannot load an internal topic.
+What to do
+    Look for a sound copy on another replica. Otherwise the batch can be blanked: its
+    offsets stay, its records are gone. Consumers can also be moved past it by hand.
+Kafka
+    CompressionType.forId, DefaultRecordBatch.iterator, LogCleaner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Safety, Severity
+from segmend.kernel.types import Problem
+
+from .context import PartitionContext, SegmentView
+from .evidence import first, problems
+from .levels import Level, Scope
+
+CODES = {"L18": Severity.ERROR, "L19": Severity.ERROR, "L20": Severity.ERROR}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.DEFAULT
+
+_CODE_OF = {
+    "bad-codec": "L18",
+    "undecodable": "L19",
+    "record-structure": "L20",
+    "count-mismatch": "L20",
+    "header-field": "L20",
+}
+_WORDS = {
+    "bad-codec": "the compression codec {codec} does not exist",
+    "undecodable": "the compressed records cannot be decompressed",
+    "record-structure": "a record's lengths or offset do not fit the batch",
+    "count-mismatch": "the header declares another number of records than there are",
+    "header-field": "the header has a negative number of records or last offset delta",
+}
+_BROKER_SAYS = {
+    "bad-codec": "Unknown compression type id: {codec}",
+    "record-structure": "Found invalid record structure",
+    "count-mismatch": "Incorrect declared batch size, records still remaining in file",
+}
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """One finding for each batch."""
+    for problem in first(problems(view.scan, *_CODE_OF)):
+        yield _finding(view, context, problem)
+
+
+def _finding(view: SegmentView, context: PartitionContext, problem: Problem) -> Finding:
+    facts = problem.facts
+    words = _BROKER_SAYS.get(problem.kind)
+    told = ", ".join(f"{name} {value}" for name, value in problem.detail)
+    message = _WORDS[problem.kind].format_map({"codec": "?", **facts})
+    return context.finding(
+        _CODE_OF[problem.kind],
+        f"{message} ({told})" if told else message,
+        file=view.segment.name,
+        position=problem.position,
+        offset=problem.offset,
+        broker_says=words and words.format_map({"codec": "?", **facts}),
+        remedy=context.repair(Safety.LOSSY),
+        detail=facts,
+    )

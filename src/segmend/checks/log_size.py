@@ -1,0 +1,65 @@
+"""The size field of a batch is wrong; its CRC proves what it should be.
+
+Codes
+    L08  the size field points past the end of the log
+    L09  the size field is smaller than the smallest batch
+    L10  the size field points into the middle of this or a later batch
+
+What it means
+    The size is not covered by the CRC. With the size that leads to the next batch the
+    CRC is right, so nothing but these four bytes is damaged and no record is lost.
+What the broker does
+    L08: it takes this place for the end of the segment; the rest of the segment is
+    invisible, and recovery cuts it here without even a warning about the batch. L09:
+    reads that begin before it fail. L10: it goes on in the middle of a batch. A start
+    without the clean marker whose recovery point is at or below this segment cuts the
+    segment here and deletes all later segments.
+What to do
+    Write the right size back: the message names it.
+Kafka
+    FileLogInputStream.nextBatch, LogSegment.recover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+
+from .batch_faults import Break, breaks
+from .context import PartitionContext, SegmentView
+from .evidence import first
+from .levels import Level, Scope
+
+CODES = {"L08": Severity.ERROR, "L09": Severity.ERROR, "L10": Severity.ERROR}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.DEFAULT
+
+_CONSEQUENCE = {
+    "L08": "a broker sees nothing of the segment after it",
+    "L09": "reads that come upon it fail",
+    "L10": "a reader goes on in the middle of a batch",
+}
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """One finding for each batch whose size is proven wrong."""
+    for found in first(breaks(view, view.scan, *CODES)):
+        right = found.end - found.position - 12
+        yield context.finding(
+            found.code,
+            f"the size field says {found.size}, the CRC proves {right}; {_CONSEQUENCE[found.code]}",
+            file=view.segment.name,
+            position=found.position + 8,
+            offset=found.offset,
+            broker_says=_words(view, found),
+            remedy=context.repair(),
+            stored_size=found.size,
+            right_size=right,
+        )
+
+
+def _words(view: SegmentView, found: Break) -> str:
+    if found.code == "L09":
+        return f"Found record size {found.size} smaller than minimum record overhead (14) in file ..."
+    return f"Corruption found in segment {view.base_offset}, truncating to offset {found.offset}"

@@ -1,0 +1,61 @@
+"""Batches that stand in the log a second time, or belong to an older history.
+
+Codes
+    L16  the same batch stands in the log twice
+    L26  an older or foreign batch stands behind newer ones
+
+What it means
+    A write was repeated (L16), or a write that should have gone elsewhere, or long ago,
+    landed here (L26). Every such batch is sound in itself: its CRC is right.
+What the broker does
+    It objects to nothing, with or without the clean marker. L16: a reader may get records
+    twice. L26: the log end offset is taken from the physically last batch, so it goes
+    back; producers append the offsets after it a second time, with other records, and
+    the producer state above it is dropped.
+What to do
+    L16: cut the second copy out and rebuild the indexes. L26: do not start the broker; cut
+    the backward batch off first, or move the directory away and let it replicate.
+Kafka
+    LogSegment.readNextOffset, LogLoader.recoverLog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Safety, Severity
+
+from .context import PartitionContext, SegmentView
+from .evidence import first, in_flight
+from .levels import Level, Scope
+from .offset_faults import OffsetFault, offset_faults
+
+CODES = {"L16": Severity.WARNING, "L26": Severity.ERROR}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.DEFAULT
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """One finding for each place where the offsets go back."""
+    for fault in first(offset_faults(view, view.scan, *CODES)):
+        if not in_flight(view):
+            yield context.finding(
+                fault.code,
+                _message(view, fault),
+                file=view.segment.name,
+                position=fault.batch.position,
+                offset=fault.batch.base_offset,
+                remedy=context.repair(Safety.SAFE if fault.code == "L16" else Safety.LOSSY),
+                expected=fault.expected,
+            )
+
+
+def _message(view: SegmentView, fault: OffsetFault) -> str:
+    batch = fault.batch
+    where = f"offsets {batch.base_offset} to {batch.last_offset}"
+    if fault.code == "L16":
+        return f"the batch of {where} stands here a second time"
+    follow = f"{where} follow offset {(fault.expected or 0) - 1}"
+    if view.is_active and batch.end >= view.scan.end:
+        return f"{follow}: the log end offset goes back to {batch.last_offset + 1}"
+    return f"{follow}: an older history begins here"

@@ -1,0 +1,111 @@
+"""The last bytes of a log are no whole batch.
+
+Codes
+    L01  the last batch is shorter than its size field says
+    L02  up to 17 bytes follow the last batch, less than a header
+    L03  the log ends in zero bytes
+
+What it means
+    The broker died, or the machine lost power, while a batch was written or while the
+    file system had given the file its length and not yet its bytes; a preallocated log
+    (`log.preallocate=true`) ends in zeros until it is rolled. Or the file was copied
+    from a running broker. What follows the last whole batch is not data.
+What the broker does
+    Without the clean marker it cuts the active segment at the last whole batch and says
+    "Found invalid messages in log segment F at byte offset P.": nothing is lost that was
+    acknowledged and flushed, and this is reported as info only (zeros not at all).
+    With the marker nothing is cut. After L01 and L02 it appends behind the torn bytes,
+    and whatever comes from then on can never be read: "Found record size 0 smaller than
+    minimum record overhead (14) in file ...". On L03 it dies while loading. In a rolled
+    segment, below the recovery point, nothing is ever cut: readers stop there and go on
+    with the next segment; the records that stood there are lost.
+What to do
+    With the marker: cut the log at the last whole batch and trim its indexes before the
+    broker starts, or remove the marker and let it recover.
+    Rolled segment: take the segment from another replica; else cut it.
+Kafka
+    FileLogInputStream.nextBatch, LogSegment.recover, LogSegment.readNextOffset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Safety, Severity
+from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC
+
+from .context import PartitionContext, SegmentView
+from .evidence import counted, healed_at_start, in_flight, is_sound, reader_of
+from .levels import Level, Scope
+
+CODES = {"L01": Severity.ERROR, "L02": Severity.ERROR, "L03": Severity.ERROR}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.STARTUP
+
+_CODE_OF = {"torn-tail": "L01", "header-fragment": "L02", "zero-tail": "L03"}
+_TOO_SMALL = "Found record size 0 smaller than minimum record overhead (14) in file ..."
+# At --startup so many bytes stand for the whole rest of the file.
+_LOOK = 64 * 1024
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """Judge what ends the file; at --startup only where a broker looks."""
+    if in_flight(view) or (context.level == Level.STARTUP and not view.is_active):
+        return
+    found = _seen_by_a_broker(view) if context.level == Level.STARTUP else _seen_by_the_scan(view)
+    if found is None or (found[0] == "zero-tail" and view.is_active and healed_at_start(view)):
+        return
+    yield _finding(view, context, *found)
+
+
+def _seen_by_the_scan(view: SegmentView) -> tuple[str, int, int] | None:
+    tail = view.scan.tail
+    return (tail.kind, tail.position, tail.end) if tail else None
+
+
+def _seen_by_a_broker(view: SegmentView) -> tuple[str, int, int] | None:
+    """The same from what a broker meets behind the last index entry."""
+    end = view.tail
+    size = view.log.size
+    if end.failure is not None:
+        return ("zero-tail", end.position, size) if _all_zero(view, end.position) else None
+    if end.ignored == 0 or (end.batches == 0 and end.position and not is_sound(view, end.position)):
+        return None
+    kind = "header-fragment" if end.ignored <= HEADER_SIZE_UP_TO_MAGIC else "torn-tail"
+    return kind, size - end.ignored, size
+
+
+def _all_zero(view: SegmentView, position: int) -> bool:
+    with reader_of(view) as reader:
+        return not any(reader.read(_LOOK, position))
+
+
+def _finding(view: SegmentView, context: PartitionContext, kind: str, position: int, end: int) -> Finding:
+    healed = healed_at_start(view)
+    length = end - position
+    words = {
+        "torn-tail": f"the last batch is cut short: {counted(length, 'byte')} of it are there",
+        "header-fragment": f"{counted(length, 'byte')} follow the last batch",
+        "zero-tail": f"{counted(length, 'zero byte')} follow the last batch",
+    }
+    broker_says = f"Found invalid messages in log segment {view.segment.name} at byte offset {position}."
+    return context.finding(
+        _CODE_OF[kind],
+        f"{words[kind]}; {_consequence(view, kind, healed)}",
+        file=view.segment.name,
+        position=position,
+        broker_says=broker_says if healed else _TOO_SMALL,
+        remedy=context.repair() if view.is_active else context.repair(Safety.LOSSY),
+        severity=Severity.INFO if healed and view.is_active else None,
+        bytes=length,
+    )
+
+
+def _consequence(view: SegmentView, kind: str, healed: bool) -> str:
+    if not view.is_active:
+        return "the rest of this rolled segment is lost"
+    if healed:
+        return "the next start cuts them off"
+    if kind == "zero-tail":
+        return "the clean marker is there, so the broker dies on them"
+    return "the clean marker is there, so the next append lands behind them and can never be read"

@@ -1,0 +1,60 @@
+"""A segment is larger than a broker can address.
+
+Codes
+    L23  a log is above 2147483647 bytes, or spans more than 2147483647 offsets
+
+What it means
+    Compaction before 1.1.1 could merge segments that lie more than 2^31-1 offsets apart
+    (KAFKA-6264), and index entries hold offsets relative to the base in 31 bits. A log of
+    2 GiB or more was not written by a broker.
+What the broker does
+    Too many bytes: it dies while loading. Too many offsets: nothing, until a recovery, a
+    compaction or an append touches the segment; then "Caught segment overflow error: ...
+    Split segment and retry.", which works and keeps every record.
+What to do
+    Split the segment at a batch boundary.
+Kafka
+    FileRecords, LogSegmentOffsetOverflowException, UnifiedLog.splitOverflowedSegment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+
+from .context import PartitionContext, SegmentView
+from .levels import Level, Scope
+from .offset_faults import offset_faults
+
+CODES = {"L23": Severity.ERROR}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.STARTUP
+
+MOST = 2**31 - 1
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """The length at every level; the offsets where headers are read."""
+    log = view.log
+    if log.size > MOST:
+        yield context.finding(
+            "L23",
+            f"the log is {log.size:,} bytes long, a broker reads at most {MOST:,}",
+            file=view.segment.name,
+            broker_says=f"The size of segment ... ({log.size}) is larger than the maximum allowed segment"
+            f" size of {MOST}",
+            remedy=context.repair(),
+        )
+    elif context.level > Level.STARTUP:
+        for fault in offset_faults(view, view.scan, "L23"):
+            yield context.finding(
+                "L23",
+                f"offset {fault.batch.last_offset} is more than {MOST:,} above the base offset",
+                file=view.segment.name,
+                position=fault.batch.position,
+                offset=fault.batch.base_offset,
+                broker_says="Caught segment overflow error: ... Split segment and retry.",
+                remedy=context.repair(),
+                severity=Severity.WARNING,
+            )

@@ -1,0 +1,64 @@
+"""Where an end-of-transaction marker must have stood and is gone. Not a check.
+
+In a log that was never compacted every offset is there. An offset missing in the middle of
+a segment while a transaction is open, whose producer goes on writing as if it had ended
+(or of which the transaction index says so), is the offset of a marker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from segmend.formats.txn_index import parse
+from segmend.kernel.scan import iter_batches
+from segmend.kernel.types import ProducerState, SegmentScan
+
+from .context import SegmentView
+from .evidence import reader_of
+
+# With more offsets missing than that it was no marker that went.
+_FEW: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostMarker:
+    """A marker that is gone: `offset` is where it stood, `position` the batch now following it."""
+
+    view: SegmentView
+    offset: int
+    position: int
+    producer_ids: tuple[int, ...]
+    was_abort: bool
+
+
+def lost_markers(
+    view: SegmentView, scan: SegmentScan, states: Mapping[int, ProducerState]
+) -> Iterator[LostMarker]:
+    """The lost markers of one sound segment of a partition that was never compacted."""
+    if scan.first_offset is None or scan.last_offset is None or not scan.records_exact:
+        return
+    absent = scan.last_offset - scan.first_offset + 1 - scan.records
+    if not scan.control.transactional_batches or not 0 < absent <= _FEW:
+        return
+    index, _ = parse(view.txn_index or b"")
+    aborted = {row.last_offset: row.producer_id for row in index.entries}
+    still_open = {state.producer_id for state in states.values() if state.current_txn_first_offset >= 0}
+    expected: int | None = None
+    with reader_of(view) as reader:
+        for batch in iter_batches(reader):
+            if expected is not None and batch.base_offset == expected + 1 and still_open:
+                owner = aborted.get(expected)
+                yield LostMarker(
+                    view=view,
+                    offset=expected,
+                    position=batch.position,
+                    producer_ids=tuple(sorted(still_open)) if owner is None else (owner,),
+                    was_abort=owner is not None,
+                )
+            if batch.is_control:
+                still_open.discard(batch.producer_id)
+            elif batch.is_transactional:
+                still_open.add(batch.producer_id)
+            expected = batch.last_offset + 1

@@ -1,0 +1,110 @@
+"""A producer's batch breaks the rules of transactions.
+
+Codes
+    P10  a producer writes outside its open transaction
+    P11  a control batch cannot be understood
+    P12  a producer epoch or a coordinator epoch goes back
+
+What it means
+    A leader would have refused such a batch, so it was written by a broken one, by a tool,
+    or its neighbours were removed. Its CRC is right.
+What the broker does
+    Nothing after a clean stop. A recovery or replay dies of P10 ("Expected transactional
+    write from producer 9 at offset ...") and of P11 ("Invalid control record type for end
+    transaction marker UNKNOWN"), and only warns of P12 ("Epoch of producer ... is ...,
+    which is < the last seen epoch ...").
+What to do
+    P10: find out whether the transaction's marker is missing (P09). P11: the batch can be
+    blanked. P12: nothing.
+Kafka
+    ProducerAppendInfo, ControlRecordType, InvalidTxnStateException.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Safety, Severity
+from segmend.kernel.types import Problem
+from segmend.logdir.tree import PartitionDir
+
+from .context import PartitionContext, SegmentView
+from .evidence import first, problems
+from .levels import Level, Scope
+from .producer_replay import Regress, replay_of
+
+CODES = {"P10": Severity.ERROR, "P11": Severity.ERROR, "P12": Severity.WARNING}
+SCOPE = Scope.PARTITION
+LEVEL = Level.DEFAULT
+
+_CODE_OF = {
+    "transaction-state": "P10",
+    "control-record": "P11",
+    "producer-epoch-backwards": "P12",
+    "coordinator-epoch-backwards": "P12",
+}
+_WORDS = {
+    "transaction-state": "producer {producer_id} writes outside its transaction, open since {first_offset}",
+    "control-record": "the control record is unreadable or of an unknown type",
+    "producer-epoch-backwards": "producer {producer_id} goes back from epoch {last} to {epoch}",
+    "coordinator-epoch-backwards": "producer {producer_id}: coordinator epoch back from {last} to {epoch}",
+}
+_BROKER_SAYS = {
+    "P10": "Expected transactional write from producer {producer_id} at offset ...",
+    "P11": "Invalid control record type for end transaction marker UNKNOWN",
+    "P12": "Epoch of producer {producer_id} at offset ... is ..., which is < the last seen epoch ...",
+}
+
+
+def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+    """Inside each segment by its scan, from segment to segment by the replay."""
+    for view, scan in zip(context.views, context.scans, strict=False):
+        if scan is not None:
+            for problem in first(problems(scan, *_CODE_OF)):
+                yield _in_segment(context, view, problem)
+    for regress in first(replay_of(context).regresses):
+        yield _between(context, regress)
+
+
+class _Facts(dict[str, int | str]):
+    """What a problem says; a word stands for what it does not."""
+
+    def __missing__(self, key: str) -> str:
+        return "..."
+
+
+def _in_segment(context: PartitionContext, view: SegmentView, problem: Problem) -> Finding:
+    code, facts = _CODE_OF[problem.kind], _Facts(problem.facts)
+    return context.finding(
+        code,
+        _WORDS[problem.kind].format_map(facts),
+        file=view.segment.name,
+        position=problem.position,
+        offset=problem.offset,
+        broker_says=_BROKER_SAYS[code].format_map(facts),
+        remedy=context.look(view.segment.name) if code == "P12" else context.repair(Safety.LOSSY),
+        detail=dict(facts),
+    )
+
+
+def _between(context: PartitionContext, regress: Regress) -> Finding:
+    facts = _Facts(producer_id=regress.producer_id, first_offset=regress.before)
+    name = regress.view.segment.name
+    if regress.what == "transaction":
+        return context.finding(
+            "P10",
+            _WORDS["transaction-state"].format_map(facts),
+            file=name,
+            offset=regress.after,
+            broker_says=_BROKER_SAYS["P10"].format_map(facts),
+            remedy=context.repair(Safety.LOSSY),
+            producer_id=regress.producer_id,
+        )
+    return context.finding(
+        "P12",
+        f"producer {regress.producer_id}: {regress.what} goes back from {regress.before} to {regress.after}",
+        file=name,
+        broker_says=_BROKER_SAYS["P12"].format_map(facts),
+        remedy=context.look(name),
+        producer_id=regress.producer_id,
+    )

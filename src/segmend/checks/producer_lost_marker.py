@@ -1,0 +1,50 @@
+"""The end of a transaction is gone.
+
+Codes
+    P09  a transaction marker was removed from the log
+
+What it means
+    One offset is missing inside a segment that was never compacted, while a transaction
+    was open: there stood its COMMIT or ABORT marker. Surgery that cut a batch out took
+    the marker with it.
+What the broker does
+    It takes the producer's next transaction for a part of this one. If that is committed,
+    aborted records count as committed; if it is aborted, committed records are lost to
+    consumers that read committed ones.
+What to do
+    Put a marker back: from another replica, or a new one with the epochs of its neighbours.
+Kafka
+    ProducerAppendInfo.appendEndTxnMarker, KIP-98.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Safety, Severity
+from segmend.logdir.tree import PartitionDir
+
+from .context import PartitionContext
+from .evidence import first
+from .levels import Level, Scope
+from .producer_replay import replay_of
+
+CODES = {"P09": Severity.ERROR}
+SCOPE = Scope.PARTITION
+LEVEL = Level.DEFAULT
+
+
+def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+    """From the replay of the partition."""
+    for lost in first(replay_of(context).lost_markers):
+        who = ", ".join(str(producer) for producer in lost.producer_ids[:5])
+        kind = "an ABORT marker" if lost.was_abort else "a transaction marker"
+        yield context.finding(
+            "P09",
+            f"{kind} of producer {who} is missing at offset {lost.offset}",
+            file=lost.view.segment.name,
+            position=lost.position,
+            offset=lost.offset,
+            remedy=context.repair(Safety.LOSSY),
+            producer_ids=list(lost.producer_ids[:5]),
+        )

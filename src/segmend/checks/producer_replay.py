@@ -1,0 +1,328 @@
+"""The producer state of a partition, replayed over its segments and compared. Not a check.
+
+A scan folds the producers of one segment from nothing; `composed` joins what came before
+with it, so no segment is read twice. Only a segment whose aborted transactions began
+earlier, or whose offsets have holes while a transaction is open, is looked at again.
+
+Where bytes are damaged, or the cleaner has been at work, the log no longer proves what
+the state was; from there on nothing is compared.
+
+Follows ProducerStateManager and ProducerAppendInfo.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from segmend.formats.producer_snapshot import ProducerSnapshot
+from segmend.formats.producer_snapshot import parse as parse_snapshot
+from segmend.formats.txn_index import AbortedTxn, TransactionIndex
+from segmend.formats.txn_index import parse as parse_txn_index
+from segmend.kernel import types as kernel
+from segmend.kernel.scan import scan_log
+from segmend.kernel.types import ProducerState, SegmentScan
+from segmend.logdir.files import FileEntry
+
+from .context import PartitionContext, SegmentView
+from .evidence import compacted, in_flight, reader_of
+from .lost_markers import LostMarker, lost_markers
+
+States = dict[int, ProducerState]
+
+# A snapshot of a million producers; larger ones are not compared.
+SNAPSHOT_LIMIT: Final = 46_000_010
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TxnIndexFacts:
+    """One segment's `.txnindex` against its ABORT markers; `entries` is None when the file is missing."""
+
+    view: SegmentView
+    entries: int | None
+    expected: int
+    missing: tuple[kernel.AbortedTxn, ...]
+    surplus: tuple[tuple[int, AbortedTxn], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotFacts:
+    """A valid snapshot whose content the log contradicts: per producer, what and how bad."""
+
+    file: FileEntry
+    offset: int
+    contradictions: tuple[tuple[int, str, bool], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regress:
+    """Something of a producer that goes back, or breaks off, between two segments."""
+
+    view: SegmentView
+    producer_id: int
+    what: str
+    before: int
+    after: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Replay:
+    """What a replay of the whole partition shows; `states` are those at the log end offset."""
+
+    states: States = field(default_factory=dict)
+    sound: bool = True
+    txn_indexes: list[TxnIndexFacts] = field(default_factory=list)
+    snapshots: list[SnapshotFacts] = field(default_factory=list)
+    lost_markers: list[LostMarker] = field(default_factory=list)
+    regresses: list[Regress] = field(default_factory=list)
+
+
+_REPLAYS: WeakKeyDictionary[PartitionContext, Replay] = WeakKeyDictionary()
+
+
+def replay_of(context: PartitionContext) -> Replay:
+    """The partition's replay; made once. For partition checks above --startup."""
+    found = _REPLAYS.get(context)
+    if found is None:
+        found = _REPLAYS[context] = _Replayer(context).run()
+    return found
+
+
+def snapshot_of(entry: FileEntry) -> ProducerSnapshot | None:
+    """A snapshot that a broker would load, None for a damaged one."""
+    snapshot, damages = parse_snapshot(entry.read(SNAPSHOT_LIMIT))
+    return None if damages else snapshot
+
+
+def composed(before: ProducerState | None, segment: ProducerState) -> ProducerState:
+    """The state after a segment, from that before it and the segment's own fold.
+
+    A marker in the segment shows in its coordinator epoch: only then may a transaction
+    begun earlier have ended.
+    """
+    if before is None:
+        return segment
+    ended = segment.coordinator_epoch >= 0
+    first = segment.current_txn_first_offset
+    if not ended and before.current_txn_first_offset >= 0:
+        first = before.current_txn_first_offset
+    state = replace(
+        segment,
+        current_txn_first_offset=first,
+        coordinator_epoch=segment.coordinator_epoch if ended else before.coordinator_epoch,
+    )
+    if segment.last_offset >= 0 or segment.epoch != before.epoch:
+        return state
+    kept = {
+        "last_sequence": before.last_sequence,
+        "last_offset": before.last_offset,
+        "offset_delta": before.offset_delta,
+    }
+    return replace(state, **kept)
+
+
+class _Replayer:
+    """Walks the segments once, in order."""
+
+    def __init__(self, context: PartitionContext) -> None:
+        self._context = context
+        self._found = Replay()
+        self._snapshots = dict(context.partition.snapshots)
+        self._compacted = compacted(context)
+        self._start = context.views[0].base_offset if context.views else 0
+        # Producers whose lost marker explains whatever else is odd about them.
+        self._merged: set[int] = set()
+
+    def run(self) -> Replay:
+        found = self._found
+        pairs = list(zip(self._context.views, self._context.scans, strict=False))
+        for number, (view, scan) in enumerate(pairs):
+            if number == 0:
+                self._begin(view)
+            else:
+                self._compare_snapshot(view.base_offset)
+            if scan is None:
+                found.sound = False
+                continue
+            self._look_at(view, scan)
+            self._advance(view, scan)
+        if pairs:
+            self._compare_at_the_end(*pairs[-1])
+        return found
+
+    def _compare_at_the_end(self, view: SegmentView, scan: SegmentScan | None) -> None:
+        whole = scan is not None and not scan.tail and not in_flight(view)
+        if scan is not None and whole and scan.next_offset > view.base_offset:
+            self._compare_snapshot(scan.next_offset)
+
+    def _begin(self, view: SegmentView) -> None:
+        """The state before the first segment is what its snapshot says, if there is one."""
+        entry = self._snapshots.get(view.base_offset)
+        snapshot = snapshot_of(entry) if entry else None
+        for row in snapshot.entries if snapshot else ():
+            self._found.states[row.producer_id] = ProducerState(
+                producer_id=row.producer_id,
+                epoch=row.producer_epoch,
+                last_sequence=row.last_sequence,
+                last_offset=row.last_offset,
+                offset_delta=row.offset_delta,
+                timestamp=row.timestamp,
+                coordinator_epoch=row.coordinator_epoch,
+                current_txn_first_offset=row.current_txn_first_offset,
+            )
+
+    def _look_at(self, view: SegmentView, scan: SegmentScan) -> None:
+        sound = not (scan.damaged_batches or scan.tail or scan.bounded)
+        if sound and self._found.sound and not self._compacted:
+            for lost in lost_markers(view, scan, self._found.states):
+                self._found.lost_markers.append(lost)
+                self._merged.update(lost.producer_ids)
+        if not self._compacted and not in_flight(view):
+            self._compare_txn_index(view, scan, sound=sound)
+
+    def _advance(self, view: SegmentView, scan: SegmentScan) -> None:
+        states = self._found.states
+        for state in scan.producers:
+            before = states.get(state.producer_id)
+            if before is not None:
+                self._found.regresses.extend(_regresses(view, before, state))
+            states[state.producer_id] = composed(before, state)
+        out_of_order = {kind for kind, _ in scan.problem_counts} & {"offset-backwards", "offset-before-base"}
+        if scan.damaged_batches or scan.tail or scan.bounded or out_of_order:
+            self._found.sound = False
+
+    def _compare_txn_index(self, view: SegmentView, scan: SegmentScan, *, sound: bool) -> None:
+        data = view.txn_index
+        if not scan.control.aborts and not data:
+            return
+        index = parse_txn_index(data)[0] if data is not None else None
+        expected = self._expected(view, scan)
+        rows = index.entries if index else ()
+        there = {(row.producer_id, row.last_offset): row for row in rows}
+        known = {(row.producer_id, row.last_offset): row for row in expected}
+        missing = [
+            row for key, row in known.items() if key not in there and row.producer_id not in self._merged
+        ]
+        surplus = list(self._surplus(view, index, known)) if sound and self._found.sound else []
+        if missing or surplus:
+            facts = TxnIndexFacts(
+                view=view,
+                entries=len(rows) if index else None,
+                expected=len(expected),
+                missing=tuple(missing),
+                surplus=tuple(surplus),
+            )
+            self._found.txn_indexes.append(facts)
+
+    def _expected(self, view: SegmentView, scan: SegmentScan) -> tuple[kernel.AbortedTxn, ...]:
+        """The rows a broker would write, those of transactions begun earlier included."""
+        states = self._found.states
+        still_open = any(state.current_txn_first_offset >= 0 for state in states.values())
+        if not scan.control.unmatched_aborts or not still_open:
+            return scan.aborted
+        with reader_of(view) as reader:
+            again = scan_log(
+                reader,
+                base_offset=view.base_offset,
+                crc=False,
+                records=False,
+                producers=tuple(states.values()),
+            )
+        return again.aborted
+
+    def _surplus(
+        self,
+        view: SegmentView,
+        index: TransactionIndex | None,
+        known: Mapping[tuple[int, int], kernel.AbortedTxn],
+    ) -> Iterator[tuple[int, AbortedTxn]]:
+        """Rows without an ABORT marker, or that begin elsewhere; a beginning no longer there is believed."""
+        for number, row in enumerate(index.entries if index else ()):
+            expected = known.get((row.producer_id, row.last_offset))
+            right = expected is not None and expected.first_offset == row.first_offset
+            believed = row.first_offset < self._start and view.base_offset <= row.last_offset
+            if row.version == 0 and not right and not believed and row.producer_id not in self._merged:
+                yield number, row
+
+    def _compare_snapshot(self, offset: int) -> None:
+        entry = self._snapshots.get(offset)
+        if entry is None or not self._found.sound or self._compacted:
+            return
+        snapshot = snapshot_of(entry)
+        if snapshot is None:
+            return
+        contradictions = tuple(self._contradictions(snapshot, offset))
+        if contradictions:
+            self._found.snapshots.append(
+                SnapshotFacts(file=entry, offset=offset, contradictions=contradictions)
+            )
+
+    def _contradictions(self, snapshot: ProducerSnapshot, offset: int) -> Iterator[tuple[int, str, bool]]:
+        states = self._found.states
+        rows = {row.producer_id: row for row in snapshot.entries}
+        for producer_id, state in states.items():
+            first = state.current_txn_first_offset
+            if producer_id not in rows and first >= 0 and producer_id not in self._merged:
+                yield producer_id, f"its transaction open since offset {first} is not there", True
+        for producer_id, row in rows.items():
+            if producer_id in self._merged:
+                continue
+            state_or_none = states.get(producer_id)
+            if state_or_none is None:
+                if self._start <= row.last_offset:
+                    yield (
+                        producer_id,
+                        f"the log has nothing of it, not at offset {row.last_offset} either",
+                        True,
+                    )
+                continue
+            first, said = state_or_none.current_txn_first_offset, row.current_txn_first_offset
+            if first != said and not (0 <= said < self._start):
+                yield (
+                    producer_id,
+                    f"its open transaction begins at {_or_none(said)}, in the log at {_or_none(first)}",
+                    True,
+                )
+            elif row.last_offset >= offset or _differs(row.producer_epoch, row.last_sequence, state_or_none):
+                yield (
+                    producer_id,
+                    f"epoch {row.producer_epoch} and sequence {row.last_sequence}, in the log"
+                    f" {state_or_none.epoch} and {state_or_none.last_sequence}",
+                    False,
+                )
+
+
+def _differs(epoch: int, sequence: int, state: ProducerState) -> bool:
+    return epoch != state.epoch or (sequence != state.last_sequence and state.last_offset >= 0)
+
+
+def _or_none(offset: int) -> str:
+    return str(offset) if offset >= 0 else "none"
+
+
+def _regresses(view: SegmentView, before: ProducerState, segment: ProducerState) -> Iterator[Regress]:
+    """What must never go back from one segment to the next."""
+    producer_id = before.producer_id
+    if segment.epoch < before.epoch:
+        yield Regress(
+            view=view,
+            producer_id=producer_id,
+            what="producer epoch",
+            before=before.epoch,
+            after=segment.epoch,
+        )
+    if 0 <= segment.coordinator_epoch < before.coordinator_epoch:
+        yield Regress(
+            view=view,
+            producer_id=producer_id,
+            what="coordinator epoch",
+            before=before.coordinator_epoch,
+            after=segment.coordinator_epoch,
+        )
+    first = before.current_txn_first_offset
+    if first >= 0 and segment.coordinator_epoch < 0 and segment.current_txn_first_offset < 0:
+        yield Regress(
+            view=view, producer_id=producer_id, what="transaction", before=first, after=segment.last_offset
+        )

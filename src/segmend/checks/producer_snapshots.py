@@ -1,0 +1,136 @@
+"""A producer snapshot is damaged, missing, misnamed or out of place.
+
+Codes
+    P01  a snapshot cannot be read: wrong CRC, version or length
+    P02  there is no snapshot at all, and the clean marker is there
+    P03  the newest snapshot is missing
+    P04  a snapshot's name is no number
+    P05  a snapshot lies beyond the end of the log
+
+What it means
+    A snapshot `<offset>.snapshot` is the state of all idempotent and transactional
+    producers before that offset. One is written at each roll, and one when the broker
+    stops cleanly.
+What the broker does
+    P01: "Failed to load producer snapshot from '...'": it deletes the file and replays
+    from an older one. P02: without the marker it replays the whole log; with it, it takes
+    the log for one written before 0.11 and starts from nothing: open transactions are
+    forgotten (their records become visible to consumers that read committed ones) and
+    producers may repeat or lose batches. P03: it replays from an older one. P04: it dies
+    with a NumberFormatException. P05: it deletes the file.
+What to do
+    P02: regenerate the snapshot, or remove the clean marker, before the start. P04: move
+    the file away. The others need nothing.
+Kafka
+    ProducerStateManager.loadFromSnapshot, UnifiedLog.rebuildProducerState.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats.producer_snapshot import parse
+from segmend.logdir.files import FileEntry
+from segmend.logdir.tree import PartitionDir
+
+from .context import PartitionContext
+from .evidence import HIGH_WATERMARK, RECOVERY_POINT
+from .levels import Level, Scope
+from .producer_replay import SNAPSHOT_LIMIT, replay_of
+
+CODES = {
+    "P01": Severity.WARNING,
+    "P02": Severity.ERROR,
+    "P03": Severity.INFO,
+    "P04": Severity.ERROR,
+    "P05": Severity.INFO,
+}
+SCOPE = Scope.PARTITION
+LEVEL = Level.STARTUP
+
+
+def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+    """Names and the newest snapshot at --startup; all snapshots and the replay above."""
+    for entry in partition.unparsable:
+        if entry.name.endswith(".snapshot"):
+            yield _misnamed(context, entry)
+    if partition.kind == "cluster-metadata":
+        return
+    snapshots = partition.snapshots
+    looked_at = snapshots[-1:] if context.level == Level.STARTUP else snapshots
+    for offset, entry in looked_at:
+        if not (context.running and offset == snapshots[-1][0]):
+            yield from _damaged(context, offset, entry)
+    yield from _beyond(context, [*snapshots])
+    if context.level > Level.STARTUP and context.clean and not context.running:
+        yield from _absent(context, snapshots[-1][0] if snapshots else None)
+
+
+def _misnamed(context: PartitionContext, entry: FileEntry) -> Finding:
+    return context.finding(
+        "P04",
+        "the name is no offset: the broker does not start",
+        file=entry.name,
+        broker_says="There was an error in one of the threads during logs loading:"
+        f' java.lang.NumberFormatException: For input string: "{entry.name.partition(".")[0]}"',
+        remedy=context.set_aside(entry.name),
+    )
+
+
+def _damaged(context: PartitionContext, offset: int, entry: FileEntry) -> Iterator[Finding]:
+    _, damages = parse(entry.read(SNAPSHOT_LIMIT))
+    if damages and entry.size <= SNAPSHOT_LIMIT:
+        words = "; ".join(damage.reason for damage in damages)
+        yield context.finding(
+            "P01",
+            f"{words}. A start deletes it and replays from an older one",
+            file=entry.name,
+            position=damages[0].position,
+            offset=offset,
+            broker_says=f"Failed to load producer snapshot from '{entry.name}': {damages[0].reason}",
+            remedy=context.repair(),
+        )
+
+
+def _beyond(context: PartitionContext, snapshots: list[tuple[int, FileEntry]]) -> Iterator[Finding]:
+    """Only where nothing else says that the log once went so far: then the log is cut (L25)."""
+    if not context.views or context.running:
+        return
+    end = context.log_end_offset
+    reached = max(context.checkpointed(name) or 0 for name in (RECOVERY_POINT, HIGH_WATERMARK))
+    for offset, entry in snapshots:
+        if offset > end >= reached:
+            yield context.finding(
+                "P05",
+                f"the log ends at offset {end}; a start deletes this snapshot",
+                file=entry.name,
+                offset=offset,
+                remedy=context.set_aside(entry.name),
+            )
+
+
+def _absent(context: PartitionContext, newest: int | None) -> Iterator[Finding]:
+    states = replay_of(context).states
+    end = context.log_end_offset
+    if not states or context.release < (0, 11):
+        return
+    if newest is None:
+        opened = [state for state in states.values() if state.current_txn_first_offset >= 0]
+        yield context.finding(
+            "P02",
+            f"there is no producer snapshot; the next start forgets {len(states):,} producers"
+            + (f" and {len(opened)} open transactions" if opened else ""),
+            offset=end,
+            broker_says=f"Loading producer state till offset {end}",
+            remedy=context.repair(),
+            producers=len(states),
+            open_transactions=len(opened),
+        )
+    elif newest < end and any(state.last_offset >= newest for state in states.values()):
+        yield context.finding(
+            "P03",
+            f"no producer snapshot at the log end offset {end}; the next start replays from offset {newest}",
+            file=f"{end:020d}.snapshot",
+            offset=end,
+        )

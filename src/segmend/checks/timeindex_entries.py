@@ -1,0 +1,92 @@
+"""Entries of a time index do not agree with the batches.
+
+Codes
+    I15  the last timestamp is larger than that of any batch
+    I16  entries are out of order, outside the segment, or have another batch's timestamp
+
+What it means
+    Bits flipped, or the file belongs to another segment. An entry may name any offset of
+    the batch that has its timestamp: leaders before 3.7 name the record.
+What the broker does
+    It notices nothing. The last entry decides about retention: I15 keeps the segment for
+    too long ("contains future timestamp(s), making it ineligible to be deleted"), a last
+    timestamp too small lets it go early. Lookups by time go wrong. In the active segment
+    an offset too high makes produce requests fail when the next entry is due: "Attempt to
+    append an offset (224) to slot 9 no larger than the last offset appended".
+What to do
+    Rebuild the time index from the log. Nothing is lost.
+Kafka
+    TimeIndex.maybeAppend, TimeIndex.lookup, LogSegment.largestTimestamp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats.time_index import ENTRY_SIZE
+from segmend.kernel.types import IndexMatch, IndexMismatch
+
+from .context import PartitionContext, SegmentView
+from .evidence import counted, in_flight, last_entry, weighed
+from .levels import Level, Scope
+
+CODES = {"I15": Severity.WARNING, "I16": Severity.WARNING}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.DEFAULT
+
+_TOO_HIGH = "Attempt to append an offset (...) to slot ... no larger than the last offset appended (...)"
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """One finding for each time index."""
+    match, scan = view.scan.time_index, view.scan
+    if match is None or not match.mismatches or in_flight(view) or not view.log.size:
+        return
+    timestamp = _last_timestamp(view)
+    if timestamp > scan.max_timestamp >= 0 and not scan.damaged_batches and not scan.tail:
+        yield _too_large(view, context, match, timestamp)
+    elif _wrong(view, match):
+        yield _finding(view, context, match, _wrong(view, match)[0])
+
+
+def _last_timestamp(view: SegmentView) -> int:
+    found = view.segment.timeindex and last_entry(view.segment.timeindex, ENTRY_SIZE)
+    return int.from_bytes(found[1][:8], "big", signed=True) if found else -1
+
+
+def _wrong(view: SegmentView, match: IndexMatch) -> list[IndexMismatch]:
+    """All mismatches but those that a cut log leaves behind."""
+    cut = view.scan.tail or view.scan.damaged_batches
+    return [m for m in match.mismatches if not (cut and m.kind in ("offset-past-end", "no-batch"))]
+
+
+def _too_large(view: SegmentView, context: PartitionContext, match: IndexMatch, timestamp: int) -> Finding:
+    return context.finding(
+        "I15",
+        f"the last timestamp is {timestamp}, the largest in the log is {view.scan.max_timestamp}",
+        file=f"{view.base_offset:020d}.timeindex",
+        position=(match.entries - 1) * ENTRY_SIZE,
+        offset=view.scan.offset_of_max_timestamp,
+        broker_says="... contains future timestamp(s), making it ineligible to be deleted",
+        remedy=context.repair(),
+        severity=weighed(view, Severity.WARNING),
+        timestamp_ms=timestamp,
+        max_timestamp_ms=view.scan.max_timestamp,
+    )
+
+
+def _finding(view: SegmentView, context: PartitionContext, match: IndexMatch, one: IndexMismatch) -> Finding:
+    return context.finding(
+        "I16",
+        f"{counted(match.mismatched, 'entry', 'entries')} of {match.entries:,} do not agree with the log;"
+        f" the first: timestamp {one.timestamp}, offset {one.offset} ({one.kind}, expected {one.expected})",
+        file=f"{view.base_offset:020d}.timeindex",
+        position=one.entry * ENTRY_SIZE,
+        offset=one.offset,
+        broker_says=_TOO_HIGH if one.kind == "offset-past-end" else None,
+        remedy=context.repair(),
+        severity=weighed(view, Severity.WARNING),
+        kind=one.kind,
+        mismatched=match.mismatched,
+    )

@@ -1,0 +1,50 @@
+"""A segment has no time index.
+
+Codes
+    I13  the .timeindex file of a segment is missing
+
+What it means
+    It was deleted. (Before 0.10.1 there are none, and where `.index` is missing as well,
+    I01 tells of both.)
+What the broker does
+    It creates an empty one and never fills it, unless the start recovers the segment.
+    Retention then goes by the modification time of the log: a copied log is kept too
+    long, an old one deleted at once ("... based on the last modified time of the
+    segment"). Lookups by time find nothing here.
+What to do
+    Rebuild it from the log before the start, or delete `.index`, too: then the start
+    rebuilds both.
+Kafka
+    LogSegment.sanityCheck, LogSegment.largestTimestamp, KIP-33.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+
+from .context import PartitionContext, SegmentView
+from .evidence import weighed
+from .levels import Level, Scope
+
+CODES = {"I13": Severity.ERROR}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.STARTUP
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """From names alone."""
+    name = f"{view.base_offset:020d}.timeindex"
+    if context.release < (0, 10, 1) or view.segment.index is None or name in context.partition.entries:
+        return
+    yield context.finding(
+        "I13",
+        "the segment has no time index; retention will go by the modification time of the log",
+        file=name,
+        offset=view.base_offset,
+        broker_says="Deleting segment ... due to log retention time ...ms breach based on the last modified"
+        " time of the segment",
+        remedy=context.repair(),
+        severity=weighed(view, Severity.ERROR),
+    )

@@ -1,0 +1,53 @@
+"""A time index still has the zeros it was preallocated with.
+
+Codes
+    I14  the .timeindex file ends in zeros and the next start does not trim it
+
+What it means
+    As I12: normal in the active segment of a running or killed broker, wrong in a rolled
+    segment and beside a clean shutdown marker.
+What the broker does
+    It takes the last entry for the largest timestamp of the segment. That is 0, the year
+    1970, so retention by time deletes the segment some 30 seconds after the start; and as
+    each segment looks like that, the whole log: "Deleting segment ... largestTime=0 ... due
+    to log retention time ...". Segments that the start recovers are mended first.
+What to do
+    Do not start the broker before the file is trimmed or rebuilt. Or remove the clean
+    marker, which mends the segments from the recovery point on.
+Kafka
+    TimeIndex.lastEntry, UnifiedLog.deleteRetentionMsBreachedSegments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats.time_index import ENTRY_SIZE
+
+from .context import PartitionContext, SegmentView
+from .evidence import counted, healed_at_start, in_flight, weighed
+from .levels import Level, Scope
+
+CODES = {"I14": Severity.ERROR}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.DEFAULT
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """The zeros of an active segment that will be recovered are as they should be."""
+    match = view.scan.time_index
+    if match is None or not match.padding or in_flight(view) or (view.is_active and healed_at_start(view)):
+        return
+    yield context.finding(
+        "I14",
+        f"{counted(match.padding, 'zero entry', 'zero entries')} at the end: a broker takes 1970 for the"
+        " largest timestamp, and retention by time deletes the segment",
+        file=f"{view.base_offset:020d}.timeindex",
+        position=match.entries * ENTRY_SIZE,
+        offset=view.base_offset,
+        broker_says="Deleting segment ... largestTime=0 ... due to log retention time ...",
+        remedy=context.repair(),
+        severity=weighed(view, Severity.ERROR),
+        zero_entries=match.padding,
+    )

@@ -1,0 +1,83 @@
+"""A transaction index cannot be read, or not to its end.
+
+Codes
+    I18  an entry has an unknown version
+    I19  an entry's last offset is below the segment's base offset
+    I20  the length is no multiple of 34 bytes
+
+What it means
+    The file was damaged, belongs to another segment, or was cut.
+What the broker does
+    It reads the whole file at every start. I18 kills it: "Unexpected aborted transaction
+    version 1 in transaction index ..., supported version range is 0 to 0". I19: "Found a
+    corrupted index file corresponding to log file ...", and it rescans the segment and
+    rebuilds its indexes. I20: it ignores the partial entry and appends behind it, so that
+    all later entries are misread.
+What to do
+    Rebuild the transaction index from the log. I20: cut the partial entry off.
+Kafka
+    TransactionIndex.sanityCheck, AbortedTxn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats.txn_index import ENTRY_SIZE, VERSION, TransactionIndex, parse
+
+from .context import PartitionContext, SegmentView
+from .evidence import counted, in_flight
+from .levels import Level, Scope
+
+CODES = {"I18": Severity.ERROR, "I19": Severity.WARNING, "I20": Severity.WARNING}
+SCOPE = Scope.SEGMENT
+LEVEL = Level.STARTUP
+
+
+def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """All entries: what a broker does at every start."""
+    if in_flight(view) or not view.txn_index:
+        return
+    index, _ = parse(view.txn_index)
+    name = f"{view.base_offset:020d}.txnindex"
+    yield from _unreadable(view, context, index, name)
+    if index.trailing:
+        yield context.finding(
+            "I20",
+            f"{counted(len(index.trailing), 'byte')} after the last whole entry; later ones are misread",
+            file=name,
+            position=len(index.entries) * ENTRY_SIZE,
+            remedy=context.repair(),
+        )
+
+
+def _unreadable(
+    view: SegmentView, context: PartitionContext, index: TransactionIndex, name: str
+) -> Iterator[Finding]:
+    """The first entry a broker stops at."""
+    for row, entry in enumerate(index.entries):
+        if entry.version != VERSION:
+            words = f"Unexpected aborted transaction version {entry.version} in transaction index {name}"
+            yield context.finding(
+                "I18",
+                f"entry {row} has version {entry.version}: the broker does not start",
+                file=name,
+                position=row * ENTRY_SIZE,
+                broker_says=f"{words}, supported version range is 0 to 0",
+                remedy=context.repair(),
+            )
+            return
+        if entry.last_offset < view.base_offset:
+            words = f"Last offset of aborted transaction ... is less than start offset {view.base_offset}"
+            log = view.segment.name
+            yield context.finding(
+                "I19",
+                f"entry {row} ends at offset {entry.last_offset}, before the segment; a start rescans it",
+                file=name,
+                position=row * ENTRY_SIZE,
+                offset=entry.last_offset,
+                broker_says=f"Found a corrupted index file corresponding to log file {log} due to {words}",
+                remedy=context.repair(),
+            )
+            return

@@ -1,0 +1,81 @@
+"""A transaction index does not agree with the ABORT markers of its segment.
+
+Codes
+    I17  aborted transactions are missing from the index, or the index is missing
+    I21  the index has entries that no ABORT marker stands for
+
+What it means
+    I17: the file was deleted or emptied. A segment without aborted transactions has no
+    `.txnindex`, so nobody but the markers in the log can tell. I21: the file belongs to
+    another segment, or its entries were damaged.
+What the broker does
+    It believes the index. I17: consumers that read committed records are given aborted
+    ones. I21: they miss committed ones, or are given aborted ones. Segments that a start
+    recovers get a new index.
+What to do
+    Rebuild the transaction index. It needs the producer state at the segment's beginning:
+    its snapshot, or a replay of the segments before.
+Kafka
+    TransactionIndex.collectAbortedTxns, LogSegment.updateProducerState, KIP-98.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats.txn_index import ENTRY_SIZE
+from segmend.logdir.tree import PartitionDir
+
+from .context import PartitionContext
+from .evidence import counted, weighed
+from .levels import Level, Scope
+from .producer_replay import TxnIndexFacts, replay_of
+
+CODES = {"I17": Severity.ERROR, "I21": Severity.ERROR}
+SCOPE = Scope.PARTITION
+LEVEL = Level.DEFAULT
+
+
+def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+    """From the replay of the partition."""
+    for facts in replay_of(context).txn_indexes:
+        yield _surplus(context, facts) if facts.surplus else _missing(context, facts)
+
+
+def _missing(context: PartitionContext, facts: TxnIndexFacts) -> Finding:
+    first = facts.missing[0]
+    number = counted(len(facts.missing), "aborted transaction")
+    where = (
+        "the index is missing"
+        if facts.entries is None
+        else f"the index has {facts.entries} of {facts.expected}"
+    )
+    return context.finding(
+        "I17",
+        f"{number} of this segment not in the transaction index ({where}); the first, of producer"
+        f" {first.producer_id}, ends at offset {first.last_offset}",
+        file=f"{facts.view.base_offset:020d}.txnindex",
+        offset=first.last_offset,
+        remedy=context.repair(),
+        severity=weighed(facts.view, Severity.ERROR),
+        producer_id=first.producer_id,
+        missing=len(facts.missing),
+    )
+
+
+def _surplus(context: PartitionContext, facts: TxnIndexFacts) -> Finding:
+    row, entry = facts.surplus[0]
+    return context.finding(
+        "I21",
+        f"{counted(len(facts.surplus), 'entry', 'entries')} that no ABORT marker here stands for; the first:"
+        f" producer {entry.producer_id}, offsets {entry.first_offset} to {entry.last_offset}",
+        file=f"{facts.view.base_offset:020d}.txnindex",
+        position=row * ENTRY_SIZE,
+        offset=entry.last_offset,
+        broker_says="The last offset of appended transactions must increase sequentially",
+        remedy=context.repair(),
+        severity=weighed(facts.view, Severity.ERROR),
+        producer_id=entry.producer_id,
+        surplus=len(facts.surplus),
+    )
