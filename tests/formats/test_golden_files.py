@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
 from segmend.formats import (
     clean_shutdown,
     epoch_checkpoint,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from segmend.formats import control, offset_index, producer_snapshot, time_index, txn_index
 from segmend.formats.batch import CODEC_NAMES, RecordBatch, compute_crc, parse
 from segmend.formats.names import parse_dir_name, parse_file_name
