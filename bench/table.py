@@ -29,10 +29,11 @@ def show(
         ratio = ours.median / each.median
         verdict = _verdict(ratio, wanted.get(each.name))
         peak = f"{each.peak_mib:.0f}" if each.peak_mib else ""
-        rate = f"{size / each.median:.2f}"
-        print(
-            f"| {each.name} | {each.median:.3f} | {min(each.seconds):.3f} | {rate} | {ratio:.3f} | {verdict} | {peak} |"
-        )
+        cells = [
+            *(each.name, f"{each.median:.3f}", f"{min(each.seconds):.3f}", f"{size / each.median:.2f}"),
+            *(f"{ratio:.3f}", verdict, peak),
+        ]
+        print(f"| {' | '.join(cells)} |")
 
 
 def show_waits(title: str, waits: Sequence[tuple[Contender, float]]) -> None:

@@ -1,4 +1,4 @@
-"""The kernel's scan, one thread, against a plain sum over the mapped bytes: how far from the physical limit."""
+"""The kernel's scan, one thread, against a plain sum over the mapped bytes (the physical limit)."""
 
 from __future__ import annotations
 
