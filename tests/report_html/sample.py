@@ -235,3 +235,31 @@ def _run(
         "skipped": ["remote log storage: no plugin is configured"],
         "exit_code": 4,
     }
+
+
+HOSTILE = (
+    "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2>\"'&{{7*7}}" + "w" * 160
+)
+
+
+def hostile() -> dict[str, pa.Table]:
+    """Names and messages that would like to be markup, and numbers that no disk should have."""
+    place = {"broker": 1, "log_dir_id": 0, "topic": HOSTILE, "partition": 2_147_483_647}
+    big = 9_223_372_036_854_775_807
+    log_dir = {"broker": 1, "log_dir_id": 0, "path": HOSTILE, "release": HOSTILE}
+    partition = {**place, "dir_name": HOSTILE, "kind": HOSTILE, "bytes": big // 4, "records": big}
+    said = {name: HOSTILE * 8 for name in ("message", "broker_says", "remedy_command")}
+    where = {"dir": HOSTILE, "file": HOSTILE, "position": -big, "offset": big}
+    ends = {"log_start_offset": -1, "max_log_end_offset": big, "behind": big, "expected_replicas": 99}
+    rows: dict[str, list[dict[str, Any]]] = {
+        "log_dirs": [{**log_dir, "disk_total_bytes": 0, "disk_free_bytes": -1}],
+        "partitions": [{**partition, "min_timestamp_ms": -big, "max_timestamp_ms": big}],
+        "segments": [{**place, "log_bytes": -1, "codecs": [HOSTILE], "magics": [-9, 127]}],
+        "findings": [finding(**place, **said, **where, code="<b>")],
+        "replicas": [
+            {**place, **ends, "broker": 1, "log_end_offset": 0, "status": HOSTILE},
+            {**place, **ends, "broker": 2, "log_end_offset": big, "status": "diverged", "diverged_at": 0},
+        ],
+        "runs": [{"started": NOW, "seconds": -1.0, "paths": [HOSTILE], "skipped": [HOSTILE]}],
+    }
+    return {name: table(name, content) for name, content in rows.items()}

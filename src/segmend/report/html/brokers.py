@@ -93,7 +93,7 @@ def fleet(tables: Tables, places: Places) -> Fleet:
         _broker(name, places, found.get(name, []), partitions.get(name, {}), segments.get(name, {}), most)
         for name in names
     ]
-    shown = everyone if len(everyone) <= ROWS else sorted(everyone, key=_badness)[:ROWS]
+    shown = everyone if len(everyone) < GRID_FROM else sorted(everyone, key=_badness)[:ROWS]
     return Fleet(everyone=tuple(everyone), rows=tuple(shown))
 
 

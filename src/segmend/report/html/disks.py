@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Final
 
 import pyarrow as pa
@@ -16,7 +15,7 @@ from .places import Places
 from .topics import Palette, Slice, stack
 from .units import percent, share, size
 
-DIRS: Final = 48
+DIRS: Final = 24
 PARTITIONS: Final = 12
 _NEARLY_FULL: Final = 85.0
 _PARTITION: Final = (
@@ -63,25 +62,28 @@ class PartitionBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disks:
-    """The section."""
+    """The section; `by_broker` says that all dirs are here in order, else the fullest come first."""
 
-    brokers: tuple[tuple[str, tuple[DirBar, ...]], ...]
+    dirs: tuple[DirBar, ...]
+    by_broker: bool
     hidden_dirs: int
     biggest: tuple[PartitionBar, ...]
     hidden_partitions: int
 
 
 def disks(tables: Tables, places: Places, palette: Palette) -> Disks:
-    """Sums `partitions` by dir and topic; the fullest dirs when they don't all fit."""
+    """Sums `partitions` by dir and topic; the fullest dirs where there are too many to print."""
     parts = _bytes_by_dir(tables)
     known = list(places.dirs.values())
     shown = sorted(known, key=lambda row: _fullness(row, parts), reverse=True)[:DIRS]
-    shown.sort(key=lambda row: (broker_order(broker_name(row["broker"])), row["path"] or ""))
+    if len(shown) == len(known):
+        shown.sort(key=lambda row: (broker_order(broker_name(row["broker"])), row["path"] or ""))
     whole = max((sum(parts[row["log_dir_id"]].values()) for row in shown), default=0)
     bars = [_dir(row, parts[row["log_dir_id"]], palette, whole) for row in shown]
     biggest, hidden = _biggest(tables, places, palette)
     return Disks(
-        brokers=tuple((broker, tuple(mine)) for broker, mine in groupby(bars, lambda bar: bar.broker)),
+        dirs=tuple(bars),
+        by_broker=len(shown) == len(known),
         hidden_dirs=len(known) - len(shown),
         biggest=biggest,
         hidden_partitions=hidden,

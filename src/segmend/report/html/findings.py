@@ -113,7 +113,7 @@ def findings(tables: Tables, places: Places, titles: Mapping[str, str]) -> Findi
         total=len(table),
         shown=len(shown),
         groups=groups,
-        brokers=tuple(sorted({row.broker for row in shown}, key=broker_order)),
+        brokers=tuple(sorted({broker_name(row["broker"]) for row in table}, key=broker_order)),
         topics=tuple(sorted({row.topic for row in shown if row.topic})),
     )
 
@@ -156,21 +156,27 @@ def _within_budget(groups: list[list[Row]]) -> list[list[FindingRow]]:
 
 def _row(number: int, row: Row) -> FindingRow:
     topic, partition = row["topic"] or "", row["partition"]
+    place = f"{topic}-{partition}" if topic and partition is not None else topic
     return FindingRow(
         id=number,
         code=row["code"] or "?",
         severity=row["severity"],
         broker=broker_name(row["broker"]),
         topic=topic,
-        place=f"{topic}-{partition}" if topic and partition is not None else topic,
+        place=place,
         dir=shortened(row["dir"] or "", 160),
-        file=shortened(row["file"] or "", 320),
+        file=shortened(_file(row["file"] or "", place), 320),
         facts=tuple(_facts(row)),
         message=shortened(row["message"] or "", _TEXT_LIMIT),
         broker_says=shortened(row["broker_says"] or "", _TEXT_LIMIT),
         command=_whole(row["remedy_command"] or ""),
         safety=row["remedy_safety"] or "",
     )
+
+
+def _file(file: str, place: str) -> str:
+    """The file inside its partition: the partition's own name stands above it already."""
+    return "" if file == place else file.removeprefix(f"{place}/")
 
 
 def _whole(command: str) -> str:

@@ -25,13 +25,14 @@ _COLUMNS: Final = ("broker", "topic", "partition", *_OFFSETS, *_COUNTS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """One broker's copy: `note` says what is wrong with it, `width` how much of the log it has."""
+    """One broker's copy: how much of the plotted stretch it holds, and how much it has otherwise."""
 
     broker: str
     status: str
     log_end_offset: str
     note: str
-    width: float
+    held: float
+    apart: float
     tip: str
 
 
@@ -126,7 +127,7 @@ def _shares(counts: Mapping[str, int], whole: int) -> list[StatusShare]:
 
 def _partition(key: tuple[str, int], status: str, group: list[Row]) -> PartitionReplicas:
     top = max(number(row["max_log_end_offset"]) for row in group)
-    bottom = min(number(row["log_start_offset"]) for row in group)
+    bottom = _bottom(group, top)
     ordered = sorted(group, key=lambda row: broker_order(broker_name(row["broker"])))
     return PartitionReplicas(
         topic=key[0],
@@ -139,9 +140,17 @@ def _partition(key: tuple[str, int], status: str, group: list[Row]) -> Partition
     )
 
 
+def _bottom(group: list[Row], top: int) -> int:
+    """Where the plotted stretch of the log begins: half as much again as the replicas differ in."""
+    ends = [number(row["log_end_offset"]) for row in group]
+    ends += [row["diverged_at"] for row in group if row["diverged_at"] is not None]
+    return top - max(1, (top - min(ends)) * 3 // 2)
+
+
 def _replica(row: Row, bottom: int, top: int) -> Replica:
     name, end = broker_name(row["broker"]), row["log_end_offset"]
     note = _note(row)
+    same = end if row["diverged_at"] is None else row["diverged_at"]
     facts = [
         f"broker {name}: {note or 'in step'}",
         f"log start offset {count(row['log_start_offset'])}",
@@ -154,7 +163,8 @@ def _replica(row: Row, bottom: int, top: int) -> Replica:
         status=row["status"] if row["status"] in STATUSES else "in-step",
         log_end_offset=count(end),
         note=note,
-        width=percent(number(end) - bottom, top - bottom) if top > bottom else 100.0,
+        held=percent(number(same) - bottom, top - bottom),
+        apart=percent(number(end) - number(same), top - bottom),
         tip="\n".join(facts),
     )
 
@@ -162,4 +172,4 @@ def _replica(row: Row, bottom: int, top: int) -> Replica:
 def _note(row: Row) -> str:
     if row["diverged_at"] is not None:
         return f"differs from {count(row['diverged_at'])}"
-    return f"{count(-number(row['behind']))} behind".replace("− ", "−") if number(row["behind"]) else ""
+    return f"{count(row['behind'])} behind" if number(row["behind"]) else ""

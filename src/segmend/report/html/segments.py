@@ -19,10 +19,10 @@ _MIB: Final = 1 << 20
 _SIZES: Final = (
     ("empty", 0, 1),
     ("< 1 MiB", 1, _MIB),
-    ("1-16 MiB", _MIB, 16 * _MIB),
-    ("16-128 MiB", 16 * _MIB, 128 * _MIB),
-    ("128-512 MiB", 128 * _MIB, 512 * _MIB),
-    ("512 MiB-1 GiB", 512 * _MIB, 1024 * _MIB),
+    ("1–16 MiB", _MIB, 16 * _MIB),
+    ("16–128 MiB", 16 * _MIB, 128 * _MIB),
+    ("128–512 MiB", 128 * _MIB, 512 * _MIB),
+    ("512 MiB–1 GiB", 512 * _MIB, 1024 * _MIB),
     ("> 1 GiB", 1024 * _MIB, 1 << 62),
 )
 

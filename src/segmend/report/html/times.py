@@ -36,6 +36,7 @@ _AGE_TICKS: Final = (
     ("10 years", 3650 * _DAY_MS),
 )
 _CALENDAR_TICKS: Final = 5
+_SLIVER: Final = 4.0
 _RANGE: Final = ["topic", "bytes", "oldest", "newest"]
 
 
@@ -164,7 +165,9 @@ def _topic(row: Row, axis: _Axis, palette: Palette) -> TopicTime:
         oldest=instant(oldest),
         newest=instant(newest),
         span=age(max(0, newest - oldest)),
-        ancient=f"ancient: {instant(oldest)}" if oldest < _ANCIENT_MS else "",
+        ancient=f"ancient: {instant(oldest).partition(' ')[0] if oldest >= 0 else instant(oldest)}"
+        if oldest < _ANCIENT_MS
+        else "",
         future=f"future: {instant(newest)}" if newest > axis.now_ms + _DAY_MS else "",
     )
 
@@ -190,6 +193,6 @@ def _age_ticks(axis: _Axis) -> Iterator[Tick]:
 
 def _better_scale(bars: tuple[TopicTime, ...]) -> str:
     """Age, when on the calendar most bars would be slivers that age spreads out."""
-    slivers = sum(bar.calendar.width < 2 for bar in bars)
-    spread = sum(bar.by_age.width >= 2 for bar in bars)
+    slivers = sum(bar.calendar.width < _SLIVER for bar in bars)
+    spread = sum(bar.by_age.width >= _SLIVER for bar in bars)
     return "age" if 2 * slivers > len(bars) and spread > len(bars) - slivers else "calendar"

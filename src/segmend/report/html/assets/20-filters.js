@@ -8,7 +8,7 @@
   const chips = [...form.querySelectorAll("[data-severity]")];
   const fields = ["broker", "topic", "code", "q"].map((name) => form.elements[name]);
   const clear = form.querySelector("[type=reset]");
-  const matches = document.getElementById("matches");
+  const matches = document.getElementById("match-count");
   const nothing = document.getElementById("no-match");
   const groups = [...document.querySelectorAll(".group")].map((element) => ({
     element,
@@ -18,7 +18,17 @@
   const whole = groups.reduce((sum, group) => sum + group.rows.length, 0);
 
   const severities = () => chips.filter((c) => c.getAttribute("aria-pressed") === "true").map((c) => c.dataset.severity);
-  const textOf = (item) => (item.text ??= item.row.textContent.toLowerCase());
+
+  // A message that is the headline, and words of the broker common to a code, are printed once above the rows.
+  function textOf(item) {
+    if (item.text === null) {
+      const group = item.row.closest(".group");
+      const shared = [group.querySelector(".manual blockquote")];
+      if (!item.row.querySelector(".what > p")) shared.push(group.querySelector(".headline"));
+      item.text = [item.row, ...shared].map((element) => element?.textContent ?? "").join(" ").toLowerCase();
+    }
+    return item.text;
+  }
 
   function matcher() {
     const wanted = severities();
@@ -67,15 +77,19 @@
     history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
   }
 
+  function set(field, value) {
+    field.value = value;
+    // A broker or topic without a printed finding has no option yet; it must not silently mean "all".
+    if (field.options && field.selectedIndex === -1) field.add(new Option(value, value, false, true));
+  }
+
   function read() {
     const hash = location.hash.slice(1);
     if (!hash.includes("=")) return false;
     const state = new URLSearchParams(hash);
     const wanted = (state.get("severity") ?? "").split(",");
     for (const chip of chips) chip.setAttribute("aria-pressed", String(wanted.includes(chip.dataset.severity)));
-    for (const field of fields) field.value = state.get(field.name) ?? "";
-    // A select that has no such option would show nothing and match everything.
-    for (const field of fields) if (field.selectedIndex === -1) field.value = "";
+    for (const field of fields) set(field, state.get(field.name) ?? "");
     apply();
     openMatching();
     document.getElementById("findings").scrollIntoView();

@@ -1,0 +1,216 @@
+"""The report in a real browser: what a person can do with it. The console stays silent in every test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.report_html import sample
+from tests.report_html.conftest import html
+
+pytestmark = pytest.mark.browser
+
+Open = Callable[..., Any]
+
+
+def visible(page: Any, selector: str = ".finding") -> int:
+    """How many elements the filters left (folded away counts as left)."""
+    return int(
+        page.evaluate(
+            "s => [...document.querySelectorAll(s)].filter(e => !e.closest('[hidden]')).length", selector
+        )
+    )
+
+
+def column(page: Any, table: str, number: int) -> list[str]:
+    return list(
+        page.evaluate(
+            "([t, n]) => [...document.querySelectorAll(`${t} tbody tr`)].map(r => r.cells[n].dataset.v)",
+            [table, number],
+        )
+    )
+
+
+def matches(page: Any) -> str:
+    return str(page.locator("#match-count").text_content())
+
+
+def test_it_draws_everything_and_all_bars_have_a_width(open_page: Open) -> None:
+    page = open_page()
+    assert page.locator("h1").text_content() == "2 brokers would lose data when started"
+    assert page.locator("section").count() == 6
+    assert page.locator(".dir .stack i").count() > 40
+    assert page.evaluate("[...document.querySelectorAll('.dir .stack i')].every(e => e.offsetWidth > 0)")
+    assert page.evaluate(
+        "document.fonts.check('14px Inter') && document.fonts.check('14px \"JetBrains Mono\"')"
+    )
+
+
+def test_a_severity_chip_filters_and_counts(open_page: Open) -> None:
+    page = open_page()
+    assert (visible(page), matches(page)) == (25, "25 findings")
+    page.click('.chip[data-severity="error"]')
+    assert (visible(page), matches(page)) == (7, "7 of 25 findings")
+    page.click('.chip[data-severity="info"]')
+    assert visible(page) == 10
+    assert page.url.endswith("#severity=error,info")
+    page.click("form [type=reset]")
+    assert (visible(page), matches(page)) == (25, "25 findings")
+    assert "#" not in page.url
+
+
+def test_fields_filter_together(open_page: Open) -> None:
+    page = open_page()
+    page.select_option("select[name=broker]", "2")
+    assert visible(page) == 11
+    page.select_option("select[name=code]", "I12")
+    assert visible(page) == 4
+    assert page.locator('.group[data-code="I12"] .times').text_content() == "4 of 8"
+    page.select_option("select[name=topic]", "orders")
+    assert visible(page) == 0
+    assert page.locator("#no-match").is_visible()
+
+
+def test_search_looks_at_messages_files_and_commands(open_page: Open) -> None:
+    page = open_page()
+    page.keyboard.press("/")
+    page.keyboard.type("TIMEINDEX zeros")
+    assert (visible(page), page.locator(".group:not([hidden])").get_attribute("data-code")) == (1, "I14")
+    page.keyboard.press("Escape")
+    assert visible(page) == 25
+
+
+def test_a_link_carries_its_filters(open_page: Open) -> None:
+    page = open_page("#severity=error&broker=3&q=lost%2Bfound")
+    assert visible(page) == 1
+    assert page.input_value("select[name=broker]") == "3"
+    assert page.get_attribute('.chip[data-severity="error"]', "aria-pressed") == "true"
+    assert page.locator(".group:not([hidden]) .finding:not([hidden])").is_visible()
+
+
+def test_a_link_to_what_is_not_printed_shows_nothing_rather_than_all(open_page: Open) -> None:
+    page = open_page("#broker=77")
+    assert visible(page) == 0
+    assert page.input_value("select[name=broker]") == "77"
+
+
+def test_the_fleet_table_leads_to_a_brokers_findings(open_page: Open) -> None:
+    page = open_page()
+    page.click('.brokers a.warning[href$="broker=2"]')
+    assert visible(page) == 8
+    page.go_back()
+    assert page.evaluate("scrollY") >= 0
+
+
+def test_a_table_sorts_by_the_heading_that_is_clicked(open_page: Open) -> None:
+    page = open_page()
+    table = "#disks table"
+    sizes = [int(v) for v in column(page, table, 4)]
+    assert sizes == sorted(sizes, reverse=True)
+    page.click(f"{table} th:has-text('Bytes') button")
+    assert [int(v) for v in column(page, table, 4)] == sorted(sizes)
+    page.click(f"{table} th:has-text('Partition') button")
+    names = column(page, table, 0)
+    assert names == sorted(names)
+    assert page.get_attribute(f"{table} th:has-text('Partition')", "aria-sort") == "ascending"
+    assert page.get_attribute(f"{table} th:has-text('Bytes')", "aria-sort") is None
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_follows_the_system_until_told_otherwise(open_page: Open, scheme: str) -> None:
+    page = open_page(color_scheme=scheme)
+    before = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.click("#theme")
+    after = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert before != after
+    page.reload()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == after
+
+
+def test_the_copy_button_copies_the_command(open_page: Open) -> None:
+    page = open_page(permissions=["clipboard-read", "clipboard-write"])
+    finding = page.locator(".finding").first
+    finding.locator(".copy").click()
+    assert finding.locator(".copy").text_content() == "Copied"
+    assert page.evaluate("navigator.clipboard.readText()") == finding.locator(".command code").text_content()
+
+
+def test_copying_works_without_a_clipboard_api(open_page: Open) -> None:
+    page = open_page()
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page.locator(".finding .copy").first.click()
+    assert page.locator(".finding .copy").first.text_content() == "Copied"
+
+
+def test_the_time_scale_switches(open_page: Open) -> None:
+    page = open_page()
+    bar = page.locator("#gantt .track").nth(1)
+    wide = bar.locator("i:visible").bounding_box()["width"]
+    page.click(".switch [data-scale=calendar]")
+    assert bar.locator("i:visible").bounding_box()["width"] != wide
+    assert page.get_attribute(".switch [data-scale=calendar]", "aria-pressed") == "true"
+
+
+def test_tooltips_come_with_the_pointer_and_with_the_keyboard(open_page: Open) -> None:
+    page = open_page()
+    page.locator(".dir .stack i").first.hover()
+    assert "of this log dir" in page.locator("#tip").text_content()
+    page.mouse.move(0, 0)
+    assert page.locator("#tip").is_hidden()
+    page.locator(".copies li").first.focus()
+    page.keyboard.press("Tab")
+    assert "log end offset" in page.locator("#tip").text_content()
+
+
+def test_the_keyboard_reaches_the_filters_and_folds(open_page: Open) -> None:
+    page = open_page()
+    page.locator("summary").last.focus()
+    page.keyboard.press("Enter")
+    assert page.locator(".group").last.get_attribute("open") is not None
+
+
+@pytest.mark.parametrize("width", [1280, 420])
+@pytest.mark.parametrize("hostile", [False, True])
+def test_nothing_sticks_out_at_the_side(open_page: Open, tmp_path: Path, width: int, hostile: bool) -> None:
+    path = tmp_path / "hostile.html"
+    path.write_text(html(sample.hostile()) if hostile else html(), encoding="utf-8")
+    page = open_page(width=width, path=path)
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_hostile_names_run_nothing(open_page: Open, tmp_path: Path) -> None:
+    """Whatever the disks say, no element and no script of theirs comes into the page."""
+    path = tmp_path / "hostile.html"
+    path.write_text(html(sample.hostile(), title="<b>title</b>"), encoding="utf-8")
+    page = open_page(path=path)
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("main img, main b b, main script, main iframe").count() == 0
+    assert page.locator("script").count() == 2
+    page.select_option("select[name=topic]", sample.HOSTILE)
+    assert visible(page) == 1
+
+
+def test_it_is_complete_without_javascript(open_page: Open) -> None:
+    page = open_page(java_script_enabled=False)
+    assert page.locator(".finding").count() == 25
+    assert page.locator(".filters").is_hidden()
+    page.locator("summary").last.click()
+    assert page.locator(".finding").last.is_visible()
+
+
+def test_printing_opens_every_fold_and_drops_the_controls(open_page: Open) -> None:
+    page = open_page()
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator(".filters").is_hidden()
+    assert page.locator(".finding").last.is_visible()
+
+
+def test_an_empty_report_opens(open_page: Open, tmp_path: Path) -> None:
+    path = tmp_path / "empty.html"
+    path.write_text(html({}), encoding="utf-8")
+    page = open_page(path=path)
+    assert page.locator(".none.good").is_visible()
