@@ -1,0 +1,1 @@
+"""Golden log directories, written by real Kafka releases."""

@@ -1,0 +1,87 @@
+"""Which golden topics a release has, and with which settings: one row a topic."""
+
+from dataclasses import dataclass, field
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.lab.releases import Release
+
+CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
+FOREVER = "9223372036854775807"
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic of the golden directories; `settings` are topic level configurations."""
+
+    name: str
+    settings: dict[str, str] = field(default_factory=dict)
+    partitions: int = 1
+
+
+def codecs(release: Release) -> list[str]:
+    """The codecs that this release's brokers know."""
+    return CODECS if release.number >= (2, 1) else CODECS[:-1]
+
+
+def small_segments(release: Release, size: int = 4096) -> dict[str, str]:
+    """Settings for many small segments that never expire."""
+    name = "internal.segment.bytes" if release.number >= (4, 0) else "segment.bytes"
+    return {name: str(size), "index.interval.bytes": "512", "retention.ms": "-1"}
+
+
+def legacy(release: Release) -> list[Topic]:
+    """Topics whose message.format.version makes the broker write magic 0 and 1 (impossible since 3.0)."""
+    if release.number >= (3, 0):
+        return []
+    formats = {"v0": "0.8.2", "v1": "0.10.0"} if release.number < (2, 0) else {"v1": "0.10.2"}
+    if release.number < (0, 11):
+        formats = {"v0": "0.9.0"}
+    return [
+        *(Topic(f"{magic}-{codec}", {"message.format.version": version}) for magic, version in formats.items() for codec in CODECS[:-1]),
+        Topic("upgraded", {"message.format.version": next(iter(formats.values()))}),
+    ]
+
+
+def topics(release: Release) -> list[Topic]:
+    """All golden topics of that release."""
+    any_time = {}
+    if release.number >= (3, 6):
+        any_time = {"message.timestamp.after.max.ms": FOREVER, "message.timestamp.before.max.ms": FOREVER}
+    compact = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "delete.retention.ms": "86400000"}
+    rows = [
+        *(Topic(f"codec-{codec}") for codec in codecs(release)),
+        *(Topic(f"broker-{codec}", {"compression.type": codec}) for codec in codecs(release)[1:]),
+        *legacy(release),
+        Topic("orders.eu-west_1", partitions=3),
+        Topic("nulls"),
+        Topic("appendtime", {"message.timestamp.type": "LogAppendTime"}),
+        Topic("times", any_time),
+        Topic("single"),
+        Topic("empty"),
+        Topic("compacted", compact),
+        Topic("doomed"),
+    ]
+    if release.number >= (0, 11):
+        rows += [
+            Topic("headers"),
+            Topic("idem"),
+            Topic("txn"),
+            Topic("txn-open"),
+            Topic("trimmed"),
+            Topic("compacted-txn", {**compact, "delete.retention.ms": "1"}),
+        ]
+    if release.number >= (1, 1):
+        rows.append(Topic("moved"))
+    return [Topic(row.name, {**small_segments(release), **row.settings}, row.partitions) for row in rows]
+
+
+def create(bootstrap: str, wanted: list[Topic], replicas: int = 1) -> None:
+    """Create the topics and wait until the broker says so."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
+    fresh = [NewTopic(row.name, row.partitions, replicas, config=row.settings) for row in wanted]
+    for name, future in admin.create_topics(fresh, operation_timeout=60).items():
+        try:
+            future.result(90)
+        except Exception as error:
+            raise RuntimeError(f"topic {name}: {error}") from error

@@ -1,0 +1,130 @@
+"""One Kafka broker with its own log directories, of any release of the lab.
+
+ZooKeeper releases are given a ZooKeeper's address; KRaft releases run broker and controller in one
+process. Everything of a broker lives under its `root`: `d0`, `d1`, ... are its log directories.
+"""
+
+import base64
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.lab.ports import free_port
+from tests.lab.process import KafkaProcess, run_tool
+from tests.lab.releases import Release
+
+SMALL = {
+    "num.network.threads": "2",
+    "num.io.threads": "2",
+    "num.recovery.threads.per.data.dir": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "2",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "2",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "auto.create.topics.enable": "false",
+    "delete.topic.enable": "true",
+    "log.cleaner.dedupe.buffer.size": "4194304",
+    "controlled.shutdown.enable": "true",
+}
+"""Settings that make a broker small and quick; a caller's own win over them."""
+
+
+def new_cluster_id() -> str:
+    """A cluster id as Kafka writes them: 16 random bytes, url-safe base64 without padding."""
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not text.startswith("-"):
+            return text
+
+
+@dataclass
+class Seat:
+    """A broker's place in a cluster: its id and its two ports."""
+
+    node_id: int
+    port: int = field(default_factory=free_port)
+    controller_port: int = field(default_factory=free_port)
+
+
+class Broker(KafkaProcess):
+    """A broker at `seat` under `root`; `peers` are all seats of a KRaft quorum (default: itself alone)."""
+
+    def __init__(
+        self,
+        release: Release,
+        root: Path,
+        seat: Seat | None = None,
+        *,
+        log_dirs: int = 2,
+        settings: dict[str, str] | None = None,
+        zookeeper: str | None = None,
+        peers: list[Seat] | None = None,
+        cluster_id: str | None = None,
+    ) -> None:
+        self.seat = seat or Seat(1)
+        self.root = root
+        self.dirs = [root / f"d{number}" for number in range(log_dirs)]
+        self.settings = dict(settings or {})
+        self.zookeeper = zookeeper
+        self.peers = peers
+        self.cluster_id = cluster_id or new_cluster_id()
+        root.mkdir(parents=True, exist_ok=True)
+        ready = r"\[?Kafka ?Server.*\]?,? started|Kafka Server started"
+        super().__init__(release, root / "server.log", "kafka.Kafka", root / "server.properties", ready)
+
+    @property
+    def bootstrap(self) -> str:
+        """The address for clients."""
+        return f"127.0.0.1:{self.seat.port}"
+
+    def configuration(self) -> dict[str, str]:
+        """All of server.properties."""
+        shared = {**SMALL, "log.dirs": ",".join(map(str, self.dirs))}
+        if self.release.mode == "zookeeper":
+            mode = self._zookeeper_settings()
+        else:
+            mode = self._kraft_settings()
+        return {**shared, **mode, **self.settings}
+
+    def _zookeeper_settings(self) -> dict[str, str]:
+        settings = {"broker.id": str(self.seat.node_id), "zookeeper.connect": str(self.zookeeper)}
+        if self.release.number < (0, 9):
+            return {**settings, "host.name": "127.0.0.1", "port": str(self.seat.port)}
+        return {**settings, "listeners": f"PLAINTEXT://127.0.0.1:{self.seat.port}"}
+
+    def _kraft_settings(self) -> dict[str, str]:
+        settings = {
+            "process.roles": "broker,controller",
+            "node.id": str(self.seat.node_id),
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.seat.port},CONTROLLER://127.0.0.1:{self.seat.controller_port}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        }
+        seats = self.peers or [self.seat]
+        if self.dynamic_quorum:
+            settings["controller.quorum.bootstrap.servers"] = f"127.0.0.1:{self.seat.controller_port}"
+        else:
+            voters = ",".join(f"{seat.node_id}@127.0.0.1:{seat.controller_port}" for seat in seats)
+            settings["controller.quorum.voters"] = voters
+        return settings
+
+    @property
+    def dynamic_quorum(self) -> bool:
+        """Whether its KRaft quorum keeps its voters in the log (KIP-853): lone brokers since 4.0."""
+        return self.release.number >= (4, 0) and self.peers is None
+
+    def configure(self) -> None:
+        """Write server.properties, and format fresh KRaft directories."""
+        rows = self.configuration().items()
+        self.config.write_text("".join(f"{key}={value}\n" for key, value in rows))
+        if self.release.mode == "kraft" and not (self.dirs[0] / "meta.properties").exists():
+            extra = ["--standalone"] if self.dynamic_quorum else []
+            arguments = ["format", "-t", self.cluster_id, "-c", str(self.config), *extra]
+            run_tool(self.release, self.root, "kafka.tools.StorageTool", *arguments)
+
+    def start(self, timeout: float = 120) -> None:
+        """Configure, start, and wait until it is up."""
+        self.configure()
+        super().start(timeout)

@@ -1,0 +1,75 @@
+"""Brokers that belong together: a lone one, or several with a quorum or a ZooKeeper between them."""
+
+from pathlib import Path
+from types import TracebackType
+
+from tests.lab.broker import Broker, Seat, new_cluster_id
+from tests.lab.releases import Release, release
+from tests.lab.zookeeper import ZooKeeper
+
+
+class Cluster:
+    """`brokers` brokers of one release under `root`, each in `root/b<id>`; use it as a context manager.
+
+    Leaving the `with` block kills what still runs; stop it before where a clean stop is wanted.
+    """
+
+    def __init__(
+        self, version: str, root: Path, brokers: int = 1, *, log_dirs: int = 2, settings: dict[str, str] | None = None
+    ) -> None:
+        self.release: Release = release(version)
+        self.root = root
+        self.zookeeper = ZooKeeper(self.release, root / "zookeeper") if self.release.mode == "zookeeper" else None
+        seats = [Seat(number) for number in range(1, brokers + 1)]
+        cluster_id = new_cluster_id()
+        self.brokers = [
+            Broker(
+                self.release,
+                root / f"b{seat.node_id}",
+                seat,
+                log_dirs=log_dirs,
+                settings=settings,
+                zookeeper=self.zookeeper.address if self.zookeeper else None,
+                peers=seats if brokers > 1 else None,
+                cluster_id=cluster_id,
+            )
+            for seat in seats
+        ]
+
+    @property
+    def bootstrap(self) -> str:
+        """The address of all brokers, for clients."""
+        return ",".join(broker.bootstrap for broker in self.brokers)
+
+    def start(self) -> None:
+        """Start everything that does not run and wait until all are up."""
+        if self.zookeeper and not self.zookeeper.running:
+            self.zookeeper.start()
+        waiting = [broker for broker in self.brokers if not broker.running]
+        for broker in waiting:
+            broker.configure()
+            broker.launch()
+        for broker in waiting:
+            broker.wait_ready()
+
+    def stop(self) -> None:
+        """Stop the brokers cleanly, one after the other, then ZooKeeper."""
+        for broker in self.brokers:
+            broker.stop()
+        if self.zookeeper:
+            self.zookeeper.stop()
+
+    def kill(self) -> None:
+        """kill -9 for all of them."""
+        for broker in self.brokers:
+            broker.kill()
+        if self.zookeeper:
+            self.zookeeper.kill()
+
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()

@@ -1,0 +1,81 @@
+"""Fetch the jars of a Kafka release once, through the Ivy that PySpark carries.
+
+No Maven, no archive download: `pip install pyspark` is enough. The jars go to
+`~/.cache/segmend/kafka-<version>/` (`SEGMEND_CACHE` moves it); a marker file written last says that
+the set is complete, so an interrupted fetch is simply repeated.
+"""
+
+import fcntl
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tests.lab.errors import LabError
+from tests.lab.java import find_java
+from tests.lab.releases import Release
+
+COMPLETE = ".complete"
+
+
+def cache_dir() -> Path:
+    """Where jars are kept."""
+    return Path(os.environ.get("SEGMEND_CACHE") or Path.home() / ".cache" / "segmend")
+
+
+def ivy_jar() -> Path:
+    """PySpark's ivy jar, found without importing pyspark."""
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise LabError("Kafka's jars are fetched by the Ivy inside PySpark: `pip install pyspark`")
+    found = sorted((Path(spec.origin).parent / "jars").glob("ivy-*.jar"))
+    if not found:
+        raise LabError(f"no ivy jar in {Path(spec.origin).parent / 'jars'}: reinstall pyspark")
+    return found[-1]
+
+
+def ivy_file(release: Release) -> str:
+    """The module description that asks Ivy for all of a release's coordinates in one resolution."""
+    rows = "".join(
+        f'<dependency org="{org}" name="{name}" rev="{rev}" conf="default->default"/>'
+        for org, name, rev in release.coordinates
+    )
+    return (
+        '<ivy-module version="2.0"><info organisation="segmend" module="lab"/>'
+        '<configurations><conf name="default"/></configurations>'
+        f"<dependencies>{rows}</dependencies></ivy-module>"
+    )
+
+
+def fetch(release: Release, into: Path) -> None:
+    """Resolve and copy the jars; raises LabError with Ivy's own last words."""
+    with tempfile.TemporaryDirectory() as scratch:
+        description = Path(scratch) / "ivy.xml"
+        description.write_text(ivy_file(release))
+        command = [
+            *(find_java(), "-jar", ivy_jar(), "-ivy", description, "-confs", "default", "-types", "jar", "bundle"),
+            *("-cache", cache_dir() / "ivy", "-retrieve", into / "[artifact]-[revision].[ext]"),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    if done.returncode != 0 or not list(into.glob("kafka_*.jar")):
+        problems = [line.strip() for line in done.stdout.splitlines() if "not found" in line or "ERROR" in line]
+        last = problems[0] if problems else (done.stderr.strip().splitlines() or ["no output"])[-1]
+        raise LabError(f"could not fetch Kafka {release.version} ({last}); is the network there?")
+
+
+def jars(release: Release) -> Path:
+    """The directory with all jars of the release, fetched now if it is not there yet."""
+    home = cache_dir() / f"kafka-{release.version}"
+    if (home / COMPLETE).exists():
+        return home
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with open(cache_dir() / "fetch.lock", "w") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        if not (home / COMPLETE).exists():
+            shutil.rmtree(home, ignore_errors=True)
+            home.mkdir()
+            fetch(release, home)
+            (home / COMPLETE).touch()
+    return home

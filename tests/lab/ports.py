@@ -1,0 +1,16 @@
+"""Free TCP ports on the loopback interface."""
+
+import socket
+
+_given: set[int] = set()
+
+
+def free_port() -> int:
+    """A port that nothing listens on and that was not given out before in this process."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+        if port not in _given:
+            _given.add(port)
+            return port
