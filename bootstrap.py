@@ -117,10 +117,11 @@ def fingerprint():
 
 
 def files_under(path):
-    """The file itself, or the build inputs in a folder."""
+    """The file itself, or the build inputs below a folder."""
     if os.path.isfile(path):
         return [path]
-    return [os.path.join(path, each) for each in os.listdir(path) if each.endswith((".c", ".h", ".txt"))]
+    found = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
+    return [name for name in found if name.endswith((".c", ".h", ".txt"))]
 
 
 def read(path):
