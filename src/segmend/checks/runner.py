@@ -37,12 +37,13 @@ WINDOW = 64
 SCANNED_KINDS = frozenset({"current", "future", "stray", "cluster-metadata"})
 
 _SKIPPED = {
-    Level.STARTUP: ("batches", "indexes against batches", "crc", "records"),
-    Level.DEFAULT: ("crc", "records"),
+    Level.STARTUP: ("batches", "indexes against batches", "CRCs", "records"),
+    Level.DEFAULT: ("CRCs", "records"),
     Level.DEEP: (),
 }
 
 OnProgress = Callable[[int, int], None]
+OnPartition = Callable[[PartitionContext], None]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -148,6 +149,7 @@ class CheckRun:
         release: Release,
         wanted: Wanted | None = None,
         on_progress: OnProgress | None = None,
+        on_partition: OnPartition | None = None,
         jobs: int = 1,
         max_map_count: int | None = None,
     ) -> None:
@@ -164,6 +166,7 @@ class CheckRun:
         self._level = level
         self._jobs = jobs
         self._on_progress = on_progress
+        self._on_partition = on_partition
         self._total_bytes = 0
         self.summary = Summary(level=level, dirs=tuple(str(d.path) for d in dirs))
         self.summary.skipped.extend(_SKIPPED[level])
@@ -256,6 +259,8 @@ class CheckRun:
             failures.extend(result.failures)
             self._count(result.scans)
         yield from _guarded(self._checks[Scope.PARTITION], context.partition, context, failures)
+        if self._on_partition:
+            self._on_partition(context)
 
     def _count(self, scans: Sequence[SegmentScan | None]) -> None:
         self.summary.segments += len(scans)
@@ -296,13 +301,15 @@ def run_checks(
     release: Release,
     wanted: Wanted | None = None,
     on_progress: OnProgress | None = None,
+    on_partition: OnPartition | None = None,
     jobs: int = 1,
     max_map_count: int | None = None,
 ) -> CheckRun:
     """Check the log dirs of one broker as `release` would see them.
 
     Returns an iterable of findings whose `summary` is complete once it is exhausted.
-    `on_progress` is told (bytes done, bytes in all). `max_map_count` is the machine's
+    `on_progress` is told (bytes done, bytes in all), `on_partition` is handed each partition
+    with the scans of its segments when it is done. `max_map_count` is the machine's
     vm.max_map_count, if known.
     """
     return CheckRun(
@@ -311,6 +318,7 @@ def run_checks(
         release=release,
         wanted=wanted,
         on_progress=on_progress,
+        on_partition=on_partition,
         jobs=jobs,
         max_map_count=max_map_count,
     )
