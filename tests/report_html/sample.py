@@ -263,3 +263,50 @@ def hostile() -> dict[str, pa.Table]:
         "runs": [{"started": NOW, "seconds": -1.0, "paths": [HOSTILE], "skipped": [HOSTILE]}],
     }
     return {name: table(name, content) for name, content in rows.items()}
+
+
+def big_fleet(*, brokers: int, findings: int) -> dict[str, pa.Table]:
+    """Many brokers with four dirs of eight partitions, long names, and the worst text to escape."""
+    topic = "a-topic-with-a-very-long-name-" + "x" * 200
+    dirs = [
+        {
+            "broker": b,
+            "log_dir_id": 4 * b + d,
+            "path": f"/mnt/{d}",
+            "disk_total_bytes": 100,
+            "disk_free_bytes": d,
+        }
+        for b in range(brokers)
+        for d in range(4)
+    ]
+    places = [
+        {
+            "broker": row["broker"],
+            "log_dir_id": row["log_dir_id"],
+            "topic": f"{topic}{n}",
+            "partition": row["log_dir_id"],
+        }
+        for row in dirs
+        for n in range(8)
+    ]
+    ends = {
+        "log_end_offset": 1,
+        "max_log_end_offset": 9,
+        "behind": 8,
+        "expected_replicas": 3,
+        "status": "behind",
+    }
+    text = "'<&>\"" * 400
+    said = {"message": text, "broker_says": text, "remedy_command": text[:1000], "remedy_safety": "lossy"}
+    rows = {
+        "log_dirs": dirs,
+        "partitions": [
+            {**p, "kind": "current", "bytes": n, "min_timestamp_ms": n} for n, p in enumerate(places)
+        ],
+        "segments": [{**p, "log_bytes": 1 << 20, "codecs": ["lz4"], "magics": [2]} for p in places],
+        "findings": [
+            finding(**places[n % len(places)] | said, code=f"L{n % 20:02}") for n in range(findings)
+        ],
+        "replicas": [{**p, **ends} for p in places],
+    }
+    return {name: table(name, content) for name, content in rows.items()}

@@ -11,7 +11,7 @@ from .columns import Row, Tables, broker_name, broker_order, number, select, sum
 from .consequences import Consequence
 from .findings import SEVERITIES, consequence
 from .places import Places
-from .units import count, percent, plural, size
+from .units import percent, plural, size
 
 ROWS: Final = 60
 GRID_FROM: Final = 10
@@ -179,7 +179,7 @@ def _calm(counts: Mapping[str, int], everyone: tuple[BrokerRow, ...]) -> Verdict
         tone = "error" if counts["error"] else "warning"
         return Verdict(tone=tone, headline=f"Every broker would start, with {told}", more="")
     headline = "Nothing wrong found"
-    notes = f"{count(counts['info'])} notes for information" if counts["info"] else ""
+    notes = f"{plural(counts['info'], 'note')} for information" if counts["info"] else ""
     return Verdict(tone="ok", headline=headline, more=notes)
 
 

@@ -95,8 +95,13 @@ class Findings:
         return [[row.severity, row.broker, row.topic, row.code] for row in ordered]
 
 
-def findings(tables: Tables, places: Places, titles: Mapping[str, str]) -> Findings:
-    """Groups the `findings` table; `titles` gives the headline of a code where there is one."""
+def findings(
+    tables: Tables, places: Places, titles: Mapping[str, str], budget: int = BUDGET_CHARACTERS
+) -> Findings:
+    """Groups the `findings` table; `titles` gives the headline of a code where there is one.
+
+    `budget` is about how many characters the printed rows may take.
+    """
     table = [_known_severity(row) for row in rows(tables, "findings", _COLUMNS)]
     by_code: dict[str, list[Row]] = defaultdict(list)
     for row in table:
@@ -104,7 +109,7 @@ def findings(tables: Tables, places: Places, titles: Mapping[str, str]) -> Findi
     ordered = sorted(by_code.values(), key=lambda group: _group_order(group, places))
     groups = tuple(
         _group(chosen, group, places, titles)
-        for chosen, group in zip(_within_budget(ordered), ordered, strict=True)
+        for chosen, group in zip(_within_budget(ordered, budget), ordered, strict=True)
     )
     shown = [row for group in groups for row in group.rows]
     severities = Counter(row["severity"] for row in table)
@@ -137,10 +142,10 @@ def _group_order(group: list[Row], places: Places) -> tuple[int, int, int, str]:
     return severity, _worst(group, places).rank, -len(group), group[0]["code"] or "?"
 
 
-def _within_budget(groups: list[list[Row]]) -> list[list[FindingRow]]:
+def _within_budget(groups: list[list[Row]], left: int) -> list[list[FindingRow]]:
     """Rounds over the groups, one row each, until the budget or the rows are used up."""
     chosen: list[list[FindingRow]] = [[] for _ in groups]
-    left, number = BUDGET_CHARACTERS, 0
+    number = 0
     for turn in range(ROWS_PER_CODE):
         for group, mine in zip(groups, chosen, strict=True):
             if turn >= len(group):

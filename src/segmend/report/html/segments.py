@@ -69,7 +69,7 @@ def _grouped(table: pa.Table, column: str) -> dict[str, tuple[int, int]]:
     if pa.types.is_null(values.type):
         return {}
     texts = values.combine_chunks().cast(pa.list_(pa.string()))
-    alone = pc.less_equal(pc.list_value_length(texts), 1)
+    alone = pc.less_equal(pc.fill_null(pc.list_value_length(texts), 0), 1)
     joined = pc.if_else(alone, pc.fill_null(pc.binary_join(texts, ""), ""), _SEVERAL)
     plain = pa.table({"name": joined, "log_bytes": table["log_bytes"]})
     return {

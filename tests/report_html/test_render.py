@@ -1,0 +1,166 @@
+"""The page as text: it is whole, it escapes everything, it stays small, and it says where the rest is."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from datetime import datetime, timedelta, timezone
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.report_html import sample
+from tests.report_html.conftest import html
+
+from segmend.report.html.render import inert_json
+
+VOID = {"meta", "link", "input", "img", "br", "path", "circle"}
+
+
+class Elements(HTMLParser):
+    """Every element of a page with its attributes; complains about tags that do not nest."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.seen if name == tag]
+
+
+def data_of(page: str) -> Any:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert found
+    return json.loads(found[1])
+
+
+def test_it_is_one_file_that_asks_for_nothing(page_html: str) -> None:
+    elements = Elements(page_html)
+    assert elements.open == []
+    addresses = [
+        a.get("src") or a.get("href") or "" for _, a in elements.seen if a.get("src") or a.get("href")
+    ]
+    assert {address[:5] for address in addresses if not address.startswith("#")} == {"data:"}
+    assert set(re.findall(r"url\((.{5})", page_html)) == {"data:"}
+    assert "@import" not in page_html
+
+
+def test_the_policy_lets_only_our_script_run(page_html: str) -> None:
+    policy = next(m["content"] for m in Elements(page_html).all("meta") if m.get("http-equiv"))
+    script = re.search(r"<script>(.*?)</script>\n</body>", page_html, re.S)
+    assert script
+    digest = base64.b64encode(hashlib.sha256(script[1].encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in str(policy)
+    assert "default-src 'none'" in str(policy)
+
+
+def test_ids_are_unique_and_links_lead_somewhere(page_html: str) -> None:
+    elements = Elements(page_html)
+    ids = [attributes["id"] for _, attributes in elements.seen if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    inside = {str(a["href"])[1:] for a in elements.all("a") if "=" not in str(a["href"])}
+    assert inside <= set(ids)
+
+
+def test_the_json_tells_severity_broker_topic_and_code_of_each_row(page_html: str) -> None:
+    data = data_of(page_html)
+    assert data["counts"] == {"error": 7, "warning": 15, "info": 3}
+    assert data["verdict"] == "2 brokers would lose data when started"
+    rows = [a["data-id"] for a in Elements(page_html).all("li") if "data-id" in a]
+    assert sorted(map(int, map(str, rows))) == list(range(len(data["findings"])))
+    assert ["error", "2", "payments.settled", "I14"] in data["findings"]
+
+
+def test_every_finding_has_its_command_its_place_and_its_words(page_html: str) -> None:
+    assert page_html.count("segmend plan repair /var/lib/kafka/d2 --quarantine lost+found -o plan.json") == 1
+    assert "byte 733,184,000" in page_html
+    assert "offset 4,901,776" in page_html
+    assert "Skipping recovery of 21 logs" in page_html
+    assert page_html.count('class="badge lossy"') == 1
+
+
+def test_a_titled_code_has_its_headline_once_and_keeps_the_messages() -> None:
+    page = html(code_titles={"L05": "A batch's CRC does not match"})
+    assert page.count("A batch&#39;s CRC does not match") == 1
+    assert page.count("The batch&#39;s CRC does not match: stored") == 2
+
+
+def test_hostile_names_stay_text() -> None:
+    page = html(sample.hostile(), title=sample.HOSTILE)
+    elements = Elements(page)
+    assert elements.open == []
+    assert len(elements.all("script")) == 2
+    assert not elements.all("img")
+    assert not [a for _, a in elements.seen if any(name.startswith("on") for name in a)]
+    assert data_of(page)["findings"] == [["error", "1", sample.HOSTILE, "<b>"]]
+    assert "49www" not in page, "a name was taken for a template"
+
+
+@given(st.text() | st.sampled_from(["</script>", "<!--", "\u2028", "&lt;"]))
+@settings(max_examples=60)
+def test_inert_json_says_the_same_and_can_end_nothing(text: str) -> None:
+    inert = inert_json({"x": text})
+    assert json.loads(inert) == {"x": text}
+    assert not set("<>&\u2028\u2029") & set(inert)
+
+
+@pytest.mark.parametrize("missing", [None, *sample.tables()])
+def test_a_missing_table_empties_its_section_and_nothing_else(missing: str | None) -> None:
+    tables = {name: table for name, table in sample.tables().items() if missing and name != missing}
+    elements = Elements(html(tables))
+    assert elements.open == []
+    assert len(elements.all("section")) == 6
+
+
+@pytest.mark.parametrize("name", sample.tables())
+def test_an_empty_table_is_no_trouble(name: str) -> None:
+    assert Elements(html({**sample.tables(), name: sample.table(name, [])})).open == []
+
+
+def test_columns_that_an_older_audit_lacks_read_as_null() -> None:
+    tables = {name: table.select(table.column_names[:6]) for name, table in sample.tables().items()}
+    assert Elements(html(tables)).open == []
+
+
+def test_nothing_found_is_said_calmly() -> None:
+    page = html({**sample.tables(), "findings": sample.table("findings", [])})
+    assert "<h1>Nothing wrong found</h1>" in page
+    assert "Nothing wrong was found at this depth." in page
+
+
+def test_times_are_told_in_utc() -> None:
+    local = datetime(2026, 11, 21, 5, 12, tzinfo=timezone(timedelta(hours=2)))
+    assert "2026-11-21 03:12 UTC" in html(generated_at=local)
+
+
+def test_the_sample_is_small(page_html: str) -> None:
+    assert len(page_html.encode()) < 200_000
+
+
+def test_a_big_fleet_stays_under_two_megabytes_and_says_what_it_leaves_out() -> None:
+    page = html(sample.big_fleet(brokers=120, findings=4000))
+    assert len(page.encode()) < 2_000_000
+    for text in (
+        "60 brokers more in the <code>log_dirs</code> table",
+        "456 log dirs more in the <code>log_dirs</code> table",
+        "partitions more in the <code>partitions</code> table",
+        "more in the <code>findings</code> table",
+        "partitions more in the <code>replicas</code> table",
+    ):
+        assert text in page
+    assert len(Elements(page).all("a")) > 120, "every broker has its cell in the map"
