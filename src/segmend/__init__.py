@@ -1,5 +1,61 @@
-"""segmend: fsck, forecast, surgery and rescue for Apache Kafka log directories."""
+"""segmend: fsck, forecast, surgery and rescue for Apache Kafka log directories.
+
+    import segmend
+
+    log_dir = segmend.open("/var/lib/kafka/data")
+    for partition in log_dir.partitions:
+        print(partition.topic, partition.partition, partition.size, segmend.log_end_offset(partition))
+    for finding in segmend.check(log_dir):
+        print(finding.severity, finding.message)
+
+Everything is lazy: a directory is listed when first asked for, a file opened when it is read,
+and the names below are imported at their first use (PEP 562), because every import of a part
+of segmend passes through here.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from segmend.api import check as check
+    from segmend.api import open as open
+    from segmend.checks import CheckRun as CheckRun
+    from segmend.checks import Level as Level
+    from segmend.errors import SegmendError as SegmendError
+    from segmend.errors import UsageError as UsageError
+    from segmend.findings import Finding as Finding
+    from segmend.findings import Severity as Severity
+    from segmend.logdir.overview import log_end_offset as log_end_offset
+    from segmend.logdir.tree import LogDir as LogDir
+    from segmend.logdir.tree import LogSegment as LogSegment
+    from segmend.logdir.tree import PartitionDir as PartitionDir
+
 __version__ = "0.1.0"
+
+_HOMES = {
+    "CheckRun": "segmend.checks",
+    "Finding": "segmend.findings",
+    "Level": "segmend.checks",
+    "LogDir": "segmend.logdir.tree",
+    "LogSegment": "segmend.logdir.tree",
+    "PartitionDir": "segmend.logdir.tree",
+    "SegmendError": "segmend.errors",
+    "Severity": "segmend.findings",
+    "UsageError": "segmend.errors",
+    "check": "segmend.api",
+    "log_end_offset": "segmend.logdir.overview",
+    "open": "segmend.api",
+}
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'segmend' has no attribute '{name}'")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_HOMES]

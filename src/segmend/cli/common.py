@@ -7,23 +7,14 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from segmend.errors import UsageError
 from segmend.logdir import disk
 from segmend.logdir.disk import Unreadable
 from segmend.logdir.release import NEWEST, OLDEST, Release, guess_release
 from segmend.logdir.tree import LogDir
-from segmend.report import text
 from segmend.report.style import Style
-
-
-class Parser(argparse.ArgumentParser):
-    """An argument parser whose complaints are `UsageError`s (exit 16, one line)."""
-
-    def error(self, message: str) -> NoReturn:
-        """Say what is wrong with the command line and where help is."""
-        raise UsageError(f"{message} (see `{self.prog} --help`)")
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:
@@ -73,11 +64,6 @@ def emit(lines: Iterable[str]) -> None:
     write = sys.stdout.write
     for line in lines:
         write(line + "\n")
-
-
-def note(message: str) -> None:
-    """One line for people beside the data, on stderr."""
-    sys.stderr.write(f"segmend: {text.clean(message)}\n")
 
 
 def open_log_dirs(paths: Sequence[str]) -> list[LogDir]:

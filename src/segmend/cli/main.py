@@ -9,21 +9,25 @@ from __future__ import annotations
 import argparse
 import os
 import pkgutil
+import re
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import NoReturn
 
 from segmend import __version__
 from segmend.cli import commands
-from segmend.cli.common import Parser, note
+from segmend.cli.parser import Parser, note
 from segmend.errors import Cancelled, SegmendError, UsageError
 
 _DESCRIPTION = """\
 fsck, forecast, surgery and rescue for Apache Kafka log directories.
 Reading commands never write: they open files read-only and take no lock."""
 
+_HELP_LINE = re.compile(r'^HELP = "(.*)"$', re.MULTILINE)
 _EXAMPLES = """\
 examples:
   segmend show /var/lib/kafka/data            what is on this disk
@@ -72,16 +76,42 @@ def _flush() -> None:
 
 def _run(argv: Sequence[str]) -> int:
     names = [module.name for module in pkgutil.iter_modules(commands.__path__)]
-    wanted = [argv[0]] if argv and argv[0] in names else sorted(names)
-    parser = _parser([import_module(f"{commands.__name__}.{name}") for name in wanted])
+    if argv and argv[0] in names:
+        parser = _parser([_loaded(argv[0])])
+        args = parser.parse_args(argv)
+        return int(args.run(args))
+    parser = _parser([Command(name=name, help=summary(name)) for name in sorted(names)])
     if not argv:
         parser.print_help()
         return UsageError.exit_code
-    args = parser.parse_args(argv)
-    return int(args.run(args))
+    parser.parse_args(argv)
+    raise UsageError(f"'{argv[0]}' is no command (see `segmend --help`)")
 
 
-def _parser(modules: Sequence[ModuleType]) -> Parser:
+def summary(name: str) -> str:
+    """The `HELP` line of a command, out of its source: a list of commands need not import them all."""
+    spec = find_spec(f"{commands.__name__}.{name}")
+    get_source = getattr(spec and spec.loader, "get_source", None)
+    source = get_source(f"{commands.__name__}.{name}") if get_source else None
+    found = _HELP_LINE.search(source or "")
+    return found[1] if found else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A command as the parser needs it; `module` is None where only the list of commands is wanted."""
+
+    name: str
+    help: str
+    module: ModuleType | None = None
+
+
+def _loaded(name: str) -> Command:
+    module = import_module(f"{commands.__name__}.{name}")
+    return Command(name=module.NAME, help=module.HELP, module=module)
+
+
+def _parser(found: Sequence[Command]) -> Parser:
     parser = Parser(
         prog="segmend",
         description=_DESCRIPTION,
@@ -92,14 +122,15 @@ def _parser(modules: Sequence[ModuleType]) -> Parser:
     subparsers = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=Parser
     )
-    for module in modules:
+    for each in found:
         command = subparsers.add_parser(
-            module.NAME,
-            help=module.HELP,
-            description=module.HELP[0].upper() + module.HELP[1:] + ".",
-            epilog=getattr(module, "EXAMPLES", None),
+            each.name,
+            help=each.help,
+            description=f"{each.help[:1].upper()}{each.help[1:]}.",
+            epilog=getattr(each.module, "EXAMPLES", None),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        module.configure(command)
-        command.set_defaults(run=module.run)
+        if each.module is not None:
+            each.module.configure(command)
+            command.set_defaults(run=each.module.run)
     return parser

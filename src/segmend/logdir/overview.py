@@ -12,9 +12,20 @@ from typing import ParamSpec, TypeVar
 
 from segmend.formats.batch import RecordBatch
 from segmend.logdir import disk
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.disk import Space, Unreadable
 from segmend.logdir.tail import Tail, first_batch, last_timestamp, tail
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
+
+__all__ = [
+    "DirOverview",
+    "PartitionOverview",
+    "SegmentOverview",
+    "Space",
+    "dir_overview",
+    "log_end_offset",
+    "partition_overview",
+    "segment_overview",
+]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -77,7 +88,7 @@ class DirOverview:
     broker_running: bool | None
     partitions: int
     foreign: tuple[str, ...]
-    space: disk.Space | None
+    space: Space | None
     device: int | None
 
 

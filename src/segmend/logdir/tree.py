@@ -153,6 +153,11 @@ class PartitionDir:
         self.name = name
         self.parsed = parsed
 
+    @classmethod
+    def forced(cls, log_dir: LogDir, name: str) -> PartitionDir:
+        """A directory taken for a partition whatever its name, so that a copied one can be looked at."""
+        return cls(log_dir, name, parse_dir_name(name))
+
     @property
     def path(self) -> str:
         """The full path, as the log dir was given."""
@@ -355,6 +360,21 @@ class LogSegment:
 
     def __repr__(self) -> str:
         return f"LogSegment({self.partition.path}/{self.name})"
+
+
+def holds_partition(name: str, entries: dict[str, disk.EntryType]) -> bool:
+    """Whether a directory with these names in it is a partition and not a log dir.
+
+    Log dirs are often called `kafka-1`, so the name decides only where the content says nothing.
+    """
+    if {meta_properties.FILE_NAME, *offset_checkpoint.FILE_NAMES} & entries.keys():
+        return False
+    found = layout(entries)
+    if found.logs or found.index or found.known or found.snapshots or found.kraft_snapshots or found.shadowed:
+        return True
+    return not any(type in ("dir", "link-dir") for type in entries.values()) and (
+        parse_dir_name(name).kind in PARTITION_KINDS and "." not in name[:1]
+    )
 
 
 def _size(path: str) -> int:

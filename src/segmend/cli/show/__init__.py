@@ -1,0 +1,1 @@
+"""`segmend show`, by what stands at the path: log dirs, a partition directory, a file."""

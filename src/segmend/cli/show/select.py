@@ -1,0 +1,62 @@
+"""Selection options of `show`: ranges of offsets and bytes, moments in time."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+
+from segmend.errors import UsageError
+from segmend.logdir.walk import Selection
+
+_LAST = 2**63 - 1
+
+
+def number_range(value: str) -> tuple[int, int]:
+    """`5`, `5..9`, `5..`, `..9`: from and to, both inclusive."""
+    first, dots, last = value.partition("..")
+    try:
+        low = int(first) if first else 0
+        high = (int(last) if last else _LAST) if dots else low
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"'{value}' is no range such as 100, 100..200, 100.. or ..200"
+        ) from None
+    if not (first or last) or not 0 <= low <= high:
+        raise argparse.ArgumentTypeError(f"'{value}' is no range such as 100, 100..200, 100.. or ..200")
+    return low, high
+
+
+def moment(value: str) -> int:
+    """Milliseconds since the epoch: given as such, or as a date and time (UTC unless it says otherwise)."""
+    if value.isdecimal():
+        return int(value)
+    try:
+        parsed = datetime.fromisoformat(value)
+    except ValueError:
+        reason = f"'{value}' is no time such as 2026-01-31, 2026-01-31T14:05:00 or 1761955200000 (ms)"
+        raise argparse.ArgumentTypeError(reason) from None
+    if parsed.tzinfo is None:
+        parsed = parsed.replace(tzinfo=UTC)
+    return round(parsed.timestamp() * 1000)
+
+
+def positive(value: str) -> int:
+    """A count of at least one."""
+    if not value.isdecimal() or int(value) < 1:
+        raise argparse.ArgumentTypeError(f"'{value}' is no count of 1 or more")
+    return int(value)
+
+
+def selection(args: argparse.Namespace) -> Selection:
+    """What the options select; raises `UsageError` where nothing could be."""
+    if args.since is not None and args.until is not None and args.since > args.until:
+        raise UsageError("--since is later than --until")
+    offsets, positions = args.offset or (0, _LAST), args.position or (0, _LAST)
+    return Selection(
+        first_offset=offsets[0],
+        last_offset=offsets[1],
+        first_position=positions[0],
+        last_position=positions[1],
+        since=args.since,
+        until=args.until,
+    )

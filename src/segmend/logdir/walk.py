@@ -1,0 +1,197 @@
+"""A log from one end to the other as a stream: batches, their records, and damage where it lies.
+
+For looking, not for judging: `kernel.scan_log` is the one that checks. Memory is bounded by
+one batch, whatever the file. The walk goes on after damage (`iter_batches` with resync) and
+asks a scan of the bytes in between for the name of what is wrong with them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from segmend.crc32c import crc32c
+from segmend.formats import offset_index
+from segmend.formats.batch import CRC_START_LEGACY, CRC_START_V2, RecordBatch
+from segmend.formats.damage import Damage
+from segmend.formats.record import Record, iter_records
+from segmend.kernel.scan import iter_batches, scan_log
+from segmend.kernel.types import KINDS
+from segmend.logdir.disk import FileReader, Unreadable
+from segmend.logdir.files import FileEntry
+
+DECODE_LIMIT = 64 << 20
+"""Batches larger than this, or that decompress to more, are not looked into."""
+_PIECE = 1 << 20
+_LAST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What to show: offsets, byte positions and times (ms), each from and to inclusive."""
+
+    first_offset: int = 0
+    last_offset: int = _LAST
+    first_position: int = 0
+    last_position: int = _LAST
+    since: int | None = None
+    until: int | None = None
+
+    def batch(self, batch: RecordBatch) -> bool:
+        """Whether any record of the batch can be wanted."""
+        if not self.first_position <= batch.position <= self.last_position:
+            return False
+        if batch.last_offset < self.first_offset or self._begins_after(batch):
+            return False
+        if self.since is not None and batch.max_timestamp < self.since:
+            return False
+        return self.until is None or self._may_begin_by(batch, self.until)
+
+    def record(self, record: Record) -> bool:
+        """Whether the record is wanted."""
+        return (
+            self.first_offset <= record.offset <= self.last_offset
+            and (self.since is None or record.timestamp >= self.since)
+            and (self.until is None or record.timestamp <= self.until)
+        )
+
+    def _begins_after(self, batch: RecordBatch) -> bool:
+        # A compressed magic 0/1 wrapper does not tell its first offset.
+        return batch.magic >= 2 and batch.base_offset > self.last_offset
+
+    def _may_begin_by(self, batch: RecordBatch, until: int) -> bool:
+        # The base timestamp is the first record's, and any later record may be older.
+        return batch.records_count != 1 or batch.max_timestamp <= until
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchItem:
+    """A batch header, and whether its checksum fits."""
+
+    batch: RecordBatch
+    valid: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordItem:
+    """One record of the batch that was told last."""
+
+    batch: RecordBatch
+    record: Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DamageItem:
+    """Bytes that are no sound batch, or a fault in one; `end` is exclusive."""
+
+    kind: str
+    position: int
+    end: int
+    reason: str
+
+
+Item = BatchItem | RecordItem | DamageItem
+
+
+def walk(
+    reader: FileReader, *, base_offset: int, selection: Selection, start: int, records: bool
+) -> Iterator[Item]:
+    """Everything wanted from byte `start` (a batch boundary) on, in file order."""
+    position = start
+    for batch in iter_batches(reader, start=start, resync=True, base_offset=base_offset):
+        if batch.position > position:
+            yield from _between(reader, base_offset, position, batch.position, selection)
+        position = batch.end
+        if selection.batch(batch):
+            yield from _batch(reader, batch, selection, records)
+        if _past(batch, selection):
+            return
+    if position < reader.size:
+        yield from _between(reader, base_offset, position, reader.size, selection)
+
+
+def _past(batch: RecordBatch, selection: Selection) -> bool:
+    return batch.position > selection.last_position or (
+        batch.magic == 2 and batch.base_offset > selection.last_offset
+    )
+
+
+def _batch(reader: FileReader, batch: RecordBatch, selection: Selection, records: bool) -> Iterator[Item]:
+    small = batch.size <= DECODE_LIMIT
+    data = reader.read(batch.size, batch.position) if small else b""
+    yield BatchItem(batch=batch, valid=_checksum(reader, batch, data) == batch.crc)
+    if not 0 <= batch.magic <= 2:
+        yield _fault(batch, "bad-magic", f"magic {batch.magic} is none of 0, 1, 2")
+    if not records:
+        return
+    if not small:
+        yield _fault(batch, "too-large", f"{batch.size} bytes are too many to look into")
+        return
+    yield from _records(data, batch, selection)
+
+
+def _records(data: bytes, batch: RecordBatch, selection: Selection) -> Iterator[Item]:
+    damages: list[Damage] = []
+    for record in iter_records(data, batch, damages, limit=DECODE_LIMIT):
+        if selection.record(record):
+            yield RecordItem(batch=batch, record=record)
+    for damage in damages:
+        yield DamageItem(
+            kind=damage.kind,
+            position=batch.position + damage.position,
+            end=batch.end,
+            reason=damage.reason,
+        )
+
+
+def _fault(batch: RecordBatch, kind: str, reason: str) -> DamageItem:
+    return DamageItem(kind=kind, position=batch.position, end=batch.end, reason=reason)
+
+
+def _checksum(reader: FileReader, batch: RecordBatch, data: bytes) -> int:
+    """The checksum computed over the batch, in pieces if it is large."""
+    compute, begin = (crc32c, CRC_START_V2) if batch.magic >= 2 else (zlib.crc32, CRC_START_LEGACY)
+    if data:
+        return compute(memoryview(data)[begin:])
+    value = 0
+    for at in range(batch.position + begin, batch.end, _PIECE):
+        value = compute(reader.read(min(_PIECE, batch.end - at), at), value)
+    return value
+
+
+def _between(
+    reader: FileReader, base: int, start: int, end: int, selection: Selection
+) -> Iterator[DamageItem]:
+    """The names of what is wrong with bytes in which no batch was found."""
+    if end <= selection.first_position or start > selection.last_position:
+        return
+    found = scan_log(reader, base_offset=base, start=start, stop=end, crc=False).problems
+    for problem in found:
+        if problem.position < end:
+            facts = ", ".join(f"{name} {value}" for name, value in problem.detail)
+            reason = f"{KINDS[problem.kind]}{f' ({facts})' if facts else ''}"
+            yield DamageItem(
+                kind=problem.kind, position=problem.position, end=min(end, problem.end), reason=reason
+            )
+    if not found:
+        yield DamageItem(kind="hole", position=start, end=end, reason="no batch can be read here")
+
+
+def position_of(log: FileEntry, reader: FileReader, offset: int) -> int:
+    """Where to begin for an offset, by the `.index` beside the log; 0 if that says nothing sound."""
+    if offset <= 0 or not log.name.endswith(".log"):
+        return 0
+    base = log.parsed.base_offset
+    index = FileEntry(log.dir_path, log.name[: -len(".log")] + offset_index.SUFFIX)
+    try:
+        entries, _ = offset_index.parse(index.read())
+    except Unreadable:
+        return 0
+    if base is None or not 0 <= offset - base < 2**31:
+        return 0
+    position = entries.lookup(offset - base)
+    if not 0 < position < reader.size:
+        return 0
+    batch = next(iter_batches(reader, start=position), None)
+    return position if batch is not None and batch.magic == 2 and base <= batch.base_offset <= offset else 0

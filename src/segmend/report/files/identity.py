@@ -1,0 +1,22 @@
+"""`meta.properties` and any other Java properties file."""
+
+from __future__ import annotations
+
+from segmend.formats import meta_properties
+from segmend.report.fields import Field
+from segmend.report.files import Rows
+
+KIND = "properties"
+NAMES = (meta_properties.FILE_NAME, ".properties")
+FIELDS = (Field("key", "KEY", right=False), Field("value", "VALUE", right=False))
+
+
+def rows(data: bytes, base_offset: int) -> Rows:  # noqa: ARG001
+    """One row a property, in file order; a duplicate key is shown each time."""
+    value, damages = meta_properties.parse(data)
+    found = (
+        {"type": "property", "position": line.position, "key": line.key, "value": line.value}
+        for line in value.properties.lines
+        if line.key is not None
+    )
+    return found, damages

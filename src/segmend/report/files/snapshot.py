@@ -1,0 +1,35 @@
+"""`.snapshot`: the producers a partition knows."""
+
+from __future__ import annotations
+
+from segmend.formats import producer_snapshot
+from segmend.report import text
+from segmend.report.fields import Field
+from segmend.report.files import Rows
+
+KIND = "snapshot"
+NAMES = (".snapshot",)
+FIELDS = (
+    Field("at", "AT", style="dim"),
+    Field("producer_id", "PRODUCER"),
+    Field("producer_epoch", "EPOCH"),
+    Field("last_sequence", "LAST SEQUENCE"),
+    Field("last_offset", "LAST OFFSET"),
+    Field("offset_delta", "DELTA"),
+    Field("timestamp", "UTC", lambda ms: text.when(ms, precise=True)),
+    Field("coordinator_epoch", "COORDINATOR"),
+    Field(
+        "current_txn_first_offset", "OPEN TRANSACTION", lambda offset: "-" if offset == -1 else str(offset)
+    ),
+)
+
+
+def rows(data: bytes, base_offset: int) -> Rows:  # noqa: ARG001, offsets in it are absolute
+    """One row a producer."""
+    snapshot, damages = producer_snapshot.parse(data)
+    header, size = producer_snapshot.HEADER.size, producer_snapshot.ENTRY.size
+    found = (
+        {"type": "producer", "at": header + i * size, **entry._asdict()}
+        for i, entry in enumerate(snapshot.entries)
+    )
+    return found, damages

@@ -1,0 +1,28 @@
+"""`.txnindex`: aborted transactions."""
+
+from __future__ import annotations
+
+from segmend.formats import txn_index
+from segmend.report.fields import Field
+from segmend.report.files import Rows
+
+KIND = "txnindex"
+NAMES = (".txnindex",)
+FIELDS = (
+    Field("at", "AT", style="dim"),
+    Field("version", "VERSION"),
+    Field("producer_id", "PRODUCER"),
+    Field("first_offset", "FIRST OFFSET"),
+    Field("last_offset", "LAST OFFSET"),
+    Field("last_stable_offset", "LAST STABLE OFFSET"),
+)
+
+
+def rows(data: bytes, base_offset: int) -> Rows:  # noqa: ARG001, offsets in it are absolute
+    """One row an aborted transaction."""
+    index, damages = txn_index.parse(data)
+    found = (
+        {"type": "aborted-transaction", "at": i * txn_index.ENTRY_SIZE, **entry._asdict()}
+        for i, entry in enumerate(index.entries)
+    )
+    return found, damages

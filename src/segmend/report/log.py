@@ -1,0 +1,259 @@
+"""Batches and records of a log, as JSON objects and as lines: all that kafka-dump-log tells, and more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from segmend.formats import control
+from segmend.formats.batch import CODEC_NAMES, RecordBatch
+from segmend.formats.record import Record
+from segmend.logdir.walk import BatchItem, DamageItem, Item, RecordItem
+from segmend.report import text
+from segmend.report.fields import Field, damage_line, lines
+from segmend.report.payload import Payload
+from segmend.report.style import PLAIN, Style
+from segmend.report.table import Column, table
+
+Decoder = Callable[[bytes | None, bytes | None], Mapping[str, Any]]
+_TIMESTAMP_TYPES = {-1: None, 0: "CreateTime", 1: "LogAppendTime"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordView:
+    """How keys and values are shown: `payload` makes text of bytes, `decoder` reads an internal topic."""
+
+    payload: Payload
+    decoder: Decoder | None = None
+    width: int = 80
+
+
+def codec_name(codec: int) -> str:
+    """Kafka's name of a codec, the bare number for one that does not exist."""
+    return CODEC_NAMES[codec] if codec < len(CODEC_NAMES) else str(codec)
+
+
+def batch_row(item: BatchItem) -> dict[str, Any]:
+    """The JSON object of a batch. Without a producer, producer and sequence fields are -1."""
+    batch = item.batch
+    return {
+        "type": "batch",
+        "position": batch.position,
+        "size": batch.size,
+        "base_offset": batch.base_offset,
+        "last_offset": batch.last_offset,
+        "count": batch.records_count,
+        "base_sequence": batch.base_sequence,
+        "last_sequence": batch.last_sequence,
+        "producer_id": batch.producer_id,
+        "producer_epoch": batch.producer_epoch,
+        "partition_leader_epoch": batch.partition_leader_epoch,
+        "is_transactional": batch.is_transactional,
+        "is_control": batch.is_control,
+        "delete_horizon_ms": batch.base_timestamp if batch.has_delete_horizon else None,
+        "timestamp_type": _TIMESTAMP_TYPES[batch.timestamp_type],
+        "base_timestamp": None if batch.has_delete_horizon else batch.base_timestamp,
+        "max_timestamp": batch.max_timestamp,
+        "magic": batch.magic,
+        "compress_codec": codec_name(batch.codec),
+        "crc": batch.crc,
+        "is_valid": item.valid,
+    }
+
+
+def record_row(item: RecordItem, view: RecordView) -> dict[str, Any]:
+    """The JSON object of a record. `position` is its byte in the file, None inside a compressed batch."""
+    batch, record = item.batch, item.record
+    row = {
+        "type": "record",
+        "offset": record.offset,
+        "position": record.position + batch.position if batch.codec == 0 else None,
+        "batch_position": batch.position,
+        "size": record.size,
+        "timestamp_type": _TIMESTAMP_TYPES[record.timestamp_type],
+        "timestamp": record.timestamp,
+        "sequence": record.sequence,
+        "key_size": -1 if record.key is None else len(record.key),
+        "value_size": -1 if record.value is None else len(record.value),
+        "headers": [{"key": key, "value": view.payload.json(value)} for key, value in record.headers],
+        "key": view.payload.json(record.key),
+        "value": view.payload.json(record.value),
+    }
+    if batch.is_control:
+        row["control"] = control_facts(record)
+    elif view.decoder is not None:
+        row["decoded"] = view.decoder(record.key, record.value)
+    return row
+
+
+def control_facts(record: Record) -> dict[str, Any]:
+    """What a control record says."""
+    found, damages = control.parse(record.key, record.value)
+    facts: dict[str, Any] = {"type": found.type_name}
+    if found.value is not None:
+        facts |= _plain(found.value)
+    if damages:
+        facts["damage"] = damages[0].reason
+    return facts
+
+
+def _plain(value: Any) -> Any:
+    """Named tuples, however nested, as dicts and lists."""
+    if isinstance(value, tuple):
+        named = getattr(value, "_asdict", None)
+        if named is not None:
+            return {name: _plain(part) for name, part in named().items()}
+        return [_plain(part) for part in value]
+    return value
+
+
+def damage_item_row(item: DamageItem) -> dict[str, Any]:
+    """The JSON object of damage in a log."""
+    return {
+        "type": "damage",
+        "position": item.position,
+        "end": item.end,
+        "kind": item.kind,
+        "reason": item.reason,
+    }
+
+
+def rows(items: Iterable[Item], view: RecordView) -> Iterator[dict[str, Any]]:
+    """The JSON objects, in file order."""
+    for item in items:
+        if isinstance(item, BatchItem):
+            yield batch_row(item)
+        elif isinstance(item, RecordItem):
+            yield record_row(item, view)
+        else:
+            yield damage_item_row(item)
+
+
+def _flags(row: Mapping[str, Any]) -> str:
+    words = [
+        (row["timestamp_type"] == "LogAppendTime", "append-time"),
+        (row["is_control"], "control"),
+        (row["is_transactional"] and not row["is_control"], "txn"),
+        (row["delete_horizon_ms"] is not None, "delete-horizon"),
+        (not row["is_valid"], "CRC-BAD"),
+    ]
+    return " ".join(word for given, word in words if given)
+
+
+def _offsets(row: Mapping[str, Any]) -> str:
+    first, last = row["base_offset"], row["last_offset"]
+    return str(first) if first == last else f"{first}..{last}"
+
+
+def _producer(row: Mapping[str, Any]) -> str:
+    return "-" if row["producer_id"] == -1 else f"{row['producer_id']}/{row['producer_epoch']}"
+
+
+def _sequences(row: Mapping[str, Any]) -> str:
+    first, last = row["base_sequence"], row["last_sequence"]
+    return "-" if first == -1 else str(first) if first == last else f"{first}..{last}"
+
+
+def _count(count: int) -> str:
+    return "-" if count == -1 else str(count)
+
+
+_BATCH_FIELDS = (
+    Field("position", "POSITION"),
+    Field("size", "SIZE"),
+    Field("offsets", "OFFSETS"),
+    Field("count", "COUNT", _count),
+    Field("max_timestamp", "MAX TIME (UTC)", lambda ms: text.when(ms, precise=True)),
+    Field("partition_leader_epoch", "EPOCH"),
+    Field("producer", "PRODUCER"),
+    Field("sequences", "SEQUENCE"),
+    Field("compress_codec", "CODEC", right=False),
+    Field("magic", "V"),
+    Field("crc", "CRC", lambda crc: f"{crc:08x}", style="dim"),
+    Field("flags", "FLAGS", right=False),
+)
+
+
+def batch_lines(items: Iterable[Item], style: Style = PLAIN) -> Iterator[str]:
+    """A table of batches, damage in place."""
+    return lines(
+        _BATCH_FIELDS, (_batch_cells(item) for item in items if not isinstance(item, RecordItem)), style
+    )
+
+
+def _batch_cells(item: BatchItem | DamageItem) -> dict[str, Any]:
+    if isinstance(item, DamageItem):
+        return damage_item_row(item)
+    row = batch_row(item)
+    return {
+        **row,
+        "offsets": _offsets(row),
+        "producer": _producer(row),
+        "sequences": _sequences(row),
+        "flags": _flags(row),
+    }
+
+
+_RECORD_COLUMNS = (
+    Column("OFFSET", right=True),
+    Column("TIME (UTC)", right=True),
+    Column("BYTE", right=True, style="dim"),
+    Column("KEY", style="cyan"),
+    Column("VALUE"),
+    Column("HEADERS", style="dim"),
+)
+
+
+def record_lines(items: Iterable[Item], view: RecordView, style: Style = PLAIN) -> Iterator[str]:
+    """A table of records, with a remark for each batch and each damage."""
+    return table(_RECORD_COLUMNS, _record_cells(items, view, style), style)
+
+
+def _record_cells(items: Iterable[Item], view: RecordView, style: Style) -> Iterator[Sequence[str]]:
+    for item in items:
+        if isinstance(item, BatchItem):
+            yield [_batch_remark(item, style)]
+        elif isinstance(item, DamageItem):
+            yield [damage_line(damage_item_row(item), style)]
+        else:
+            yield _cells(item, view)
+
+
+def _batch_remark(item: BatchItem, style: Style) -> str:
+    row = batch_row(item)
+    parts = [
+        f"batch at byte {row['position']}",
+        f"{row['size']} bytes",
+        f"offsets {_offsets(row)}",
+        row["compress_codec"] if row["compress_codec"] != "none" else "",
+        f"magic {row['magic']}" if row["magic"] != 2 else "",
+        f"leader epoch {row['partition_leader_epoch']}" if row["partition_leader_epoch"] != -1 else "",
+        f"producer {_producer(row)} sequence {_sequences(row)}" if row["producer_id"] != -1 else "",
+        _flags(row),
+    ]
+    return style("dim" if item.valid else "red", "# " + ", ".join(filter(None, parts)))
+
+
+def _cells(item: RecordItem, view: RecordView) -> list[str]:
+    batch, record = item.batch, item.record
+    key, value = _key_and_value(batch, record, view)
+    headers = ", ".join(f"{text.clean(k)}={view.payload.text(v)}" for k, v in record.headers)
+    return [
+        str(record.offset),
+        text.when(record.timestamp, precise=True),
+        str(batch.position + record.position) if batch.codec == 0 else "-",
+        text.shorten(key, view.width),
+        text.shorten(value, view.width),
+        text.shorten(headers, view.width),
+    ]
+
+
+def _key_and_value(batch: RecordBatch, record: Record, view: RecordView) -> tuple[str, str]:
+    if batch.is_control:
+        facts = control_facts(record)
+        return facts.pop("type"), view.payload.compact(facts)
+    if view.decoder is not None:
+        decoded = view.decoder(record.key, record.value)
+        return view.payload.compact(decoded["key"]), view.payload.compact(decoded["value"])
+    return view.payload.text(record.key), view.payload.text(record.value)

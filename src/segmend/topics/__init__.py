@@ -1,0 +1,26 @@
+"""What records of Kafka's internal topics say: one module a family, found by `decoder_for`.
+
+A module has `TOPICS` and `decode(key, value)`, which gives `{"key": ..., "value": ...}` as
+plain JSON values and never raises on content.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+Decoder = Callable[[bytes | None, bytes | None], Mapping[str, Any]]
+
+
+def decoder_for(topic: str) -> Decoder | None:
+    """The decoder of an internal topic, None for any other topic."""
+    if not topic.startswith("__"):
+        return None
+    for module in pkgutil.iter_modules(__path__):
+        found = import_module(f"{__name__}.{module.name}")
+        if topic in getattr(found, "TOPICS", ()):
+            decode: Decoder = found.decode
+            return decode
+    return None
