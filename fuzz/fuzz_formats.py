@@ -174,6 +174,7 @@ def built_seeds() -> Iterator[tuple[str, bytes]]:
         "00000000000000000000-0000000001.checkpoint.part",
     ):
         yield "name", name.encode()
+    yield "clean-shutdown", b'{"version":0,"brokerEpoch":12}'
     yield "properties", b"# c\na = b\\\n  c\\u0041\nx:y\n"
     yield "quorum-state", b'{"leaderId":1,"leaderEpoch":2,"votedId":-1,"data_version":1}'
 
