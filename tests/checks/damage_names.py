@@ -113,7 +113,7 @@ ROWS = [
     Row(name="unpadded", codes=frozenset({"N04"}), base=clean_dir, hurt=written("u-0/688.log", "")),
     Row(
         name="misnamed",
-        codes=frozenset({"N05", "I04", "I16"}),
+        codes=frozenset({"N05", "I04"}),
         base=clean_dir,
         hurt=all_of(segment_renamed(THIRD, f"{45:020d}")),
     ),

@@ -30,6 +30,7 @@ from segmend.formats.meta_properties import MetaProperties
 from segmend.formats.offset_checkpoint import OffsetCheckpoint
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.kernel.scan import next_offset_from, scan_log
+from segmend.logdir.disk import Unreadable
 from segmend.logdir.files import FileEntry
 
 from . import remedies
@@ -100,7 +101,11 @@ class BrokerContext:
         """Current replicas with the topic id of their partition.metadata, where it can be read."""
         found = []
         for partition in (p for same in self.current.values() for p in same):
-            parsed = PartitionContext(self.of(partition.log_dir), partition).metadata_file
+            try:
+                parsed = PartitionContext(self.of(partition.log_dir), partition).metadata_file
+            except Unreadable:
+                # The check of this file itself will say so.
+                continue
             if parsed and not parsed[1] and parsed[0].topic_id:
                 found.append((partition, parsed[0].topic_id))
         return found
@@ -139,10 +144,26 @@ class DirContext:
         """Whether a process holds the dir's `.lock`: bytes may be in flight."""
         return bool(self.log_dir.broker_running())
 
+    def failure(self, error: Unreadable) -> ReadFailure:
+        """What could not be read, as a value."""
+        path = error.path.removeprefix(self.path).lstrip("/")
+        return ReadFailure(file=path, errno=error.errno, reason=error.reason)
+
+    def note(self, error: Unreadable) -> None:
+        """Remember what could not be read, and go on."""
+        self.failures.append(self.failure(error))
+
+    def _read(self, name: str) -> bytes | None:
+        try:
+            return self.log_dir.file(name)
+        except Unreadable as error:
+            self.note(error)
+            return None
+
     @cached_property
     def identity(self) -> tuple[MetaProperties, tuple[Damage, ...]] | None:
-        """meta.properties and what is wrong with it, None when it is missing."""
-        data = self.log_dir.file(meta_properties.FILE_NAME)
+        """meta.properties and what is wrong with it, None when it is missing or cannot be read."""
+        data = self._read(meta_properties.FILE_NAME)
         return None if data is None else meta_properties.parse(data)
 
     @property
@@ -151,9 +172,9 @@ class DirContext:
         return self.identity is not None and self.identity[0].version == 1
 
     def checkpoint(self, name: str) -> tuple[OffsetCheckpoint, tuple[Damage, ...]] | None:
-        """An offset checkpoint and what is wrong with it, None when it is missing; parsed once."""
+        """An offset checkpoint and what is wrong with it; None when missing or not to be read."""
         if name not in self._checkpoints:
-            data = self.log_dir.file(name)
+            data = self._read(name)
             self._checkpoints[name] = None if data is None else offset_checkpoint.parse(data)
         return self._checkpoints[name]
 

@@ -39,7 +39,7 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     """Missing, reserved, or its first other damage."""
     remedy = remedies.identity(context.path)
     if context.identity is None:
-        if context.kraft and _is_formatted(log_dir):
+        if context.kraft and FILE_NAME not in log_dir.entries:
             says = f"No `{FILE_NAME}` found in {context.path} (have you run `kafka-storage.sh` to format the "
             message = f"{FILE_NAME} is missing: the broker does not know whose disk this is"
             yield context.finding(
@@ -58,8 +58,3 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
             else f"Error while reading meta.properties file {context.path}/{FILE_NAME}",
             remedy=remedy,
         )
-
-
-def _is_formatted(log_dir: LogDir) -> bool:
-    """An empty directory that some glob caught is no log dir at all."""
-    return bool(log_dir.entries)

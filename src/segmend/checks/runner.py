@@ -180,8 +180,7 @@ class CheckRun:
         self.summary.seconds = time.monotonic() - started
 
     def _all(self) -> Iterator[Finding]:
-        for check in self._checks[Scope.BROKER]:
-            yield from check.run(self._broker, self._broker)
+        yield from self._whole_broker()
         threads = self._jobs > 1 and self._level > Level.STARTUP
         pool = ThreadPoolExecutor(self._jobs) if threads else _SameThread()
         try:
@@ -189,6 +188,17 @@ class CheckRun:
                 yield from self._dir(self._broker.of(log_dir), pool)
         finally:
             pool.shutdown(cancel_futures=True)
+
+    def _whole_broker(self) -> Iterator[Finding]:
+        for check in self._checks[Scope.BROKER]:
+            try:
+                yield from check.run(self._broker, self._broker)
+            except Unreadable as error:
+                owners = (self._broker.of(log_dir) for log_dir in self._broker.dirs)
+                owner = next((c for c in owners if error.path.startswith(f"{c.path}/")), None)
+                if owner is None:
+                    raise
+                owner.note(error)
 
     def _dir(self, context: DirContext, pool: ThreadPoolExecutor | _SameThread) -> Iterator[Finding]:
         self.summary.clean[context.path] = context.clean
@@ -209,7 +219,7 @@ class CheckRun:
         yield from self._failures(context)
 
     def _failures(self, context: DirContext) -> Iterator[Finding]:
-        for failure in context.failures:
+        for failure in dict.fromkeys(context.failures):
             for check in self._checks[Scope.FAILURE]:
                 yield from check.run(failure, context)
             if failure.errno in (errno.EACCES, errno.EPERM):
@@ -222,7 +232,7 @@ class CheckRun:
         views = context.views
         for number, view in enumerate(views):
             if self._level > Level.STARTUP:
-                size += view.log.size
+                size += _size(view)
             if size >= SLICE_BYTES or number + 1 - first >= SLICE_SEGMENTS:
                 yield first, number + 1
                 first, size = number + 1, 0
@@ -244,14 +254,14 @@ class CheckRun:
         try:
             return view.scan
         except Unreadable as error:
-            _note(failures, error, view.context.dir)
+            failures.append(view.context.dir.failure(error))
             return None
 
     def _finish(self, context: PartitionContext, slices: list[Future[_SliceResult]]) -> Iterator[Finding]:
         self.summary.partitions += 1
         failures = context.dir.failures
         if context.partition.unreadable:
-            _note(failures, context.partition.unreadable, context.dir)
+            context.dir.note(context.partition.unreadable)
         for future in slices:
             result = future.result()
             yield from result.findings
@@ -276,6 +286,14 @@ class CheckRun:
         return self._total_bytes
 
 
+def _size(view: SegmentView) -> int:
+    try:
+        return view.log.size
+    except Unreadable:
+        # It vanished; whoever opens it will say so.
+        return 0
+
+
 def _guarded(
     checks: Sequence[Check], subject: Any, context: Any, failures: list[ReadFailure]
 ) -> Iterator[Finding]:
@@ -284,14 +302,8 @@ def _guarded(
         try:
             yield from check.run(subject, context)
         except Unreadable as error:
-            _note(failures, error, context if isinstance(context, DirContext) else context.dir)
-
-
-def _note(failures: list[ReadFailure], error: Unreadable, context: DirContext) -> None:
-    path = error.path.removeprefix(context.path).lstrip("/")
-    failure = ReadFailure(file=path, errno=error.errno, reason=error.reason)
-    if failure not in failures:
-        failures.append(failure)
+            owner = context if isinstance(context, DirContext) else context.dir
+            failures.append(owner.failure(error))
 
 
 def run_checks(

@@ -140,8 +140,7 @@ def _summary_lines(summary: Summary, rules: str) -> Iterator[str]:
     for path, clean in summary.clean.items():
         yield f"{text.clean(path)}: {_state(summary, path, clean)}"
     if summary.skipped:
-        deeper = "" if summary.level == Level.DEEP else " (--deep)"
-        yield f"not looked at: {', '.join(summary.skipped)}{deeper}"
+        yield f"not looked at: {', '.join(summary.skipped)} (--deep does)"
     if summary.unreadable:
         yield f"could not be read with this user's permissions: {_first_few(summary.unreadable)}"
 

@@ -1,0 +1,114 @@
+"""What only another process, another disk or another machine can bring about."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.checks.damages import clean_dir, killed_dir
+
+from segmend.checks import Level, run_checks
+from segmend.findings import Finding, Severity
+from segmend.logdir import disk
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+
+HOLDER = """
+import fcntl, sys
+with open(sys.argv[1], "r+") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def broker_on(log_dir: Path) -> Iterator[None]:
+    """A process that holds the dir's lock as a broker does."""
+    (log_dir / ".lock").touch()
+    command = [sys.executable, "-c", HOLDER, str(log_dir / ".lock")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout.readline() == "held\n"
+        yield
+        process.stdin.close()
+        process.wait(10)
+
+
+def found(
+    dirs: Sequence[Path], level: Level = Level.DEFAULT, release: str = "4.3", **options
+) -> list[Finding]:
+    opened = [LogDir.open(str(path)) for path in dirs]
+    return list(run_checks(opened, level=level, release=Release.parse(release), **options))
+
+
+def test_a_held_lock_is_told_and_the_torn_tail_is_not(tmp_path: Path) -> None:
+    dirs = killed_dir(tmp_path)
+    log = sorted((dirs[0] / "u-0").glob("*.log"))[-1]
+    log.write_bytes(log.read_bytes() + b"\0\0\0\0\0\0\1\0\0\0\1\0\0\0\0\0\2\0\0\0\0")
+    with broker_on(dirs[0]):
+        assert [f.code for f in found(dirs, Level.DEEP)] == ["K15"]
+    assert not [f for f in found(dirs, Level.DEEP) if f.severity != Severity.INFO]
+
+
+def test_looking_takes_no_lock(tmp_path: Path) -> None:
+    """Closing a descriptor drops a process's own locks on the file, so ours must be another process's."""
+    dirs = clean_dir(tmp_path)
+    (dirs[0] / ".lock").touch()
+    assert found(dirs) == []
+    with (dirs[0] / ".lock").open("r+") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@pytest.mark.parametrize(
+    ("space", "word"), [({"read_only": True}, "read-only"), ({"available": 0}, "full")], ids=["ro", "full"]
+)
+def test_a_disk_that_cannot_be_written(space, word: str, tmp_path: Path, monkeypatch) -> None:
+    dirs = clean_dir(tmp_path)
+    real = disk.space(str(tmp_path))
+    monkeypatch.setattr(disk, "space", lambda path: replace(real, **space))
+    (finding,) = found(dirs)
+    assert finding.code == "K14"
+    assert word in finding.message
+
+
+def test_an_input_output_error(tmp_path: Path, monkeypatch) -> None:
+    """Whatever file fails, the other checks and partitions are still looked at."""
+    dirs = clean_dir(tmp_path)
+    (dirs[0] / "t-0" / "partition.metadata").write_bytes(b"")
+    bad = str(sorted((dirs[0] / "u-0").glob("*.log"))[1])
+    real = disk.FileReader.read_into
+
+    def failing(self, buffer, position):
+        if self.path == bad:
+            raise disk.Unreadable(bad, "input/output error", 5)
+        return real(self, buffer, position)
+
+    monkeypatch.setattr(disk.FileReader, "read_into", failing)
+    codes = {finding.code: finding for finding in found(dirs, Level.DEEP)}
+    assert {"M02", "K14b"} <= set(codes)
+    assert f"{dirs[0]}/{codes['K14b'].file}" == bad
+
+
+def test_too_many_segments_for_the_kernel(tmp_path: Path) -> None:
+    dirs = clean_dir(tmp_path)
+    (finding,) = found(dirs, Level.STARTUP, max_map_count=2_001)
+    assert (finding.code, finding.severity) == ("K20", Severity.WARNING)
+    (eager,) = found(dirs, Level.STARTUP, release="2.2", max_map_count=2_001)
+    assert eager.severity == Severity.ERROR
+    assert not found(dirs, Level.STARTUP, max_map_count=2_014)
+
+
+def test_the_lock_of_this_test_is_a_record_lock(tmp_path: Path) -> None:
+    with broker_on(tmp_path):
+        assert disk.lock_state(str(tmp_path / ".lock")).held
+    assert not disk.lock_state(str(tmp_path / ".lock")).held
+    assert os.path.exists(tmp_path / ".lock")

@@ -1,0 +1,40 @@
+"""What real brokers leave behind, stopped or killed, is never called damage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.conftest import golden_names
+
+from segmend.checks import Level, run_checks
+from segmend.findings import Severity
+from segmend.logdir.release import guess_release
+from segmend.logdir.tree import LogDir
+
+# Facts, not faults: leftovers that the next start removes, and what a 1.1 broker rebuilds after a kill.
+FACTS = {"N12", "N18", "N19", "N20", "I25"}
+
+
+def brokers(root: Path) -> dict[Path, list[LogDir]]:
+    """The log dirs of each broker below a golden directory."""
+    found: dict[Path, list[LogDir]] = {}
+    for path in sorted(root.glob("*/*")):
+        if path.is_dir() and any(path.glob("*-checkpoint")):
+            found.setdefault(path.parent, []).append(LogDir.open(str(path)))
+    return found
+
+
+@pytest.mark.parametrize("level", Level)
+@pytest.mark.parametrize("name", golden_names())
+def test_healthy(name: str, level: Level, golden: Callable[[str], Path]) -> None:
+    looked_at = brokers(golden(name))
+    assert looked_at
+    for dirs in looked_at.values():
+        run = run_checks(dirs, level=level, release=guess_release(dirs)[0], jobs=2)
+        findings = list(run)
+        assert {finding.code for finding in findings if finding.severity == Severity.INFO} <= FACTS
+        assert not [f.to_json() for f in findings if f.severity != Severity.INFO]
+        assert run.summary.segments > 10
+        assert set(run.summary.clean.values()) == {not name.endswith("killed")}
