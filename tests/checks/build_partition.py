@@ -14,8 +14,11 @@ marker on disk. Nothing here uses segmend's formats, so a mistake there is not h
 
 from __future__ import annotations
 
+import base64
 import gzip
+import hashlib
 import struct
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +26,6 @@ from pathlib import Path
 from crc32c import crc32c
 
 START_MS = 1_700_000_000_000
-TOPIC_ID = "AAECAwQFBgcICQoLDA0ODw"
 ABORT, COMMIT = 0, 1
 INDEX_BYTES = 10 * 1024 * 1024
 META_V1 = """#
@@ -34,6 +36,12 @@ node.id=1
 directory.id={}
 """
 DIRECTORY_ID = "JKf3ybmxTp6ZRMVaHZWYLA"
+
+
+def topic_id(topic: str) -> str:
+    """An id of its own for each topic, as 22 characters of base64."""
+    digest = hashlib.md5(topic.encode(), usedforsecurity=False).digest()
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
 def varint(value: int) -> bytes:
@@ -275,7 +283,7 @@ class PartitionWriter:
             (path / f"{offset:020d}.snapshot").write_bytes(data)
         epochs = "".join(f"{epoch} {start}\n" for epoch, start in self.epochs)
         (path / "leader-epoch-checkpoint").write_text(f"0\n{len(self.epochs)}\n{epochs}")
-        (path / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID}")
+        (path / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id(self.topic)}")
         return path
 
 
@@ -337,3 +345,29 @@ def _chapter(writer: PartitionWriter) -> None:
         writer.append(4, codec=1)
         (writer.abort if turn % 2 else writer.commit)(9)
         writer.append(1)
+
+
+def legacy_message(
+    offset: int,
+    value: bytes,
+    *,
+    magic: int = 1,
+    attributes: int = 0,
+    key: bytes | None = b"k",
+    timestamp: int = START_MS,
+) -> bytes:
+    """One message of the formats before 0.11, with its offset and size."""
+    stamp = struct.pack(">q", timestamp) if magic else b""
+    parts = [
+        struct.pack(">i", -1) if part is None else struct.pack(">i", len(part)) + part
+        for part in (key, value)
+    ]
+    body = struct.pack(">bb", magic, attributes) + stamp + b"".join(parts)
+    return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body
+
+
+def wrapper(offset: int, inner: Sequence[bytes], *, magic: int = 1) -> bytes:
+    """A gzip-compressed wrapper of ready messages; `offset` is that of the last one."""
+    return legacy_message(
+        offset, gzip.compress(b"".join(inner), mtime=0), magic=magic, attributes=1, key=None
+    )

@@ -40,7 +40,9 @@ class Break:
 
 
 def breaks(view: SegmentView, scan: SegmentScan, *codes: str) -> Iterator[Break]:
-    """The segment's breaks of these codes, in order of position."""
+    """The segment's breaks of these codes, in order of position; those of the metadata log are K07."""
+    if view.context.partition.kind == "cluster-metadata":
+        return
     for number, region in enumerate(_regions(scan)):
         found = _classify(view, region, prove=number < _PROVEN)
         if found.code in codes:

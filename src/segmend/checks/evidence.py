@@ -26,6 +26,8 @@ RECOVERY_POINT: Final = "recovery-point-offset-checkpoint"
 HIGH_WATERMARK: Final = "replication-offset-checkpoint"
 CLEANER: Final = "cleaner-offset-checkpoint"
 
+# Sound batches at wrong offsets.
+ORDER_KINDS: Final = ("offset-before-base", "offset-overflow", "offset-backwards")
 # A broken segment tells its story in its first faults; the rest is a number in the last one.
 MOST_FINDINGS: Final = 20
 # Bytes of one batch that are read to prove its size or its magic by its CRC.
@@ -45,6 +47,18 @@ def healed_at_start(view: SegmentView) -> bool:
     if context.clean:
         return False
     return view.next_base is None or view.next_base > (context.checkpointed(RECOVERY_POINT) or 0)
+
+
+def claimed_end(context: PartitionContext) -> int:
+    """The highest log end offset that snapshots and checkpoints testify to."""
+    snapshots = (offset for offset, _ in context.partition.snapshots)
+    points = (context.checkpointed(name) or 0 for name in (RECOVERY_POINT, HIGH_WATERMARK))
+    return max(*points, max(snapshots, default=0))
+
+
+def was_cut(view: SegmentView, scan: SegmentScan) -> bool:
+    """Whether the log once went further than it does: what its indexes say beyond its end was right."""
+    return view.is_active and claimed_end(view.context) > scan.next_offset
 
 
 def in_flight(view: SegmentView) -> bool:

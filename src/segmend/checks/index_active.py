@@ -30,9 +30,10 @@ from dataclasses import dataclass
 from struct import Struct
 
 from segmend.findings import Finding, Safety, Severity
+from segmend.kernel.scan import iter_batches
 
 from .context import PartitionContext, SegmentView
-from .evidence import HIGH_WATERMARK, RECOVERY_POINT, batch_at, in_flight, is_sound, last_entry, weighed
+from .evidence import batch_at, claimed_end, in_flight, is_sound, last_entry, reader_of, weighed
 from .levels import Level, Scope
 
 CODES = {"I04": Severity.ERROR, "I05": Severity.ERROR, "I06": Severity.ERROR, "L25": Severity.ERROR}
@@ -63,7 +64,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         yield _past_end(view, context, last)
     elif not is_sound(view, last.position):
         yield from _off_boundary(view, context, last)
-    elif last.offset >= view.tail.next_offset and view.tail.failure is None:
+    elif not _reached(view, last):
         words = f"the last entry names offset {last.offset}, the log ends before {view.tail.next_offset}"
         yield _finding(view, context, "I04", words, last)
 
@@ -78,9 +79,15 @@ def _last_entry(view: SegmentView) -> _Last | None:
     return _Last(row=row, position=position, offset=view.base_offset + relative)
 
 
+def _reached(view: SegmentView, last: _Last) -> bool:
+    """Whether a batch from there on holds the entry's offset (LogSegment.translateOffset)."""
+    with reader_of(view) as reader:
+        return any(batch.last_offset >= last.offset for batch in iter_batches(reader, start=last.position))
+
+
 def _past_end(view: SegmentView, context: PartitionContext, last: _Last) -> Finding:
     size = view.log.size
-    claimed = _claimed_end(context)
+    claimed = claimed_end(context)
     if claimed > view.scan_for_end.next_offset:
         words = (
             f"the log has {size:,} bytes, its index goes to {last.position:,}; offset {claimed} was reached"
@@ -88,13 +95,6 @@ def _past_end(view: SegmentView, context: PartitionContext, last: _Last) -> Find
         return _finding(view, context, "L25", words, last, Safety.LOSSY)
     words = f"the last entry points to byte {last.position:,}, the log has {size:,}"
     return _finding(view, context, "I05", words, last)
-
-
-def _claimed_end(context: PartitionContext) -> int:
-    """The highest log end offset that snapshots and checkpoints testify to."""
-    snapshots = (offset for offset, _ in context.partition.snapshots)
-    points = (context.checkpointed(name) or 0 for name in (RECOVERY_POINT, HIGH_WATERMARK))
-    return max(*points, max(snapshots, default=0))
 
 
 def _off_boundary(view: SegmentView, context: PartitionContext, last: _Last) -> Iterator[Finding]:

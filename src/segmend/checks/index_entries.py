@@ -105,11 +105,8 @@ def _code(match: IndexMatch, wrong: list[IndexMismatch]) -> str:
     if kinds == {"position-negative"}:
         return "I07"
     off = sum(m.kind in ("not-a-boundary", "position-past-end") for m in wrong)
-    if (
-        "not-a-boundary" in kinds
-        and 2 * off > min(match.entries, len(match.mismatches))
-        and match.entries > 2
-    ):
+    most = 2 * match.mismatched > match.entries > 2 and 2 * off > len(wrong)
+    if "not-a-boundary" in kinds and most:
         return "I10"
     if "position-past-end" in kinds:
         return "I08"

@@ -35,8 +35,8 @@ LEVEL = Level.STARTUP
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
-    """At most one finding a segment: the broker stops at the first reason."""
-    if context.release >= (2, 3):
+    """Only at --startup; at most one a segment, since the broker stops at the first reason."""
+    if context.release >= (2, 3) or context.level > Level.STARTUP:
         return
     index, times = view.segment.index, view.segment.timeindex
     reason = (index and _offset_reason(view, context, index)) or (

@@ -60,7 +60,10 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
 
 def _seen_by_the_scan(view: SegmentView) -> tuple[str, int, int] | None:
     tail = view.scan.tail
-    return (tail.kind, tail.position, tail.end) if tail else None
+    if tail is None:
+        return None
+    short = tail.end - tail.position <= HEADER_SIZE_UP_TO_MAGIC  # no broker looks at so few, zeros or not
+    return "header-fragment" if short else tail.kind, tail.position, tail.end
 
 
 def _seen_by_a_broker(view: SegmentView) -> tuple[str, int, int] | None:

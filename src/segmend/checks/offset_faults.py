@@ -17,9 +17,8 @@ from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Problem, SegmentScan
 
 from .context import SegmentView
-from .evidence import batch_at, problems, reader_of
+from .evidence import ORDER_KINDS, batch_at, problems, reader_of
 
-ORDER_KINDS: Final = ("offset-before-base", "offset-overflow", "offset-backwards")
 # Each place costs a walk over the headers before it.
 _LOOKED_AT: Final = 16
 

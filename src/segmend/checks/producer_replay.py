@@ -27,7 +27,7 @@ from segmend.kernel.types import ProducerState, SegmentScan
 from segmend.logdir.files import FileEntry
 
 from .context import PartitionContext, SegmentView
-from .evidence import compacted, in_flight, reader_of
+from .evidence import compacted, in_flight, reader_of, was_cut
 from .lost_markers import LostMarker, lost_markers
 
 States = dict[int, ProducerState]
@@ -138,7 +138,10 @@ class _Replayer:
     def run(self) -> Replay:
         found = self._found
         pairs = list(zip(self._context.views, self._context.scans, strict=False))
+        end = self._start
         for number, (view, scan) in enumerate(pairs):
+            if number and view.base_offset != end:
+                found.sound = False
             if number == 0:
                 self._begin(view)
             else:
@@ -148,6 +151,7 @@ class _Replayer:
                 continue
             self._look_at(view, scan)
             self._advance(view, scan)
+            end = scan.next_offset
         if pairs:
             self._compare_at_the_end(*pairs[-1])
         return found
@@ -174,7 +178,7 @@ class _Replayer:
             )
 
     def _look_at(self, view: SegmentView, scan: SegmentScan) -> None:
-        sound = not (scan.damaged_batches or scan.tail or scan.bounded)
+        sound = not (scan.damaged_batches or scan.tail or scan.bounded or was_cut(view, scan))
         if sound and self._found.sound and not self._compacted:
             for lost in lost_markers(view, scan, self._found.states):
                 self._found.lost_markers.append(lost)
@@ -195,9 +199,11 @@ class _Replayer:
 
     def _compare_txn_index(self, view: SegmentView, scan: SegmentScan, *, sound: bool) -> None:
         data = view.txn_index
-        if not scan.control.aborts and not data:
+        if not view.log.size or not (scan.control.aborts or data):
             return
         index = parse_txn_index(data)[0] if data is not None else None
+        if index and any(row.version or row.last_offset < view.base_offset for row in index.entries):
+            return  # I18 and I19: no broker gets past these entries
         expected = self._expected(view, scan)
         rows = index.entries if index else ()
         there = {(row.producer_id, row.last_offset): row for row in rows}

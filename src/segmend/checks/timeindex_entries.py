@@ -28,7 +28,7 @@ from segmend.formats.time_index import ENTRY_SIZE
 from segmend.kernel.types import IndexMatch, IndexMismatch
 
 from .context import PartitionContext, SegmentView
-from .evidence import counted, in_flight, last_entry, weighed
+from .evidence import ORDER_KINDS, counted, in_flight, last_entry, problems, was_cut, weighed
 from .levels import Level, Scope
 
 CODES = {"I15": Severity.WARNING, "I16": Severity.WARNING}
@@ -44,7 +44,8 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     if match is None or not match.mismatches or in_flight(view) or not view.log.size:
         return
     timestamp = _last_timestamp(view)
-    if timestamp > scan.max_timestamp >= 0 and not scan.damaged_batches and not scan.tail:
+    whole = not (scan.damaged_batches or scan.tail or was_cut(view, scan))
+    if whole and timestamp > scan.max_timestamp >= 0:
         yield _too_large(view, context, match, timestamp)
     elif _wrong(view, match):
         yield _finding(view, context, match, _wrong(view, match)[0])
@@ -56,8 +57,11 @@ def _last_timestamp(view: SegmentView) -> int:
 
 
 def _wrong(view: SegmentView, match: IndexMatch) -> list[IndexMismatch]:
-    """All mismatches but those that a cut log leaves behind."""
-    cut = view.scan.tail or view.scan.damaged_batches
+    """All mismatches but those that a cut or damaged log leaves behind."""
+    scan = view.scan
+    if problems(scan, *ORDER_KINDS):
+        return []  # a batch at a wrong offset contradicts a right entry
+    cut = was_cut(view, scan) or scan.tail or scan.damaged_batches
     return [m for m in match.mismatches if not (cut and m.kind in ("offset-past-end", "no-batch"))]
 
 
