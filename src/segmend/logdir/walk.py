@@ -31,7 +31,7 @@ _LAST = 2**63 - 1
 class Selection:
     """What to show: offsets, byte positions and times (ms), each from and to inclusive."""
 
-    first_offset: int = 0
+    first_offset: int = -_LAST - 1
     last_offset: int = _LAST
     first_position: int = 0
     last_position: int = _LAST
@@ -169,7 +169,7 @@ def _between(
     found = scan_log(reader, base_offset=base, start=start, stop=end, crc=False).problems
     for problem in found:
         if problem.position < end:
-            facts = ", ".join(f"{name} {value}" for name, value in problem.detail)
+            facts = ", ".join(f"{name} {value}" for name, value in problem.detail if name != "next")
             reason = f"{KINDS[problem.kind]}{f' ({facts})' if facts else ''}"
             yield DamageItem(
                 kind=problem.kind, position=problem.position, end=min(end, problem.end), reason=reason

@@ -19,6 +19,11 @@ def plain(value: Any) -> str:
     return "-" if value is None else text.clean(str(value))
 
 
+def short(value: Any) -> str:
+    """A cell of at most 120 characters, for text that may be of any length."""
+    return text.shorten(plain(value), 120)
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """One column: the key in the row, its title, and how a value becomes a cell."""

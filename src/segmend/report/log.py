@@ -254,6 +254,16 @@ def _key_and_value(batch: RecordBatch, record: Record, view: RecordView) -> tupl
         facts = control_facts(record)
         return facts.pop("type"), view.payload.compact(facts)
     if view.decoder is not None:
-        decoded = view.decoder(record.key, record.value)
-        return view.payload.compact(decoded["key"]), view.payload.compact(decoded["value"])
+        return _decoded(view.decoder(record.key, record.value), view.payload)
     return view.payload.text(record.key), view.payload.text(record.value)
+
+
+def _decoded(decoded: Mapping[str, Any], payload: Payload) -> tuple[str, str]:
+    """The data of a decoded record; a record without key is named by its type in the key's place."""
+    key, value = decoded["key"], decoded["value"]
+    name = str(value["type"]) if key is None and value and "type" in value else payload.compact(_data(key))
+    return text.clean(name), payload.compact(_data(value))
+
+
+def _data(part: Any) -> Any:
+    return part["data"] if part and "data" in part else part

@@ -1,7 +1,7 @@
 """What records of Kafka's internal topics say: one module a family, found by `decoder_for`.
 
-A module has `TOPICS` and `decode(key, value)`, which gives `{"key": ..., "value": ...}` as
-plain JSON values and never raises on content.
+A module has `DECODERS`: functions by topic that take key and value, give `{"key": ..., "value": ...}`
+as plain JSON values, and never raise on content.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def decoder_for(topic: str) -> Decoder | None:
         return None
     for module in pkgutil.iter_modules(__path__):
         found = import_module(f"{__name__}.{module.name}")
-        if topic in getattr(found, "TOPICS", ()):
-            decode: Decoder = found.decode
-            return decode
+        decoder: Decoder | None = found.DECODERS.get(topic)
+        if decoder is not None:
+            return decoder
     return None

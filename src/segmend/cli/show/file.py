@@ -105,7 +105,7 @@ def _show_log(opened: Opened, reader: FileReader, args: argparse.Namespace) -> N
 def items_of(opened: Opened, reader: FileReader, args: argparse.Namespace) -> Iterator[Item]:
     """The stream of a log's batches, records and damage, as far as selected."""
     wanted = selection(args)
-    start = position_of(opened.entry, reader, wanted.first_offset) if wanted.first_position == 0 else 0
+    start = position_of(opened.entry, reader, wanted.first_offset) if args.position is None else 0
     return walk(reader, base_offset=opened.base_offset, selection=wanted, start=start, records=args.records)
 
 

@@ -51,7 +51,8 @@ def selection(args: argparse.Namespace) -> Selection:
     """What the options select; raises `UsageError` where nothing could be."""
     if args.since is not None and args.until is not None and args.since > args.until:
         raise UsageError("--since is later than --until")
-    offsets, positions = args.offset or (0, _LAST), args.position or (0, _LAST)
+    # Damaged files hold negative numbers too, which only a selection hides.
+    offsets, positions = args.offset or (-_LAST - 1, _LAST), args.position or (0, _LAST)
     return Selection(
         first_offset=offsets[0],
         last_offset=offsets[1],

@@ -1,0 +1,215 @@
+"""`__consumer_offsets` and `__transaction_state`: what the coordinators remember.
+
+Follows `CoordinatorRecordSerde`: an i16 in front of the key is its type, an i16 in front of the
+value its version. Tables are those of 4.3, which hold the older versions of each message. The
+shapes are those of `kafka-dump-log --offsets-decoder` and `--transaction-log-decoder` of 4.x.
+"""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+from segmend.formats.cursor import Cursor, Malformed
+from segmend.formats.schema import messages, read
+
+_GROUP_METADATA = 2
+_SUBSCRIPTION, _ASSIGNMENT = 0, 1
+
+
+def decode_offsets(key: bytes | None, value: bytes | None) -> Mapping[str, Any]:
+    """A record of `__consumer_offsets`; see `_decode`. Members' subscriptions are read as well."""
+    decoded = _decode(key, value, OFFSET_KEYS, OFFSET_VALUES)
+    data = decoded["value"] and decoded["value"].get("data")
+    if data and data.get("protocolType") == "consumer":
+        for member in data["members"]:
+            member["subscription"] = _consumer_protocol(member["subscription"], _SUBSCRIPTION)
+            member["assignment"] = _consumer_protocol(member["assignment"], _ASSIGNMENT)
+    return decoded
+
+
+def decode_transaction(key: bytes | None, value: bytes | None) -> Mapping[str, Any]:
+    """A record of `__transaction_state`; see `_decode`."""
+    return _decode(key, value, TRANSACTION_KEYS, TRANSACTION_VALUES)
+
+
+def _decode(key: bytes | None, value: bytes | None, keys: str, values: str) -> dict[str, Any]:
+    """`{"key": {"type", "data"}, "value": {"version", "data"}}`; a tombstone's value is None.
+
+    What cannot be read is `{"error", "hex"}`. Numbers are strings where Kafka prints them so.
+    """
+    kind = None if key is None or len(key) < 2 else int.from_bytes(key[:2], "big", signed=True)
+    # Types 0 and 1 of offsets are the same message in two versions.
+    table = 1 if kind == 0 and values is OFFSET_VALUES else kind
+    return {
+        "key": _part(key, "type", keys, kind, version=0),
+        "value": _part(value, "version", values, table),
+    }
+
+
+def _part(
+    data: bytes | None, label: str, table: str, kind: int | None, version: int | None = None
+) -> dict[str, Any] | None:
+    if data is None:
+        return None
+    cursor = Cursor(data)
+    try:
+        number = cursor.i16()
+        message = messages(table).get(-1 if kind is None else kind)
+        if message is None:
+            raise Malformed(0, f"record type {kind} is not known")
+        return {label: str(number), "data": read(message, cursor, number if version is None else version)}
+    except Malformed as error:
+        return {"error": f"byte {error.position}: {error.reason}", "hex": data.hex()}
+
+
+def _consumer_protocol(text: str, kind: int) -> Any:
+    """A subscription or assignment of the consumer protocol; the base64 text itself if it is none."""
+    cursor = Cursor(binascii.a2b_base64(text))
+    message = messages(CONSUMER_PROTOCOL)[kind]
+    try:
+        version = cursor.i16()
+        return read(message, cursor, min(version, message.highest))
+    except Malformed:
+        return text
+
+
+OFFSET_KEYS = """
+0 LegacyOffsetCommitKey 0
+    group:string topic:string partition:i32
+1 OffsetCommitKey 0
+    group:string topic:string partition:i32
+2 GroupMetadataKey 0
+    group:string
+3 ConsumerGroupMetadataKey 0
+    groupId:string
+4 ConsumerGroupPartitionMetadataKey 0
+    groupId:string
+5 ConsumerGroupMemberMetadataKey 0
+    groupId:string memberId:string
+6 ConsumerGroupTargetAssignmentMetadataKey 0
+    groupId:string
+7 ConsumerGroupTargetAssignmentMemberKey 0
+    groupId:string memberId:string
+8 ConsumerGroupCurrentMemberAssignmentKey 0
+    groupId:string memberId:string
+10 ShareGroupMemberMetadataKey 0
+    groupId:string memberId:string
+11 ShareGroupMetadataKey 0
+    groupId:string
+12 ShareGroupTargetAssignmentMetadataKey 0
+    groupId:string
+13 ShareGroupTargetAssignmentMemberKey 0
+    groupId:string memberId:string
+14 ShareGroupCurrentMemberAssignmentKey 0
+    groupId:string memberId:string
+15 ShareGroupStatePartitionMetadataKey 0
+    groupId:string
+16 ConsumerGroupRegularExpressionKey 0
+    groupId:string regularExpression:string
+17 StreamsGroupMetadataKey 0
+    groupId:string
+19 StreamsGroupMemberMetadataKey 0
+    groupId:string memberId:string
+20 StreamsGroupTargetAssignmentMetadataKey 0
+    groupId:string
+21 StreamsGroupTargetAssignmentMemberKey 0
+    groupId:string memberId:string
+22 StreamsGroupCurrentMemberAssignmentKey 0
+    groupId:string memberId:string
+23 StreamsGroupTopologyKey 0
+    groupId:string
+"""
+
+OFFSET_VALUES = """
+1 OffsetCommitValue 0-4 flexible 4+
+    offset:i64 leaderEpoch:i32@3+ metadata:string commitTimestamp:i64 expireTimestamp:i64@1
+    topicId:uuid@4+#0
+2 GroupMetadataValue 0-4 flexible 4+
+    protocolType:string generation:i32 protocol:string? leader:string? currentStateTimestamp:i64@2+
+    members:[]{memberId:string groupInstanceId:string@3+?3+ clientId:string clientHost:string
+    rebalanceTimeout:i32@1+ sessionTimeout:i32 subscription:bytes assignment:bytes}
+3 ConsumerGroupMetadataValue 0 flexible 0+
+    epoch:i32 metadataHash:i64#0
+4 ConsumerGroupPartitionMetadataValue 0 flexible 0+
+    topics:[]{topicId:uuid topicName:string numPartitions:i32 partitionMetadata:[]{partition:i32
+    racks:[]string}}
+5 ConsumerGroupMemberMetadataValue 0 flexible 0+
+    instanceId:string? rackId:string? clientId:string clientHost:string subscribedTopicNames:[]string
+    subscribedTopicRegex:string? rebalanceTimeoutMs:i32 serverAssignor:string?
+    classicMemberMetadata:{sessionTimeoutMs:i32 supportedProtocols:[]{name:string metadata:bytes}}?#0
+6 ConsumerGroupTargetAssignmentMetadataValue 0 flexible 0+
+    assignmentEpoch:i32 assignmentTimestamp:i64#0
+7 ConsumerGroupTargetAssignmentMemberValue 0 flexible 0+
+    topicPartitions:[]{topicId:uuid partitions:[]i32}
+8 ConsumerGroupCurrentMemberAssignmentValue 0 flexible 0+
+    memberEpoch:i32 previousMemberEpoch:i32 state:i8 assignedPartitions:[]{topicId:uuid partitions:[]i32
+    assignmentEpochs:[]i32?#0} partitionsPendingRevocation:[]{topicId:uuid partitions:[]i32
+    assignmentEpochs:[]i32?#0}
+10 ShareGroupMemberMetadataValue 0 flexible 0+
+    rackId:string? clientId:string clientHost:string subscribedTopicNames:[]string
+11 ShareGroupMetadataValue 0 flexible 0+
+    epoch:i32 metadataHash:i64
+12 ShareGroupTargetAssignmentMetadataValue 0 flexible 0+
+    assignmentEpoch:i32 assignmentTimestamp:i64#0
+13 ShareGroupTargetAssignmentMemberValue 0 flexible 0+
+    topicPartitions:[]{topicId:uuid partitions:[]i32}
+14 ShareGroupCurrentMemberAssignmentValue 0 flexible 0+
+    memberEpoch:i32 previousMemberEpoch:i32 state:i8 assignedPartitions:[]{topicId:uuid partitions:[]i32}
+15 ShareGroupStatePartitionMetadataValue 0 flexible 0+
+    initializingTopics:[]{topicId:uuid topicName:string partitions:[]i32}
+    initializedTopics:[]{topicId:uuid topicName:string partitions:[]i32} deletingTopics:[]{topicId:uuid
+    topicName:string}
+16 ConsumerGroupRegularExpressionValue 0 flexible 0+
+    topics:[]string version:i64 timestamp:i64
+17 StreamsGroupMetadataValue 0 flexible 0+
+    epoch:i32 metadataHash:i64 validatedTopologyEpoch:i32#0 lastAssignmentConfigs:[]{key:string
+    value:string}?#1
+19 StreamsGroupMemberMetadataValue 0 flexible 0+
+    instanceId:string? rackId:string? clientId:string clientHost:string rebalanceTimeoutMs:i32
+    topologyEpoch:i32 processId:string userEndpoint:{host:string port:u16}? clientTags:[]{key:string
+    value:string}
+20 StreamsGroupTargetAssignmentMetadataValue 0 flexible 0+
+    assignmentEpoch:i32 assignmentTimestamp:i64#0
+21 StreamsGroupTargetAssignmentMemberValue 0 flexible 0+
+    activeTasks:[]{subtopologyId:string partitions:[]i32} standbyTasks:[]{subtopologyId:string
+    partitions:[]i32} warmupTasks:[]{subtopologyId:string partitions:[]i32}
+22 StreamsGroupCurrentMemberAssignmentValue 0 flexible 0+
+    memberEpoch:i32 previousMemberEpoch:i32 state:i8 activeTasks:[]{subtopologyId:string partitions:[]i32
+    assignmentEpochs:[]i32?#0} standbyTasks:[]{subtopologyId:string partitions:[]i32
+    assignmentEpochs:[]i32?#0} warmupTasks:[]{subtopologyId:string partitions:[]i32
+    assignmentEpochs:[]i32?#0} activeTasksPendingRevocation:[]{subtopologyId:string partitions:[]i32
+    assignmentEpochs:[]i32?#0} standbyTasksPendingRevocation:[]{subtopologyId:string partitions:[]i32
+    assignmentEpochs:[]i32?#0} warmupTasksPendingRevocation:[]{subtopologyId:string partitions:[]i32
+    assignmentEpochs:[]i32?#0}
+23 StreamsGroupTopologyValue 0 flexible 0+
+    epoch:i32 subtopologies:[]{subtopologyId:string sourceTopics:[]string sourceTopicRegex:[]string
+    stateChangelogTopics:[]{name:string partitions:i32 replicationFactor:i16 topicConfigs:[]{key:string
+    value:string}} repartitionSinkTopics:[]string repartitionSourceTopics:[]{name:string partitions:i32
+    replicationFactor:i16 topicConfigs:[]{key:string value:string}}
+    copartitionGroups:[]{sourceTopics:[]i16 sourceTopicRegex:[]i16 repartitionSourceTopics:[]i16}}
+"""
+
+TRANSACTION_KEYS = """
+0 TransactionLogKey 0
+    transactionalId:string
+"""
+
+TRANSACTION_VALUES = """
+0 TransactionLogValue 0-1 flexible 1+
+    producerId:i64 previousProducerId:i64@1+#0 nextProducerId:i64@1+#1 producerEpoch:i16
+    nextProducerEpoch:i16@1+#3 transactionTimeoutMs:i32 transactionStatus:i8
+    transactionPartitions:[]{topic:string partitionIds:[]i32}? transactionLastUpdateTimestampMs:i64
+    transactionStartTimestampMs:i64 clientTransactionVersion:i16@1+#2
+"""
+
+CONSUMER_PROTOCOL = """
+0 ConsumerProtocolSubscription 0-3
+    topics:[]string userData:bytes? ownedPartitions:[]{topic:string@1+ partitions:[]i32@1+}@1+
+    generationId:i32@2+ rackId:string@3+?3+
+1 ConsumerProtocolAssignment 0-3
+    assignedPartitions:[]{topic:string partitions:[]i32} userData:bytes?
+"""
+
+DECODERS = {"__consumer_offsets": decode_offsets, "__transaction_state": decode_transaction}

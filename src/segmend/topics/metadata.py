@@ -1,0 +1,116 @@
+"""`__cluster_metadata`: what KRaft controllers write down about the cluster.
+
+Follows `MetadataRecordSerde`: frame version, api key and version as unsigned varints, then the
+message; the key is null. Tables are those of 4.3, which hold the older versions of each record.
+Values have the shapes of `kafka-dump-log --cluster-metadata-decoder`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from segmend.formats.cursor import Cursor, Malformed
+from segmend.formats.schema import base64, messages, read
+
+FRAME_VERSION = 1
+
+
+def decode(key: bytes | None, value: bytes | None) -> Mapping[str, Any]:
+    """`{"key": None, "value": {"type", "version", "data"}}`.
+
+    What cannot be read is `{"error", "hex"}`; a record of a later release has its api key for
+    a type and its bytes (base64) for data.
+    """
+    return {
+        "key": None if key is None else {"hex": key.hex()},
+        "value": None if value is None else _value(value),
+    }
+
+
+def _value(data: bytes) -> dict[str, Any]:
+    cursor = Cursor(data)
+    try:
+        frame, kind, version = cursor.uvarint(), cursor.uvarint(), cursor.uvarint()
+        if frame != FRAME_VERSION:
+            raise Malformed(0, f"frame version {frame} is not known")
+        message = messages(RECORDS).get(kind)
+        if message is None or version > message.highest:
+            name = kind if message is None else message.name
+            return {"type": name, "version": version, "data": base64(data[cursor.position :])}
+        value = {"type": message.name, "version": version, "data": read(message, cursor, version)}
+        if cursor.remaining:
+            raise Malformed(
+                cursor.position, f"Found {cursor.remaining} byte(s) of garbage after {message.name}"
+            )
+    except Malformed as error:
+        return {"error": f"byte {error.position}: {error.reason}", "hex": data.hex()}
+    return value
+
+
+RECORDS = """
+0 REGISTER_BROKER_RECORD 0-4 flexible 0+
+    brokerId:i32 isMigratingZkBroker:bool@2+ incarnationId:uuid brokerEpoch:i64 endPoints:[]{name:string
+    host:string port:u16 securityProtocol:i16} features:[]{name:string minSupportedVersion:i16
+    maxSupportedVersion:i16} rack:string? fenced:bool inControlledShutdown:bool@1+ logDirs:[]uuid@3+#0
+    cordonedLogDirs:[]uuid@4+?4+#1
+1 UNREGISTER_BROKER_RECORD 0 flexible 0+
+    brokerId:i32 brokerEpoch:i64
+2 TOPIC_RECORD 0 flexible 0+
+    name:string topicId:uuid
+3 PARTITION_RECORD 0-2 flexible 0+
+    partitionId:i32 topicId:uuid replicas:[]i32 isr:[]i32 removingReplicas:[]i32 addingReplicas:[]i32
+    leader:i32 leaderRecoveryState:i8#0 leaderEpoch:i32 partitionEpoch:i32 directories:[]uuid@1+
+    eligibleLeaderReplicas:[]i32@2+?2+#1 lastKnownElr:[]i32@2+?2+#2
+4 CONFIG_RECORD 0 flexible 0+
+    resourceType:i8 resourceName:string name:string value:string?
+5 PARTITION_CHANGE_RECORD 0-2 flexible 0+
+    partitionId:i32 topicId:uuid isr:[]i32?#0 leader:i32#1 replicas:[]i32?#2 removingReplicas:[]i32?#3
+    addingReplicas:[]i32?#4 leaderRecoveryState:i8#5 directories:[]uuid@1+?1+#8
+    eligibleLeaderReplicas:[]i32@2+?2+#6 lastKnownElr:[]i32@2+?2+#7
+7 FENCE_BROKER_RECORD 0 flexible 0+
+    id:i32 epoch:i64
+8 UNFENCE_BROKER_RECORD 0 flexible 0+
+    id:i32 epoch:i64
+9 REMOVE_TOPIC_RECORD 0 flexible 0+
+    topicId:uuid
+10 DELEGATION_TOKEN_RECORD 0 flexible 0+
+    owner:string requester:string renewers:[]string issueTimestamp:i64 maxTimestamp:i64
+    expirationTimestamp:i64 tokenId:string
+11 USER_SCRAM_CREDENTIAL_RECORD 0 flexible 0+
+    name:string mechanism:i8 salt:bytes storedKey:bytes serverKey:bytes iterations:i32
+12 FEATURE_LEVEL_RECORD 0 flexible 0+
+    name:string featureLevel:i16
+14 CLIENT_QUOTA_RECORD 0 flexible 0+
+    entity:[]{entityType:string entityName:string?} key:string value:f64 remove:bool
+15 PRODUCER_IDS_RECORD 0 flexible 0+
+    brokerId:i32 brokerEpoch:i64 nextProducerId:i64
+17 BROKER_REGISTRATION_CHANGE_RECORD 0-3 flexible 0+
+    brokerId:i32 brokerEpoch:i64 fenced:i8#0 inControlledShutdown:i8@1+#1 logDirs:[]uuid@2+#2
+    cordonedLogDirs:[]uuid@3+?3+#3
+18 ACCESS_CONTROL_ENTRY_RECORD 0 flexible 0+
+    id:uuid resourceType:i8 resourceName:string patternType:i8 principal:string host:string operation:i8
+    permissionType:i8
+19 REMOVE_ACCESS_CONTROL_ENTRY_RECORD 0 flexible 0+
+    id:uuid
+20 NO_OP_RECORD 0 flexible 0+
+21 ZK_MIGRATION_STATE_RECORD 0 flexible 0+
+    zkMigrationState:i8
+22 REMOVE_USER_SCRAM_CREDENTIAL_RECORD 0 flexible 0+
+    name:string mechanism:i8
+23 BEGIN_TRANSACTION_RECORD 0 flexible 0+
+    name:string?#0
+24 END_TRANSACTION_RECORD 0 flexible 0+
+25 ABORT_TRANSACTION_RECORD 0 flexible 0+
+    reason:string?#0
+26 REMOVE_DELEGATION_TOKEN_RECORD 0 flexible 0+
+    tokenId:string
+27 REGISTER_CONTROLLER_RECORD 0 flexible 0+
+    controllerId:i32 incarnationId:uuid zkMigrationReady:bool endPoints:[]{name:string host:string
+    port:u16 securityProtocol:i16} features:[]{name:string minSupportedVersion:i16
+    maxSupportedVersion:i16}
+28 CLEAR_ELR_RECORD 0 flexible 0+
+    topicName:string
+"""
+
+DECODERS = {"__cluster_metadata": decode, "@metadata": decode}
