@@ -89,7 +89,6 @@ def _log_dirs(partitions: list[dict[str, Any]]) -> list[dict[str, Any]]:
                     "release": "4.3",
                     "clean_shutdown": broker != 1,
                     "partitions": len(mine),
-                    "bytes": sum(mine),
                     "disk_total_bytes": sum(mine) + free + 6 * GIB,
                     "disk_free_bytes": free,
                 }

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.report_html import sample
 
+from segmend.checks.manual import parse_page
 from segmend.report.html.findings import BUDGET_CHARACTERS, ROWS_PER_CODE, Findings, findings
 from segmend.report.html.places import places
 
@@ -99,3 +100,18 @@ def test_every_code_keeps_rows_before_any_gets_more(rows: list[tuple[str, int]],
     assert found.facets() == [
         [r.severity, r.broker, r.topic, r.code] for r in sorted(printed, key=lambda r: r.id)
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("a batch's bytes changed", "A batch's bytes changed"),
+        ("recovery-point-offset-checkpoint is malformed", "recovery-point-offset-checkpoint is malformed"),
+        ("maxTimestamp is too large", "maxTimestamp is too large"),
+        ("`.deleted` files", "`.deleted` files"),
+    ],
+)
+def test_a_headline_begins_as_a_sentence_unless_it_names_a_file(line: str, title: str) -> None:
+    page = parse_page(f"A page.\n\nCodes\n    L05  {line}\n")
+    tables = {"findings": sample.table("findings", [sample.finding()])}
+    assert findings(tables, places(tables), {"L05": page}).groups[0].title == title

@@ -99,7 +99,7 @@ def fleet(tables: Tables, places: Places) -> Fleet:
 
 def _by_broker(tables: Tables, places: Places) -> dict[str, list[tuple[str, Consequence, int]]]:
     """Severity, consequence and number of findings of each broker."""
-    columns = ["broker", "dir", "code", "severity"]
+    columns = ["broker", "log_dir_id", "code", "severity"]
     found: dict[str, list[tuple[str, Consequence, int]]] = defaultdict(list)
     for row in sums(select(tables, "findings", columns), columns, []):
         severity = row["severity"] if row["severity"] in SEVERITIES else "info"

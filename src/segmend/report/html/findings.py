@@ -13,6 +13,8 @@ from typing import Final
 
 from markupsafe import escape
 
+from segmend.checks.manual import Page
+
 from .columns import Row, Tables, broker_name, broker_order, rows
 from .consequences import Consequence, of
 from .places import Places
@@ -25,7 +27,7 @@ _ROW_OVERHEAD: Final = 1_300
 _TEXT_LIMIT: Final = 600
 _COMMAND_LIMIT: Final = 4_000
 _BROKERS_NAMED: Final = 6
-_WHERE: Final = ("broker", "topic", "partition", "dir", "file", "position", "offset", "source")
+_WHERE: Final = ("broker", "log_dir_id", "topic", "partition", "dir", "file", "position", "offset", "source")
 _COLUMNS: Final = ("code", "severity", *_WHERE, "message", "broker_says", "remedy_command", "remedy_safety")
 
 
@@ -64,6 +66,7 @@ class Group:
     consequence: str
     brokers: str
     broker_says: str
+    manual: tuple[tuple[str, str], ...]
     total: int
     rows: tuple[FindingRow, ...]
 
@@ -96,9 +99,9 @@ class Findings:
 
 
 def findings(
-    tables: Tables, places: Places, titles: Mapping[str, str], budget: int = BUDGET_CHARACTERS
+    tables: Tables, places: Places, pages: Mapping[str, Page], budget: int = BUDGET_CHARACTERS
 ) -> Findings:
-    """Groups the `findings` table; `titles` gives the headline of a code where there is one.
+    """Groups the `findings` table; `pages` are the manual pages by code.
 
     `budget` is about how many characters the printed rows may take.
     """
@@ -108,7 +111,7 @@ def findings(
         by_code[row["code"] or "?"].append(row)
     ordered = sorted(by_code.values(), key=lambda group: _group_order(group, places))
     groups = tuple(
-        _group(chosen, group, places, titles)
+        _group(chosen, group, places, pages)
         for chosen, group in zip(_within_budget(ordered, budget), ordered, strict=True)
     )
     shown = [row for group in groups for row in group.rows]
@@ -129,7 +132,7 @@ def _known_severity(row: Row) -> Row:
 
 def consequence(row: Row, places: Places) -> Consequence:
     """What starting the broker would do about this finding, on its own log dir."""
-    clean = places.clean(broker_name(row["broker"]), row["dir"])
+    clean = places.clean(broker_name(row["broker"]), row["log_dir_id"])
     return of(row["code"] or "?", row["severity"] or "info", clean=clean)
 
 
@@ -198,7 +201,7 @@ def _facts(row: Row) -> Iterable[str]:
         yield "seen by comparing replicas"
 
 
-def _group(chosen: list[FindingRow], group: list[Row], places: Places, titles: Mapping[str, str]) -> Group:
+def _group(chosen: list[FindingRow], group: list[Row], places: Places, pages: Mapping[str, Page]) -> Group:
     code = group[0]["code"] or "?"
     brokers = sorted({broker_name(row["broker"]) for row in group}, key=broker_order)
     said = {row["broker_says"] or "" for row in group}
@@ -206,13 +209,21 @@ def _group(chosen: list[FindingRow], group: list[Row], places: Places, titles: M
     return Group(
         code=code,
         severity=min((row["severity"] for row in group), key=SEVERITIES.index),
-        title=titles.get(code) or shortened(group[0]["message"] or "", 140),
+        title=_title(code, pages) or shortened(group[0]["message"] or "", 140),
+        manual=tuple(pages[code].sections.items()) if code in pages else (),
         consequence="" if worst is Consequence.NONE else worst.value,
         brokers=_named(brokers),
         broker_says=shortened(said.pop(), _TEXT_LIMIT) if len(said) == 1 else "",
         total=len(group),
         rows=tuple(chosen),
     )
+
+
+def _title(code: str, pages: Mapping[str, Page]) -> str:
+    """The code's line in its manual page; it begins as a sentence, unless with a file's or field's name."""
+    line = pages[code].codes.get(code, "") if code in pages else ""
+    first = line.partition(" ")[0]
+    return line[:1].upper() + line[1:] if first.isalpha() and first.islower() else line
 
 
 def _named(brokers: list[str]) -> str:

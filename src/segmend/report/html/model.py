@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from segmend.checks.manual import Page
+
 from .brokers import Fleet, Verdict, bytes_of, fleet, verdict
 from .columns import Row, Tables, rows, total
 from .disks import Disks, disks
@@ -69,11 +71,11 @@ def build(
     generated_at: datetime,
     tool_version: str,
     level: str,
-    code_titles: Mapping[str, str],
+    pages: Mapping[str, Page],
 ) -> Report:
     """Builds every section. `generated_at` must carry its time zone."""
     where, colours = places(tables), palette(tables)
-    found = findings(tables, where, code_titles)
+    found = findings(tables, where, pages)
     brokers = fleet(tables, where)
     run = _newest_run(tables)
     return Report(

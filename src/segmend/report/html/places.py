@@ -8,8 +8,15 @@ from dataclasses import dataclass
 
 from .columns import Row, Tables, broker_name, broker_order, rows
 
-_COLUMNS = ["broker", "log_dir_id", "path", "release", "clean_shutdown", "partitions", "bytes"]
-_COLUMNS += ["disk_total_bytes", "disk_free_bytes"]
+_COLUMNS = (
+    "broker",
+    "log_dir_id",
+    "path",
+    "release",
+    "clean_shutdown",
+    "disk_total_bytes",
+    "disk_free_bytes",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +25,6 @@ class Places:
 
     dirs: Mapping[int | None, Row]
     by_broker: Mapping[str, tuple[Row, ...]]
-    marked: Mapping[tuple[str, str], bool]
 
     @property
     def brokers(self) -> list[str]:
@@ -30,10 +36,11 @@ class Places:
         row = self.dirs.get(log_dir_id)
         return "" if row is None else row["path"] or ""
 
-    def clean(self, broker: str, path: str | None) -> bool:
+    def clean(self, broker: str, log_dir_id: int | None) -> bool:
         """Was this log dir left by a clean stop? Of an unknown dir: were all of the broker's?"""
-        known = self.marked.get((broker, path or ""))
-        return self.marked.get((broker, ""), False) if known is None else known
+        row = self.dirs.get(log_dir_id)
+        rows = self.by_broker.get(broker, ()) if row is None else (row,)
+        return bool(rows) and all(row["clean_shutdown"] for row in rows)
 
 
 def places(tables: Tables) -> Places:
@@ -42,11 +49,7 @@ def places(tables: Tables) -> Places:
     by_broker: dict[str, list[Row]] = defaultdict(list)
     for row in dirs:
         by_broker[broker_name(row["broker"])].append(row)
-    marked = {(broker_name(row["broker"]), row["path"] or ""): bool(row["clean_shutdown"]) for row in dirs}
-    for broker, mine in by_broker.items():
-        marked[broker, ""] = all(row["clean_shutdown"] for row in mine)
     return Places(
         dirs={row["log_dir_id"]: row for row in dirs},
         by_broker={broker: tuple(mine) for broker, mine in by_broker.items()},
-        marked=marked,
     )

@@ -17,6 +17,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from importlib import resources
@@ -24,7 +25,9 @@ from importlib.resources.abc import Traversable
 from typing import Any, Final
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
+
+from segmend.checks.manual import Page
 
 from . import units
 from .columns import Tables
@@ -41,14 +44,14 @@ def render(
     generated_at: datetime,
     tool_version: str,
     level: str,
-    code_titles: Mapping[str, str] | None = None,
+    pages: Mapping[str, Page] | None = None,
 ) -> str:
     """The HTML of an audit.
 
     `tables` are those of `segmend.fleet.schemas`, by name: `log_dirs partitions segments findings
     replicas runs`; one that is missing leaves its section empty. `generated_at` carries its time
-    zone, `level` is `startup`, `default` or `deep`, `code_titles` gives a finding code its headline
-    (else the first message stands for it).
+    zone, `level` is `startup`, `default` or `deep`. `pages` gives finding codes their manual pages,
+    for the headline and the text behind it; without one the first message is the headline.
     """
     report = build(
         tables,
@@ -56,7 +59,7 @@ def render(
         generated_at=generated_at,
         tool_version=tool_version,
         level=level,
-        code_titles=code_titles or {},
+        pages=pages or {},
     )
     return page(report)
 
@@ -85,6 +88,17 @@ def inert_json(value: Any) -> str:
     return text
 
 
+def prose(text: str) -> Markup:
+    """A manual page's text: blank lines part paragraphs, backticks mark code."""
+    paragraphs = re.split(r"\n\s*\n", text.strip())
+    return Markup("").join(Markup("<p>{}</p>").format(inline(part)) for part in paragraphs)
+
+
+def inline(text: str) -> Markup:
+    """One paragraph of it."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(" ".join(text.split())))))
+
+
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(_PACKAGE, "templates"),
@@ -93,7 +107,9 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(count=units.count, size=units.size, plural=units.plural)
+    environment.filters.update(
+        count=units.count, size=units.size, plural=units.plural, prose=prose, inline=inline
+    )
     return environment
 
 
