@@ -165,7 +165,7 @@ def test_an_unknown_codec_is_damage() -> None:
 def test_the_limit_holds_for_the_payload() -> None:
     raw = build_batch([NewRecord(bytes(100_000))] * 20, codec=4)
     records, damages = decode(raw, read_header(raw), limit=500_000)
-    assert [damage.kind for damage in damages][0] == "over-limit"
+    assert damages[0].kind == "over-limit"
     assert len(records) < 5
 
 

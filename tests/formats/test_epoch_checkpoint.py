@@ -1,0 +1,68 @@
+"""`leader-epoch-checkpoint`."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from segmend.formats.epoch_checkpoint import EpochCheckpoint, EpochEntry, parse, render
+
+HEALTHY = b"0\n3\n0 0\n3 105\n5 110\n"
+
+
+def test_a_healthy_file() -> None:
+    checkpoint, damages = parse(HEALTHY)
+    assert damages == ()
+    assert checkpoint.entries == (EpochEntry(0, 0), EpochEntry(3, 105), EpochEntry(5, 110))
+    assert render(checkpoint) == HEALTHY
+
+
+@pytest.mark.parametrize("data", [b"", b"0\n", b"0\n0\n", HEALTHY])
+def test_what_the_broker_reads_without_a_word_renders_the_same(data: bytes) -> None:
+    checkpoint, damages = parse(data)
+    assert (damages, render(checkpoint)) == ((), data)
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b"1\n0\n", [("malformed", 0)]),
+        (b"0\n5\n0 0\n3 105\n", [("malformed", 14)]),
+        (b"0\n1\n0 0 0\n", [("malformed", 4)]),
+        (b"0\n1\n0\n", [("malformed", 4)]),
+        (b"0\n1\nx 0\n", [("not-a-number", 4)]),
+        (b"0\n1\n0 99999999999999999999\n", [("not-a-number", 4)]),
+        (b"0\n1\n-1 0\n", [("negative-entry", 4)]),
+        (b"0\n1\n0 -1\n", [("negative-entry", 4)]),
+        (b"0\n2\n5 105\n4 150\n", [("not-increasing", 10)]),
+        (b"0\n2\n5 105\n5 150\n", [("not-increasing", 10)]),
+        (b"0\n2\n5 105\n6 105\n", [("not-increasing", 10)]),
+        (b"0\n2\n5 105\n6 100\n", [("not-increasing", 10)]),
+        (b"0\n2147483647\n", [("huge-count", 2), ("malformed", 13)]),
+    ],
+)
+def test_damage(data: bytes, found: list[tuple[str, int]]) -> None:
+    _, damages = parse(data)
+    assert [(damage.kind, damage.position) for damage in damages] == found
+
+
+def test_the_brokers_words() -> None:
+    _, (damage,) = parse(b"0\n1\n-3 7\n")
+    assert (
+        damage.reason == "Received invalid partition leader epoch entry EpochEntry(epoch=-3, startOffset=7)"
+    )
+
+
+def test_garbage_gives_few_damages() -> None:
+    _, damages = parse(b"0\n5\n" + b"5 5\n" * 10_000)
+    assert len(damages) <= 20
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1)), max_size=6))
+@settings(max_examples=60)
+def test_what_is_written_is_read_back(pairs: list[tuple[int, int]]) -> None:
+    checkpoint = EpochCheckpoint(entries=tuple(EpochEntry(*pair) for pair in pairs))
+    found, damages = parse(render(checkpoint))
+    assert found == checkpoint
+    assert {damage.kind for damage in damages} <= {"not-increasing"}

@@ -1,0 +1,63 @@
+"""`.txnindex`: aborted transactions."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from segmend.formats.txn_index import AbortedTxn, TransactionIndex, parse, render
+
+FIRST = AbortedTxn(0, 2, 4, 22, 23)
+SECOND = AbortedTxn(0, 9, 10, 40, 41)
+
+
+def data(*entries: AbortedTxn) -> bytes:
+    return render(TransactionIndex(entries=entries))
+
+
+def test_the_bytes_of_an_entry() -> None:
+    raw = bytes.fromhex("00000000000000000002000000000000000400000000000000160000000000000017")
+    assert parse(raw) == (TransactionIndex(entries=(FIRST,)), ())
+    assert data(FIRST) == raw
+
+
+def test_an_empty_file_is_healthy() -> None:
+    assert parse(b"") == (TransactionIndex(), ())
+
+
+@pytest.mark.parametrize(
+    ("raw", "found"),
+    [
+        (data(FIRST, SECOND), []),
+        (data(FIRST) + b"\x00" * 33, [("trailing-bytes", 34)]),
+        (data(SECOND, FIRST), [("offsets-not-increasing", 52)]),
+        (data(FIRST, FIRST), [("offsets-not-increasing", 52)]),
+        (data(FIRST, SECOND._replace(version=1)), [("bad-version", 34)]),
+        (data(FIRST._replace(version=-1), SECOND._replace(version=1)), [("bad-version", 0)]),
+        (data(FIRST) + bytes(68), [("offsets-not-increasing", 52)]),
+    ],
+)
+def test_damage(raw: bytes, found: list[tuple[str, int]]) -> None:
+    index, damages = parse(raw)
+    assert [(damage.kind, damage.position) for damage in damages] == found
+    assert render(index) == raw
+
+
+def test_the_brokers_words_for_a_wrong_version() -> None:
+    _, (damage,) = parse(data(FIRST._replace(version=1)))
+    assert "Unexpected aborted transaction version 1" in damage.reason
+
+
+LONG = st.integers(-(2**63), 2**63 - 1)
+
+
+@given(
+    st.lists(st.builds(AbortedTxn, st.integers(-9, 9), LONG, LONG, LONG, LONG), max_size=5),
+    st.binary(max_size=33),
+)
+@settings(max_examples=50)
+def test_render_is_the_reverse_of_parse(entries: list[AbortedTxn], trailing: bytes) -> None:
+    raw = data(*entries) + trailing
+    index, _ = parse(raw)
+    assert (list(index.entries), index.trailing, render(index)) == (entries, trailing, raw)
