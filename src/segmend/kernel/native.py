@@ -1,14 +1,340 @@
-"""The C engine, called once per window through ctypes."""
+"""The C engine, called once per window through ctypes. The C is in the folder `c`.
+
+ctypes checks nothing: every pointer that goes down is made in this module and in
+`decode`, from a buffer whose length goes with it.
+"""
 
 from __future__ import annotations
 
-from segmend.kernel.reference import find_candidate, walker
+import ctypes
+import os
+from ctypes import c_int64, c_void_p
+from struct import Struct
+from typing import Any, Final
 
-__all__ = ["available", "find_candidate", "name", "walker"]
+from segmend.crc32c import LIBRARY
+from segmend.formats.batch import RecordBatch, render_header
+from segmend.kernel.native_index import NativeIndex
+from segmend.kernel.types import DECODE_LIMIT, AbortedTxn, ControlFacts, Problem, ProducerState
+from segmend.kernel.walker import DAMAGE, MORE, Deferred, Facts, Sought, Stop, Task
 
-name = "native"
+name: Final = "native"
+
+ABI: Final = 3
+
+KINDS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+    ("size-too-small", ()),
+    ("size-past-end", ()),
+    ("header-fragment", ()),
+    ("bad-magic", ()),
+    ("crc-mismatch", ()),
+    ("bad-codec", ("codec",)),
+    ("header-field", ("last_offset_delta", "records_count")),
+    ("offset-before-base", ()),
+    ("offset-overflow", ("last_offset",)),
+    ("offset-backwards", ("previous_last_offset",)),
+    ("epoch-backwards", ("epoch", "previous")),
+    ("control-record", ()),
+    ("transaction-state", ("producer_id", "first_offset")),
+    ("producer-epoch-backwards", ("producer_id", "epoch", "last")),
+    ("too-large", ("size",)),
+    ("record-structure", ("record", "field=lengths")),
+    ("record-structure", ("record", "field=offset")),
+    ("count-mismatch", ("declared", "found", "bytes_left")),
+    ("timestamp-mismatch", ("stored", "largest")),
+)
+"""The numbers of kernel.h: kind and the names of its numbers; `a=b` is a constant."""
+
+_PROBLEM = Struct("7q")
+_PRODUCER = Struct("9q")
+_ABORTED = Struct("4q")
+_EPOCH = Struct("2q")
+_DEFERRED = Struct("2q")
+_PROBLEM_ROOM: Final = 4096
+_DEFERRED_ROOM: Final = 8192
+_SEED: Final = int.from_bytes(os.urandom(7), "big")
+
+_NUMBERS: Final = (
+    "base_offset stop end check_crc check_records decode_limit seed "
+    "position last_offset previous_last previous_epoch after_hole quiet "
+    "need damage computed "
+    "batches records records_exact first_offset next_offset "
+    "min_timestamp max_timestamp offset_of_max null_keys"
+)
+_COUNTERS: Final = (
+    "control_batches transactional commits aborts unmatched_markers unmatched_aborts other_control"
+)
+_LISTS: Final = (
+    "problems problem_count problem_room deferred deferred_count deferred_room "
+    "epochs epoch_count epoch_room aborted aborted_count aborted_room "
+    "producers producer_count producer_room slots slot_count heap heap_count heap_room scratch scratch_room "
+)
+_INDEX: Final = "{0}_entries {0}_verdicts {0}_expected {0}_count {0}_next "
+
+
+class Walk(ctypes.Structure):
+    """`walk_t` of kernel.h."""
+
+    _fields_ = (
+        *((field, c_int64) for field in _NUMBERS.split()),
+        ("magics", c_int64 * 3),
+        ("codecs", c_int64 * 8),
+        *((field, c_int64) for field in _COUNTERS.split()),
+        ("quiet_counts", c_int64 * len(KINDS)),
+        *((field, c_int64) for field in ("bounded_epochs", "bounded_producers", "bounded_aborted")),
+        *(
+            (field, c_int64 if field.endswith(("_count", "_room", "_next")) else c_void_p)
+            for field in (_LISTS + _INDEX.format("offset_index") + _INDEX.format("time_index")).split()
+        ),
+    )
+
+
+_SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
+    "segmend_abi": (c_int64, ()),
+    "segmend_walk": (c_int64, (c_void_p, c_void_p, c_int64, c_int64)),
+    "segmend_admit": (c_int64, (c_void_p, c_void_p, c_int64, c_int64)),
+    "segmend_skip": (None, (c_void_p, c_int64)),
+    "segmend_finish": (None, (c_void_p, c_int64)),
+    "segmend_free": (None, (c_void_p,)),
+    "segmend_check_records": (None, (c_void_p, c_void_p, c_int64, c_void_p, c_int64)),
+    "segmend_load_producers": (c_int64, (c_void_p, c_void_p, c_int64)),
+    "segmend_find": (c_int64, (c_void_p, c_int64, c_int64, c_int64, c_int64, c_int64)),
+    "segmend_offsets_in_order": (c_int64, (c_void_p, c_int64)),
+    "segmend_times_in_order": (c_int64, (c_void_p, c_int64)),
+}
+
+
+def _bind(library: ctypes.CDLL | None) -> Any:
+    """The library with its signatures declared; None if there is none, or one of another version."""
+    if library is None:
+        return None
+    try:
+        for function, (result, arguments) in _SIGNATURES.items():
+            bound = getattr(library, function)
+            bound.restype, bound.argtypes = result, arguments
+    except AttributeError:
+        return None
+    return library if library.segmend_abi() == ABI * 1_000_000 + ctypes.sizeof(Walk) else None
+
+
+_C: Final = _bind(LIBRARY)
+_spare_lists: list[tuple[bytearray, bytearray]] = []
 
 
 def available() -> bool:
-    """Whether the compiled kernel is there."""
-    return False
+    """Whether the compiled kernel is there, and is of this version."""
+    return _C is not None
+
+
+def address(view: memoryview | bytearray) -> int:
+    """Where the bytes of a writable, non-empty buffer are. Keep the buffer while the number is used."""
+    return ctypes.addressof(ctypes.c_char.from_buffer(view))
+
+
+class NativeWalker:
+    """See `walker.Walker`."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._lists = _spare_lists.pop() if _spare_lists else _new_lists()
+        self._offsets = NativeIndex.of_offsets(_C, task.offset_index, task.base_offset)
+        self._times = NativeIndex.of_times(_C, task.time_index, task.base_offset)
+        self._quiet: dict[str, int] | None = None
+        self._walk = walk = Walk(
+            base_offset=task.base_offset, stop=task.stop, end=task.end, check_crc=task.crc,
+            check_records=task.records, decode_limit=DECODE_LIMIT, seed=_SEED, position=0,
+            last_offset=task.base_offset - 1, previous_last=task.base_offset - 1, previous_epoch=-1,
+            records_exact=1, next_offset=task.base_offset, min_timestamp=-1, max_timestamp=-1,
+            offset_of_max=-1, problems=address(self._lists[0]), problem_room=_PROBLEM_ROOM,
+            deferred=address(self._lists[1]), deferred_room=_DEFERRED_ROOM,
+        )  # fmt: skip
+        self._at = ctypes.addressof(walk)
+        for field, index in (("offset_index", self._offsets), ("time_index", self._times)):
+            if index is not None and index.count:
+                for part, number in index.fields():
+                    setattr(walk, f"{field}_{part}", number)
+        if task.start > 0:
+            _C.segmend_skip(self._at, task.start)
+        self._load_producers()
+
+    def __del__(self) -> None:
+        _C.segmend_free(self._at)
+
+    def _load_producers(self) -> None:
+        rows = [
+            number
+            for state in self._task.producers
+            for number in (
+                state.producer_id, state.epoch, state.last_sequence, state.last_offset, state.offset_delta,
+                state.timestamp, state.coordinator_epoch, state.current_txn_first_offset,
+            )
+        ]  # fmt: skip
+        if rows:
+            packed = Struct(f"{len(rows)}q").pack(*rows)
+            _enough(_C.segmend_load_producers(self._at, packed, len(rows) // 8))
+
+    @property
+    def position(self) -> int:
+        """See `walker.Walker`."""
+        position: int = self._walk.position
+        return position
+
+    @property
+    def last_offset(self) -> int:
+        """See `walker.Walker`."""
+        last_offset: int = self._walk.last_offset
+        return last_offset
+
+    @property
+    def end(self) -> int:
+        """See `walker.Walker`."""
+        end: int = self._walk.end
+        return end
+
+    @end.setter
+    def end(self, end: int) -> None:
+        self._walk.end = end
+
+    def walk(self, window: memoryview, window_start: int) -> Stop:
+        """See `walker.Walker`."""
+        size = len(window)
+        status = _C.segmend_walk(self._at, address(window) if size else None, size, window_start)
+        return self._stop(status)
+
+    def admit(self, window: memoryview, window_start: int, crc: int) -> Stop:
+        """See `walker.Walker`."""
+        head = window[self.position - window_start :]
+        return self._stop(_C.segmend_admit(self._at, address(head) if head else None, len(head), crc))
+
+    def _stop(self, status: int) -> Stop:
+        walk = self._walk
+        if status == MORE:
+            return Stop(status, need=walk.need)
+        if status == DAMAGE:
+            return Stop(status, kind=KINDS[walk.damage][0], computed=walk.computed)
+        return Stop(_enough(status))
+
+    def skip(self, end: int, next_offset: int | None) -> None:
+        """See `walker.Walker`."""
+        _C.segmend_skip(self._at, end)
+        if next_offset is not None:
+            self._walk.next_offset = next_offset
+
+    def take_problems(self) -> list[Problem]:
+        """See `walker.Walker`."""
+        count, self._walk.problem_count = self._walk.problem_count, 0
+        if not count:
+            return []
+        view = memoryview(self._lists[0])[: count * _PROBLEM.size]
+        return [_problem(row) for row in _PROBLEM.iter_unpack(view)]
+
+    def take_deferred(self) -> list[Deferred]:
+        """See `walker.Walker`."""
+        count, self._walk.deferred_count = self._walk.deferred_count, 0
+        if not count:
+            return []
+        view = memoryview(self._lists[1])[: count * _DEFERRED.size]
+        return [Deferred(*row) for row in _DEFERRED.iter_unpack(view)]
+
+    def check_records(self, batch: RecordBatch, payload: bytes | memoryview) -> None:
+        """See `walker.Walker`."""
+        data = bytes(payload)
+        _C.segmend_check_records(self._at, render_header(batch), batch.position, data, len(data))
+
+    def count_inner(self, records: int, null_keys: int) -> None:
+        """See `walker.Walker`."""
+        self._walk.records += records
+        self._walk.null_keys += null_keys
+
+    def quiet(self) -> dict[str, int]:
+        """See `walker.Walker`."""
+        self._walk.quiet = 1
+        self._quiet = {}
+        return self._quiet
+
+    def facts(self, *, whole: bool) -> Facts:
+        """See `walker.Walker`."""
+        walk = self._walk
+        _C.segmend_finish(self._at, whole)
+        self._count_quietly()
+        _spare_lists.append(self._lists)
+        return Facts(
+            batches=walk.batches,
+            records=walk.records,
+            records_exact=bool(walk.records_exact),
+            first_offset=walk.first_offset if walk.batches else None,
+            last_offset=walk.last_offset if walk.last_offset >= walk.base_offset else None,
+            next_offset=walk.next_offset,
+            min_timestamp=walk.min_timestamp,
+            max_timestamp=walk.max_timestamp,
+            offset_of_max_timestamp=walk.offset_of_max,
+            epochs=tuple((row[0], row[1]) for row in _rows(_EPOCH, walk.epochs, walk.epoch_count)),
+            magics=tuple((magic, number) for magic, number in enumerate(walk.magics) if number),
+            codecs=tuple((codec, number) for codec, number in enumerate(walk.codecs) if number),
+            null_keys=walk.null_keys,
+            control=ControlFacts(
+                control_batches=walk.control_batches, transactional_batches=walk.transactional,
+                commits=walk.commits, aborts=walk.aborts, unmatched_markers=walk.unmatched_markers,
+                unmatched_aborts=walk.unmatched_aborts, other=walk.other_control,
+            ),
+            producers=tuple(map(_producer, sorted(_rows(_PRODUCER, walk.producers, walk.producer_count)))),
+            aborted=tuple(map(_aborted, _rows(_ABORTED, walk.aborted, walk.aborted_count))),
+            offset_index=None if self._offsets is None else self._offsets.match(),
+            time_index=None if self._times is None else self._times.match(),
+            bounded=tuple(
+                word for word in ("aborted", "epochs", "producers") if getattr(walk, f"bounded_{word}")
+            ),
+        )  # fmt: skip
+
+    def _count_quietly(self) -> None:
+        for (kind, _), count in zip(KINDS, self._walk.quiet_counts, strict=True):
+            if self._quiet is not None and count:
+                self._quiet[kind] = self._quiet.get(kind, 0) + count
+
+
+def _new_lists() -> tuple[bytearray, bytearray]:
+    return bytearray(_PROBLEM_ROOM * _PROBLEM.size), bytearray(_DEFERRED_ROOM * _DEFERRED.size)
+
+
+def _enough(status: int) -> int:
+    if status > DAMAGE:
+        raise MemoryError("the kernel got no memory")
+    return status
+
+
+def _rows(row: Struct, at: int | None, count: int) -> list[tuple[int, ...]]:
+    return list(row.iter_unpack(ctypes.string_at(at, count * row.size))) if at and count else []
+
+
+def _problem(row: tuple[int, ...]) -> Problem:
+    number, position, end, offset, *values = row
+    kind, names = KINDS[number]
+    detail = tuple(_pair(text, value) for text, value in zip(names, values, strict=False))
+    return Problem(kind=kind, position=position, end=end, offset=offset, detail=detail)
+
+
+def _pair(text: str, value: int) -> tuple[str, int | str]:
+    field, _, constant = text.partition("=")
+    return field, constant or value
+
+
+def _producer(row: tuple[int, ...]) -> ProducerState:
+    return ProducerState(
+        producer_id=row[0], epoch=row[1], last_sequence=row[2], last_offset=row[3], offset_delta=row[4],
+        timestamp=row[5], coordinator_epoch=row[6], current_txn_first_offset=row[7],
+    )  # fmt: skip
+
+
+def _aborted(row: tuple[int, ...]) -> AbortedTxn:
+    return AbortedTxn(producer_id=row[0], first_offset=row[1], last_offset=row[2], last_stable_offset=row[3])
+
+
+def walker(task: Task) -> NativeWalker:
+    """See `walker.Engine`."""
+    return NativeWalker(task)
+
+
+def find_candidate(window: memoryview, start: int, sought: Sought) -> int:
+    """See `walker.Engine`."""
+    found: int = _C.segmend_find(address(window), len(window), start, *sought)
+    return found

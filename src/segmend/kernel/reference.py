@@ -77,7 +77,7 @@ class ReferenceWalker:
         left = self.end - self.position
         if left <= HEADER_SIZE_UP_TO_MAGIC:
             return Stop(DAMAGE, kind="header-fragment") if left > 0 else Stop(END)
-        if len(data) - at < HEADER_SIZE_UP_TO_MAGIC:
+        if at < 0 or len(data) - at < HEADER_SIZE_UP_TO_MAGIC:
             return Stop(MORE, need=HEADER_SIZE_UP_TO_MAGIC)
         _, size, _, magic = PREFIX.unpack_from(data, at)
         fault = _prefix_fault(size, magic, left)
