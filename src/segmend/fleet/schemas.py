@@ -47,7 +47,7 @@ LOG_DIRS: Final = pa.schema(
         ("release", pa.string()),  # the Kafka release the broker's disks look like, "3.9"
         ("clean_shutdown", pa.bool_()),
         ("partitions", pa.int32()),
-        ("bytes", pa.int64()),  # of every file in it
+        ("bytes", pa.int64()),  # of the logs in it
         ("disk_total_bytes", pa.int64()),  # null for object stores
         ("disk_free_bytes", pa.int64()),
     ]

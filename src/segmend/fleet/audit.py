@@ -1,0 +1,299 @@
+"""One audit: plan, one pass in tasks, one commit a table, joins over them, the run's row.
+
+Nothing here knows what runs the tasks (`driver.Driver`). The order of commits is the order
+of trust: the row in `runs` comes last, and a run without one did not finish.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+from segmend import __version__
+from segmend.checks import Level
+from segmend.findings import Finding, Severity
+from segmend.fleet import delta, rows
+from segmend.fleet.confirm import Suspect, confirm
+from segmend.fleet.cross import cross_findings
+from segmend.fleet.cross.replica import Cluster, Divergence, Group, Replica
+from segmend.fleet.delta import Part, Run
+from segmend.fleet.driver import Driver
+from segmend.fleet.listing import Place, brokers
+from segmend.fleet.pack import pack
+from segmend.fleet.plan import Plan, make_plan
+from segmend.fleet.schemas import AUDIT_TABLES, REPLICAS, SUMMARY_KEYS
+from segmend.fleet.sql import Row, compare
+from segmend.fleet.task import Result, run_task
+from segmend.logdir.release import Release
+
+SCANNED = ("log_dirs", "partitions", "segments", "checkpoints", "findings", "digests")
+FINDINGS_LEFT, OPERATIONAL = 4, 8
+_SKIPPED = {
+    Level.STARTUP: ("batches", "indexes against batches", "CRCs", "records", "replicas against each other"),
+    Level.DEFAULT: ("CRCs", "records"),
+    Level.DEEP: (),
+}
+
+OnProgress = Callable[[int, int, str], None]
+"""(bytes done, bytes in all, what is being done)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What to audit and where to put it. `release` None: read off each broker's disks."""
+
+    paths: tuple[str, ...]
+    out: str
+    level: Level = Level.DEFAULT
+    release: Release | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The `runs` row, findings by code, and what could not be read."""
+
+    run: Run
+    row: Mapping[str, Any]
+    codes: Mapping[str, int]
+    unreadable: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """As `segmend check`."""
+        return int(self.row["exit_code"])
+
+
+def audit(request: Request, driver: Driver, progress: OnProgress = lambda *_: None) -> Outcome:
+    """Run it all. Bad files are findings; UsageError or SegmendError only for what stops us."""
+    started, run = time.monotonic(), delta.new_run()
+    progress(0, 0, "listing log dirs")
+    plan = make_plan(
+        request.paths,
+        request.out,
+        run,
+        level=request.level,
+        release=request.release,
+        cores=driver.cores,
+    )
+    results = _scan(plan, driver, progress)
+    parts = [part for result in results for part in result.parts]
+    delta.commit(request.out, run, "scan", SCANNED, parts)
+    progress(plan.bytes, plan.bytes, "comparing replicas")
+    compared = _compare(plan, driver, parts)
+    delta.commit(request.out, run, "join", ("findings", "replicas"), compared.parts)
+    row = _run_row(request, driver, plan, results, compared.codes)
+    row["seconds"] = round(time.monotonic() - started, 3)
+    last = delta.write_part(request.out, run, "runs", rows.table("runs", [row]))
+    delta.commit(request.out, run, "run", ("runs",), [last] if last else [])
+    codes = _add_up(result.codes for result in results) + compared.codes
+    by_code: Counter[str] = Counter()
+    for (code, _), count in codes.items():
+        by_code[code] += count
+    unreadable = tuple(path for result in results for path in result.unreadable)
+    return Outcome(run=run, row=row, codes=dict(sorted(by_code.items())), unreadable=unreadable)
+
+
+def _scan(plan: Plan, driver: Driver, progress: OnProgress) -> list[Result]:
+    sizes = [task.bytes for task in plan.tasks]
+
+    def done(number: int) -> None:
+        # Tasks start heaviest first, so these are the ones that are most likely finished.
+        progress(sum(sizes[:number]), plan.bytes, f"{number} of {len(sizes)} tasks")
+
+    done(0)
+    return list(driver.run(run_task, plan.tasks, done))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Compared:
+    parts: list[Part]
+    codes: Counter[tuple[str, str]]
+
+
+def _compare(plan: Plan, driver: Driver, parts: Sequence[Part]) -> _Compared:
+    """The joins, a look at the bytes of what they suspect, and what is wrong after that."""
+    files: dict[str, list[str]] = {}
+    for part in parts:
+        files.setdefault(part.table, []).append(os.path.join(plan.job.out, part.table, part.path))
+    with driver.sql(files) as sql:
+        replicas, suspicious = compare(sql)
+    places = {place.log_dir_id: place for place in plan.job.places}
+    suspects = _suspects(suspicious, places)
+    verdicts = driver.run(confirm, pack(suspects, cores=driver.cores, target=256 << 20))
+    diverged = {verdict[:3]: verdict[3] for found in verdicts for verdict in found if verdict[3]}
+    found = [
+        (finding, place)
+        for group in _groups(replicas, diverged, places)
+        for finding, place in _judge(group, places)
+    ]
+    tables = {
+        "replicas": [_replica_row(row, diverged) for row in replicas],
+        "findings": [rows.finding_row(finding, place, "join") for finding, place in found],
+    }
+    written = [delta.write_part(plan.job.out, plan.job.run, n, rows.table(n, r)) for n, r in tables.items()]
+    codes = Counter((finding.code, finding.severity.value) for finding, _ in found)
+    return _Compared(parts=[part for part in written if part], codes=codes)
+
+
+def _suspects(found: Sequence[Row], places: Mapping[int, Place]) -> list[Suspect]:
+    def key(row: Row) -> tuple[Any, ...]:
+        return row["log_dir_id"], row["topic"], row["partition"]
+
+    suspects = []
+    for _, same in groupby(found, key):
+        group = list(same)
+        first = group[0]
+        suspects.append(
+            Suspect(
+                log_dir_id=first["log_dir_id"],
+                topic=first["topic"],
+                partition=first["partition"],
+                dir_name=first["dir_name"],
+                path=places[first["log_dir_id"]].path,
+                reference_path=places[first["reference_dir_id"]].path,
+                reference=first["reference"],
+                comparable_from=first["comparable_from"],
+                buckets=tuple(row["bucket"] for row in group),
+            )
+        )
+    return suspects
+
+
+Diverged = Mapping[tuple[int, str, int], Divergence | None]
+
+
+def _groups(replicas: Sequence[Row], diverged: Diverged, places: Mapping[int, Place]) -> Iterable[Group]:
+    clusters = _clusters(places.values())
+    ordered = sorted(replicas, key=lambda r: (r["cluster"], r["topic"], r["partition"], r["seniority"]))
+    for (cluster, topic, partition), same in groupby(
+        ordered, key=lambda r: (r["cluster"], r["topic"], r["partition"])
+    ):
+        group = list(same)
+        yield Group(
+            cluster=clusters[cluster],
+            topic=topic,
+            partition=partition,
+            replicas=[_replica(row, diverged, places) for row in group],
+            expected_replicas=group[0]["expected_replicas"],
+        )
+
+
+def _clusters(places: Iterable[Place]) -> dict[str, Cluster]:
+    found: dict[str, dict[int, list[str]]] = {}
+    for (cluster, broker), group in brokers(places).items():
+        found.setdefault(cluster, {})[broker] = [place.path for place in group]
+    return {name: Cluster(cluster_id=name or None, brokers=members) for name, members in found.items()}
+
+
+def _replica(row: Row, diverged: Diverged, places: Mapping[int, Place]) -> Replica:
+    return Replica(
+        cluster_id=row["cluster_id"],
+        broker=row["broker"],
+        log_dir_id=row["log_dir_id"],
+        dir=places[row["log_dir_id"]].path,
+        dir_name=row["dir_name"],
+        topic=row["topic"],
+        partition=row["partition"],
+        topic_id=row["topic_id"],
+        log_start_offset=row["log_start_offset"],
+        high_watermark=row["high_watermark"],
+        log_end_offset=row["log_end_offset"],
+        last_epoch=row["last_epoch"],
+        seniority=row["seniority"],
+        topic_compacted=bool(row["topic_compacted"]),
+        divergence=diverged.get((row["log_dir_id"], row["topic"], row["partition"])),
+    )
+
+
+def _judge(group: Group, places: Mapping[int, Place]) -> Iterable[tuple[Finding, Place]]:
+    by_path = {place.path: place for place in places.values()}
+    for finding in cross_findings(group):
+        yield finding, by_path[finding.dir]
+
+
+def _replica_row(row: Row, diverged: Diverged) -> dict[str, Any]:
+    found = diverged.get((row["log_dir_id"], row["topic"], row["partition"]))
+    status = "diverged" if found else "behind" if row["behind"] else "in-step"
+    shown = {name: row[name] for name in REPLICAS.names if name in row}
+    return shown | {"diverged_at": found.offset if found else None, "status": status}
+
+
+def _run_row(
+    request: Request, driver: Driver, plan: Plan, results: Sequence[Result], joined: Counter[tuple[str, str]]
+) -> dict[str, Any]:
+    counts = _add_up(result.counts for result in results)
+    codes = _add_up(result.codes for result in results) + joined
+    severities: Counter[str] = Counter()
+    for (_, severity), count in codes.items():
+        severities[severity] += count
+    left = severities[Severity.ERROR] + severities[Severity.WARNING]
+    refused = any(result.unreadable for result in results)
+    run = plan.job.run
+    new, gone = _changes(request.out, run)
+    return {
+        "started": datetime.fromtimestamp(run.number / 1000, UTC),
+        "version": __version__,
+        "driver": driver.name,
+        "level": request.level.name.lower(),
+        "paths": list(request.paths),
+        "brokers": len(brokers(plan.job.places)),
+        "log_dirs": len(plan.job.places),
+        **{name: counts[name] for name in ("partitions", "segments", "batches", "records", "bytes")},
+        "errors": severities[Severity.ERROR],
+        "warnings": severities[Severity.WARNING],
+        "infos": severities[Severity.INFO],
+        "new_findings": new,
+        "gone_findings": gone,
+        "skipped": list(_SKIPPED[request.level]),
+        "exit_code": (FINDINGS_LEFT if left else 0) + (OPERATIONAL if refused else 0),
+    }
+
+
+def _add_up(counts: Iterable[Mapping[Any, int]]) -> Counter[Any]:
+    total: Counter[Any] = Counter()
+    for each in counts:
+        total.update(each)
+    return total
+
+
+def _changes(out: str, run: Run) -> tuple[int | None, int | None]:
+    """(findings that the finished run before this did not have, those of it that are gone)."""
+    before = max((r for r in delta.read(out, "runs")["run_id"].to_pylist()), default=None)
+    if before is None:
+        return None, None
+    now, then = (
+        set(delta.read(out, "findings", run_id=run_id)["fingerprint"].to_pylist())
+        for run_id in (run.run_id, before)
+    )
+    return len(now - then), len(then - now)
+
+
+def summary(outcome: Outcome, out: str, report: str | None) -> dict[str, Any]:
+    """The object of OUT/summary.json, and the last line of `--json`."""
+    values = dict(outcome.row) | {
+        "type": "summary",
+        "run_id": outcome.run.run_id,
+        "started": outcome.row["started"].isoformat(),
+        "codes": dict(outcome.codes),
+        "out": out,
+        "report": report,
+        "tables": list(AUDIT_TABLES),
+        "unreadable": list(outcome.unreadable),
+    }
+    return {name: values[name] for name in (*SUMMARY_KEYS, "unreadable")}
+
+
+def write_summary(outcome: Outcome, out: str, report: str | None) -> None:
+    """Write OUT/summary.json, whole or not at all."""
+    path = os.path.join(out, "summary.json")
+    with open(f"{path}.new", "w", encoding="utf-8") as file:
+        json.dump(summary(outcome, out, report), file, indent=2)
+        file.write("\n")
+    os.replace(f"{path}.new", path)

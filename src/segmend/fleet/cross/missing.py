@@ -1,0 +1,52 @@
+"""A partition is on fewer brokers than its topic's other partitions.
+
+Codes
+    R03  a replica is missing: the topic's other partitions have more
+
+What it means
+    Most partitions of the topic are on more brokers than this one. Where all brokers of
+    the cluster were audited, the finding names the broker that lacks it: its log dir was
+    lost, renamed, or is not among the given paths.
+What the broker does
+    It creates an empty log and fetches everything from the leader. If the others are lost
+    too, the partition starts again at offset 0.
+What to do
+    Look for `-stray` or `-delete` directories of the partition on that broker, and for a
+    log dir that was not given. A topic of one partition cannot be judged this way.
+Kafka
+    LogManager.getOrCreateLog; a ZooKeeper or KRaft assignment is not read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.checks import remedies
+from segmend.findings import Finding, Severity
+from segmend.fleet.cross.replica import Group, numbers
+
+CODES = {"R03": Severity.WARNING}
+
+
+def run(group: Group) -> Iterator[Finding]:
+    """At most one finding for each partition."""
+    held = sorted(replica.broker for replica in group.replicas)
+    if len(held) >= group.expected_replicas or group.topic == "__cluster_metadata":
+        return
+    lacking = sorted(set(group.cluster.brokers) - set(held))
+    # Only when the topic should be on every broker is it certain which one lacks it.
+    certain = group.expected_replicas == len(group.cluster.brokers)
+    known = group.reference
+    where = f"not on {numbers(lacking)}" if certain else f"one of {numbers(lacking)} may lack it"
+    yield Finding(
+        code="R03",
+        severity=Severity.WARNING,
+        message=f"{group.name} is on {numbers(held)} only, the topic's other partitions are on "
+        f"{group.expected_replicas} brokers; {where}",
+        dir=group.cluster.brokers[lacking[0]][0] if certain else known.dir,
+        topic=group.topic,
+        partition=group.partition,
+        file=None if certain else known.dir_name,
+        remedy=remedies.show(known.dir, known.dir_name),
+        detail={"held_by": held, "lacking": lacking, "expected_replicas": group.expected_replicas},
+    )

@@ -1,0 +1,65 @@
+"""What runs the tasks of an audit. Two of them: this process pool, and `segmend.spark.driver`."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import AbstractContextManager, closing
+from typing import Any, Protocol, TypeVar
+
+from segmend.fleet.sql import Sql
+from segmend.fleet.sqlite import SQLite
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Driver(Protocol):
+    """Runs plain functions on plain values somewhere, and joins the files they wrote."""
+
+    name: str
+    cores: int
+
+    def run(
+        self, function: Callable[[T], R], tasks: Sequence[T], done: Callable[[int], None] | None = None
+    ) -> Iterator[R]:
+        """The results in any order; `done` is told how many tasks are finished."""
+        ...
+
+    def sql(self, files: Mapping[str, Sequence[str]]) -> AbstractContextManager[Sql]:
+        """An SQL engine over the Parquet files of each table."""
+        ...
+
+
+class LocalDriver:
+    """Processes of this machine, no JVM. `processes` defaults to the cores we may use."""
+
+    name = "local"
+
+    def __init__(self, processes: int | None = None) -> None:
+        self.cores = processes or len(os.sched_getaffinity(0))
+
+    def run(
+        self, function: Callable[[T], R], tasks: Sequence[T], done: Callable[[int], None] | None = None
+    ) -> Iterator[R]:
+        """Run in processes; one task alone runs right here."""
+        if len(tasks) <= 1 or self.cores == 1:
+            for number, task in enumerate(tasks, 1):
+                yield function(task)
+                if done:
+                    done(number)
+            return
+        # Threads of pyarrow and delta-rs are not safe across a fork.
+        context = multiprocessing.get_context("forkserver")
+        with ProcessPoolExecutor(min(self.cores, len(tasks)), mp_context=context) as pool:
+            futures = [pool.submit(function, task) for task in tasks]
+            for number, future in enumerate(as_completed(futures), 1):
+                yield future.result()
+                if done:
+                    done(number)
+
+    def sql(self, files: Mapping[str, Sequence[str]]) -> AbstractContextManager[Any]:
+        """SQLite in memory."""
+        return closing(SQLite(files))

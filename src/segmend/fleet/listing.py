@@ -1,0 +1,180 @@
+"""Which log dirs lie under the given paths, and whose they are.
+
+A path may be one log dir, a broker's directory with several of them, a directory of
+brokers, or a glob of any of these. A directory is a log dir when it holds what only a log
+dir holds: meta.properties, a checkpoint, a lock, or a partition directory with segments in
+it. Its name says nothing: `broker-1` is as good a name for a broker as for a partition.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final
+
+from segmend.errors import UsageError
+from segmend.formats.names import parse_dir_name, parse_file_name
+from segmend.logdir import disk
+from segmend.logdir.disk import Unreadable
+from segmend.logdir.tree import PARTITION_KINDS, LogDir
+
+MARKERS: Final = frozenset(
+    (
+        "meta.properties",
+        ".kafka_cleanshutdown",
+        "recovery-point-offset-checkpoint",
+        "replication-offset-checkpoint",
+        "log-start-offset-checkpoint",
+        "cleaner-offset-checkpoint",
+        "bootstrap.checkpoint",
+    )
+)
+DEPTH: Final = 4
+"""How far below a given path log dirs are looked for."""
+
+_LOOKED_AT: Final = 8
+_BROKER_NAME: Final = re.compile(r"(?:broker|kafka|node|server)[-_.]?(\d{1,9})", re.ASCII | re.IGNORECASE)
+_DIRS: Final = ("dir", "link-dir")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A log dir of the fleet. `broker` is negative where nothing on the disk or its path names one."""
+
+    log_dir_id: int
+    path: str
+    broker: int
+    cluster_id: str | None
+    unreadable: str | None = None
+    """Why it could not be listed."""
+
+
+def find_places(paths: Sequence[str]) -> list[Place]:
+    """The log dirs under `paths`, each once, sorted by broker and path.
+
+    UsageError when a path is not there, is a file, or has no log dir under it. What is
+    there but cannot be listed comes as a `Place` with the reason.
+    """
+    found: dict[str, str | None] = {}
+    for given in paths:
+        before = len(found)
+        for path in _expand(given):
+            found.update(_below(path, DEPTH, seen=set()))
+        if len(found) == before and not any(_is_under(path, given) for path in found):
+            raise UsageError(f"{given}: no Kafka log dir in it")
+    return _numbered([_place(path, reason) for path, reason in found.items()])
+
+
+def _is_under(path: str, given: str) -> bool:
+    return path.startswith(given.rstrip("/")) or glob.has_magic(given)
+
+
+def _expand(given: str) -> list[str]:
+    """The paths that a glob stands for; anything else stands for itself."""
+    if "://" not in given and glob.has_magic(given) and disk.path_type(given) is None:
+        matches = sorted(path for path in glob.glob(given) if disk.path_type(path) == "dir")
+        if not matches:
+            raise UsageError(f"{given}: matches no directory")
+        return matches
+    kind = disk.path_type(given)
+    if kind is None:
+        raise UsageError(f"{given}: no such directory")
+    if kind != "dir":
+        raise UsageError(f"{given}: not a directory")
+    return [given.rstrip("/") or "/"]
+
+
+def _below(path: str, depth: int, seen: set[str]) -> Iterator[tuple[str, str | None]]:
+    """(path of a log dir, why it is unreadable or None) for `path` and what lies below it."""
+    real = disk.real_path(path)
+    if real in seen:
+        return
+    seen.add(real)
+    try:
+        entries = disk.listing(path)
+    except Unreadable as error:
+        yield path, error.reason
+        return
+    if is_log_dir(path, entries):
+        yield path, None
+    elif depth:
+        for name in sorted(name for name, kind in entries.items() if kind in _DIRS):
+            yield from _below(f"{path}/{name}", depth - 1, seen)
+
+
+def is_log_dir(path: str, entries: dict[str, disk.EntryType]) -> bool:
+    """Whether the directory `path` with these entries is a log dir."""
+    if not MARKERS.isdisjoint(entries):
+        return True
+    candidates = (n for n, kind in sorted(entries.items()) if kind in _DIRS and _partition_name(n))
+    return any(_holds_segments(f"{path}/{name}") for name in islice(candidates, _LOOKED_AT))
+
+
+def _partition_name(name: str) -> bool:
+    return parse_dir_name(name).kind in PARTITION_KINDS
+
+
+def _holds_segments(path: str) -> bool:
+    try:
+        names: Iterable[str] = disk.listing(path)
+    except Unreadable:
+        return False
+    return any(name == "partition.metadata" or parse_file_name(name).kind == "log" for name in names)
+
+
+def _place(path: str, reason: str | None) -> Place:
+    broker, cluster = (None, None) if reason else _identity(path)
+    return Place(
+        log_dir_id=0,
+        path=path,
+        broker=broker if broker is not None else -1,
+        cluster_id=cluster,
+        unreadable=reason,
+    )
+
+
+def _identity(path: str) -> tuple[int | None, str | None]:
+    """(node.id or broker.id, cluster.id) of meta.properties."""
+    try:
+        meta = LogDir.open(path).meta_properties.value
+    except Unreadable:
+        return None, None
+    return (meta.node_id, meta.cluster_id) if meta else (None, None)
+
+
+def _numbered(places: list[Place]) -> list[Place]:
+    """Fill in what meta.properties did not say, from the sibling dirs or the path, and number all."""
+    by_parent = {_parent(p.path): p for p in places if p.broker >= 0}
+    named = [_named(place, by_parent) for place in places]
+    strangers = sorted({_parent(p.path) for p in named if p.broker < 0})
+    named = [p if p.broker >= 0 else replace(p, broker=-1 - strangers.index(_parent(p.path))) for p in named]
+    ordered = sorted(named, key=lambda p: (p.cluster_id or "", p.broker < 0, p.broker, p.path))
+    return [replace(place, log_dir_id=number) for number, place in enumerate(ordered)]
+
+
+def _named(place: Place, by_parent: dict[str, Place]) -> Place:
+    if place.broker >= 0:
+        return place
+    sibling = by_parent.get(_parent(place.path))
+    if sibling is not None:
+        return replace(place, broker=sibling.broker, cluster_id=place.cluster_id or sibling.cluster_id)
+    for part in reversed(place.path.split("/")):
+        found = _BROKER_NAME.fullmatch(part)
+        if found:
+            return replace(place, broker=int(found.group(1)))
+    return place
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def brokers(places: Iterable[Place]) -> dict[tuple[str, int], list[Place]]:
+    """The places of each broker, by (cluster id, broker id)."""
+    grouped: dict[tuple[str, int], list[Place]] = {}
+    for place in places:
+        grouped.setdefault((place.cluster_id or "", place.broker), []).append(place)
+    return grouped

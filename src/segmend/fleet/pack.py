@@ -1,0 +1,55 @@
+"""Pieces of very different size into tasks of about the same: heaviest first, onto the lightest task."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from typing import Final, Protocol, TypeVar
+
+FILE_COST: Final = 64 << 10
+"""What opening a file costs, in bytes read meanwhile (an object store: `REMOTE_FILE_COST`)."""
+REMOTE_FILE_COST: Final = 1 << 20
+
+SMALLEST_TARGET: Final = 64 << 20
+LARGEST_TARGET: Final = 256 << 20
+ROUNDS: Final = 3
+"""Tasks for each core: enough for a late one to be evened out, few enough to cost nothing."""
+
+
+class Weighed(Protocol):
+    """Something with a weight in bytes."""
+
+    @property
+    def weight(self) -> int:
+        """Bytes to read, and the cost of the files."""
+        ...
+
+
+W = TypeVar("W", bound=Weighed)
+
+
+def target_bytes(total: int, cores: int) -> int:
+    """How much one task should read: a third of a core's share, but 64 to 256 MiB."""
+    return max(SMALLEST_TARGET, min(LARGEST_TARGET, total // (ROUNDS * max(1, cores))))
+
+
+def pack(pieces: Iterable[W], *, cores: int, target: int | None = None) -> list[list[W]]:
+    """`pieces` in tasks, the heaviest task first, none empty.
+
+    There are as many tasks as `target` bytes (default `target_bytes`) ask for, and at least
+    one a core. A piece is never cut; one that is heavier than the target is a task alone.
+    """
+    ordered = sorted(pieces, key=lambda piece: piece.weight, reverse=True)
+    total = sum(piece.weight for piece in ordered)
+    wanted = -(-total // (target or target_bytes(total, cores)))
+    tasks: list[list[W]] = [[] for _ in range(min(len(ordered), max(cores, wanted)))]
+    heap = [(0, number) for number in range(len(tasks))]
+    for piece in ordered:
+        load, number = heapq.heappop(heap)
+        tasks[number].append(piece)
+        heapq.heappush(heap, (load + piece.weight, number))
+    return _heaviest_first([task for task in tasks if task])
+
+
+def _heaviest_first(tasks: Sequence[list[W]]) -> list[list[W]]:
+    return sorted(tasks, key=lambda task: sum(piece.weight for piece in task), reverse=True)

@@ -1,0 +1,88 @@
+"""What an audit will read, cut into tasks: listing names and sizes, on the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from segmend.checks import Level
+from segmend.errors import UsageError
+from segmend.fleet.delta import Run
+from segmend.fleet.listing import Place, brokers, find_places
+from segmend.fleet.pack import pack
+from segmend.fleet.task import Job, Piece, Task
+from segmend.logdir import disk
+from segmend.logdir.disk import Unreadable
+from segmend.logdir.release import Release, guess_release
+from segmend.logdir.tree import LogDir
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The tasks of an audit, the heaviest first, and what they add up to."""
+
+    job: Job
+    tasks: tuple[Task, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all logs."""
+        return sum(task.bytes for task in self.tasks)
+
+
+def make_plan(
+    paths: Sequence[str], out: str, run: Run, *, level: Level, release: Release | None, cores: int
+) -> Plan:
+    """List `paths` and pack their partitions; UsageError when a path or `out` makes no sense."""
+    places = find_places(paths)
+    _keep_out(out, places)
+    releases: dict[tuple[str, int], str] = {}
+    pieces: list[Piece] = []
+    for key, group in brokers(places).items():
+        dirs = [(place, found) for place in group if (found := _open(place)) is not None]
+        releases[key] = str(release or guess_release(log_dir for _, log_dir in dirs)[0])
+        pieces.append(Piece(log_dir_id=group[0].log_dir_id, name=None, bytes=0, files=len(group)))
+        for place, log_dir in dirs:
+            pieces.extend(_pieces(place, log_dir))
+    job = Job(
+        out=out,
+        run=run,
+        level=level,
+        places=tuple(places),
+        releases=releases,
+        dir_bytes=_dir_bytes(pieces),
+    )
+    tasks = (Task(job=job, pieces=tuple(packed)) for packed in pack(pieces, cores=cores))
+    return Plan(job=job, tasks=tuple(tasks))
+
+
+def _open(place: Place) -> LogDir | None:
+    try:
+        return None if place.unreadable else LogDir.open(place.path)
+    except Unreadable:
+        return None
+
+
+def _pieces(place: Place, log_dir: LogDir) -> Iterable[Piece]:
+    for partition in log_dir.partitions:
+        yield Piece(
+            log_dir_id=place.log_dir_id,
+            name=partition.name,
+            bytes=partition.size,
+            files=len(partition.entries),
+        )
+
+
+def _dir_bytes(pieces: Iterable[Piece]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for piece in pieces:
+        found[piece.log_dir_id] = found.get(piece.log_dir_id, 0) + piece.bytes
+    return found
+
+
+def _keep_out(out: str, places: Iterable[Place]) -> None:
+    """Reading never writes: nothing of ours goes into a log dir."""
+    target = disk.real_path(out).rstrip("/") + "/"
+    for place in places:
+        if target.startswith(disk.real_path(place.path).rstrip("/") + "/"):
+            raise UsageError(f"--out {out} lies in the log dir {place.path}; choose another place")

@@ -1,0 +1,27 @@
+"""Cutting one big segment into byte ranges that are whole numbers of batches.
+
+Every entry of a `.index` points at the first byte of a batch, so a range between two of
+them needs no search for a boundary. The index may be the very thing that is damaged:
+whoever reads a range looks at its ends first (`tables.verified`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from segmend.formats import offset_index
+
+
+def cuts(size: int, index: bytes | None, target: int) -> list[tuple[int, int]]:
+    """The ranges (start, end) that cover `size` bytes, each of about `target` bytes.
+
+    One range when the segment is small enough, or when no index tells where to cut.
+    """
+    positions = offset_index.parse(index)[0].positions if index and size > target else ()
+    points = [0]
+    while points[-1] + target < size:
+        at = bisect_left(positions, points[-1] + target)
+        if at == len(positions) or not points[-1] < positions[at] < size:
+            break
+        points.append(positions[at])
+    return list(zip(points, [*points[1:], size], strict=True))

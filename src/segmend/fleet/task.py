@@ -1,0 +1,225 @@
+"""What one task of an audit does, wherever it runs: check partitions, write Parquet files, count.
+
+A task is a plain value, and `run_task` a plain function: Spark's workers, a process pool and
+a test call it alike. Rows never travel through the driver, only the names of files.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from segmend.checks import CheckRun, Level, Scope, Wanted, run_checks
+from segmend.checks.context import PartitionContext, SegmentView
+from segmend.checks.registry import Check
+from segmend.findings import Finding, Severity
+from segmend.fleet import rows
+from segmend.fleet.delta import Part, Run, write_part
+from segmend.fleet.digest import PartitionDigest
+from segmend.fleet.listing import Place
+from segmend.fleet.pack import FILE_COST
+from segmend.logdir.disk import Unreadable
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir, PartitionDir
+
+COMPARED_KINDS = frozenset({"current", "cluster-metadata"})
+_INNER = frozenset({Scope.PARTITION, Scope.SEGMENT, Scope.FAILURE})
+_OUTER = frozenset({Scope.BROKER, Scope.DIR, Scope.FAILURE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A partition directory of one log dir; or, without a name, what is said of the broker as a whole."""
+
+    log_dir_id: int
+    name: str | None
+    bytes: int
+    files: int
+
+    @property
+    def weight(self) -> int:
+        """Bytes to read, and the cost of the files."""
+        return self.bytes + self.files * FILE_COST
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What all tasks of an audit share. `releases` is by (cluster id, broker), `dir_bytes` by log dir id."""
+
+    out: str
+    run: Run
+    level: Level
+    places: tuple[Place, ...]
+    releases: Mapping[tuple[str, int], str]
+    dir_bytes: Mapping[int, int]
+    extra_tables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """The pieces that one task reads."""
+
+    job: Job
+    pieces: tuple[Piece, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the files of all pieces."""
+        return sum(piece.bytes for piece in self.pieces)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a task tells the driver. `unreadable` are paths that were refused."""
+
+    parts: tuple[Part, ...]
+    counts: dict[str, int]
+    codes: dict[tuple[str, str], int]
+    unreadable: tuple[str, ...]
+    bytes: int
+
+
+@dataclass(slots=True)
+class _Sink:
+    """Rows by table, on their way to a file."""
+
+    rows: dict[str, list[rows.Row]] = field(default_factory=lambda: defaultdict(list))
+    counts: Counter[str] = field(default_factory=Counter)
+    codes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    unreadable: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Only(Wanted):
+    """Of all checks those of some scopes, and of all partitions those of one task."""
+
+    scopes: frozenset[Scope]
+    directories: frozenset[tuple[str, str]] = frozenset()
+
+    def check(self, check: Check) -> bool:
+        """Whether the check is of one of the scopes."""
+        return check.scope in self.scopes
+
+    def partition(self, partition: PartitionDir) -> bool:
+        """Whether the partition directory is one of the task's."""
+        return (partition.log_dir.path, partition.name) in self.directories
+
+
+def run_task(task: Task) -> Result:
+    """Look at every piece, write the rows found, and say which files they are in."""
+    sink = _Sink()
+    for (cluster, broker), pieces in _by_broker(task).items():
+        release = Release.parse(task.job.releases[cluster, broker])
+        _run_broker(task.job, (cluster, broker), release, pieces, sink)
+    job = task.job
+    parts = [write_part(job.out, job.run, name, rows.table(name, found)) for name, found in sink.rows.items()]
+    return Result(
+        parts=tuple(part for part in parts if part),
+        counts=dict(sink.counts),
+        codes=dict(sink.codes),
+        unreadable=tuple(sink.unreadable),
+        bytes=task.bytes,
+    )
+
+
+def _by_broker(task: Task) -> dict[tuple[str, int], list[Piece]]:
+    places = {place.log_dir_id: place for place in task.job.places}
+    found: dict[tuple[str, int], list[Piece]] = defaultdict(list)
+    for piece in task.pieces:
+        place = places[piece.log_dir_id]
+        found[place.cluster_id or "", place.broker].append(piece)
+    return found
+
+
+def _run_broker(
+    job: Job, broker: tuple[str, int], release: Release, pieces: Sequence[Piece], sink: _Sink
+) -> None:
+    """The pieces of one broker: its log dirs are opened together, as the checks want them."""
+    places = [p for p in job.places if (p.cluster_id or "", p.broker) == broker]
+    dirs = [found for place in places if (found := _open(place)) is not None]
+    paths = {place.log_dir_id: place.path for place in places}
+    by_path = {place.path: place for place in places}
+    names = frozenset((paths[p.log_dir_id], p.name) for p in pieces if p.name is not None)
+
+    def take(context: PartitionContext) -> None:
+        _partition_rows(by_path[context.dir.path], context, sink)
+
+    if names:
+        wanted = _Only(scopes=_INNER, directories=names)
+        run = run_checks(dirs, level=job.level, release=release, wanted=wanted, on_partition=take)
+        _collect(run, by_path, sink)
+    for piece in pieces:
+        if piece.name is None:
+            run = run_checks(dirs, level=job.level, release=release, wanted=_Only(scopes=_OUTER))
+            _collect(run, by_path, sink)
+            _dir_rows(job, places, dirs, release, sink)
+
+
+def _open(place: Place) -> LogDir | None:
+    try:
+        return None if place.unreadable else LogDir.open(place.path)
+    except Unreadable:
+        return None
+
+
+def _collect(run: CheckRun, by_path: dict[str, Place], sink: _Sink) -> None:
+    for finding in run:
+        _add(finding, by_path[finding.dir], sink)
+    sink.unreadable.extend(run.summary.unreadable)
+
+
+def _add(finding: Finding, place: Place, sink: _Sink) -> None:
+    sink.rows["findings"].append(rows.finding_row(finding, place, "scan"))
+    sink.codes[finding.code, finding.severity.value] += 1
+
+
+def _dir_rows(
+    job: Job, places: Sequence[Place], dirs: Sequence[LogDir], release: Release, sink: _Sink
+) -> None:
+    opened = {log_dir.path: log_dir for log_dir in dirs}
+    for place in places:
+        log_dir = opened.get(place.path)
+        size = job.dir_bytes.get(place.log_dir_id, 0)
+        sink.rows["log_dirs"].append(rows.log_dir_row(place, log_dir, release=str(release), bytes=size))
+        if log_dir is None:
+            _add(_unlisted(place), place, sink)
+            sink.unreadable.append(place.path)
+        else:
+            sink.rows["checkpoints"].extend(rows.checkpoint_rows(place, log_dir))
+
+
+def _unlisted(place: Place) -> Finding:
+    """A log dir of the fleet that nobody could look into is a finding, whatever the reason."""
+    return Finding(
+        code="K14b",
+        severity=Severity.ERROR,
+        message=f"the log dir cannot be listed: {place.unreadable or 'it vanished'}",
+        dir=place.path,
+        broker_says=f"Error while loading log dir {place.path}",
+    )
+
+
+def _partition_rows(place: Place, context: PartitionContext, sink: _Sink) -> None:
+    partition = context.partition
+    scans = context.scans or [None] * len(context.views)
+    digest = PartitionDigest()
+    for view, scan in zip(context.views, scans, strict=True):
+        sink.rows["segments"].append(rows.segment_row(place, view, scan))
+        if scan is not None and partition.kind in COMPARED_KINDS:
+            _digest(view, digest)
+    row = rows.partition_row(place, context, has_holes=digest.has_holes)
+    sink.rows["partitions"].append(row)
+    sink.rows["digests"].extend(digest.rows(rows.partition_keys(place, partition)))
+    sink.rows["checkpoints"].extend(rows.epoch_rows(place, partition))
+    sink.counts.update(partitions=1, segments=len(scans), batches=row["batches"], records=row["records"])
+    sink.counts.update(bytes=sum(scan.size for scan in scans if scan is not None))
+
+
+def _digest(view: SegmentView, digest: PartitionDigest) -> None:
+    try:
+        with view.log.reader() as reader:
+            digest.add(reader, view.base_offset)
+    except Unreadable:
+        # The scan came through a moment ago; what is gone since is the next run's business.
+        return

@@ -1,0 +1,117 @@
+"""The audit's tasks on Spark: packed tasks in the closure of a mapInArrow, joins in Spark SQL."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from segmend.fleet.schemas import STORED
+from segmend.fleet.sql import COLUMNS, Row, Sql
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_RESULT = pa.schema([("result", pa.binary())])
+_POLL_SECONDS = 0.3
+
+
+class SparkDriver:
+    """Runs on the executors of a session; files must be readable and OUT writable from there."""
+
+    name = "spark"
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self.cores = spark.sparkContext.defaultParallelism
+
+    def run(
+        self, function: Callable[[T], R], tasks: Sequence[T], done: Callable[[int], None] | None = None
+    ) -> Iterator[R]:
+        """One Spark task for each task; the results come when all are there."""
+        if not tasks:
+            return
+        # Pickled one by one: a worker unpickles its own task and not all of them.
+        pickled = [pickle.dumps((function, task)) for task in tasks]
+
+        def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    call, task = pickle.loads(pickled[number])
+                    yield pa.record_batch([[pickle.dumps(call(task))]], schema=_RESULT)
+
+        count = len(tasks)
+        frame = self._spark.range(0, count, 1, count).mapInArrow(work, from_arrow_schema(_RESULT))
+        with self._watched(done):
+            rows = frame.collect()
+        if done:
+            done(count)
+        yield from (pickle.loads(row.result) for row in rows)
+
+    @contextmanager
+    def _watched(self, done: Callable[[int], None] | None) -> Iterator[None]:
+        """Tell `done` about finished tasks while a job runs (the collect itself only blocks)."""
+        if done is None:
+            yield
+            return
+        over = threading.Event()
+        watcher = threading.Thread(target=self._watch, args=(done, over), daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
+
+    def _watch(self, done: Callable[[int], None], over: threading.Event) -> None:
+        tracker = self._spark.sparkContext.statusTracker()
+        while not over.wait(_POLL_SECONDS):
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            finished = sum(stage.numCompletedTasks for stage in stages if stage is not None)
+            if finished:
+                done(finished)
+
+    @contextmanager
+    def sql(self, files: Mapping[str, Sequence[str]]) -> Iterator[Sql]:
+        """Spark SQL over temporary views of the files."""
+        for name in COLUMNS:
+            self._view(name, list(files.get(name, ())))
+        try:
+            yield _SparkSql(self._spark)
+        finally:
+            for name in (*COLUMNS, "replicas"):
+                self._spark.catalog.dropTempView(name)
+
+    def _view(self, name: str, files: Sequence[str]) -> None:
+        schema = from_arrow_schema(STORED[name])
+        if files:
+            frame = self._spark.read.schema(schema).parquet(*map(os.path.abspath, files))
+        else:
+            frame = self._spark.createDataFrame([], schema)
+        frame.select(*COLUMNS[name]).createOrReplaceTempView(name)
+
+
+class _SparkSql:
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def view(self, name: str, statement: str) -> list[Row]:
+        """Make the result a temporary view, and return its rows."""
+        frame = self._spark.sql(statement).cache()
+        frame.createOrReplaceTempView(name)
+        return _dicts(frame.collect())
+
+    def rows(self, statement: str) -> list[Row]:
+        """The rows of a statement."""
+        return _dicts(self._spark.sql(statement).collect())
+
+
+def _dicts(rows: Sequence[Any]) -> list[Row]:
+    return [row.asDict() for row in rows]
