@@ -261,9 +261,14 @@ class PartitionContext:
     @cached_property
     def views(self) -> list[SegmentView]:
         """The segments in the broker's loading order."""
-        logs = [(segment, log) for segment in self.partition.segments if (log := segment.log) is not None]
-        nexts: list[int | None] = [segment.base_offset for segment, _ in logs[1:]]
-        return [SegmentView(self, *found, n) for found, n in zip(logs, [*nexts, None], strict=False)]
+        path, names, types = self.partition.path, self.partition.layout.logs, self.partition.entries
+        segments = [segment for segment in self.partition.segments if segment.base_offset in names]
+        nexts: list[int | None] = [segment.base_offset for segment in segments[1:]]
+        found = []
+        for segment, following in zip(segments, [*nexts, None], strict=False):
+            name = names[segment.base_offset]
+            found.append(SegmentView(self, segment, FileEntry(path, name, types[name]), following))
+        return found
 
     @cached_property
     def epochs(self) -> tuple[EpochCheckpoint, tuple[Damage, ...]] | None:

@@ -30,6 +30,12 @@ SCOPE = Scope.SEGMENT
 LEVEL = Level.STARTUP
 
 
+def applies(context: PartitionContext) -> bool:
+    """Whether any log lacks its index."""
+    names = context.partition.layout
+    return not names.logs.keys() <= names.index.keys()
+
+
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """From names alone."""
     if view.segment.index is None and f"{view.base_offset:020d}.index" not in context.partition.entries:

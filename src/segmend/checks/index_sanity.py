@@ -34,10 +34,13 @@ SCOPE = Scope.SEGMENT
 LEVEL = Level.STARTUP
 
 
+def applies(context: PartitionContext) -> bool:
+    """Only at --startup, and as a release that looks."""
+    return context.release < (2, 3) and context.level == Level.STARTUP
+
+
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
-    """Only at --startup; at most one a segment, since the broker stops at the first reason."""
-    if context.release >= (2, 3) or context.level > Level.STARTUP:
-        return
+    """At most one a segment, since the broker stops at the first reason."""
     index, times = view.segment.index, view.segment.timeindex
     reason = (index and _offset_reason(view, context, index)) or (
         index and times and _time_reason(view, times)
@@ -63,9 +66,7 @@ def _words(context: PartitionContext, log: str, reason: str) -> str:
 
 def _offset_reason(view: SegmentView, context: PartitionContext, index: FileEntry) -> str | None:
     """OffsetIndex.sanityCheck; 2.0 relaxed it to an offset that may equal the base."""
-    with index.reader() as reader:
-        count, rest = divmod(reader.size, offset_index.ENTRY_SIZE)
-        last = reader.read(offset_index.ENTRY_SIZE, (count - 1) * offset_index.ENTRY_SIZE) if count else b""
+    count, rest, _, last = _ends(index, offset_index.ENTRY_SIZE)
     offset = view.base_offset + int.from_bytes(last[:4], "big", signed=True)
     strict = context.release < (2, 0)
     if count and (offset < view.base_offset or (strict and offset == view.base_offset)):
@@ -78,10 +79,8 @@ def _offset_reason(view: SegmentView, context: PartitionContext, index: FileEntr
 def _time_reason(view: SegmentView, times: FileEntry) -> str | None:
     """TimeIndex.sanityCheck."""
     unit = time_index.ENTRY_SIZE
-    with times.reader() as reader:
-        count, rest = divmod(reader.size, unit)
-        first = int.from_bytes(reader.read(8), "big", signed=True) if count else 0
-        last = reader.read(unit, (count - 1) * unit) if count else b""
+    count, rest, start, last = _ends(times, unit)
+    first = int.from_bytes(start[:8], "big", signed=True)
     timestamp = int.from_bytes(last[:8], "big", signed=True)
     offset = view.base_offset + int.from_bytes(last[8:], "big", signed=True)
     found = f"Corrupt time index found, time index file ({times.name}) has non-zero size but the last"
@@ -90,6 +89,16 @@ def _time_reason(view: SegmentView, times: FileEntry) -> str | None:
     if count and offset < view.base_offset:
         return f"{found} offset is {offset} which is less than the first offset {view.base_offset}"
     return _odd_length("Time index", times, unit) if rest else None
+
+
+def _ends(file: FileEntry, unit: int) -> tuple[int, int, bytes, bytes]:
+    """(whole entries, bytes after them, first entry, last entry); entries are empty if there is none."""
+    with file.reader() as reader:
+        count, rest = divmod(reader.size, unit)
+        if count == 0:
+            return 0, rest, b"", b""
+        first = reader.read(unit)
+        return count, rest, first, first if count == 1 else reader.read(unit, (count - 1) * unit)
 
 
 def _odd_length(kind: str, file: FileEntry, unit: int) -> str:

@@ -33,10 +33,13 @@ SCOPE = Scope.SEGMENT
 LEVEL = Level.STARTUP
 
 
+def applies(context: PartitionContext) -> bool:
+    """The KRaft log only."""
+    return context.partition.kind == "cluster-metadata"
+
+
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """With CRCs at every level, since the broker does so."""
-    if context.partition.kind != "cluster-metadata":
-        return
     with view.log.reader() as reader:
         scan = scan_log(reader, base_offset=view.base_offset, crc=True, records=False)
     damage = next((problem for problem in scan.problems if problem.kind in CHAIN_KINDS), None)

@@ -17,13 +17,17 @@ from .levels import Level, Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One check module: its codes, when it runs, and its manual page."""
+    """One check module: its codes, when it runs, and its manual page.
+
+    `applies` is a look at a whole partition that spares the calls for each of its segments.
+    """
 
     name: str
     codes: Mapping[str, Severity]
     scope: Scope
     level: Level
     run: Callable[[Any, Any], Iterator[Finding]]
+    applies: Callable[[Any], bool]
     page: str
 
 
@@ -36,6 +40,10 @@ def all_checks() -> tuple[Check, ...]:
     return tuple(_check(module) for module in modules if hasattr(module, "CODES"))
 
 
+def _always(_context: Any) -> bool:
+    return True
+
+
 def _check(module: Any) -> Check:
     name = module.__name__.rpartition(".")[2]
     return Check(
@@ -44,6 +52,7 @@ def _check(module: Any) -> Check:
         scope=module.SCOPE,
         level=module.LEVEL,
         run=module.run,
+        applies=getattr(module, "applies", _always),
         page=module.__doc__ or "",
     )
 

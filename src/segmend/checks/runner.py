@@ -241,8 +241,9 @@ class CheckRun:
 
     def _slice(self, context: PartitionContext, first: int, last: int) -> _SliceResult:
         result = _SliceResult()
+        checks = [check for check in self._checks[Scope.SEGMENT] if check.applies(context)]
         for view in context.views[first:last]:
-            found = _guarded(self._checks[Scope.SEGMENT], view, context, result.failures)
+            found = _guarded(checks, view, context, result.failures)
             result.findings.extend(found)
             result.scans.append(self._scan(view, result.failures))
             view.forget()

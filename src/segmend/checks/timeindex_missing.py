@@ -33,10 +33,16 @@ SCOPE = Scope.SEGMENT
 LEVEL = Level.STARTUP
 
 
+def applies(context: PartitionContext) -> bool:
+    """Whether any log lacks its time index, in a release that has them."""
+    names = context.partition.layout
+    return context.release >= (0, 10, 1) and not names.logs.keys() <= names.timeindex.keys()
+
+
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """From names alone."""
     name = f"{view.base_offset:020d}.timeindex"
-    if context.release < (0, 10, 1) or view.segment.index is None or name in context.partition.entries:
+    if view.segment.index is None or name in context.partition.entries:
         return
     yield context.finding(
         "I13",

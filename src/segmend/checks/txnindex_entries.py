@@ -35,6 +35,11 @@ SCOPE = Scope.SEGMENT
 LEVEL = Level.STARTUP
 
 
+def applies(context: PartitionContext) -> bool:
+    """Most partitions have none."""
+    return bool(context.partition.layout.txnindex)
+
+
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """All entries: what a broker does at every start."""
     if in_flight(view) or not view.txn_index:
