@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import json
 import lzma
 import os
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.golden.unpack import unpack
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -42,6 +44,7 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return unpacked
 
 
+@functools.cache
 def expected(name: str) -> dict[str, Any]:
     """What the broker itself said of a golden directory."""
     with lzma.open(GOLDEN / f"{name}.expected.json.xz") as file:

@@ -120,7 +120,8 @@ def _past(batch: RecordBatch, selection: Selection) -> bool:
 def _batch(reader: FileReader, batch: RecordBatch, selection: Selection, records: bool) -> Iterator[Item]:
     small = batch.size <= DECODE_LIMIT
     data = reader.read(batch.size, batch.position) if small else b""
-    yield BatchItem(batch=batch, valid=_checksum(reader, batch, data) == batch.crc)
+    valid = _checksum(reader, batch, data) == batch.crc
+    yield BatchItem(batch=_unwrapped(data, batch) if small else batch, valid=valid)
     if not 0 <= batch.magic <= 2:
         yield _fault(batch, "bad-magic", f"magic {batch.magic} is none of 0, 1, 2")
     if not records:
@@ -129,6 +130,16 @@ def _batch(reader: FileReader, batch: RecordBatch, selection: Selection, records
         yield _fault(batch, "too-large", f"{batch.size} bytes are too many to look into")
         return
     yield from _records(data, batch, selection)
+
+
+def _unwrapped(data: bytes, batch: RecordBatch) -> RecordBatch:
+    """A compressed magic 0/1 wrapper with its first offset and its count, which only the inside tells."""
+    if batch.magic not in (0, 1) or not batch.codec:
+        return batch
+    first, count = batch.base_offset, 0
+    for record in iter_records(data, batch, [], limit=DECODE_LIMIT):
+        first, count = (record.offset if count == 0 else first), count + 1
+    return batch._replace(base_offset=first, records_count=count or -1)
 
 
 def _records(data: bytes, batch: RecordBatch, selection: Selection) -> Iterator[Item]:

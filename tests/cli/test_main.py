@@ -1,0 +1,159 @@
+"""The frame of the command line: help, version, errors in one line, exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.run import run
+
+from segmend import __version__
+from segmend.cli import commands, main
+from segmend.errors import BrokerRunning, Cancelled, SegmendError
+
+SOURCE = Path(main.__file__).parents[2]
+NAMES = [module.name for module in pkgutil.iter_modules(commands.__path__)]
+
+
+def segmend(*argv: str, **options: object) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    command = [sys.executable, "-m", "segmend", *argv]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, **options)  # type: ignore[call-overload, no-any-return]
+
+
+def test_help_lists_every_command_with_examples_and_exit_codes() -> None:
+    ran = segmend("--help")
+    assert ran.returncode == 0
+    for name in NAMES:
+        assert f"    {name} " in ran.stdout
+    assert "examples:" in ran.stdout
+    assert "exit codes: 0 nothing wrong, 4 findings" in ran.stdout
+
+
+def test_help_is_there_in_a_moment() -> None:
+    """The bar is 120 ms; the best of five runs, since other tests run beside this one."""
+    spent = []
+    for _ in range(5):
+        started = time.perf_counter()
+        segmend("--help")
+        spent.append(time.perf_counter() - started)
+    assert min(spent) < 0.24
+
+
+def test_help_imports_no_command_and_no_engine() -> None:
+    script = "import sys; from segmend.cli.main import main\n"
+    script += "try: main(['--help'])\nexcept SystemExit: print(*sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
+    loaded = set(ran.stdout.split())
+    assert "segmend.cli.main" in loaded
+    assert not {"numpy", "pyarrow", "crc32c", "segmend.kernel.scan", "segmend.cli.commands.show"} & loaded
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_command_says_what_it_does_in_a_line_that_help_can_find(name: str) -> None:
+    module = importlib.import_module(f"{commands.__name__}.{name}")
+    assert name == module.NAME
+    assert main.summary(name) == module.HELP
+    assert module.HELP[0].islower()
+    assert not module.HELP.endswith(".")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_command_has_help_with_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main.main([name, "--help"])
+    assert stopped.value.code == 0
+    assert f"segmend {name}" in capsys.readouterr().out
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main.main(["--version"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out == f"segmend {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["bogus"], "invalid choice: 'bogus'"),
+        (["--bogus"], "required: COMMAND"),
+        (["show"], "required: PATH"),
+        (["show", "--sort", "luck", "x"], "invalid choice: 'luck'"),
+        (["show", "--kafka", "9.9", "x"], "Kafka 9.9 is not known; the rules of 0.8 to 4.4 are"),
+        (["show", "--kafka", "new", "x"], "'new' is no Kafka release"),
+        (["show", "--offset", "5..1", "x"], "'5..1' is no range"),
+        (["show", "--offset", "x", "x"], "'x' is no range"),
+        (["show", "--since", "soon", "x"], "'soon' is no time"),
+        (["show", "--top", "0", "x"], "'0' is no count"),
+    ],
+)
+def test_a_wrong_command_line_is_told_in_one_line(
+    argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran = run(capsys, *argv)
+    assert ran.code == 16
+    assert ran.out == ""
+    assert said in ran.err
+    assert ran.err.startswith("segmend: ")
+    assert ran.err.count("\n") == 1
+
+
+def test_no_arguments_show_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    ran = run(capsys)
+    assert ran.code == 16
+    assert ran.out.startswith("usage: segmend")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (SegmendError("x: gone"), 8, "segmend: x: gone\n"),
+        (BrokerRunning("x: a broker runs"), 64, "segmend: x: a broker runs\n"),
+        (Cancelled("stopped"), 32, "segmend: stopped\n"),
+        (KeyboardInterrupt(), 32, "segmend: cancelled; nothing was changed\n"),
+    ],
+)
+def test_errors_end_with_their_exit_code(
+    error: BaseException,
+    code: int,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(argv: object) -> int:
+        raise error
+
+    monkeypatch.setattr(main, "_run", fail)
+    assert run(capsys, "show", "x").__dict__ == {"code": code, "out": "", "err": said}
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    lines = "".join(f"topic-{i} 0 {i}\n" for i in range(20_000))
+    (tmp_path / "replication-offset-checkpoint").write_text(f"0\n20000\n{lines}")
+    command = f"{sys.executable} -m segmend show {tmp_path}/replication-offset-checkpoint | head -1"
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    ran = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment)
+    assert "offset-checkpoint" in ran.stdout
+    assert ran.stderr == ""
+
+
+def test_color_only_when_wanted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "leader-epoch-checkpoint"
+    path.write_text("0\n1\n3 100\n")
+    assert "\x1b[" in run(capsys, "show", path, "--color", "always").out
+    assert "\x1b[" not in run(capsys, "show", path).out
+    assert "\x1b[" not in run(capsys, "show", path, "--color", "never").out
+    terminal = f"script -qec '{sys.executable} -m segmend show {path}' /dev/null"
+    base = {**os.environ, "PYTHONPATH": str(SOURCE), "TERM": "xterm"}
+    for no_color, colored in (("", True), ("1", False)):
+        environment = {**base, "NO_COLOR": no_color}
+        ran = subprocess.run(terminal, shell=True, capture_output=True, text=True, env=environment)
+        assert ("\x1b[" in ran.stdout) is colored
