@@ -246,7 +246,7 @@ def hostile() -> dict[str, pa.Table]:
     place = {"broker": 1, "log_dir_id": 0, "topic": HOSTILE, "partition": 2_147_483_647}
     big = 9_223_372_036_854_775_807
     log_dir = {"broker": 1, "log_dir_id": 0, "path": HOSTILE, "release": HOSTILE}
-    partition = {**place, "dir_name": HOSTILE, "kind": HOSTILE, "bytes": big // 4, "records": big}
+    partition = {**place, "dir_name": HOSTILE, "kind": HOSTILE, "log_bytes": big // 4, "records": big}
     said = {name: HOSTILE * 8 for name in ("message", "broker_says", "remedy_command")}
     where = {"dir": HOSTILE, "file": HOSTILE, "position": -big, "offset": big}
     ends = {"log_start_offset": -1, "max_log_end_offset": big, "behind": big, "expected_replicas": 99}
@@ -300,7 +300,7 @@ def big_fleet(*, brokers: int, findings: int) -> dict[str, pa.Table]:
     rows = {
         "log_dirs": dirs,
         "partitions": [
-            {**p, "kind": "current", "bytes": n, "min_timestamp_ms": n} for n, p in enumerate(places)
+            {**p, "kind": "current", "log_bytes": n, "min_timestamp_ms": n} for n, p in enumerate(places)
         ],
         "segments": [{**p, "log_bytes": 1 << 20, "codecs": ["lz4"], "magics": [2]} for p in places],
         "findings": [

@@ -109,13 +109,13 @@ def test_a_table_sorts_by_the_heading_that_is_clicked(open_page: Open) -> None:
     table = "#disks table"
     sizes = [int(v) for v in column(page, table, 4)]
     assert sizes == sorted(sizes, reverse=True)
-    page.click(f"{table} th:has-text('Bytes') button")
+    page.click(f"{table} th:has-text('Log bytes') button")
     assert [int(v) for v in column(page, table, 4)] == sorted(sizes)
     page.click(f"{table} th:has-text('Partition') button")
     names = column(page, table, 0)
     assert names == sorted(names)
     assert page.get_attribute(f"{table} th:has-text('Partition')", "aria-sort") == "ascending"
-    assert page.get_attribute(f"{table} th:has-text('Bytes')", "aria-sort") is None
+    assert page.get_attribute(f"{table} th:has-text('Log bytes')", "aria-sort") is None
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -32,9 +32,7 @@ def test_errors_come_first_then_what_loses_data_then_the_frequent() -> None:
     assert found.counts == {"error": 2, "warning": 4, "info": 1}
 
 
-@pytest.mark.parametrize(
-    ("clean", "says"), [(True, "starts, but some reads fail or are wrong"), (False, "loses data")]
-)
+@pytest.mark.parametrize(("clean", "says"), [(True, "serves some reads wrong"), (False, "loses data")])
 def test_what_a_broker_does_depends_on_how_it_stopped(clean: bool, says: str) -> None:
     assert grouped(sample.finding(code="L05"), clean=clean).groups[0].consequence == says
 

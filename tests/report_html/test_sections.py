@@ -8,8 +8,9 @@ import pytest
 from tests.report_html import sample
 from tests.report_html.sample import NOW, NOW_MS, table
 
+from segmend.checks import severities
 from segmend.report.html.brokers import fleet, verdict
-from segmend.report.html.consequences import Consequence, of
+from segmend.report.html.consequences import Consequence, is_known, of
 from segmend.report.html.disks import Disks, disks
 from segmend.report.html.places import places
 from segmend.report.html.replicas import PartitionReplicas, Replication, replication
@@ -91,6 +92,12 @@ def test_consequences_follow_the_catalogue(
     assert of(code, severity, clean=clean) is expected
 
 
+@pytest.mark.parametrize("code", [code for code, severity in severities().items() if severity != "info"])
+def test_every_code_has_its_line_in_the_catalogue(code: str) -> None:
+    """A code that nobody placed would be told as "serves some reads wrong"."""
+    assert is_known(code)
+
+
 # The fleet
 
 
@@ -130,7 +137,7 @@ def drawn(*parts: dict[str, Any], dirs: list[dict[str, Any]] | None = None) -> D
 
 
 def test_a_stack_is_to_scale_and_small_topics_share_a_slice() -> None:
-    found = drawn(*({"topic": f"t{n:02}", "bytes": 100 - n} for n in range(10)))
+    found = drawn(*({"topic": f"t{n:02}", "log_bytes": 100 - n} for n in range(10)))
     slices = found.dirs[0].slices
     assert [s.colour for s in slices] == [*(f"t{n}" for n in range(8)), "other"]
     assert sum(s.width for s in slices) == pytest.approx(100, abs=0.02)
@@ -145,14 +152,14 @@ def test_the_gauge_says_how_full_the_disk_is(
     total: int | None, free: int | None, used: str, tight: bool
 ) -> None:
     dirs = [{"broker": 1, "log_dir_id": 0, "path": "/a", "disk_total_bytes": total, "disk_free_bytes": free}]
-    bar = drawn({"topic": "t", "bytes": 1}, dirs=dirs).dirs[0]
+    bar = drawn({"topic": "t", "log_bytes": 1}, dirs=dirs).dirs[0]
     assert (bar.used, bar.tight) == (used, tight)
 
 
 def test_the_biggest_partitions_are_one_row_for_all_replicas() -> None:
     small, large = (
-        {"topic": "t", "bytes": 5, "kind": "current"},
-        {"topic": "t", "bytes": 9, "kind": "current"},
+        {"topic": "t", "log_bytes": 5, "kind": "current"},
+        {"topic": "t", "log_bytes": 9, "kind": "current"},
     )
     found = drawn(
         small, {**large, "broker": 2, "log_dir_id": 1}, {**small, "kind": "stray", "dir_name": "t-0.x-stray"}
@@ -167,7 +174,7 @@ def test_the_biggest_partitions_are_one_row_for_all_replicas() -> None:
 
 
 def timed(*ranges: tuple[str, int | None, int | None]) -> Times:
-    rows = [{"topic": t, "bytes": 1, "min_timestamp_ms": a, "max_timestamp_ms": b} for t, a, b in ranges]
+    rows = [{"topic": t, "log_bytes": 1, "min_timestamp_ms": a, "max_timestamp_ms": b} for t, a, b in ranges]
     tables = {"partitions": table("partitions", rows)}
     return times(tables, palette(tables), NOW)
 

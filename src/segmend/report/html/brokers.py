@@ -85,10 +85,10 @@ class Verdict:
 def fleet(tables: Tables, places: Places) -> Fleet:
     """One row a broker, the worst first when they don't all fit."""
     found = _by_broker(tables, places)
-    partitions = _sums(tables, "partitions", ["bytes"])
+    partitions = _sums(tables, "partitions", ["log_bytes"])
     segments = _sums(tables, "segments", ["log_bytes"])
     names = sorted({*places.brokers, *found}, key=broker_order)
-    most = max((row["bytes"] for row in partitions.values()), default=0)
+    most = max((row["log_bytes"] for row in partitions.values()), default=0)
     everyone = [
         _broker(name, places, found.get(name, []), partitions.get(name, {}), segments.get(name, {}), most)
         for name in names
@@ -134,8 +134,8 @@ def _broker(
         dirs=len(dirs),
         partitions=number(partitions.get("rows")),
         segments=number(segments.get("rows")),
-        log_bytes=number(partitions.get("bytes")),
-        width=percent(number(partitions.get("bytes")), most),
+        log_bytes=number(partitions.get("log_bytes")),
+        width=percent(number(partitions.get("log_bytes")), most),
         counts={severity: counts[severity] for severity in SEVERITIES},
         worst=next((severity for severity in SEVERITIES if counts[severity]), "ok"),
         consequence="" if worst is Consequence.NONE else worst.value,
@@ -184,5 +184,5 @@ def _calm(counts: Mapping[str, int], everyone: tuple[BrokerRow, ...]) -> Verdict
 
 
 def bytes_of(everyone: tuple[BrokerRow, ...]) -> str:
-    """Bytes of all partitions of all brokers."""
+    """Bytes of log of all brokers."""
     return size(sum(row.log_bytes for row in everyone))

@@ -18,8 +18,8 @@ class Consequence(enum.Enum):
     LOSES = "loses data"
     REFUSES = "refuses to start"
     OFFLINE = "takes the log dir offline"
-    WRONG = "starts, but some reads fail or are wrong"
-    SLOW = "starts, with extra work"
+    WRONG = "serves some reads wrong"
+    SLOW = "starts slower"
     NONE = "starts as if nothing were wrong"
 
     @property
@@ -67,8 +67,18 @@ def of(code: str, severity: str, *, clean: bool) -> Consequence:
     """
     if severity == "info":
         return Consequence.NONE
-    letters = _TABLE.get(code)
+    letters = _letters(code)
     if letters is None:
         # Comparisons of replicas (R..) say nothing about one broker's start.
         return Consequence.WRONG if severity == "error" and not code.startswith("R") else Consequence.NONE
     return _LETTERS[letters[0 if clean else 1]]
+
+
+def is_known(code: str) -> bool:
+    """Has this code a line in the table?"""
+    return _letters(code) is not None
+
+
+def _letters(code: str) -> str | None:
+    # C10b is a case of C10.
+    return _TABLE.get(code) or _TABLE.get(code[:-1])

@@ -1,4 +1,8 @@
-"""Disk use: each log dir as a bar of its topics beside the fill of its disk, and the biggest partitions."""
+"""Disk use: each log dir as a bar of its topics beside the fill of its disk, and the biggest partitions.
+
+Bytes are those of `.log` files. An index that a broker has open is preallocated, 10 MiB on paper and next
+to nothing on the disk, so that all files together would tell of a killed broker what is not true.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ _PARTITION: Final = (
     "dir_name",
     "broker",
     "log_dir_id",
-    "bytes",
+    "log_bytes",
     "segments",
     "records",
 )
@@ -93,8 +97,8 @@ def disks(tables: Tables, places: Places, palette: Palette) -> Disks:
 def _bytes_by_dir(tables: Tables) -> defaultdict[int | None, dict[str, int]]:
     keys = ["log_dir_id", "topic"]
     parts: defaultdict[int | None, dict[str, int]] = defaultdict(dict)
-    for row in sums(select(tables, "partitions", [*keys, "bytes"]), keys, ["bytes"]):
-        parts[row["log_dir_id"]][row["topic"] or ""] = number(row["bytes"])
+    for row in sums(select(tables, "partitions", [*keys, "log_bytes"]), keys, ["log_bytes"]):
+        parts[row["log_dir_id"]][row["topic"] or ""] = number(row["log_bytes"])
     return parts
 
 
@@ -124,11 +128,11 @@ def _biggest(tables: Tables, places: Places, palette: Palette) -> tuple[tuple[Pa
     table = select(tables, "partitions", _PARTITION)
     if table.num_rows == 0:
         return (), 0
-    most = table.group_by(["topic", "partition", "kind"]).aggregate([("bytes", "max")])
-    order = pc.select_k_unstable(most, min(PARTITIONS, most.num_rows), [("bytes_max", "descending")])
+    most = table.group_by(["topic", "partition", "kind"]).aggregate([("log_bytes", "max")])
+    order = pc.select_k_unstable(most, min(PARTITIONS, most.num_rows), [("log_bytes_max", "descending")])
     top = most.take(order)
     copies = _copies(table, top)
-    widest = max(number(row["bytes_max"]) for row in top.to_pylist())
+    widest = max(number(row["log_bytes_max"]) for row in top.to_pylist())
     bars = tuple(_partition(copies[_key(row)], places, palette, widest) for row in top.to_pylist())
     return bars, most.num_rows - len(bars)
 
@@ -145,7 +149,7 @@ def _copies(table: pa.Table, top: pa.Table) -> Mapping[tuple[str | None, int | N
         if _key(row) in wanted:
             copies[_key(row)].append(row)
     for replicas in copies.values():
-        replicas.sort(key=lambda row: number(row["bytes"]), reverse=True)
+        replicas.sort(key=lambda row: number(row["log_bytes"]), reverse=True)
     return copies
 
 
@@ -156,10 +160,12 @@ def _partition(replicas: list[Row], places: Places, palette: Palette, widest: in
         name=largest["dir_name"] or f"{largest['topic']}-{largest['partition']}",
         kind="" if largest["kind"] in ("current", "cluster-metadata", None) else largest["kind"],
         brokers=", ".join(name for name, _ in where),
-        tip="\n".join(f"broker {b} · {places.path(r['log_dir_id'])} · {size(r['bytes'])}" for b, r in where),
+        tip="\n".join(
+            f"broker {b} · {places.path(r['log_dir_id'])} · {size(r['log_bytes'])}" for b, r in where
+        ),
         colour=palette.colour(largest["topic"]),
-        width=percent(number(largest["bytes"]), widest),
-        bytes=number(largest["bytes"]),
+        width=percent(number(largest["log_bytes"]), widest),
+        bytes=number(largest["log_bytes"]),
         segments=largest["segments"],
         records=largest["records"],
     )

@@ -110,7 +110,7 @@ def _scope(tables: Tables, brokers: Fleet) -> str:
     parts += [plural(tables[name].num_rows, noun) for name, noun in counted if name in tables]
     if records := total(tables, "segments", "records"):
         parts.append(plural(records, "record"))
-    return " · ".join([*parts, bytes_of(brokers.everyone)])
+    return " · ".join([*parts, bytes_of(brokers.everyone) + " of logs"])
 
 
 def _change(run: Row) -> str:

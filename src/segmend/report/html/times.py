@@ -132,10 +132,10 @@ def times(tables: Tables, palette: Palette, generated_at: datetime) -> Times:
 
 def _ranges(tables: Tables) -> list[Row]:
     """Topic, bytes, oldest and newest; -1 is Kafka's word for no time, so it does not count."""
-    table = select(tables, "partitions", ["topic", "bytes", "min_timestamp_ms", "max_timestamp_ms"])
+    table = select(tables, "partitions", ["topic", "log_bytes", "min_timestamp_ms", "max_timestamp_ms"])
     if table.num_rows == 0:
         return []
-    columns = {"topic": table["topic"], "bytes": table["bytes"].cast(pa.int64())}
+    columns = {"topic": table["topic"], "bytes": table["log_bytes"].cast(pa.int64())}
     for name, source in (("oldest", "min_timestamp_ms"), ("newest", "max_timestamp_ms")):
         column = table[source].cast(pa.int64())
         columns[name] = pc.if_else(pc.equal(column, -1), pa.scalar(None, pa.int64()), column)

@@ -46,10 +46,10 @@ class Palette:
 
 
 def palette(tables: Tables) -> Palette:
-    """The topics by bytes on disk, over the whole fleet."""
-    table = select(tables, "partitions", ["topic", "bytes"])
+    """The topics by bytes of log, over the whole fleet."""
+    table = select(tables, "partitions", ["topic", "log_bytes"])
     by_size = sorted(
-        ((number(row["bytes"]), row["topic"] or "") for row in sums(table, ["topic"], ["bytes"])),
+        ((number(row["log_bytes"]), row["topic"] or "") for row in sums(table, ["topic"], ["log_bytes"])),
         key=lambda pair: (-pair[0], pair[1]),
     )
     whole = sum(bytes_ for bytes_, _ in by_size)
