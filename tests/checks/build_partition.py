@@ -244,11 +244,36 @@ class PartitionWriter:
         self.next_offset = last + 1
         self.clock += 1000
 
+    def fetch(self, batches: int) -> None:
+        """Append several batches in one call, as a follower does: one index entry at most, that names
+        the last offset of the whole call and the position of its beginning."""
+        segment = self.segments[-1]
+        last = self.next_offset + batches * 2 - 1
+        if segment.since_entry > self.interval:
+            segment.index += struct.pack(">ii", last - segment.base, len(segment.log))
+            segment.add_time_entry()
+            segment.since_entry = 0
+        interval, self.interval, before = self.interval, 1 << 62, segment.since_entry
+        for _ in range(batches):
+            self.append(2)
+        self.interval = interval
+        segment.since_entry = max(segment.since_entry, before)
+
     def roll(self) -> None:
         """Close the active segment and start the next at the log end offset, with a snapshot."""
         self.segments[-1].add_time_entry()
         self.segments.append(Segment(self.next_offset))
         self.snapshots[self.next_offset] = self.snapshot()
+
+    def behead(self, count: int) -> None:
+        """Drop the first segments, as retention does; the active one stays."""
+        count = min(count, len(self.segments) - 1)
+        self.segments = self.segments[count:]
+        self.log_start = start = self.segments[0].base
+        self.snapshots = {offset: data for offset, data in self.snapshots.items() if offset >= start}
+        before = [epoch for epoch, first in self.epochs if first <= start]
+        kept = [(epoch, first) for epoch, first in self.epochs if first > start]
+        self.epochs = [*((epoch, start) for epoch in before[-1:]), *kept]
 
     def snapshot(self) -> bytes:
         """The producer state as of the log end offset (ProducerStateManager.writeSnapshot)."""

@@ -37,18 +37,30 @@ def without_open_transaction(data: bytes) -> bytes:
 
 def hanging() -> PartitionWriter:
     """Producer 11's transaction stays open and the log goes on for an hour."""
+    return still_open(HOUR_MS)
+
+
+def still_open(duration_ms: int) -> PartitionWriter:
     writer = build.story("t")
-    writer.clock += HOUR_MS
-    writer.append(3)
+    for _ in range(2):
+        writer.append(2, producer=9, transactional=True)
+        writer.commit(9)
+        writer.clock += duration_ms
+    return writer
+
+
+def backdated() -> PartitionWriter:
+    """An open transaction of which the producer wrote timestamps of long ago."""
+    writer = build.story("t")
+    writer.clock += 24 * HOUR_MS
+    writer.append(2, producer=9, transactional=True)
+    writer.commit(9)
     return writer
 
 
 def ongoing() -> PartitionWriter:
     """The same for ten minutes: a transaction that goes on."""
-    writer = build.story("t")
-    writer.clock += HOUR_MS // 6
-    writer.append(3)
-    return writer
+    return still_open(HOUR_MS // 6)
 
 
 def open_across_segments() -> PartitionWriter:
@@ -170,6 +182,7 @@ ROWS = [
 
 HARMLESS = [
     row("open-transaction", "", unhurt, one(ongoing)),
+    row("open-transaction-backdated", "", unhurt, one(backdated)),
     row("head-deleted", "", first_segment_gone),
     row("head-deleted-killed", "", first_segment_gone, killed_dir),
     row("no-snapshots-killed", "", no_snapshots, killed_dir),

@@ -19,6 +19,8 @@ from .evidence import batch_at, headers_before, reader_of, size_field, sound_wit
 BROKEN_KINDS: Final = CHAIN_KINDS - TAIL_KINDS
 # Places looked at with the CRC in hand; a log with more than that is not one bit flip.
 _PROVEN: Final = 64
+# Of these, places for which the headers before are walked again.
+_WALKED: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,7 @@ def breaks(view: SegmentView, scan: SegmentScan, *codes: str) -> Iterator[Break]
     if view.context.partition.kind == "cluster-metadata":
         return
     for number, region in enumerate(_regions(scan)):
-        found = _classify(view, region, prove=number < _PROVEN)
+        found = _classify(view, region, number)
         if found.code in codes:
             yield found
 
@@ -62,12 +64,12 @@ def _regions(scan: SegmentScan) -> list[list[Problem]]:
     return regions
 
 
-def _classify(view: SegmentView, region: list[Problem], *, prove: bool) -> Break:
+def _classify(view: SegmentView, region: list[Problem], number: int) -> Break:
     start, end = region[0], region[-1].end
     if len(region) > 1 and all(problem.kind == "crc-mismatch" for problem in region):
         return _bad_crc(view, start, start.end)
-    if prove:
-        found = _proven(view, start, end)
+    if number < _PROVEN:
+        found = _proven(view, start, end, walk=number < _WALKED)
         if found is not None:
             return found
     if len(region) == 1 and start.kind == "crc-mismatch" and _is_whole(view, start):
@@ -75,7 +77,7 @@ def _classify(view: SegmentView, region: list[Problem], *, prove: bool) -> Break
     return Break(code="L04", position=start.position, end=end, offset=start.offset)
 
 
-def _proven(view: SegmentView, problem: Problem, end: int) -> Break | None:
+def _proven(view: SegmentView, problem: Problem, end: int, *, walk: bool) -> Break | None:
     """A break in which one field outside the CRC is wrong and the CRC proves the rest right."""
     position = problem.position
     if sound_with_size(view, position, end):
@@ -85,7 +87,7 @@ def _proven(view: SegmentView, problem: Problem, end: int) -> Break | None:
             return Break(code=code, position=position, end=end, offset=problem.offset, size=size)
         code = "L12" if magic < 2 else "L11"
         return Break(code=code, position=position, end=end, offset=problem.offset, magic=magic)
-    if problem.kind != "crc-mismatch":
+    if walk and problem.kind != "crc-mismatch":
         return _swallowed(view, problem, end)
     return None
 

@@ -30,6 +30,8 @@ CLEANER: Final = "cleaner-offset-checkpoint"
 ORDER_KINDS: Final = ("offset-before-base", "offset-overflow", "offset-backwards")
 # A broken segment tells its story in its first faults; the rest is a number in the last one.
 MOST_FINDINGS: Final = 20
+# Headers walked again for one fault; a log of more is judged without them.
+MOST_BATCHES: Final = 1_000_000
 # Bytes of one batch that are read to prove its size or its magic by its CRC.
 PROOF_LIMIT: Final = 64 << 20
 COMPACTED_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
@@ -138,11 +140,9 @@ def headers_before(view: SegmentView, position: int, count: int = 2, start: int 
     kept: deque[RecordBatch] = deque(maxlen=count)
     with reader_of(view) as reader:
         walk = iter_batches(reader, start=start, stop=position, resync=True, base_offset=view.base_offset)
-        for batch in walk:
-            if batch.position >= position:
-                break
-            kept.append(batch)
-    return list(kept)
+        kept.extend(islice(walk, MOST_BATCHES))
+        whole = next(walk, None) is None
+    return list(kept) if whole else []
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from segmend.formats.txn_index import parse
@@ -16,7 +17,7 @@ from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import ProducerState, SegmentScan
 
 from .context import SegmentView
-from .evidence import reader_of
+from .evidence import MOST_BATCHES, reader_of
 
 # With more offsets missing than that it was no marker that went.
 _FEW: Final = 1000
@@ -47,7 +48,7 @@ def lost_markers(
     still_open = {state.producer_id for state in states.values() if state.current_txn_first_offset >= 0}
     expected: int | None = None
     with reader_of(view) as reader:
-        for batch in iter_batches(reader):
+        for batch in islice(iter_batches(reader), MOST_BATCHES):
             if expected is not None and batch.base_offset == expected + 1 and still_open:
                 owner = aborted.get(expected)
                 yield LostMarker(

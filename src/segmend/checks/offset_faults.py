@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from segmend.formats.batch import RecordBatch
@@ -17,10 +18,10 @@ from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Problem, SegmentScan
 
 from .context import SegmentView
-from .evidence import ORDER_KINDS, batch_at, problems, reader_of
+from .evidence import MOST_BATCHES, ORDER_KINDS, batch_at, problems, reader_of
 
 # Each place costs a walk over the headers before it.
-_LOOKED_AT: Final = 16
+_LOOKED_AT: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +80,8 @@ def _look_around(view: SegmentView, scan: SegmentScan, problem: Problem) -> _Aro
     kept: deque[RecordBatch] = deque(maxlen=2)
     copied = False
     with reader_of(view) as reader:
-        for batch in iter_batches(reader, stop=problem.position, resync=True, base_offset=view.base_offset):
+        walk = iter_batches(reader, stop=problem.position, resync=True, base_offset=view.base_offset)
+        for batch in islice(walk, MOST_BATCHES):
             kept.append(batch)
             copied = copied or (batch.base_offset, batch.crc, batch.size) == (
                 this.base_offset,

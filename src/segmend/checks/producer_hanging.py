@@ -6,9 +6,10 @@ Codes
 
 What it means
     A producer wrote after its transaction was ended elsewhere (KIP-890), or the marker was
-    lost. P07 is judged by the log: records came more than 15 minutes
-    (transaction.max.timeout.ms) after the producer's last one. P08: retention removed the
-    beginning, so its first offset is below the log start offset.
+    lost. P07 is judged by what brokers' clocks wrote into the log after the producer's
+    last record, the times of other transactions' markers and of records with append time:
+    they span more than 15 minutes (transaction.max.timeout.ms). P08: retention removed
+    the beginning, so its first offset is below the log start offset.
 What the broker does
     The last stable offset stays at the transaction's first offset: consumers that read
     committed records get nothing from there on, and compaction stops there. An ABORT of a
@@ -22,15 +23,18 @@ Kafka
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from segmend.findings import Finding, Severity
+from segmend.formats.batch import LOG_APPEND_TIME
+from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import ProducerState
 from segmend.logdir.tree import PartitionDir
 
 from . import remedies
 from .context import PartitionContext
-from .evidence import compacted
+from .evidence import MOST_BATCHES, compacted, reader_of
 from .levels import Level, Scope
 from .producer_replay import replay_of
 
@@ -47,26 +51,33 @@ def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding
     if compacted(context) or not context.views:
         return
     start = max(context.views[0].base_offset, context.checkpointed(LOG_START) or 0)
-    now = _last_append_ms(context)
     for state in replay_of(context).states.values():
         first = state.current_txn_first_offset
-        if first < 0:
-            continue
-        if first < start:
+        if 0 <= first < start:
             words = f"began at offset {first}, before the log start offset {start}"
             yield _finding(context, "P08", state, words)
-        elif state.timestamp >= 0 and now - state.timestamp > LONGEST_MS:
-            minutes = (now - state.timestamp) // 60_000
-            words = f"is open since offset {first}, its last record is {minutes:,} minutes older than the log"
+        elif first >= 0 and _outlived(context, max(first, state.last_offset)):
+            words = f"is open since offset {first}; the log went on for more than 15 minutes without it"
             yield _finding(context, "P07", state, words)
 
 
-def _last_append_ms(context: PartitionContext) -> int:
-    """The time of the newest records, by the log and by the file's clock, whichever is earlier:
-    producers may write timestamps of the future."""
-    stamps = [scan.max_timestamp for scan in context.scans if scan and scan.batches]
-    written = context.views[-1].log.stat().mtime_ns // 1_000_000
-    return min(stamps[-1] if stamps else -1, written)
+def _outlived(context: PartitionContext, last_offset: int) -> bool:
+    """Whether the clocks of brokers went on for longer than a transaction may, behind this offset."""
+    stamps = islice(_clock_stamps(context, last_offset), MOST_BATCHES)
+    earliest = next(stamps, None)
+    return earliest is not None and any(stamp - earliest > LONGEST_MS for stamp in stamps)
+
+
+def _clock_stamps(context: PartitionContext, after: int) -> Iterator[int]:
+    """Times written by a broker's own clock; those of producers may be of any age."""
+    views = [view for view in context.views if view.next_base is None or view.next_base > after]
+    for view in views:
+        with reader_of(view) as reader:
+            for batch in islice(iter_batches(reader), MOST_BATCHES):
+                if batch.base_offset > after and (
+                    batch.is_control or batch.timestamp_type == LOG_APPEND_TIME
+                ):
+                    yield batch.max_timestamp
 
 
 def _finding(context: PartitionContext, code: str, state: ProducerState, words: str) -> Finding:

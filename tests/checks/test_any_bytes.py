@@ -1,0 +1,64 @@
+"""Whatever bytes stand in the files of a log dir, a check never raises and always ends."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.checks import build_partition as build
+
+from segmend.checks import Level, run_checks
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+
+RELEASES = ["0.8.2", "0.10.2", "1.1.0", "2.2", "2.8.2", "3.6", "4.3"]
+INTERESTING = [b"\0" * 8, b"\xff" * 8, b"\x7f" + b"\xff" * 7, b"\x80" + b"\0" * 7, b"\0\0\0\1", b"\xff\xff\xff\xff"]
+
+
+def mutate(path: Path, rng: random.Random) -> None:
+    """One change to one file: bits, a run of bytes, its length, or its name."""
+    data = bytearray(path.read_bytes().rstrip(b"\0")[:20_000] or b"\0" * 30)
+    at = rng.randrange(len(data))
+    what = rng.randrange(7)
+    if what == 0:
+        data[at] ^= 1 << rng.randrange(8)
+    elif what == 1:
+        piece = rng.choice(INTERESTING)
+        data[at : at + len(piece)] = piece
+    elif what == 2:
+        del data[at:]
+    elif what == 3:
+        del data[at : at + rng.randrange(1, 200)]
+    elif what == 4:
+        data[at:at] = rng.randbytes(rng.randrange(1, 300))
+    elif what == 5:
+        data[at : at + rng.randrange(1, 2000)] = bytes(rng.randrange(1, 2000))
+    else:
+        path.rename(path.with_name(f"{rng.randrange(300):020d}{path.suffix}"))
+        return
+    path.write_bytes(data)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    clean=st.booleans(),
+    release=st.sampled_from(RELEASES),
+    level=st.sampled_from(Level),
+    changes=st.integers(1, 12),
+)
+def test_any_bytes(seed: int, clean: bool, release: str, level: Level, changes: int) -> None:
+    rng = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        path = build.write_log_dir(Path(folder) / "d", [build.story("t", rounds=2)], clean=clean)
+        files = [file for file in path.rglob("*") if file.is_file()]
+        weights = [8 if file.suffix in (".log", ".snapshot") else 4 if "index" in file.suffix else 1 for file in files]
+        for file in rng.choices(files, weights, k=changes):
+            if file.exists():
+                mutate(file, rng)
+        for finding in run_checks([LogDir.open(str(path))], level=level, release=Release.parse(release)):
+            assert finding.message
+            assert finding.to_json()

@@ -1,0 +1,97 @@
+"""Whatever a leader or follower lawfully wrote, stopped or killed, no check of any level calls it damage."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.checks import build_partition as build
+from tests.checks.build_partition import PartitionWriter
+
+from segmend.checks import Level, run_checks
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+
+Step = Callable[[PartitionWriter], object]
+
+
+def begin(producer: int) -> Step:
+    return lambda w: w.append(2, producer=producer, transactional=True)
+
+
+def end(producer: int, *, abort: bool) -> Step:
+    def step(writer: PartitionWriter) -> None:
+        entry = writer.producers.get(producer)
+        if entry is not None:
+            (writer.abort if abort else writer.commit)(producer, coordinator=max(entry.coordinator_epoch, 0))
+
+    return step
+
+
+def fence(producer: int) -> Step:
+    """A new epoch, as InitProducerId gives it: sequences begin anew, an open transaction is aborted first."""
+
+    def step(writer: PartitionWriter) -> None:
+        entry = writer.producers.get(producer)
+        if entry is None:
+            return
+        entry.epoch += 1
+        entry.last_sequence = entry.last_offset = -1
+        entry.offset_delta = 0
+        writer.abort(producer, coordinator=max(entry.coordinator_epoch, 0))
+
+    return step
+
+
+def new_epoch(writer: PartitionWriter) -> None:
+    writer.epoch += 1
+
+
+def older_timestamps(writer: PartitionWriter) -> None:
+    writer.clock -= 30_000
+
+
+def roll(writer: PartitionWriter) -> None:
+    if writer.segments[-1].log:
+        writer.roll()
+
+
+STEPS: list[Step] = [
+    lambda w: w.append(1),
+    lambda w: w.append(5, codec=1),
+    lambda w: w.append(3, producer=7),
+    lambda w: w.append(4, size=300),
+    lambda w: w.fetch(7),
+    *(begin(producer) for producer in (8, 9)),
+    *(end(producer, abort=abort) for producer in (8, 9) for abort in (True, False)),
+    fence(8),
+    new_epoch,
+    older_timestamps,
+    roll,
+]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    steps=st.lists(st.sampled_from(STEPS), min_size=1, max_size=60),
+    clean=st.booleans(),
+    base=st.sampled_from([0, 70]),
+    beheaded=st.integers(0, 3),
+)
+def test_no_lawful_history_is_damage(steps: list[Step], clean: bool, base: int, beheaded: int) -> None:
+    writer = PartitionWriter("t", base=base, interval=200)
+    for step in steps:
+        step(writer)
+    writer.behead(beheaded)
+    # The only fault retention can make: it took the beginning of a transaction that is still open.
+    expected = (
+        {"P08"} if any(0 <= e.open_offset < writer.log_start for e in writer.producers.values()) else set()
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = build.write_log_dir(Path(folder) / "d", [writer], clean=clean)
+        for level in Level:
+            found = list(run_checks([LogDir.open(str(path))], level=level, release=Release.parse("4.3")))
+            assert not [finding.to_json() for finding in found if finding.code not in expected]
