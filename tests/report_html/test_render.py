@@ -10,6 +10,7 @@ from datetime import datetime, timedelta, timezone
 from html.parser import HTMLParser
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -145,6 +146,17 @@ def test_a_missing_table_empties_its_section_and_nothing_else(missing: str | Non
 @pytest.mark.parametrize("name", sample.tables())
 def test_an_empty_table_is_no_trouble(name: str) -> None:
     assert Elements(html({**sample.tables(), name: sample.table(name, [])})).open == []
+
+
+def test_of_several_runs_the_newest_counts() -> None:
+    tables = sample.tables()
+    older = {"run_id": "2026-11-20T03:12:00Z", "started": sample.NOW - timedelta(days=1), "seconds": 1.0}
+    tables["runs"] = pa.concat_tables([tables["runs"], sample.table("runs", [older])])
+    old = sample.table("findings", [{**sample.finding(message="long mended"), "run_id": older["run_id"]}])
+    tables["findings"] = pa.concat_tables([old, tables["findings"]])
+    page = html(tables)
+    assert "long mended" not in page
+    assert "read in 6 min 52 s" in page
 
 
 def test_columns_that_an_older_audit_lacks_read_as_null() -> None:

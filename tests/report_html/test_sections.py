@@ -44,9 +44,12 @@ def test_the_headline_is_the_worst_and_the_rest_follows() -> None:
     )
 
 
-def test_a_broker_counts_once_for_its_worst_finding() -> None:
+def test_a_broker_that_refuses_to_start_would_lose_data_after_that() -> None:
     said = headline(*(sample.finding(code=code, broker=1) for code in ("I14", "N01", "I14")))
-    assert said[1:] == ("1 broker would lose data when started", "2 brokers are fine")
+    assert said[1:] == (
+        "1 broker would lose data when started",
+        "1 broker would refuse to start · 2 brokers are fine",
+    )
 
 
 @pytest.mark.parametrize(

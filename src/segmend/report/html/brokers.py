@@ -39,13 +39,17 @@ class BrokerRow:
     width: float
     counts: Mapping[str, int]
     worst: str
-    consequence: str
-    rank: int
+    fates: tuple[Consequence, ...]
 
     @property
-    def found(self) -> int:
-        """All findings of this broker."""
-        return sum(self.counts.values())
+    def rank(self) -> int:
+        """How bad its worst fate is, 0 the worst."""
+        return self.fates[0].rank
+
+    @property
+    def consequence(self) -> str:
+        """What starting it would do; empty when nothing is wrong."""
+        return ", ".join(fate.value for fate in self.fates if fate is not Consequence.NONE)
 
     @property
     def tip(self) -> str:
@@ -124,7 +128,6 @@ def _broker(
     counts: Counter[str] = Counter()
     for severity, _, times in found:
         counts[severity] += times
-    worst = min((c for _, c, _ in found), key=lambda c: c.rank, default=Consequence.NONE)
     state, clean = _state(dirs)
     return BrokerRow(
         name=name,
@@ -138,9 +141,14 @@ def _broker(
         width=percent(number(partitions.get("log_bytes")), most),
         counts={severity: counts[severity] for severity in SEVERITIES},
         worst=next((severity for severity in SEVERITIES if counts[severity]), "ok"),
-        consequence="" if worst is Consequence.NONE else worst.value,
-        rank=worst.rank,
+        fates=_fates({consequence for _, consequence, _ in found}),
     )
+
+
+def _fates(found: set[Consequence]) -> tuple[Consequence, ...]:
+    """The worst one. A broker that refuses to start may also lose data, once it has been made to start."""
+    grave = tuple(fate for fate in (Consequence.LOSES, Consequence.REFUSES) if fate in found)
+    return grave or (min(found, key=lambda fate: fate.rank, default=Consequence.NONE),)
 
 
 def _state(dirs: tuple[Row, ...]) -> tuple[str, str]:
@@ -159,8 +167,8 @@ def _badness(row: BrokerRow) -> tuple[int, int, int, tuple[int, str]]:
 
 def verdict(everyone: tuple[BrokerRow, ...], counts: Mapping[str, int]) -> Verdict:
     """The worst thing first: what would happen to how many brokers."""
-    ranks = Counter(row.rank for row in everyone)
-    said = [(ranks[c.rank], words) for c, words in _SAYS if ranks[c.rank]]
+    fates = Counter(fate for row in everyone for fate in row.fates)
+    said = [(fates[fate], words) for fate, words in _SAYS if fates[fate]]
     if not said:
         return _calm(counts, everyone)
     (times, words), *rest = said

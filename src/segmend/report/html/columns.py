@@ -25,6 +25,18 @@ def select(tables: Tables, name: str, columns: Sequence[str]) -> pa.Table:
     return pa.table({c: table[c] if c in table.column_names else pa.nulls(table.num_rows) for c in columns})
 
 
+def newest_run(tables: Tables) -> Tables:
+    """Stored tables keep every run of an audit; these are the rows of the newest one."""
+    runs = select(tables, "runs", ["run_id", "started"]).drop_null()
+    if runs.num_rows == 0:
+        return tables
+    newest = runs.sort_by([("started", "descending")])["run_id"][0]
+    return {
+        name: table.filter(pc.equal(table["run_id"], newest)) if "run_id" in table.column_names else table
+        for name, table in tables.items()
+    }
+
+
 def rows(tables: Tables, name: str, columns: Sequence[str]) -> list[Row]:
     """Those columns as a list of dicts."""
     return list(select(tables, name, columns).to_pylist())

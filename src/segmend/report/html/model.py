@@ -10,7 +10,7 @@ from typing import Any, Final
 from segmend.checks.manual import Page
 
 from .brokers import Fleet, Verdict, bytes_of, fleet, verdict
-from .columns import Row, Tables, rows, total
+from .columns import Row, Tables, newest_run, rows, total
 from .disks import Disks, disks
 from .findings import Findings, findings
 from .places import places
@@ -25,7 +25,7 @@ _LEVELS: Final = {
     "default": "all metadata, every index against the batch headers",
     "deep": "every CRC, every record",
 }
-_RUN: Final = ["started", "seconds", "paths", "skipped", "new_findings", "gone_findings"]
+_RUN: Final = ["seconds", "paths", "skipped", "new_findings", "gone_findings"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +74,11 @@ def build(
     pages: Mapping[str, Page],
 ) -> Report:
     """Builds every section. `generated_at` must carry its time zone."""
+    tables = newest_run(tables)
     where, colours = places(tables), palette(tables)
     found = findings(tables, where, pages)
     brokers = fleet(tables, where)
-    run = _newest_run(tables)
+    run = next(iter(rows(tables, "runs", _RUN)), {})
     return Report(
         title=title,
         generated_at=generated_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -98,10 +99,6 @@ def build(
         replication=replication(tables),
         segments=segments(tables),
     )
-
-
-def _newest_run(tables: Tables) -> Row:
-    return max(rows(tables, "runs", _RUN), key=lambda row: str(row["started"]), default={})
 
 
 def _scope(tables: Tables, brokers: Fleet) -> str:
