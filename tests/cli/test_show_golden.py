@@ -116,7 +116,7 @@ def test_every_index_entry_is_as_kafka_dumps_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     checked = 0
-    for file, dumped in expected(name)["files"].items():
+    for file, dumped in sampled(name)[:: 3 if name.endswith("-killed") else 1]:
         if not file.endswith(suffix) or file.endswith(f"{'0' * 20}{suffix}"):
             continue
         shown = run(capsys, "show", golden(name) / file, "--json").of(type)

@@ -1,0 +1,196 @@
+"""`segmend check` from outside: exit codes, JSON lines, and what a person sees."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.checks.damages import clean_dir, killed_dir, two_dirs
+
+from segmend.cli.main import main
+from segmend.logdir import disk
+
+FINDING_KEYS = {
+    "type", "code", "severity", "dir", "topic", "partition", "file", "position", "offset", "message",
+    "broker_says", "remedy", "detail",
+}  # fmt: skip
+SUMMARY_KEYS = {"type", "errors", "warnings", "segments", "batches", "bytes", "skipped", "seconds"}
+
+
+@pytest.fixture
+def healthy(tmp_path: Path) -> Path:
+    return clean_dir(tmp_path)[0]
+
+
+@pytest.fixture
+def damaged(healthy: Path) -> Path:
+    """A CRC error in u-0, an empty partition.metadata in t-0, and a fact."""
+    log = healthy / "u-0" / f"{18:020d}.log"
+    data = bytearray(log.read_bytes())
+    data[-5] ^= 1
+    log.write_bytes(data)
+    (healthy / "t-0" / "partition.metadata").write_bytes(b"")
+    (healthy / "u-0" / f"{0:020d}.log.deleted").touch()
+    return healthy
+
+
+def objects(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_nothing_wrong_is_0_and_says_what_was_not_looked_at(healthy: Path, capsys) -> None:
+    assert main(["check", str(healthy)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("nothing wrong in 2 partitions")
+    assert "not looked at: CRCs, records (--deep does)" in out
+    assert main(["check", str(healthy), "--deep"]) == 0
+    assert "not looked at" not in capsys.readouterr().out
+
+
+def test_a_killed_broker_is_no_fault(tmp_path: Path, capsys) -> None:
+    assert main(["check", str(killed_dir(tmp_path)[0]), "--deep"]) == 0
+    assert "not stopped cleanly" in capsys.readouterr().out
+
+
+def test_findings_are_4(damaged: Path, capsys) -> None:
+    assert main(["check", str(damaged), "--deep"]) == 4
+    out = capsys.readouterr().out
+    assert "L05" in out
+    assert "M02" in out
+    assert re.search(rf"next: +segmend plan repair {re.escape(str(damaged))}/u-0 -o plan.json", out)
+    assert "2 errors" in out
+
+
+def test_facts_alone_are_0(healthy: Path, capsys) -> None:
+    (healthy / "u-0" / f"{0:020d}.log.deleted").touch()
+    assert main(["check", str(healthy)]) == 0
+    assert "1 note" in capsys.readouterr().out
+
+
+def test_the_json_contract(damaged: Path, capsys) -> None:
+    assert main(["check", str(damaged), "--deep", "--json"]) == 4
+    *findings, summary = objects(capsys)
+    assert {finding["code"] for finding in findings} == {"L05", "M02", "N12"}
+    for finding in findings:
+        assert set(finding) == FINDING_KEYS
+        assert finding["type"] == "finding"
+        assert finding["dir"] == str(damaged)
+        assert not finding["file"].startswith("/")
+        remedy = finding["remedy"]
+        assert remedy is None or set(remedy) == {"command", "safety"}
+    assert set(summary) >= SUMMARY_KEYS
+    assert (summary["type"], summary["errors"], summary["warnings"]) == ("summary", 2, 0)
+
+
+def test_only_ignore_topic_and_max(damaged: Path, capsys) -> None:
+    assert main(["check", str(damaged), "--deep", "--json", "--only", "l05,M02", "--ignore", "M02"]) == 4
+    assert [o.get("code") for o in objects(capsys)] == ["L05", None]
+    assert main(["check", str(damaged), "--json", "--topic", "t*"]) == 4
+    assert [o.get("code") for o in objects(capsys)] == ["M02", None]
+    assert main(["check", str(damaged), "--json", "--deep", "--max", "1"]) == 4
+    first, summary = objects(capsys)
+    assert (first["type"], summary["errors"]) == ("finding", 2)
+    assert main(["check", str(damaged), "--deep", "--max", "1"]) == 4
+    assert "... and 2 more findings" in capsys.readouterr().out
+
+
+def test_the_worst_comes_first(damaged: Path, capsys) -> None:
+    main(["check", str(damaged), "--deep"])
+    severities = re.findall(r"^  (error|warning|info) ", capsys.readouterr().out, re.MULTILINE)
+    assert severities[0] == "error"
+    assert len(severities) == 3
+
+
+def test_one_partition_or_one_file(damaged: Path, capsys, monkeypatch) -> None:
+    assert main(["check", str(damaged / "u-0"), "--deep", "--json"]) == 4
+    *findings, _ = objects(capsys)
+    assert {finding["topic"] for finding in findings} == {"u"}
+    file = damaged / "u-0" / f"{18:020d}.log"
+    assert main(["check", str(file), "--deep", "--json"]) == 4
+    assert [o["file"] for o in objects(capsys)[:-1]] == [f"u-0/{18:020d}.log"]
+    monkeypatch.chdir(damaged / "u-0")
+    for path in (".", file.name):
+        assert main(["check", path, "--deep", "--json"]) == 4
+        assert "L05" in {o.get("code") for o in objects(capsys)}
+
+
+def test_the_dirs_of_a_broker_are_looked_at_together(tmp_path: Path, capsys) -> None:
+    first, second = two_dirs(tmp_path)
+    (second / "v-0").rename(second / "u-0")
+    assert main(["check", str(first), str(second), "--startup"]) == 4
+    assert "Duplicate log directories for u-0" in capsys.readouterr().out
+    assert main(["check", str(second), "--startup", "--ignore", "C04,C10b"]) == 0
+
+
+USAGE = [
+    ("a file", 16),
+    ("no log dir", 16),
+    ("twice", 16),
+    ("mixed", 16),
+    ("missing", 8),
+    ("empty", 8),
+    ("loop", 8),
+    ("unknown code", 16),
+    ("unknown release", 16),
+    ("both levels", 16),
+    ("not a number", 16),
+]
+
+
+@pytest.mark.parametrize(("case", "code"), USAGE, ids=[case for case, _ in USAGE])
+def test_errors_are_one_line(case: str, code: int, healthy: Path, tmp_path: Path, capsys) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "readme").touch()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    arguments = {
+        "a file": [str(tmp_path / "other" / "readme")],
+        "no log dir": [str(tmp_path / "other")],
+        "twice": [str(healthy), f"{healthy}/."],
+        "mixed": [str(healthy), str(healthy / "u-0")],
+        "missing": [str(tmp_path / "nowhere")],
+        "empty": [str(tmp_path / "empty")],
+        "loop": [str(tmp_path / "loop")],
+        "unknown code": [str(healthy), "--only", "X99"],
+        "unknown release": [str(healthy), "--kafka", "9.9"],
+        "both levels": [str(healthy), "--deep", "--startup"],
+        "not a number": [str(healthy), "--max", "many"],
+    }[case]
+    assert main(["check", *arguments]) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("segmend: ")
+    assert captured.err.count("\n") == 1
+
+
+def test_what_may_not_be_read_is_8(healthy: Path, capsys, monkeypatch) -> None:
+    """No finding: the broker's user may well read what we may not."""
+    closed = str(healthy / "u-0" / "partition.metadata")
+    real = disk._open
+
+    def guarded(path: str) -> int:
+        if path == closed:
+            raise disk.Unreadable(path, "permission denied", errno.EACCES)
+        return real(path)
+
+    monkeypatch.setattr(disk, "_open", guarded)
+    assert main(["check", str(healthy)]) == 8
+    assert f"could not be read with this user's permissions: {closed}" in capsys.readouterr().out
+    (healthy / "t-0" / "partition.metadata").write_bytes(b"")
+    assert main(["check", str(healthy), "--json"]) == 12
+    assert objects(capsys)[-1]["unreadable"] == [closed]
+
+
+def test_hostile_names_stay_on_one_line(healthy: Path, capsys) -> None:
+    os.mkdir(os.fsencode(str(healthy)) + b"/bad\n\x1b[2J\xff")
+    assert main(["check", str(healthy)]) == 4
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "bad\\n" in out
+    assert main(["check", str(healthy), "--json"]) == 4
+    assert "N01" in {o.get("code") for o in objects(capsys)}

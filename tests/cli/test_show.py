@@ -1,0 +1,281 @@
+"""What `show` can be asked for, on small directories made here."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.run import run
+
+from segmend.formats import control
+from segmend.formats.build import NewRecord, build_batch, build_marker
+
+ZERO = "00000000000000000000"
+NOW = 1_761_955_200_000
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A log dir with three partitions: 30 records, 10 records, none."""
+    root = tmp_path / "data"
+    for topic, count in (("orders-0", 30), ("orders-1", 10), ("empty-0", 0)):
+        partition = root / topic
+        partition.mkdir(parents=True)
+        batches = [
+            build_batch(
+                [
+                    NewRecord(b'{"n": %d}' % n, key=b"k%d" % n, timestamp=NOW + n * 1000)
+                    for n in range(b, b + 5)
+                ],
+                base_offset=b,
+            )
+            for b in range(0, count, 5)
+        ]
+        (partition / f"{ZERO}.log").write_bytes(b"".join(batches))
+        (partition / "leader-epoch-checkpoint").write_text("0\n1\n3 0\n")
+    (root / "replication-offset-checkpoint").write_text("0\n3\norders 0 25\norders 1 10\nempty 0 0\n")
+    (root / "recovery-point-offset-checkpoint").write_text("0\n1\norders 0 20\n")
+    (root / "log-start-offset-checkpoint").write_text("0\n1\norders 0 7\n")
+    (root / "meta.properties").write_text("version=1\nnode.id=5\ncluster.id=abc\n")
+    return root
+
+
+def test_the_table_of_partitions(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = run(capsys, "show", data, "--json").of("partition")
+    first = next(row for row in rows if row["name"] == "orders-0")
+    assert {
+        "log_start_offset": 7,
+        "log_end_offset": 30,
+        "high_watermark": 25,
+        "recovery_point": 20,
+        "leader_epoch": 3,
+        "segments": 1,
+        "oldest_timestamp": NOW,
+        "newest_timestamp": NOW + 29_000,
+        "flags": ["HW<LEO"],
+    }.items() <= first.items()
+    assert next(row for row in rows if row["name"] == "empty-0")["flags"] == ["empty"]
+    page = run(capsys, "show", data).out
+    assert "broker 5  cluster abc" in page
+    assert "3 partitions, 3 segments" in page
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ([], ["empty-0", "orders-0", "orders-1"]),
+        (["--sort", "size"], ["orders-0", "orders-1", "empty-0"]),
+        (["--sort", "lag"], ["orders-0", "empty-0", "orders-1"]),
+        (["--sort", "leo", "--reverse"], ["empty-0", "orders-1", "orders-0"]),
+        (["--sort", "newest", "--top", "1"], ["orders-0"]),
+        (["--topic", "ord*"], ["orders-0", "orders-1"]),
+        (["--partition", "1"], ["orders-1"]),
+        (["--topic", "nothing"], []),
+    ],
+)
+def test_choosing_and_sorting(
+    options: list[str], names: list[str], data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = run(capsys, "show", data, "--json", *options).of("partition")
+    assert [row["name"] for row in rows] == names
+    assert run(capsys, "show", data, *options).code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "offsets"),
+    [
+        (["--offset", "7..9"], [7, 8, 9]),
+        (["--offset", "28.."], [28, 29]),
+        (["--offset", "..1"], [0, 1]),
+        (["--offset", "3"], [3]),
+        (["--since", str(NOW + 28_500)], [29]),
+        (["--until", "2025-11-01T00:00:01"], [0, 1]),
+        (["--since", "2025-11-01T00:00:03Z", "--until", "2025-11-01T01:00:04+01:00"], [3, 4]),
+        (["--position", "0..0"], [0, 1, 2, 3, 4]),
+        (["--offset", "999.."], []),
+    ],
+)
+def test_selecting_records(
+    options: list[str], offsets: list[int], data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = run(capsys, "show", data / "orders-0" / f"{ZERO}.log", "--records", "--json", *options)
+    assert [row["offset"] for row in file.of("record")] == offsets
+    partition = run(capsys, "show", data / "orders-0", "--records", "--json", *options)
+    assert partition.of("record") == file.of("record")
+    whole = run(
+        capsys, "show", data, "--topic", "orders", "--partition", "0", "--records", "--json", *options
+    )
+    assert whole.of("record") == file.of("record")
+
+
+def test_since_after_until_makes_no_sense(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ran = run(
+        capsys, "show", data / "orders-0", "--records", "--since", "2026-01-01", "--until", "2025-01-01"
+    )
+    assert ran.code == 16
+
+
+def test_each_position_in_a_file_is_where_the_bytes_are(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = data / "orders-0" / f"{ZERO}.log"
+    content = path.read_bytes()
+    ran = run(capsys, "show", path, "--records", "--json")
+    for row in ran.of("record"):
+        part = content[row["position"] : row["position"] + row["size"]]
+        assert row["key"].encode() in part
+    for row in ran.of("batch"):
+        assert content[row["position"] : row["position"] + 8] == row["base_offset"].to_bytes(8, "big")
+
+
+def log_of(tmp_path: Path, *batches: bytes) -> Path:
+    path = tmp_path / f"{ZERO}.log"
+    path.write_bytes(b"".join(batches))
+    return path
+
+
+def test_keys_and_values_as_text_hex_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = [
+        NewRecord(b'{"a": [1, null]}', key=b"\xff\x00", headers=(("h", b"x"), ("n", None))),
+        NewRecord(None, key=b""),
+        NewRecord(b"NaN", key=None),
+        NewRecord("Zürich\x1b[2J".encode()),
+    ]
+    path = log_of(tmp_path, build_batch(records))
+
+    def shown(kind: str) -> list[tuple[object, object]]:
+        rows = run(capsys, "show", path, "--records", "--json", "--as", kind).of("record")
+        return [(row["key"], row["value"]) for row in rows]
+
+    assert shown("text") == [
+        ({"hex": "ff00"}, '{"a": [1, null]}'),
+        ("", None),
+        (None, "NaN"),
+        (None, "Zürich\x1b[2J"),
+    ]
+    assert shown("hex")[0] == ("ff00", b'{"a": [1, null]}'.hex())
+    assert shown("json")[0] == ({"hex": "ff00"}, {"a": [1, None]})
+    assert shown("json")[2] == (None, "NaN")
+    text = run(capsys, "show", path, "--records").out
+    assert "\\xff\\x00" in text
+    assert "<empty>" in text
+    assert "<null>" in text
+    assert "h=x, n=<null>" in text
+    assert "Zürich\\x1b[2J" in text
+    assert '{"a": [1, null]}' in run(capsys, "show", path, "--records", "--as", "json").out
+
+
+def test_long_values_are_shortened_unless_full(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = log_of(tmp_path, build_batch([NewRecord(b"x" * 5000)]))
+    assert "x" * 200 not in run(capsys, "show", path, "--records").out
+    assert "…" in run(capsys, "show", path, "--records").out
+    assert "x" * 5000 in run(capsys, "show", path, "--records", "--full").out
+    assert run(capsys, "show", path, "--records", "--json").of("record")[0]["value"] == "x" * 5000
+
+
+def test_control_records_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = log_of(
+        tmp_path,
+        build_batch([NewRecord(b"v")], producer_id=7, producer_epoch=1, base_sequence=3, transactional=True),
+        build_marker(offset=1, commit=False, producer_id=7, producer_epoch=1, coordinator_epoch=9),
+    )
+    marker = run(capsys, "show", path, "--records", "--json").of("record")[1]
+    assert marker["control"] == {"type": "ABORT", "version": 0, "coordinator_epoch": 9}
+    text = run(capsys, "show", path, "--records").out
+    assert "ABORT" in text
+    assert "producer 7/1 sequence 3, txn" in text
+    assert control.TYPE_NAMES[0] == "ABORT"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "base"),
+    [
+        (f"{ZERO}.log", "log", 0),
+        ("00000000000000000042.log.deleted", "log", 42),
+        ("00000000000000000042.index.swap", "index", 42),
+        ("saved-00000000000000000042.timeindex.cleaned", "timeindex", 42),
+        ("host7_orders-3_42.txnindex.bak", "txnindex", 0),
+        ("00000000000000000042.snapshot", "snapshot", 42),
+        ("00000000000000000042-0000000003.checkpoint", "log", 0),
+        ("00000000000000000042-0000000003.checkpoint.part", "log", 0),
+        ("bootstrap.checkpoint", "log", 0),
+        ("replication-offset-checkpoint", "offset-checkpoint", 0),
+        ("cleaner-offset-checkpoint.tmp", "offset-checkpoint", 0),
+        ("leader-epoch-checkpoint", "leader-epochs", 0),
+        ("partition.metadata", "partition-metadata", 0),
+        ("meta.properties", "properties", 0),
+        ("server.properties", "properties", 0),
+        ("quorum-state", "quorum-state", 0),
+        (".kafka_cleanshutdown", "clean-shutdown", 0),
+        ("42_AbCdEf.index", "index", 42),
+    ],
+)
+def test_what_a_file_is_by_its_name(
+    name: str, kind: str, base: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_bytes(
+        bytes(7) + b"\1" + bytes(3) + b"\5" if kind == "timeindex" else b"\0\0\0\1\0\0\0\1"
+    )
+    ran = run(capsys, "show", tmp_path / name, "--json")
+    assert ran.code == 0
+    assert ran.of("file")[0]["kind"] == kind
+    entries = ran.of("index-entry") + ran.of("timeindex-entry")
+    if entries:
+        assert entries[0]["offset"] - base in (1, 5)
+
+
+def test_zero_tails_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / f"{ZERO}.index"
+    path.write_bytes(b"\0\0\0\x05\0\0\0\x64" + bytes(8000))
+    ran = run(capsys, "show", path, "--json")
+    assert len(ran.json) == 3
+    assert ran.json[2] == {"type": "preallocated", "position": 8, "entries": 1000}
+    assert "byte 8: 1,000 zero entries (preallocated)" in run(capsys, "show", path).out
+
+
+def test_files_of_a_partition_are_explained(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    partition = data / "orders-0"
+    for name in (f"{5:020d}.index", "688.log", f"{0:020d}.log.deleted", "foo.log", "notes.txt", "x.cleaned"):
+        (partition / name).touch()
+    (partition / "sub").mkdir()
+    files = {row["name"]: row["meaning"] for row in run(capsys, "show", partition, "--json").of("file")}
+    assert files[f"{5:020d}.index"] == "index without its log: a broker deletes it"
+    assert files["688.log"] == "unpadded: a broker takes its base and never reads it"
+    assert files["foo.log"] == "a broker dies on this name"
+    assert set(files) == {*files} >= {"notes.txt", "sub", "x.cleaned", "leader-epoch-checkpoint"}
+    text = run(capsys, "show", partition).out
+    assert "gone at the next start" in text
+    segments = run(capsys, "show", partition, "--json").of("segment")
+    assert [(s["base_offset"], "shadowed" in s["flags"]) for s in segments] == [(0, False), (688, True)]
+
+
+def test_a_running_broker_is_told(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (data / ".lock").touch()
+    holder = "import fcntl, sys; f = open(sys.argv[1], 'r+'); fcntl.lockf(f, fcntl.LOCK_EX); "
+    holder += "print(1, flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", holder, str(data / ".lock")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert "a broker is running here" in run(capsys, "show", data).out
+        assert run(capsys, "show", data, "--json").of("dir")[0]["broker_running"] is True
+        process.communicate()
+
+
+def test_json_is_ascii_lines_with_a_type(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for argv in ([data], [data / "orders-0"], [data / "orders-0", "--records"], [data / "meta.properties"]):
+        out = run(capsys, "show", "--json", *argv).out
+        assert out.isascii()
+        assert all("type" in json.loads(line) for line in out.splitlines())
+
+
+def test_a_partition_dir_may_have_any_name(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.rename(data / "orders-0", data / "copy of orders")
+    row = run(capsys, "show", data / "copy of orders", "--json").of("partition")[0]
+    assert row["log_end_offset"] == 30
+    os.chdir(data / "orders-1")
+    assert run(capsys, "show", ".", "--json").of("partition")[0]["topic"] == "orders"

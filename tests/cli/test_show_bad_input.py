@@ -1,0 +1,233 @@
+"""Whatever stands at a path, `show` ends with one line and exit 8 or 16, or shows the damage in place."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.cli.run import run
+
+from segmend.cli.show.file import kinds
+from segmend.formats.build import NewRecord, build_batch
+
+ZERO = "00000000000000000000"
+
+
+def one_line(err: str) -> bool:
+    return err.startswith("segmend: ") and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "code", "said"),
+    [
+        (lambda p: None, 8, "no such file or directory"),
+        (lambda p: p.mkdir(), 8, "an empty directory; a log dir has meta.properties and partitions"),
+        (lambda p: (p / "sub").mkdir(parents=True), 8, "nothing of Kafka's in it"),
+        (lambda p: p.symlink_to(p), 8, "too many levels of symbolic links"),
+        (lambda p: p.symlink_to("gone"), 8, "no such file or directory"),
+        (lambda p: os.mkfifo(p), 16, "say what it is with --kind"),
+        (lambda p: p.write_bytes(b"hello"), 16, "say what it is with --kind"),
+        (lambda p: os.mkfifo(p.parent / f"{ZERO}.log") or p.symlink_to(f"{ZERO}.log"), 16, "--kind"),
+    ],
+    ids=["missing", "empty", "foreign", "loop", "dangling", "fifo", "file", "link-to-fifo"],
+)
+def test_what_is_no_log_dir(
+    make: object, code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "data"
+    make(path)  # type: ignore[operator]
+    ran = run(capsys, "show", path)
+    assert ran.code == code
+    assert said in ran.err
+    assert one_line(ran.err)
+    assert ran.out == ""
+
+
+def test_a_directory_of_log_dirs_says_which_are_meant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("d1", "d2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "meta.properties").write_text("version=1\n")
+    ran = run(capsys, "show", tmp_path)
+    assert ran.code == 8
+    assert f"did you mean {tmp_path}/d1, {tmp_path}/d2?" in ran.err
+
+
+def test_a_fifo_with_the_name_of_a_log_is_told_and_not_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / f"{ZERO}.log")
+    ran = run(capsys, "show", tmp_path / f"{ZERO}.log")
+    assert ran.code == 8
+    assert "not a regular file" in ran.err
+    assert one_line(ran.err)
+
+
+def test_the_same_dir_twice_and_mixed_paths(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "meta.properties").touch()
+    (tmp_path / "link").symlink_to("d")
+    twice = run(capsys, "show", tmp_path / "d", tmp_path / "link")
+    assert (twice.code, one_line(twice.err)) == (16, True)
+    assert "the same directory as" in twice.err
+    mixed = run(capsys, "show", tmp_path / "d", tmp_path / "d" / "meta.properties")
+    assert (mixed.code, one_line(mixed.err)) == (16, True)
+    unknown = run(capsys, "show", tmp_path / "d" / "meta.properties", "--kind", "novel")
+    assert (unknown.code, one_line(unknown.err)) == (16, True)
+
+
+def as_one_who_may_not() -> list[str]:
+    """A prefix that takes from root the power to read everything; empty for other users."""
+    if os.geteuid() != 0:
+        return []
+    if shutil.which("setpriv") is None:
+        pytest.skip("root reads everything, and setpriv is not here")
+    drop = "-dac_override,-dac_read_search"
+    return ["setpriv", f"--inh-caps={drop}", f"--bounding-set={drop}"]
+
+
+def test_no_permission_is_told_in_one_line(tmp_path: Path) -> None:
+    """An unreadable dir or file ends the command, an unreadable partition is a flag in the table."""
+    data, secret = tmp_path / "data", tmp_path / "secret"
+    for name in ("t-0", "u-0"):
+        (data / name).mkdir(parents=True)
+    (data / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    log = data / "t-0" / f"{ZERO}.log"
+    log.write_bytes(build_batch([NewRecord(b"v")]))
+    secret.mkdir()
+    for path in (log, data / "u-0", secret):
+        path.chmod(0)
+
+    def show(path: Path) -> subprocess.CompletedProcess[str]:
+        source = Path(sys.modules["segmend"].__file__ or "").parents[1]
+        environment = {**os.environ, "PYTHONPATH": str(source)}
+        command = [*as_one_who_may_not(), sys.executable, "-m", "segmend", "show", str(path)]
+        return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+    for path in (secret, log):
+        ran = show(path)
+        assert (ran.returncode, ran.stderr) == (8, f"segmend: {path}: permission denied\n")
+    ran = show(data)
+    assert ran.returncode == 0
+    flagged = [line for line in ran.stdout.splitlines() if line.startswith(("t-0", "u-0"))]
+    assert len(flagged) == 2
+    assert all("unreadable" in line for line in flagged)
+    for path in (log, data / "u-0", secret):
+        path.chmod(0o700)
+
+
+def test_names_that_are_no_utf_8_or_steer_terminals_are_shown_escaped(tmp_path: Path) -> None:
+    data = os.fsencode(tmp_path)
+    os.mkdir(data + b"/caf\xe9-0")
+    os.mkdir(data + b"/\x1b[2J-1")
+    with open(data + b"/meta.properties", "wb") as file:
+        file.write(b"cluster.id=\x1b]0;evil\x07\nversion=1\nnode.id=1\n")
+    source = Path(sys.modules["segmend"].__file__ or "").parents[1]
+    for extra in ([], ["--json"]):
+        for locale in ("C", "C.UTF-8"):
+            environment = {**os.environ, "PYTHONPATH": str(source), "LC_ALL": locale}
+            command = [sys.executable, "-m", "segmend", "show", str(tmp_path), *extra]
+            ran = subprocess.run(command, capture_output=True, env=environment)
+            assert ran.returncode == 0
+            assert ran.stderr == b""
+            assert b"\x1b" not in ran.stdout
+            assert b"\xe9" not in ran.stdout
+    assert b"udce9" in ran.stdout
+
+
+@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("size", [0, 1, 13, 100, 5000])
+def test_random_bytes_as_every_kind(
+    kind: str, size: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mystery.bin"
+    path.write_bytes(random.Random(size).randbytes(size))
+    for extra in ([], ["--records"], ["--json", "--records"]):
+        ran = run(capsys, "show", path, "--kind", kind, *extra)
+        assert ran.code == 0
+        assert ran.err == ""
+
+
+def hurt_log(tmp_path: Path) -> tuple[Path, bytearray]:
+    batches = [
+        build_batch([NewRecord(b"v%d" % n, key=b"k", timestamp=n) for n in range(3)], base_offset=base)
+        for base in (0, 3, 6, 9)
+    ]
+    data = bytearray(b"".join(batches))
+    path = tmp_path / f"{ZERO}.log"
+    path.write_bytes(data)
+    return path, data
+
+
+@pytest.mark.parametrize(
+    ("damage", "kind", "left"),
+    [
+        (lambda d, n: d.__setitem__(slice(n + 8, n + 12), b"\xff\xff\xff\xff"), "size-too-small", [0, 6, 9]),
+        (lambda d, n: d.__setitem__(slice(n + 8, n + 12), b"\x7f\xff\xff\xff"), "size-past-end", [0, 6, 9]),
+        (lambda d, n: d.__setitem__(n + 16, 9), "bad-magic", [0, 3, 6, 9]),
+        (lambda d, n: d.__delitem__(slice(len(d) - 20, len(d))), "torn-tail", [0, 3, 6]),
+        (lambda d, n: d.extend(bytes(4096)), "zero-tail", [0, 3, 6, 9]),
+        (lambda d, n: d.extend(bytes(5)), "zero-tail", [0, 3, 6, 9]),
+    ],
+)
+def test_damage_is_shown_in_its_place_and_the_rest_as_well(
+    damage: object, kind: str, left: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, data = hurt_log(tmp_path)
+    damage(data, len(data) // 4)  # type: ignore[operator]
+    path.write_bytes(data)
+    ran = run(capsys, "show", path, "--json")
+    assert ran.code == 0
+    assert [row["base_offset"] for row in ran.of("batch")] == left
+    assert kind in [row["kind"] for row in ran.of("damage")]
+    for extra in ([], ["--records"]):
+        assert f": {kind}: " in run(capsys, "show", path, *extra).out
+
+
+def test_a_bad_checksum_is_a_flag(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, data = hurt_log(tmp_path)
+    data[len(data) // 4 - 2] ^= 1
+    path.write_bytes(data)
+    assert [row["is_valid"] for row in run(capsys, "show", path, "--json").of("batch")] == [
+        False,
+        True,
+        True,
+        True,
+    ]
+    assert "CRC-BAD" in run(capsys, "show", path).out
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_flipped_bits_of_a_log_never_end_in_a_traceback(
+    data: st.DataObject, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever bits flip, every output of `show` is whole and its exit code is 0."""
+    path, content = hurt_log(tmp_path)
+    for at in data.draw(st.lists(st.integers(0, len(content) * 8 - 1), min_size=1, max_size=12)):
+        content[at // 8] ^= 1 << at % 8
+    path.write_bytes(content)
+    ran = run(capsys, "show", path, "--records", "--json")
+    assert ran.code == 0
+    assert ran.json
+    assert run(capsys, "show", path, "--records").code == 0
+
+
+def test_hostile_sizes_cost_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A sparse file of a tebibyte, a count of 2^31 in a checkpoint: answered at once."""
+    (tmp_path / "replication-offset-checkpoint").write_text("0\n2147483647\nt 0 5\n")
+    ran = run(capsys, "show", tmp_path / "replication-offset-checkpoint", "--json")
+    assert ran.of("damage")[0]["kind"] == "huge-count"
+    assert [row["offset"] for row in ran.of("checkpoint-entry")] == [5]
+    for name in (f"{ZERO}.index", f"{ZERO}.snapshot", "partition.metadata"):
+        (tmp_path / name).touch()
+        os.truncate(tmp_path / name, 1 << 40)
+        assert run(capsys, "show", tmp_path / name, "--json").code == 0
