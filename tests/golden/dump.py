@@ -128,12 +128,14 @@ def run_dump(release: Release, scratch: Path, wanted: list[Path], *flags: str) -
     classes = compile_decoder(release, scratch / f"decoder-{release.version}")
     printed = ""
     while wanted:
-        arguments = [*flags, "--files", ",".join(map(str, wanted))]
+        some, rest = wanted[:MOST], wanted[MOST:]
+        arguments = [*flags, "--files", ",".join(map(str, some))]
         command = java_command(release, scratch, dump_class(release), *arguments, classes=classes)
         code, said, error = without_repeats(command)
         printed += said
         if code == 0:
-            break
+            wanted = rest
+            continue
         reached = re.findall(r"^Dumping (.*)$", said, re.MULTILINE)
         if not reached:
             raise LabError(f"{dump_class(release)} failed: {error[:1000]}")
@@ -142,6 +144,8 @@ def run_dump(release: Release, scratch: Path, wanted: list[Path], *flags: str) -
     return printed
 
 
+MOST = 400
+"""So many files a process: one argument of a command line has at most 128 KiB."""
 DEEP = ("--deep-iteration", "--print-data-log")
 
 

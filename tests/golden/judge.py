@@ -13,7 +13,10 @@ from tests.lab.broker import Broker
 from tests.lab.cluster import Cluster
 from tests.lab.errors import LabError
 
-LOADING = re.compile(r"kafka\.log|kafka\.server\.(?:epoch|checkpoints)|storage\.internals|ProducerState|LogLoader|raft\.")
+LOADING = re.compile(
+    r"\((?:kafka\.log\.|kafka\.server\.(?:epoch|checkpoints)\."
+    r"|org\.apache\.kafka\.(?:storage\.internals|raft\.internals)\.)[^)]*\)$"
+)
 CORRUPT = re.compile(r"(?:corrupted index file|Could not find (?:offset )?index file)")
 
 

@@ -2,6 +2,7 @@
 
 import json
 import lzma
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,15 @@ def members(cluster: Cluster) -> list[str]:
     return [f"{broker.root.name}/{place.name}" for broker in cluster.brokers for place in broker.dirs]
 
 
+def shorten_time_indexes(root: Path) -> None:
+    """Cut the zero tail of preallocated time indexes to ten entries: old dumps need seconds for each 10 MiB."""
+    for path in root.rglob("*.timeindex"):
+        data = path.read_bytes()
+        used = -(-len(data.rstrip(b"\0")) // 12) + 10
+        if used * 12 < len(data):
+            os.truncate(path, used * 12)
+
+
 def keep(cluster: Cluster, golden: Golden, scratch: Path) -> str:
     """Pack the stopped cluster as it lies there, dump a copy, and enter it in the manifest."""
     release = cluster.release
@@ -53,6 +63,7 @@ def keep(cluster: Cluster, golden: Golden, scratch: Path) -> str:
     shutil.rmtree(copied, ignore_errors=True)
     for member in members(cluster):
         copy_tree(cluster.root / member, copied / member)
+        shorten_time_indexes(copied / member)
     held = dump(release, copied, scratch)
     decoded = decode_internal(release, copied, scratch)
     seen = {key: value for key, value in golden.seen.items() if key != "records"}

@@ -53,9 +53,11 @@ class Cluster:
             broker.wait_ready()
 
     def stop(self) -> None:
-        """Stop the brokers cleanly, one after the other, then ZooKeeper."""
+        """Stop the brokers cleanly and all at once (the last of a KRaft quorum would wait for the others), then ZooKeeper."""
         for broker in self.brokers:
-            broker.stop()
+            broker.ask_to_stop()
+        for broker in self.brokers:
+            broker.stop(timeout=400)
         if self.zookeeper:
             self.zookeeper.stop()
 

@@ -124,6 +124,11 @@ class KafkaProcess:
         self.launch()
         self.wait_ready(timeout)
 
+    def ask_to_stop(self) -> None:
+        """SIGTERM, without waiting for the end."""
+        if self.child is not None and self.child.poll() is None:
+            os.kill(self.child.pid, signal.SIGTERM)
+
     def stop(self, timeout: float = 60) -> None:
         """SIGTERM and wait: the clean stop."""
         self._end(signal.SIGTERM, timeout)
@@ -136,7 +141,7 @@ class KafkaProcess:
         if self.child is None:
             return
         if self.child.poll() is None:
-            os.kill(self.child.pid, how)
+            os.kill(self.child.pid, how)  # a second SIGTERM does nothing
             try:
                 self.child.wait(timeout)
             except subprocess.TimeoutExpired:
