@@ -35,6 +35,12 @@ def of_older_epoch(dirs: Sequence[Path]) -> None:
     writer.write_to(dirs[0])
 
 
+def without_first_epoch(dirs: Sequence[Path]) -> None:
+    path = dirs[0] / EPOCHS
+    _, count, _, *rest = path.read_text().splitlines()
+    path.write_text("\n".join(["0", str(int(count) - 1), *rest, ""]))
+
+
 def second_partition(topic_id: str):
     """A partition 1 of topic u, whose file says `topic_id`."""
 
@@ -72,6 +78,13 @@ ROWS = [
         hurt=in_place(EPOCHS, lambda b: b.replace(b"\n4\n", b"\n5\n") + b"9 100000\n"),
     ),
     Row(name="late-start", codes=codes("E07"), base=clean_dir, hurt=written(EPOCHS, "0\n1\n6 20\n")),
+    Row(
+        name="start-moved-then-killed",
+        codes=codes(),
+        base=killed_dir,
+        hurt=written("u-0/leader-epoch-checkpoint", "0\n1\n0 20\n"),
+    ),
+    Row(name="late-start-killed", codes=codes("E07"), base=killed_dir, hurt=without_first_epoch),
     Row(name="segments-fall", codes=codes("E08"), base=clean_dir, hurt=of_older_epoch),
     Row(name="id-missing", codes=codes("M01"), base=clean_dir, hurt=removed(TOPIC_ID), level=Level.STARTUP),
     Row(name="id-missing-3.6", codes=codes("M01"), base=clean_dir, hurt=removed(TOPIC_ID), release="3.6"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from tests.checks.damages import (
 from segmend.checks import Level
 
 META, METADATA = "meta.properties", "__cluster_metadata-0"
+CACHE, UUID = "remote-log-index-cache", "JKf3ybmxTp6ZRMVaHZWYLA"
 SNAPSHOT = f"{METADATA}/{20:020d}-{2:010d}.checkpoint"
 
 
@@ -163,6 +165,42 @@ ROWS = [
         base=metadata_dir,
         hurt=in_place(
             f"{METADATA}/quorum-state", lambda b: b.replace(b'"leaderEpoch":2', b'"leaderEpoch":1')
+        ),
+    ),
+    Row(
+        name="cache-length",
+        codes=codes("K16"),
+        base=clean_dir,
+        hurt=written(f"{CACHE}/5_{UUID}.index", bytes(15)),
+        level=Level.STARTUP,
+    ),
+    Row(
+        name="cache-offset",
+        codes=codes("K16"),
+        base=clean_dir,
+        hurt=written(f"{CACHE}/5_{UUID}.index", b"\xff" * 8),
+    ),
+    Row(
+        name="cache-times",
+        codes=codes("K16"),
+        base=clean_dir,
+        hurt=written(f"{CACHE}/5_{UUID}.timeindex", struct.pack(">qiqi", 9, 0, 8, 1)),
+    ),
+    Row(
+        name="cache-transactions",
+        codes=codes("K16"),
+        base=clean_dir,
+        hurt=written(f"{CACHE}/5_{UUID}.txnindex", struct.pack(">hqqqq", 0, 7, 1, 4, 4)),
+    ),
+    Row(
+        name="cache-sound",
+        codes=codes(),
+        base=clean_dir,
+        hurt=all_of(
+            written(f"{CACHE}/5_{UUID}.index", struct.pack(">ii", 3, 90)),
+            written(f"{CACHE}/5_{UUID}.timeindex", struct.pack(">qi", 9, 3)),
+            written(f"{CACHE}/5_{UUID}.txnindex", struct.pack(">hqqqq", 0, 7, 5, 6, 7)),
+            written(f"{CACHE}/5_{UUID}.index.deleted", "x"),
         ),
     ),
     Row(name="hard-link", codes=codes("K17"), base=clean_dir, hurt=hard_linked),

@@ -37,4 +37,3 @@ def test_healthy(name: str, level: Level, golden: Callable[[str], Path]) -> None
         assert {finding.code for finding in findings if finding.severity == Severity.INFO} <= FACTS
         assert not [f.to_json() for f in findings if f.severity != Severity.INFO]
         assert run.summary.segments > 10
-        assert set(run.summary.clean.values()) == {not name.endswith("killed")}

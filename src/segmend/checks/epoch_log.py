@@ -27,6 +27,7 @@ from itertools import pairwise
 
 from segmend.findings import Finding, Severity
 from segmend.formats.epoch_checkpoint import FILE_NAME, EpochEntry
+from segmend.formats.offset_checkpoint import LOG_START_OFFSET
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
@@ -54,7 +55,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     if not entries:
         yield _missing(context, seen[0])
         return
-    if entries[0].start_offset > seen[0][1] and not _fenced_by_start(context, entries[0]):
+    if entries[0].start_offset > seen[0][1] and not _moved_up(context, entries[0]):
         message = (
             f"the first epoch listed begins at offset {entries[0].start_offset}, but batches from offset "
         )
@@ -66,10 +67,19 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         yield context.finding("E06", message, file=FILE_NAME, offset=entries[-1].start_offset)
 
 
-def _fenced_by_start(context: PartitionContext, first: EpochEntry) -> bool:
-    """Entries below the log start offset are dropped while their batches stay until retention."""
-    start = context.checkpointed("log-start-offset-checkpoint")
-    return start is not None and first.start_offset <= start
+def _moved_up(context: PartitionContext, first: EpochEntry) -> bool:
+    """Whether the log start offset explains the late entry (LeaderEpochFileCache.truncateFromStart).
+
+    Its checkpoint says so; a killed broker may not have written it yet, but then the epoch
+    is seen in batches before the entry's offset as well.
+    """
+    start = context.checkpointed(LOG_START_OFFSET)
+    if start is not None and first.start_offset <= start:
+        return True
+    starts = (
+        offset for scan in context.scans if scan for epoch, offset in scan.epochs if epoch == first.epoch
+    )
+    return not context.clean and min(starts, default=first.start_offset) < first.start_offset
 
 
 def _missing(context: PartitionContext, first: tuple[int, int]) -> Finding:

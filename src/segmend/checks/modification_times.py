@@ -32,9 +32,15 @@ LEVEL = Level.DEFAULT
 DAY_MS = 86_400_000
 
 
+def applies(context: PartitionContext) -> bool:
+    """Whether any log lacks its time index, in a release that has them."""
+    names = context.partition.layout
+    return context.release >= (0, 10, 1) and not names.logs.keys() <= names.timeindex.keys()
+
+
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
-    """Only where the file's time decides: no time index, but records with times."""
-    if view.segment.timeindex is not None or context.release < (0, 10, 1):
+    """Only where the file's time decides: no time index that a start would make anew with `.index`."""
+    if view.segment.timeindex is not None or view.segment.index is None:
         return
     newest, modified = view.scan.max_timestamp, view.log.stat().mtime_ns // 1_000_000
     if 0 <= newest < modified - DAY_MS:
