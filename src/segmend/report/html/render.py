@@ -49,9 +49,10 @@ def render(
     """The HTML of an audit.
 
     `tables` are those of `segmend.fleet.schemas`, by name: `log_dirs partitions segments findings
-    replicas runs`; one that is missing leaves its section empty, and of several runs the newest counts. `generated_at` carries its time
-    zone, `level` is `startup`, `default` or `deep`. `pages` gives finding codes their manual pages,
-    for the headline and the text behind it; without one the first message is the headline.
+    replicas runs`. One that is missing leaves its section empty; of several runs the newest counts.
+    `generated_at` carries its time zone, `level` is `startup`, `default` or `deep`. `pages` gives
+    finding codes their manual pages, for the headline and the text behind it; without one the first
+    message is the headline.
     """
     report = build(
         tables,
