@@ -41,6 +41,11 @@ class Salvage:
         self._budget = 64 * WINDOW + 4 * window.end
         self.gave_up = False
 
+    @property
+    def end(self) -> int:
+        """Readable size of the file."""
+        return self._window.end
+
     def charge(self, size: int) -> None:
         """Count `size` bytes that were read, or will be, only because of damage."""
         self._budget -= size

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from segmend.formats.batch import HEADER_SIZE_V2, LOG_OVERHEAD, PREFIX, read_header
+from segmend.formats.batch import HEADER_SIZE_V2, PREFIX, read_header
 from segmend.kernel.batches import iter_batches, next_offset_from
+from segmend.kernel.diagnosis import diagnose
 from segmend.kernel.engine import ENGINE
 from segmend.kernel.records import check_wrapper, signed64, unpack_payload
 from segmend.kernel.salvage import Salvage
 from segmend.kernel.types import (
     MAX_PROBLEMS,
+    TAIL_KINDS,
     WINDOW,
     WINDOW_LIMIT,
     Problem,
@@ -26,8 +28,6 @@ from segmend.kernel.walker import DAMAGE, END, MORE, Deferred, Engine, Stop, Tas
 from segmend.kernel.window import Window
 
 __all__ = ["iter_batches", "next_offset_from", "scan_log"]
-
-Detail = tuple[tuple[str, int | str], ...]
 
 
 def scan_log(
@@ -140,62 +140,18 @@ class _Pass:
 
     def _pass_damage(self, stop: Stop) -> None:
         """Say what is wrong at the walker's position, and move it to where batches go on."""
-        position = self._walker.position
-        head = bytes(self._window.at(position, min(HEADER_SIZE_V2, self._walker.end - position)))
-        head = head[:HEADER_SIZE_V2]
-        if not head.strip(b"\0") and self._salvage.only_zeros_from(position):
-            self._end_with("zero-tail", head, ())
-        elif stop.kind == "header-fragment":
-            self._end_with("header-fragment", head, ())
-        else:
-            self._pass_batch(stop, position, head)
-
-    def _pass_batch(self, stop: Stop, position: int, head: bytes) -> None:
-        _, size, _, magic = PREFIX.unpack_from(head)
-        low = self._walker.last_offset + 1
-        detail = self._detail(stop, position, head)
-        following = position + LOG_OVERHEAD + size
-        if stop.kind in ("crc-mismatch", "bad-magic") and self._salvage.may_begin(following, low):
-            beyond = read_header(head).last_offset + 1 if magic < 2 or len(head) == HEADER_SIZE_V2 else None
-            self._skip(stop.kind, head, (*detail, ("next", "boundary")), following, beyond)
-            return
-        if stop.kind == "crc-mismatch":
-            self._salvage.charge(size)
-        limit = min(self._task.stop, self._walker.end)
-        found = self._salvage.next_batch(position + 1, limit, low)
-        if found is not None:
-            self._skip(stop.kind, head, (*detail, ("next", "resync")), found, None)
-        elif stop.kind == "size-past-end" and limit == self._walker.end:
-            self._end_with("torn-tail", head, detail)
-        else:
-            word = "gave-up" if self._salvage.gave_up else "end"
-            self._skip(stop.kind, head, (*detail, ("next", word)), limit, None)
-
-    def _detail(self, stop: Stop, position: int, head: bytes) -> Detail:
-        _, size, _, magic = PREFIX.unpack_from(head)
-        if stop.kind == "crc-mismatch":
-            return ("stored", read_header(head).crc), ("computed", stop.computed), ("size", size)
-        if stop.kind == "bad-magic":
-            sound = self._salvage.is_sound_as_v2(position, LOG_OVERHEAD + size)
-            return ("magic", magic), ("sound_as_magic_2", int(sound)), ("size", size)
-        return ("size", size), ("available", self._walker.end - position - LOG_OVERHEAD)
-
-    def _skip(self, kind: str, head: bytes, detail: Detail, end: int, beyond: int | None) -> None:
-        self._damaged_batches += 1
-        self._damaged_bytes += end - self._walker.position
-        self._note(kind, head, detail, end)
-        self._walker.skip(end, None if beyond is None else signed64(beyond))
-
-    def _end_with(self, kind: str, head: bytes, detail: Detail) -> None:
-        self._note(kind, head, detail, self._walker.end)
-        self._in_tail = True
-
-    def _note(self, kind: str, head: bytes, detail: Detail, end: int) -> None:
-        position = self._walker.position
+        walker = self._walker
+        position, low = walker.position, walker.last_offset + 1
+        found = diagnose(self._salvage, self._window, stop, position, min(self._task.stop, walker.end), low)
         if self._first_damage is None:
             self._first_damage = position
-        offset = PREFIX.unpack_from(head)[0] if len(head) >= PREFIX.size and kind != "zero-tail" else None
-        self._report([Problem(kind=kind, position=position, end=end, offset=offset, detail=detail)])
+        self._report([found.problem])
+        if found.problem.kind in TAIL_KINDS:
+            self._in_tail = True
+            return
+        self._damaged_batches += 1
+        self._damaged_bytes += found.problem.end - position
+        walker.skip(found.problem.end, found.next_offset)
 
     def _result(self) -> SegmentScan:
         walker, task = self._walker, self._task
