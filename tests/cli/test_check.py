@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.checks.damages import clean_dir, killed_dir, two_dirs
 
+from segmend.cli.commands import check
 from segmend.cli.main import main
 from segmend.logdir import disk
 
@@ -97,6 +98,16 @@ def test_only_ignore_topic_and_max(damaged: Path, capsys) -> None:
     assert (first["type"], summary["errors"]) == ("finding", 2)
     assert main(["check", str(damaged), "--deep", "--max", "1"]) == 4
     assert "... and 2 more findings" in capsys.readouterr().out
+
+
+def test_a_ruined_disk_does_not_fill_the_memory(damaged: Path, capsys, monkeypatch) -> None:
+    for number in range(50):
+        (damaged / f"foreign {number}").mkdir()
+    monkeypatch.setattr(check, "KEPT", 10)
+    assert main(["check", str(damaged), "--deep", "--max", "5"]) == 4
+    out = capsys.readouterr().out
+    assert "... and 48 more findings" in out
+    assert "52 errors" in out
 
 
 def test_the_worst_comes_first(damaged: Path, capsys) -> None:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 # A slice of work for one thread: big enough that handing it over costs nothing.
 SLICE_BYTES = 32 << 20
 SLICE_SEGMENTS = 256
-# Slices in flight at a time; bounds the scans that wait for their turn to be reported.
-WINDOW = 64
+# Slices in flight for each thread.
+SLICES_AHEAD = 4
 
 SCANNED_KINDS = frozenset({"current", "future", "stray", "cluster-metadata"})
 
@@ -62,6 +62,11 @@ class Summary:
     skipped: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     seconds: float = 0.0
+
+    @property
+    def total(self) -> int:
+        """All findings."""
+        return sum(self.counts.values())
 
     def to_json(self) -> dict[str, Any]:
         """The last `--json` object of design.md."""
@@ -124,6 +129,15 @@ class _SliceResult:
     findings: list[Finding] = field(default_factory=list)
     scans: list[SegmentScan | None] = field(default_factory=list)
     failures: list[ReadFailure] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A slice that is being looked at; `last` is the last of its partition."""
+
+    context: PartitionContext
+    future: Future[_SliceResult]
+    last: bool
 
 
 class _SameThread:
@@ -204,18 +218,18 @@ class CheckRun:
         self.summary.clean[context.path] = context.clean
         self.summary.running[context.path] = context.running
         yield from _guarded(self._checks[Scope.DIR], context.log_dir, context, context.failures)
-        pending: deque[tuple[PartitionContext, list[Future[_SliceResult]]]] = deque()
-        in_flight = 0
+        pending: deque[_Pending] = deque()
         for partition in filter(self._wanted.partition, context.log_dir.partitions):
             inner = PartitionContext(context, partition)
-            slices = [pool.submit(self._slice, inner, *ends) for ends in self._slices(inner)]
-            pending.append((inner, slices))
-            in_flight += len(slices)
-            while in_flight > WINDOW:
-                in_flight -= len(pending[0][1])
-                yield from self._finish(*pending.popleft())
+            slices = list(self._slices(inner)) or [(0, 0)]
+            for number, ends in enumerate(slices, 1):
+                future = pool.submit(self._slice, inner, *ends)
+                pending.append(_Pending(inner, future, number == len(slices)))
+                # Findings wait in memory for their turn, so no more than a few slices run ahead.
+                while len(pending) > SLICES_AHEAD * self._jobs:
+                    yield from self._collect(pending.popleft())
         for item in pending:
-            yield from self._finish(*item)
+            yield from self._collect(item)
         yield from self._failures(context)
 
     def _failures(self, context: DirContext) -> Iterator[Finding]:
@@ -258,18 +272,20 @@ class CheckRun:
             failures.append(view.context.dir.failure(error))
             return None
 
-    def _finish(self, context: PartitionContext, slices: list[Future[_SliceResult]]) -> Iterator[Finding]:
+    def _collect(self, pending: _Pending) -> Iterator[Finding]:
+        """What came of a slice; after the last of a partition, what the partition says as a whole."""
+        context, result = pending.context, pending.future.result()
+        yield from result.findings
+        context.scans.extend(result.scans)
+        context.dir.failures.extend(result.failures)
+        self._count(result.scans)
+        if not pending.last:
+            return
         self.summary.partitions += 1
-        failures = context.dir.failures
         if context.partition.unreadable:
             context.dir.note(context.partition.unreadable)
-        for future in slices:
-            result = future.result()
-            yield from result.findings
-            context.scans.extend(result.scans)
-            failures.extend(result.failures)
-            self._count(result.scans)
-        yield from _guarded(self._checks[Scope.PARTITION], context.partition, context, failures)
+        found = _guarded(self._checks[Scope.PARTITION], context.partition, context, context.dir.failures)
+        yield from found
         if self._on_partition:
             self._on_partition(context)
 

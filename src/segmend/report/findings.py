@@ -18,16 +18,22 @@ _SAFETY = {
 }
 
 
-def finding_lines(findings: Iterable[Finding], style: Style = PLAIN, *, most: int = 0) -> Iterator[str]:
-    """All lines; at most `most` findings (0: all), the worst of the worst places first."""
+def finding_lines(
+    findings: Iterable[Finding], style: Style = PLAIN, *, most: int = 0, total: int = 0
+) -> Iterator[str]:
+    """All lines; at most `most` findings (0: all), the worst of the worst places first.
+
+    `total` is how many findings there were, when not all of them are given.
+    """
     ordered = in_order(findings)
     shown = ordered[:most] if most else ordered
     for (log_dir, place), group in groupby(shown, _place):
         yield style("bold", text.clean(f"{log_dir}  {place}" if place else log_dir))
         yield from _group_lines(list(group), style)
         yield ""
-    if len(ordered) > len(shown):
-        yield f"... and {text.plural(len(ordered) - len(shown), 'more finding')} (--max 0 shows all)"
+    more = max(total, len(ordered)) - len(shown)
+    if more:
+        yield f"... and {text.plural(more, 'more finding')} (--max 0 shows all)"
         yield ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from segmend.checks import CheckRun, Level, Summary, Wanted, run_checks, severities
 from segmend.cli.common import (
@@ -22,7 +22,7 @@ from segmend.findings import Finding, Severity
 from segmend.logdir import disk
 from segmend.logdir.disk import Unreadable
 from segmend.report import text
-from segmend.report.findings import finding_lines
+from segmend.report.findings import finding_lines, in_order
 from segmend.report.progress import Progress
 
 NAME = "check"
@@ -42,6 +42,8 @@ examples:
 exit codes: 0 no error and no warning, 4 findings, 8 something could not be read, 16 usage"""
 
 SHOWN = 100
+# Findings that are kept in memory until they are shown, the worst of them.
+KEPT = 20_000
 FINDINGS_LEFT, OPERATIONAL = 4, 8
 
 
@@ -122,9 +124,20 @@ def _write_json(args: argparse.Namespace, checks: CheckRun, _progress: Progress)
 
 
 def _write_text(args: argparse.Namespace, checks: CheckRun, progress: Progress) -> None:
-    found: list[Finding] = list(checks)
+    most = SHOWN if args.max is None else args.max
+    found = _worst(checks, most or sys.maxsize)
     progress.done()
-    emit(finding_lines(found, style(args), most=SHOWN if args.max is None else args.max))
+    emit(finding_lines(found, style(args), most=most, total=checks.summary.total))
+
+
+def _worst(findings: Iterable[Finding], most: int) -> list[Finding]:
+    """Enough to show the worst `most`; a ruined disk has millions, and only their number is kept."""
+    kept: list[Finding] = []
+    for finding in findings:
+        kept.append(finding)
+        if len(kept) >= KEPT + 2 * most:
+            kept = in_order(kept)[: KEPT // 2 + most]
+    return kept
 
 
 def _exit_code(summary: Summary) -> int:
