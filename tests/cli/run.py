@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import segmend
 from segmend.cli.main import main
+
+SOURCE = Path(segmend.__file__).parents[1]
+
+
+def python(
+    *arguments: object, prefix: Sequence[str] = (), **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """A Python process of its own that finds segmend; names that are no UTF-8 come back escaped."""
+    return subprocess.run(
+        [*prefix, sys.executable, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        errors="backslashreplace",
+        env={**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONDONTWRITEBYTECODE": "1", **environment},
+    )
 
 
 @dataclass(frozen=True)

@@ -11,24 +11,17 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.cli.run import run
+from tests.cli.run import SOURCE, python, run
 
 from segmend import __version__
 from segmend.cli import commands, main
 from segmend.errors import BrokerRunning, Cancelled, SegmendError
 
-SOURCE = Path(main.__file__).parents[2]
 NAMES = [module.name for module in pkgutil.iter_modules(commands.__path__)]
 
 
-def segmend(*argv: str, **options: object) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
-    command = [sys.executable, "-m", "segmend", *argv]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, **options)  # type: ignore[call-overload, no-any-return]
-
-
 def test_help_lists_every_command_with_examples_and_exit_codes() -> None:
-    ran = segmend("--help")
+    ran = python("-m", "segmend", "--help")
     assert ran.returncode == 0
     for name in NAMES:
         assert f"    {name} " in ran.stdout
@@ -41,7 +34,7 @@ def test_help_is_there_in_a_moment() -> None:
     spent = []
     for _ in range(5):
         started = time.perf_counter()
-        segmend("--help")
+        python("-m", "segmend", "--help")
         spent.append(time.perf_counter() - started)
     assert min(spent) < 0.24
 
@@ -49,8 +42,7 @@ def test_help_is_there_in_a_moment() -> None:
 def test_help_imports_no_command_and_no_engine() -> None:
     script = "import sys; from segmend.cli.main import main\n"
     script += "try: main(['--help'])\nexcept SystemExit: print(*sys.modules)"
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
+    ran = python("-c", script)
     loaded = set(ran.stdout.split())
     assert "segmend.cli.main" in loaded
     assert not {"numpy", "pyarrow", "crc32c", "segmend.kernel.scan", "segmend.cli.commands.show"} & loaded

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.cli.run import run
+from tests.cli.run import python, run
 
 from segmend.cli.show.file import kinds
 from segmend.formats.build import NewRecord, build_batch
@@ -106,16 +104,11 @@ def test_no_permission_is_told_in_one_line(tmp_path: Path) -> None:
     for path in (log, data / "u-0", secret):
         path.chmod(0)
 
-    def show(path: Path) -> subprocess.CompletedProcess[str]:
-        source = Path(sys.modules["segmend"].__file__ or "").parents[1]
-        environment = {**os.environ, "PYTHONPATH": str(source)}
-        command = [*as_one_who_may_not(), sys.executable, "-m", "segmend", "show", str(path)]
-        return subprocess.run(command, capture_output=True, text=True, env=environment)
-
+    prefix = as_one_who_may_not()
     for path in (secret, log):
-        ran = show(path)
+        ran = python("-m", "segmend", "show", path, prefix=prefix)
         assert (ran.returncode, ran.stderr) == (8, f"segmend: {path}: permission denied\n")
-    ran = show(data)
+    ran = python("-m", "segmend", "show", data, prefix=prefix)
     assert ran.returncode == 0
     flagged = [line for line in ran.stdout.splitlines() if line.startswith(("t-0", "u-0"))]
     assert len(flagged) == 2
@@ -130,17 +123,14 @@ def test_names_that_are_no_utf_8_or_steer_terminals_are_shown_escaped(tmp_path: 
     os.mkdir(data + b"/\x1b[2J-1")
     with open(data + b"/meta.properties", "wb") as file:
         file.write(b"cluster.id=\x1b]0;evil\x07\nversion=1\nnode.id=1\n")
-    source = Path(sys.modules["segmend"].__file__ or "").parents[1]
     for extra in ([], ["--json"]):
         for locale in ("C", "C.UTF-8"):
-            environment = {**os.environ, "PYTHONPATH": str(source), "LC_ALL": locale}
-            command = [sys.executable, "-m", "segmend", "show", str(tmp_path), *extra]
-            ran = subprocess.run(command, capture_output=True, env=environment)
-            assert ran.returncode == 0
-            assert ran.stderr == b""
-            assert b"\x1b" not in ran.stdout
-            assert b"\xe9" not in ran.stdout
-    assert b"udce9" in ran.stdout
+            ran = python("-m", "segmend", "show", tmp_path, *extra, LC_ALL=locale)
+            assert (ran.returncode, ran.stderr) == (0, "")
+            assert "\x1b" not in ran.stdout
+            assert "caf" in ran.stdout
+            assert "\udce9" not in ran.stdout
+    assert "caf\\udce9" in ran.stdout
 
 
 @pytest.mark.parametrize("kind", kinds())
