@@ -31,6 +31,11 @@ class Shape:
     records_per_batch: int
     codec: int
 
+    @property
+    def folder(self) -> str:
+        """A name for its directory; kafka-dump-log takes no path with a comma."""
+        return self.name.replace(",", "").replace(" ", "-")
+
 
 KIB = Shape(name="1 KiB records", value_bytes=1000, records_per_batch=15, codec=0)
 SMALL = Shape(name="100 B records", value_bytes=85, records_per_batch=145, codec=0)

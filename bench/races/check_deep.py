@@ -16,7 +16,7 @@ def run(scale: Scale) -> None:
         (SMALL_LZ4, scale.small_bytes, [Target(against=DEEP, at_most=1 / 8)]),
     ]
     for shape, size, targets in sets:
-        folder = scale.folder / shape.name.replace(" ", "-")
+        folder = scale.folder / shape.folder
         files = log_dir(folder, shape, total_bytes=size)
         contenders = [
             segmend("segmend check --deep", "check", "--deep", folder),

@@ -74,7 +74,7 @@ def timed(
 def run(scale: Scale) -> None:
     """100-byte records, plain and lz4."""
     for shape in (SMALL, SMALL_LZ4):
-        folder = scale.folder / shape.name.replace(" ", "-")
+        folder = scale.folder / shape.folder
         files = log_dir(folder, shape, total_bytes=scale.small_bytes)[:1]
         rows: set[int] = set()
         contenders = [

@@ -38,7 +38,7 @@ def mapped_sum(files: Sequence[Path]) -> float:
 
 def run(scale: Scale) -> None:
     """1 GiB of 1 KiB records."""
-    files = log_dir(scale.folder / KIB.name.replace(" ", "-"), KIB, total_bytes=scale.kib_bytes)
+    files = log_dir(scale.folder / KIB.folder, KIB, total_bytes=scale.kib_bytes)
     total = sum(file.stat().st_size for file in files) / 1e9
     contenders = [
         Contender("kernel scan, every CRC", function=lambda: scan(files)),
