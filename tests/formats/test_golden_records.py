@@ -107,10 +107,13 @@ def test_records_are_those_of_kafkas_dump(name: str, golden: Unpack) -> None:
         for batch, raw in batches((golden(name) / path).read_bytes()):
             records, damages = decode(raw, batch)
             assert damages == ()
-            found += [(batch, record) for record in records]
+            base = batch.base_offset if batch.magic == 2 else records[0].offset
+            found += [(batch._replace(base_offset=base), record) for record in records]
             kinds.add((batch.magic, batch.codec))
-        assert len(found) == len(rows.get("records", [])), path
-        for (batch, record), row in zip(found, rows.get("records", []), strict=True):
+        # 2.8.2 prints a line without sizes for every entry of the old formats.
+        told_of = [row for row in rows.get("records", []) if "keySize" in row]
+        assert len(found) == len(told_of), path
+        for (batch, record), row in zip(found, told_of, strict=True):
             made, wanted = record_row(batch, record), comparable(row)
             assert {key: made[key] for key in wanted} == wanted, path
     assert len(kinds) >= 4
@@ -126,6 +129,13 @@ def record_row(batch: RecordBatch, record: Record) -> Rows:
         "valueSize": -1 if record.value is None else len(record.value),
         "magic": batch.magic,
         "codec": CODEC_NAMES[batch.codec],
+        "compressType": CODEC_NAMES[batch.codec].upper(),
+        "baseOffset": batch.base_offset,
+        "lastOffset": batch.last_offset,
+        "baseSequence": batch.base_sequence,
+        "lastSequence": batch.last_sequence,
+        "partitionLeaderEpoch": batch.partition_leader_epoch,
+        "batchSize": batch.size,
         "producerId": batch.producer_id,
         "producerEpoch": batch.producer_epoch,
         "isTransactional": batch.is_transactional,
