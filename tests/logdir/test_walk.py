@@ -1,0 +1,122 @@
+"""A log as a stream: selection, starting by the index, damage in its place."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from segmend.formats.build import NewRecord, build_batch
+from segmend.logdir import walk as module
+from segmend.logdir.disk import FileReader
+from segmend.logdir.files import FileEntry
+from segmend.logdir.walk import BatchItem, DamageItem, RecordItem, Selection, position_of, walk
+
+ZERO = "00000000000000000000"
+
+
+def write(tmp_path: Path, *batches: bytes) -> FileEntry:
+    (tmp_path / f"{ZERO}.log").write_bytes(b"".join(batches))
+    return FileEntry(str(tmp_path), f"{ZERO}.log")
+
+
+def batch(base: int, count: int = 3, **options: object) -> bytes:
+    records = [NewRecord(b"v%d" % n, timestamp=1000 + base + n) for n in range(count)]
+    return build_batch(records, base_offset=base, **options)  # type: ignore[arg-type]
+
+
+def items(entry: FileEntry, start: int = 0, **selected: int) -> list[module.Item]:
+    with entry.reader() as reader:
+        return list(walk(reader, base_offset=0, selection=Selection(**selected), start=start, records=True))
+
+
+def offsets(entry: FileEntry, **selected: int) -> list[int]:
+    return [item.record.offset for item in items(entry, **selected) if isinstance(item, RecordItem)]
+
+
+@pytest.mark.parametrize(
+    ("selected", "wanted"),
+    [
+        ({}, list(range(9))),
+        ({"first_offset": 4}, [4, 5, 6, 7, 8]),
+        ({"last_offset": 4}, [0, 1, 2, 3, 4]),
+        ({"since": 1007}, [7, 8]),
+        ({"until": 1001}, [0, 1]),
+        ({"first_position": 1, "last_position": 200}, [3, 4, 5, 6, 7, 8]),
+    ],
+)
+def test_selection(selected: dict[str, int], wanted: list[int], tmp_path: Path) -> None:
+    assert offsets(write(tmp_path, batch(0), batch(3), batch(6)), **selected) == wanted
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("codec", [0, 1])
+def test_old_messages_and_their_wrappers(magic: int, codec: int, tmp_path: Path) -> None:
+    entry = write(tmp_path, batch(0, magic=magic, codec=codec), batch(3, magic=magic, codec=codec))
+    assert offsets(entry) == list(range(6))
+    assert offsets(entry, first_offset=4, last_offset=4) == [4]
+    found = [item.batch for item in items(entry) if isinstance(item, BatchItem)]
+    if codec:
+        assert [(b.base_offset, b.last_offset, b.records_count) for b in found] == [(0, 2, 3), (3, 5, 3)]
+
+
+def test_damage_between_and_after(tmp_path: Path) -> None:
+    entry = write(tmp_path, batch(0), b"\1" * 50, batch(3), bytes(30))
+    damages = [item for item in items(entry) if isinstance(item, DamageItem)]
+    first = len(batch(0))
+    assert [(d.position, d.end) for d in damages] == [(first, first + 50), (2 * first + 50, 2 * first + 80)]
+    assert damages[1].kind == "zero-tail"
+    assert offsets(entry) == list(range(6))
+
+
+def test_a_batch_too_large_to_look_into_still_has_its_checksum(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "DECODE_LIMIT", 100)
+    monkeypatch.setattr(module, "_PIECE", 7)
+    entry = write(tmp_path, batch(0, count=30), batch(30, count=30, magic=1, codec=1))
+    found = items(entry)
+    assert [item.valid for item in found if isinstance(item, BatchItem)] == [True, True]
+    assert [item.kind for item in found if isinstance(item, DamageItem)] == ["too-large", "too-large"]
+
+
+def test_undecodable_records_are_damage(tmp_path: Path) -> None:
+    hurt = bytearray(batch(0, codec=1))
+    hurt[70:] = bytes(len(hurt) - 70)
+    kinds = [item.kind for item in items(write(tmp_path, bytes(hurt))) if isinstance(item, DamageItem)]
+    assert "undecodable" in kinds
+
+
+@pytest.mark.parametrize(
+    ("entries", "offset", "found"),
+    [
+        ([(3, 1), (6, 2)], 7, 2),
+        ([(3, 1), (6, 2)], 3, 1),
+        ([(3, 1), (6, 2)], 2, 0),
+        ([(3, 1)], 0, 0),
+        ([(8, 2)], 7, 0),
+        ([], 7, 0),
+    ],
+)
+def test_the_index_says_where_to_begin(
+    entries: list[tuple[int, int]], offset: int, found: int, tmp_path: Path
+) -> None:
+    size = len(batch(0))
+    entry = write(tmp_path, batch(0), batch(3), batch(6))
+    index = b"".join(struct.pack(">ii", relative, number * size) for relative, number in entries)
+    (tmp_path / f"{ZERO}.index").write_bytes(index)
+    with FileReader(entry.path) as reader:
+        assert position_of(entry, reader, offset) == found * size
+
+
+@pytest.mark.parametrize("position", [1, 60, 10**6, -4])
+def test_a_false_index_is_not_believed(position: int, tmp_path: Path) -> None:
+    entry = write(tmp_path, batch(0), batch(3))
+    (tmp_path / f"{ZERO}.index").write_bytes(struct.pack(">ii", 1, position))
+    with FileReader(entry.path) as reader:
+        assert position_of(entry, reader, 5) == 0
+    (tmp_path / f"{ZERO}.index").unlink()
+    with FileReader(entry.path) as reader:
+        assert position_of(entry, reader, 5) == 0
+        assert position_of(FileEntry(str(tmp_path), "x.checkpoint"), reader, 5) == 0
