@@ -9,7 +9,7 @@ from pathlib import Path
 from segmend.checks import Level
 
 from .build_partition import INDEX_BYTES, PartitionWriter
-from .damages import Row, all_of, clean_dir, in_place, killed_dir, removed, written
+from .damages import Row, all_of, clean_dir, in_place, killed_dir, removed, renamed, written
 from .surgery import ACTIVE, ROLLED, entry, one, time_entry, txn_entry, unhurt
 
 DAY_MS = 86_400_000
@@ -126,6 +126,15 @@ ROWS = [
     row("txnindex-missing", "I17", removed(f"{ROLLED}.txnindex")),
     row("txnindex-short", "I17", hurt_file("txnindex", lambda data: data[34:])),
     row("txnindex-version", "I18", hurt_file("txnindex", txn_entry(1, ">h", 0, lambda _: 1))),
+    row(
+        "txnindex-version-doomed",
+        "I18 N19",
+        all_of(
+            hurt_file("txnindex", txn_entry(1, ">h", 0, lambda _: 1)),
+            renamed("t-0", f"t-0.{'a' * 32}-delete"),
+        ),
+        level=Level.STARTUP,
+    ),
     row("txnindex-below-base", "I19", hurt_file("txnindex", txn_entry(0, ">q", 18, lambda _: 3))),
     row("txnindex-length", "I20", hurt_file("txnindex", lambda data: data + bytes(10))),
     row("txnindex-foreign", "I21", hurt_file("txnindex", txn_entry(0, ">q", 2, lambda _: 77))),

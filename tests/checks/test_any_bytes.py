@@ -15,7 +15,14 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 
 RELEASES = ["0.8.2", "0.10.2", "1.1.0", "2.2", "2.8.2", "3.6", "4.3"]
-INTERESTING = [b"\0" * 8, b"\xff" * 8, b"\x7f" + b"\xff" * 7, b"\x80" + b"\0" * 7, b"\0\0\0\1", b"\xff\xff\xff\xff"]
+INTERESTING = [
+    b"\0" * 8,
+    b"\xff" * 8,
+    b"\x7f" + b"\xff" * 7,
+    b"\x80" + b"\0" * 7,
+    b"\0\0\0\1",
+    b"\xff\xff\xff\xff",
+]
 
 
 def mutate(path: Path, rng: random.Random) -> None:
@@ -55,7 +62,10 @@ def test_any_bytes(seed: int, clean: bool, release: str, level: Level, changes: 
     with tempfile.TemporaryDirectory() as folder:
         path = build.write_log_dir(Path(folder) / "d", [build.story("t", rounds=2)], clean=clean)
         files = [file for file in path.rglob("*") if file.is_file()]
-        weights = [8 if file.suffix in (".log", ".snapshot") else 4 if "index" in file.suffix else 1 for file in files]
+        weights = [
+            8 if file.suffix in (".log", ".snapshot") else 4 if "index" in file.suffix else 1
+            for file in files
+        ]
         for file in rng.choices(files, weights, k=changes):
             if file.exists():
                 mutate(file, rng)

@@ -25,22 +25,25 @@ from collections.abc import Iterator
 from segmend.findings import Finding, Severity
 from segmend.formats import offset_index, time_index
 from segmend.logdir.files import FileEntry
+from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext, SegmentView
 from .levels import Level, Scope
 
 CODES = {"I25": Severity.INFO}
-SCOPE = Scope.SEGMENT
+SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 
 
-def applies(context: PartitionContext) -> bool:
-    """Only at --startup, and as a release that looks."""
-    return context.release < (2, 3) and context.level == Level.STARTUP
+def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+    """Only at --startup, and in directories marked for deletion, too: a broker loads these as well."""
+    if context.release < (2, 3) and context.level == Level.STARTUP:
+        for view in context.views:
+            yield from _check(view, context)
 
 
-def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
-    """At most one a segment, since the broker stops at the first reason."""
+def _check(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """At most one finding a segment, since the broker stops at the first reason."""
     index, times = view.segment.index, view.segment.timeindex
     reason = (index and _offset_reason(view, context, index)) or (
         index and times and _time_reason(view, times)

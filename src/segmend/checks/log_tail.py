@@ -50,7 +50,9 @@ _LOOK = 64 * 1024
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """Judge what ends the file; at --startup only where a broker looks."""
-    if in_flight(view) or (context.level == Level.STARTUP and not view.is_active):
+    if context.partition.kind == "cluster-metadata" or in_flight(view):
+        return  # K07
+    if context.level == Level.STARTUP and not view.is_active:
         return
     found = _seen_by_a_broker(view) if context.level == Level.STARTUP else _seen_by_the_scan(view)
     if found is None or (found[0] == "zero-tail" and view.is_active and healed_at_start(view)):

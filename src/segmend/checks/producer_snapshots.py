@@ -55,7 +55,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     for entry in partition.unparsable:
         if entry.name.endswith(".snapshot"):
             yield _misnamed(context, entry)
-    if partition.kind == "cluster-metadata":
+    if partition.kind in ("cluster-metadata", "delete"):
         return
     snapshots = partition.snapshots
     looked_at = snapshots[-1:] if context.level == Level.STARTUP else snapshots

@@ -25,23 +25,26 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Severity
 from segmend.formats.txn_index import ENTRY_SIZE, VERSION, TransactionIndex, parse
+from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext, SegmentView
 from .evidence import counted, in_flight
 from .levels import Level, Scope
 
 CODES = {"I18": Severity.ERROR, "I19": Severity.WARNING, "I20": Severity.WARNING}
-SCOPE = Scope.SEGMENT
+SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 
 
-def applies(context: PartitionContext) -> bool:
-    """Most partitions have none."""
-    return bool(context.partition.layout.txnindex)
+def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+    """All entries: what a broker does at every start, in directories marked for deletion, too."""
+    for view in context.views if partition.layout.txnindex else ():
+        for finding in _check(view, context):
+            if finding.code == "I18" or partition.kind != "delete":
+                yield finding
 
 
-def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
-    """All entries: what a broker does at every start."""
+def _check(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     if in_flight(view) or not view.txn_index:
         return
     index, _ = parse(view.txn_index)

@@ -1,0 +1,38 @@
+"""Both kernel engines lead to the same findings, whatever the damage."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import pytest
+from tests.checks import damage_index, damage_log, damage_producer
+from tests.checks.damages import Row
+
+from segmend.checks import context as contexts
+from segmend.checks import producer_replay, run_checks
+from segmend.findings import Finding
+from segmend.kernel import native
+from segmend.kernel.engine import engine_named
+from segmend.kernel.scan import scan_log
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+
+ROWS: list[Row] = [*damage_log.ROWS, *damage_index.ROWS, *damage_producer.ROWS]
+
+
+def findings(dirs: list[str], row: Row, engine: str, monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
+    scan = functools.partial(scan_log, engine=engine_named(engine))
+    for module in (contexts, producer_replay):
+        monkeypatch.setattr(module, "scan_log", scan)
+    opened = [LogDir.open(path) for path in dirs]
+    return list(run_checks(opened, level=row.level, release=Release.parse(row.release)))
+
+
+@pytest.mark.skipif(not native.available(), reason="the C kernel is not built")
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_same(row: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dirs = row.base(tmp_path)
+    row.hurt(dirs)
+    paths = [str(path) for path in dirs]
+    assert findings(paths, row, "native", monkeypatch) == findings(paths, row, "reference", monkeypatch)

@@ -1,0 +1,138 @@
+"""The same fault weighs differently by what the next start will do; and where each one is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from tests.checks import build_partition as build
+from tests.checks.damage_log import TORN
+from tests.checks.damages import clean_dir, in_place, killed_dir, written
+from tests.checks.surgery import ACTIVE, ROLLED, field, flipped, positions, with_field, zeroed
+
+from segmend.checks import Level, run_checks
+from segmend.checks.context import DirContext
+from segmend.findings import Finding, Safety, Severity
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+
+Hurt = Callable[[Sequence[Path]], None]
+TORN_TAIL = in_place(f"{ACTIVE}.log", lambda data: data + TORN)
+
+
+def found(path: Path, level: Level = Level.DEFAULT) -> list[Finding]:
+    return list(run_checks([LogDir.open(str(path))], level=level, release=Release.parse("4.3")))
+
+
+def only(path: Path, level: Level = Level.DEFAULT) -> Finding:
+    (finding,) = found(path, level)
+    return finding
+
+
+def recovery_point(offset: int) -> Hurt:
+    return written("recovery-point-offset-checkpoint", f"0\n2\nt 0 {offset}\nu 0 0\n")
+
+
+def test_a_torn_tail_is_an_error_beside_the_marker_and_a_fact_without(tmp_path: Path) -> None:
+    for name, base, severity in (("c", clean_dir, Severity.ERROR), ("k", killed_dir, Severity.INFO)):
+        dirs = base(tmp_path / name)
+        TORN_TAIL(dirs)
+        finding = only(dirs[0])
+        assert (finding.code, finding.severity) == ("L01", severity)
+        assert finding.position == (dirs[0] / f"{ACTIVE}.log").stat().st_size - len(TORN)
+        assert finding.detail["bytes"] == len(TORN)
+
+
+def test_bytes_in_flight_are_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dirs = killed_dir(tmp_path)
+    TORN_TAIL(dirs)
+    in_place(f"{ACTIVE}.index", lambda data: data[:64] + b"\0\0\x0f\xff\0\0\xff\xff" + data[72:])(dirs)
+    monkeypatch.setattr(DirContext, "running", True)
+    assert {finding.code for level in Level for finding in found(dirs[0], level)} == {"K15"}
+
+
+def test_a_running_broker_does_not_hide_damage_in_rolled_segments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dirs = killed_dir(tmp_path)
+    in_place(f"{ROLLED}.log", flipped(8))(dirs)
+    monkeypatch.setattr(DirContext, "running", True)
+    assert {finding.code for finding in found(dirs[0], Level.DEEP)} == {"K15", "L05"}
+
+
+@pytest.mark.parametrize(("point", "cut"), [(0, True), (54, True), (108, True), (109, False), (164, False)])
+def test_a_bad_crc_below_the_recovery_point_is_not_cut(point: int, cut: bool, tmp_path: Path) -> None:
+    dirs = killed_dir(tmp_path)
+    in_place(f"{ROLLED}.log", flipped(8))(dirs)
+    recovery_point(point)(dirs)
+    finding = only(dirs[0], Level.DEEP)
+    assert ("deletes all later segments" in finding.message) == cut
+    assert finding.severity == Severity.ERROR
+    assert finding.remedy is not None
+    assert finding.remedy.safety == Safety.LOSSY
+
+
+def test_the_last_batch_of_a_killed_broker_weighs_less(tmp_path: Path) -> None:
+    dirs = killed_dir(tmp_path)
+    in_place(f"{ACTIVE}.log", flipped(-1))(dirs)
+    finding = only(dirs[0], Level.DEEP)
+    assert (finding.code, finding.severity) == ("L07", Severity.WARNING)
+
+
+@pytest.mark.parametrize("suffix", ["index", "timeindex"])
+def test_indexes_that_the_start_rebuilds_are_facts(suffix: str, tmp_path: Path) -> None:
+    dirs = killed_dir(tmp_path)
+    in_place(f"{ROLLED}.{suffix}", lambda data: data + bytes(1200))(dirs)
+    assert only(dirs[0]).severity in (Severity.ERROR, Severity.WARNING)
+    recovery_point(54)(dirs)
+    assert only(dirs[0]).severity == Severity.INFO
+
+
+@pytest.mark.parametrize(
+    ("hurt", "code", "place"),
+    [
+        (flipped(8), "L05", 0),
+        (with_field(8, "size", lambda _: 7), "L09", 8),
+        (with_field(8, "size", lambda _: 1 << 24), "L08", 8),
+        (with_field(8, "magic", lambda _: 5), "L11", 16),
+        (with_field(8, "offset", lambda _: 1), "L13", 0),
+        (with_field(8, "epoch", lambda _: 1 << 20), "L17", 12),
+        (zeroed(8, 11), "L04", 0),
+    ],
+)
+def test_where(hurt: Callable[[bytes], bytes], code: str, place: int, tmp_path: Path) -> None:
+    dirs = clean_dir(tmp_path)
+    healthy = (dirs[0] / f"{ROLLED}.log").read_bytes()
+    in_place(f"{ROLLED}.log", hurt)(dirs)
+    finding = only(dirs[0], Level.DEEP)
+    assert finding.code == code
+    assert finding.file == f"{ROLLED}.log"
+    assert finding.position == positions(healthy)[8] + place
+    assert (finding.topic, finding.partition) == ("t", 0)
+    if code not in ("L04", "L13"):
+        assert finding.offset == field(healthy, 8, "offset")
+
+
+def test_the_right_value_is_named(tmp_path: Path) -> None:
+    dirs = clean_dir(tmp_path)
+    healthy = (dirs[0] / f"{ROLLED}.log").read_bytes()
+    in_place(f"{ROLLED}.log", with_field(8, "size", lambda _: 7))(dirs)
+    assert only(dirs[0]).detail["right_size"] == field(healthy, 8, "size")
+    in_place(f"{ROLLED}.log", lambda _: with_field(8, "offset", lambda o: o - 5)(healthy))(dirs)
+    assert only(dirs[0]).detail["expected"] == field(healthy, 8, "offset")
+
+
+def test_a_segment_full_of_damage_is_told_in_a_few_lines(tmp_path: Path) -> None:
+    writer = build.PartitionWriter("t", interval=1 << 20)
+    for _ in range(300):
+        writer.append(1)
+    path = build.write_log_dir(tmp_path / "d", [writer])
+
+    def every_second(data: bytes) -> bytes:
+        for number in range(0, 300, 2):
+            data = flipped(number)(data)
+        return data
+
+    in_place("t-0/00000000000000000000.log", every_second)([path])
+    assert [finding.code for finding in found(path, Level.DEEP)] == ["L07"] * 20

@@ -1,0 +1,56 @@
+"""Composing the folds of single segments gives what one replay of the whole log gives."""
+
+from __future__ import annotations
+
+import struct
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.checks.build_partition import PartitionWriter
+from tests.checks.test_healthy_histories import STEPS, Step
+
+from segmend.checks.producer_replay import composed
+from segmend.kernel.scan import scan_log
+from segmend.kernel.types import BytesReader, ProducerState
+
+
+def written(writer: PartitionWriter) -> dict[int, ProducerState]:
+    """The state as the writer would persist it."""
+    data = writer.snapshot()
+    rows = struct.iter_unpack(">qhiqiqiq", data[10:])
+    return {
+        row[0]: ProducerState(**dict(zip(ProducerState.__dataclass_fields__, row, strict=True)))
+        for row in rows
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps=st.lists(st.sampled_from(STEPS), max_size=50))
+def test_composed_is_what_the_broker_persists(steps: list[Step]) -> None:
+    writer = PartitionWriter("t")
+    for step in steps:
+        step(writer)
+    states: dict[int, ProducerState] = {}
+    for segment in writer.segments:
+        scan = scan_log(BytesReader(bytes(segment.log)), base_offset=segment.base)
+        for state in scan.producers:
+            states[state.producer_id] = composed(states.get(state.producer_id), state)
+    assert states == written(writer)
+
+
+@settings(max_examples=40, deadline=None)
+@given(steps=st.lists(st.sampled_from(STEPS), max_size=50))
+def test_the_transaction_index_is_what_the_kernel_would_write(steps: list[Step]) -> None:
+    writer = PartitionWriter("t")
+    for step in steps:
+        step(writer)
+    states: dict[int, ProducerState] = {}
+    for segment in writer.segments:
+        reader = BytesReader(bytes(segment.log))
+        scan = scan_log(reader, base_offset=segment.base, producers=tuple(states.values()))
+        rows = (
+            (row.producer_id, row.first_offset, row.last_offset, row.last_stable_offset)
+            for row in scan.aborted
+        )
+        assert b"".join(struct.pack(">hqqqq", 0, *row) for row in rows) == bytes(segment.txnindex)
+        states = {state.producer_id: state for state in scan.producers}
