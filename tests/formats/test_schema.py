@@ -67,9 +67,7 @@ TABLES = [
 
 
 @given(table=st.sampled_from(TABLES), data=st.binary(max_size=60), version=st.integers(0, 5))
-def test_every_table_reads_any_bytes_or_says_malformed(
-    table: str, data: bytes, version: int, random: object
-) -> None:
+def test_every_table_reads_any_bytes_or_says_malformed(table: str, data: bytes, version: int) -> None:
     """Whatever the bytes, a table gives a dict or `Malformed`, and reads no byte beyond them."""
     for message in messages(table).values():
         cursor = Cursor(data)
