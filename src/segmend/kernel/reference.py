@@ -80,7 +80,7 @@ class ReferenceWalker:
         if at < 0 or len(data) - at < HEADER_SIZE_UP_TO_MAGIC:
             return Stop(MORE, need=HEADER_SIZE_UP_TO_MAGIC)
         _, size, _, magic = PREFIX.unpack_from(data, at)
-        fault = _prefix_fault(size, magic, left)
+        fault = prefix_fault(size, magic, left)
         if fault:
             return Stop(DAMAGE, kind=fault)
         need = self._needed(data, at, size, magic) if crc is None else header_size(magic)
@@ -90,7 +90,7 @@ class ReferenceWalker:
         batch = batch._replace(last_offset=signed64(batch.last_offset))
         body = data[at : at + batch.size] if crc is None else b""
         if self._task.crc:
-            computed = _checksum(body, magic) if crc is None else crc
+            computed = checksum(body, magic) if crc is None else crc
             if computed != batch.crc:
                 return Stop(DAMAGE, kind="crc-mismatch", computed=computed)
         self._accept(batch, body, whole=crc is None)
@@ -292,7 +292,8 @@ class ReferenceWalker:
         )
 
 
-def _prefix_fault(size: int, magic: int, left: int) -> str:
+def prefix_fault(size: int, magic: int, left: int) -> str:
+    """The kind of damage the first 17 bytes show with `left` bytes to the end of the file, or ""."""
     if size < MIN_SIZE:
         return "size-too-small"
     if size > left - LOG_OVERHEAD:
@@ -302,7 +303,8 @@ def _prefix_fault(size: int, magic: int, left: int) -> str:
     return "size-too-small" if size < header_size(magic) - LOG_OVERHEAD else ""
 
 
-def _checksum(body: bytes, magic: int) -> int:
+def checksum(body: bytes, magic: int) -> int:
+    """The checksum of one whole batch."""
     if magic == 2:
         return crc32c(memoryview(body)[CRC_START_V2:])
     return zlib.crc32(memoryview(body)[CRC_START_LEGACY:])

@@ -132,7 +132,8 @@ static int decode(columns_t *c, const batch_t *b, const uint8_t *p, int64_t n, c
         *c = before;
         c->fault = fault;
         c->found = found;
-        c->need = end - p;
+        c->need = end - p; /* bytes left, */
+        c->need_bytes = b->count; /* and what the header declared */
         return D_RECORDS;
     }
     end_run(c, b, c->rows - before.rows);
@@ -229,15 +230,20 @@ EXPORT int64_t segmend_decode_payload(columns_t *c, const uint8_t *header, const
     return D_END;
 }
 
-/* The headers of the batches in this window as rows of 15 numbers, in the order of batch_t. */
-EXPORT int64_t segmend_headers(columns_t *c, const uint8_t *window, int64_t length, int64_t start, batch_t *rows) {
+typedef struct { batch_t batch; int64_t crc_ok; } header_row_t;
+
+/* The headers of the batches in this window, and 1 for a right checksum or -1 for an unknown one. */
+EXPORT int64_t segmend_headers(columns_t *c, const uint8_t *window, int64_t length, int64_t start, header_row_t *rows) {
     while (c->position < c->stop) {
         if (c->rows >= c->row_room) return D_FULL;
         int64_t there;
         const uint8_t *p = place(c, window, length, start, &there);
-        int status = read_sound(c, p, there, 0, &rows[c->rows]);
+        header_row_t *row = &rows[c->rows];
+        int status = read_sound(c, p, there, 0, &row->batch);
         if (status >= 0) return status;
-        c->position += rows[c->rows++].size;
+        row->crc_ok = c->check_crc ? 1 : -1;
+        c->position += row->batch.size;
+        c->rows++;
     }
     return D_END;
 }

@@ -1,0 +1,277 @@
+"""Records and batch headers of a `.log` file as pyarrow RecordBatches, without copying columns.
+
+The only module of the kernel that imports numpy and pyarrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from segmend.formats.batch import CODEC_NAMES
+from segmend.kernel.batch_rows import CRC_OK, batch_rows
+from segmend.kernel.columns import (
+    COLUMNS,
+    LONG_MAX,
+    LONG_MIN,
+    Binary,
+    Buffer,
+    Headers,
+    RecordColumns,
+    Run,
+    Wanted,
+)
+from segmend.kernel.decode import TARGET, record_columns
+from segmend.kernel.engine import ENGINE
+from segmend.kernel.types import WINDOW, Problem, Reader
+
+HEADER_TYPE = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+HEADERS_TYPE = pa.list_(pa.field("element", HEADER_TYPE))
+
+RECORD_FIELDS = {
+    "offset": pa.int64(),
+    "timestamp": pa.int64(),  # ms since the epoch, -1 none
+    "timestamp_type": pa.int32(),  # 0 create, 1 append, -1 none
+    "key": pa.binary(),
+    "value": pa.binary(),
+    "headers": HEADERS_TYPE,
+    "leader_epoch": pa.int32(),
+    "producer_id": pa.int64(),
+    "producer_epoch": pa.int32(),
+    "sequence": pa.int32(),
+    "is_transactional": pa.bool_(),
+    "is_control": pa.bool_(),
+    "batch_position": pa.int64(),
+}
+"""The columns of records and their types."""
+
+BATCH_SCHEMA = pa.schema(
+    [
+        ("position", pa.int64()),
+        ("size_bytes", pa.int32()),
+        ("base_offset", pa.int64()),
+        ("last_offset", pa.int64()),
+        ("leader_epoch", pa.int32()),
+        ("magic", pa.int32()),
+        ("crc", pa.int64()),  # unsigned
+        ("crc_ok", pa.bool_()),  # null: not computed
+        ("attributes", pa.int32()),
+        ("codec", pa.string()),  # null: there is no such codec
+        ("timestamp_type", pa.int32()),
+        ("is_transactional", pa.bool_()),
+        ("is_control", pa.bool_()),
+        ("base_timestamp_ms", pa.int64()),
+        ("max_timestamp_ms", pa.int64()),
+        ("producer_id", pa.int64()),
+        ("producer_epoch", pa.int32()),
+        ("base_sequence", pa.int32()),
+        ("records", pa.int32()),  # -1: a compressed wrapper of magic 0 or 1
+    ]
+)
+"""The columns of batch headers."""
+
+_CODECS = pa.array([*CODEC_NAMES, None, None, None], pa.string())
+
+
+def record_batches(
+    reader: Reader,
+    *,
+    base_offset: int,
+    columns: Collection[str] = COLUMNS,
+    start: int = 0,
+    stop: int | None = None,
+    first_offset: int = LONG_MIN,
+    last_offset: int = LONG_MAX,
+    since: int = LONG_MIN,
+    until: int = LONG_MAX,
+    control: bool = False,
+    crc: bool = True,
+    problems: Callable[[Problem], None] | None = None,
+    engine: str = ENGINE.name,
+    target: int = TARGET,
+    window: int = WINDOW,
+) -> Iterator[pa.RecordBatch]:
+    """The records of the batches that begin in bytes [start, stop), some thousands at a time.
+
+    `columns` are names of `RECORD_FIELDS`, given in that order; `first_offset`,
+    `last_offset`, `since` and `until` (ms) are inclusive. Control records are left out
+    unless `control`. What cannot be decoded is skipped and given to `problems`. `start`
+    must be a batch boundary. `target` is about the bytes of keys or values of one batch.
+    """
+    names = [name for name in RECORD_FIELDS if name in columns]
+    wanted = Wanted(
+        columns=frozenset(names),
+        control=control,
+        first_offset=first_offset,
+        last_offset=last_offset,
+        since=since,
+        until=until,
+    )
+    schema = pa.schema([(name, RECORD_FIELDS[name]) for name in names])
+    pieces = record_columns(
+        reader,
+        wanted,
+        base_offset=base_offset,
+        report=problems or _ignore,
+        start=start,
+        stop=stop,
+        crc=crc,
+        engine=engine,
+        allocate=pa.allocate_buffer,
+        target=target,
+        window=window,
+    )
+    for piece in pieces:
+        makers = _Makers(piece)
+        arrays = [getattr(makers, name)() for name in names]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema) if names else _rows_only(piece.rows)
+
+
+def _ignore(problem: Problem) -> None:
+    del problem
+
+
+def _rows_only(rows: int) -> pa.RecordBatch:
+    """No columns, but the right number of rows: for counting."""
+    return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
+
+
+class _Makers:
+    """One method a column, named as it."""
+
+    def __init__(self, piece: RecordColumns) -> None:
+        self._piece = piece
+        runs = np.frombuffer(memoryview(piece.runs), np.int64, piece.run_count * len(Run._fields))
+        self._runs = runs.reshape(-1, len(Run._fields))
+
+    def _numbers(self, buffer: Buffer | None, kind: pa.DataType) -> pa.Array:
+        return pa.Array.from_buffers(kind, self._piece.rows, [None, pa.py_buffer(buffer)])
+
+    def _repeat(self, values: Any, kind: type[np.generic]) -> Any:
+        return np.repeat(values.astype(kind), self._runs[:, 0])
+
+    def _attribute(self, bit: int) -> pa.Array:
+        flags = (self._runs[:, 3] & bit != 0) & (self._runs[:, 2] >= 2)
+        return pa.array(self._repeat(flags, np.bool_))
+
+    def offset(self) -> pa.Array:
+        return self._numbers(self._piece.offsets, pa.int64())
+
+    def timestamp(self) -> pa.Array:
+        return self._numbers(self._piece.timestamps, pa.int64())
+
+    def sequence(self) -> pa.Array:
+        return self._numbers(self._piece.sequences, pa.int32())
+
+    def timestamp_type(self) -> pa.Array:
+        magic, attributes = self._runs[:, 2], self._runs[:, 3]
+        return pa.array(self._repeat(np.where(magic == 0, -1, attributes >> 3 & 1), np.int32))
+
+    def key(self) -> pa.Array:
+        return _binary(self._piece.key, self._piece.rows, pa.binary())
+
+    def value(self) -> pa.Array:
+        return _binary(self._piece.value, self._piece.rows, pa.binary())
+
+    def headers(self) -> pa.Array:
+        return _headers(self._piece.headers, self._piece.rows)
+
+    def leader_epoch(self) -> pa.Array:
+        return pa.array(self._repeat(self._runs[:, 4], np.int32))
+
+    def producer_id(self) -> pa.Array:
+        return pa.array(self._repeat(self._runs[:, 5], np.int64))
+
+    def producer_epoch(self) -> pa.Array:
+        return pa.array(self._repeat(self._runs[:, 6], np.int32))
+
+    def is_transactional(self) -> pa.Array:
+        return self._attribute(0x10)
+
+    def is_control(self) -> pa.Array:
+        return self._attribute(0x20)
+
+    def batch_position(self) -> pa.Array:
+        return pa.array(self._repeat(self._runs[:, 1], np.int64))
+
+
+def _binary(column: Binary | None, count: int, kind: pa.DataType) -> pa.Array:
+    if column is None or count == 0:
+        return pa.array([None] * count, kind)
+    valid = pa.py_buffer(column.valid) if column.nulls else None
+    buffers = [valid, pa.py_buffer(column.offsets), pa.py_buffer(column.data)]
+    return pa.Array.from_buffers(kind, count, buffers, column.nulls)
+
+
+def _headers(headers: Headers | None, rows: int) -> pa.Array:
+    if headers is None:
+        return pa.nulls(rows, HEADERS_TYPE)
+    keys = _text(_binary(headers.keys, headers.total, pa.binary()))
+    values = _binary(headers.values, headers.total, pa.binary())
+    pairs = pa.StructArray.from_arrays([keys, values], fields=list(HEADER_TYPE))
+    starts = pa.py_buffer(headers.starts)
+    return pa.Array.from_buffers(HEADERS_TYPE, rows, [None, starts], 0, children=[pairs])
+
+
+def _text(keys: pa.Array) -> pa.Array:
+    """Header keys as strings; those that are no UTF-8 get replacement characters, as in Kafka."""
+    try:
+        return keys.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([key.decode("utf-8", "replace") for key in keys.to_pylist()], pa.string())
+
+
+def batch_headers(
+    reader: Reader,
+    *,
+    base_offset: int,
+    start: int = 0,
+    stop: int | None = None,
+    crc: bool = False,
+    problems: Callable[[Problem], None] | None = None,
+    engine: str = ENGINE.name,
+) -> Iterator[pa.RecordBatch]:
+    """The headers of the batches that begin in bytes [start, stop), as `BATCH_SCHEMA`.
+
+    With `crc` a batch with a wrong checksum has `crc_ok` false if the next one shows that
+    its size is right; other damage is passed and given to `problems`.
+    """
+    rows = batch_rows(
+        reader,
+        base_offset=base_offset,
+        report=problems or _ignore,
+        start=start,
+        stop=stop,
+        crc=crc,
+        engine=engine,
+    )
+    for piece in rows:
+        numbers = np.frombuffer(piece, np.int64).reshape(-1, CRC_OK + 1)
+        yield pa.RecordBatch.from_arrays(_batch_arrays(numbers), schema=BATCH_SCHEMA)
+
+
+def _batch_arrays(rows: Any) -> list[pa.Array]:
+    (position, size, base, last, epoch, magic, crc, attributes, _delta, base_time, max_time, producer,
+     producer_epoch, sequence, count, crc_ok) = rows.T  # fmt: skip
+    codec = _CODECS.take(pa.array(attributes & 7))
+    modern = magic >= 2
+    checked = pa.array(crc_ok == 1, mask=crc_ok < 0)
+    return [
+        _int64(position), _int32(size), _int64(base), _int64(last), _int32(np.where(modern, epoch, -1)),
+        _int32(magic), _int64(crc), checked, _int32(attributes), codec,
+        _int32(np.where(magic == 0, -1, attributes >> 3 & 1)),
+        pa.array((attributes & 0x10 != 0) & modern), pa.array((attributes & 0x20 != 0) & modern),
+        _int64(base_time), _int64(max_time), _int64(producer), _int32(producer_epoch), _int32(sequence),
+        _int32(count),
+    ]  # fmt: skip
+
+
+def _int32(values: Any) -> pa.Array:
+    return pa.array(values.astype(np.int32))
+
+
+def _int64(values: Any) -> pa.Array:
+    return pa.array(np.ascontiguousarray(values))

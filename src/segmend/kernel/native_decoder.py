@@ -1,0 +1,279 @@
+"""The C decoder of records, with the caller's memory as its columns."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_int64, c_void_p
+from typing import Any, Final
+
+from segmend.crc32c import LIBRARY
+from segmend.formats.batch import RecordBatch, render_header
+from segmend.kernel.columns import Allocate, Binary, Buffer, Headers, RecordColumns, Run, Wanted
+from segmend.kernel.decoder import DAMAGE, FULL, MORE, NO_MEMORY, RECORDS, Step
+from segmend.kernel.native import KINDS, address
+from segmend.kernel.types import DECODE_LIMIT
+
+ROWS: Final = 1 << 16
+"""Records in one set of columns, at most, as long as one batch has fewer."""
+
+_RUNS: Final = 1 << 14
+_SLACK: Final = 128
+_BINARY: Final = "{0}_offsets {0}_bytes {0}_valid {0}_size {0}_room {0}_nulls "
+_POINTERS: Final = frozenset(("offsets", "timestamps", "sequences", "header_starts", "runs", "scratch"))
+_FIELDS: Final = (
+    "position stop end check_crc want_control decode_limit low_offset high_offset low_time high_time "
+    "need need_bytes fault computed found rows row_room header_count header_room "
+    "offsets timestamps sequences "
+    + _BINARY.format("key")
+    + _BINARY.format("value")
+    + "header_starts "
+    + _BINARY.format("header_key")
+    + _BINARY.format("header_value")
+    + "runs run_count run_room scratch scratch_room"
+)
+
+
+def _type_of(field: str) -> Any:
+    pointer = field in _POINTERS or field.endswith(("_offsets", "_bytes", "_valid"))
+    return c_void_p if pointer and field != "need_bytes" else c_int64
+
+
+class Columns(ctypes.Structure):
+    """`columns_t` of columns.c."""
+
+    _fields_ = tuple((field, _type_of(field)) for field in _FIELDS.split())
+
+
+def _bind(library: ctypes.CDLL | None) -> Any:
+    if library is None or not hasattr(library, "segmend_columns_size"):
+        return None
+    library.segmend_columns_size.restype = c_int64
+    signatures = {
+        "segmend_decode": (c_void_p, c_void_p, c_int64, c_int64),
+        "segmend_decode_payload": (c_void_p, c_void_p, c_void_p, c_int64),
+        "segmend_headers": (c_void_p, c_void_p, c_int64, c_int64, c_void_p),
+    }
+    for function, arguments in signatures.items():
+        bound = getattr(library, function)
+        bound.restype, bound.argtypes = c_int64, arguments
+    library.segmend_free_columns.restype = None
+    library.segmend_free_columns.argtypes = (c_void_p,)
+    return library if library.segmend_columns_size() == ctypes.sizeof(Columns) else None
+
+
+LIBRARY_OF_COLUMNS: Final = _bind(LIBRARY)
+
+
+def available() -> bool:
+    """Whether the compiled decoder is there, and is of this version."""
+    return LIBRARY_OF_COLUMNS is not None
+
+
+class NativeDecoder:
+    """See `decoder.Decoder`."""
+
+    def __init__(
+        self, wanted: Wanted, limits: tuple[int, int, int], *, crc: bool, target: int, allocate: Allocate
+    ) -> None:
+        self._wanted = wanted
+        self._allocate = allocate
+        self._room = {"rows": ROWS, "bytes": target + _SLACK, "headers": ROWS}
+        self._columns = Columns(
+            position=limits[0],
+            stop=limits[1],
+            end=limits[2],
+            check_crc=crc,
+            want_control=wanted.control,
+            decode_limit=DECODE_LIMIT,
+            low_offset=wanted.first_offset,
+            high_offset=wanted.last_offset,
+            low_time=wanted.since,
+            high_time=wanted.until,
+            run_room=_RUNS,
+        )
+        self._at = ctypes.addressof(self._columns)
+        self._buffers: dict[str, Buffer] = {}
+        self._renew()
+
+    def __del__(self) -> None:
+        if LIBRARY_OF_COLUMNS is not None:
+            LIBRARY_OF_COLUMNS.segmend_free_columns(self._at)
+
+    def _renew(self) -> None:
+        """Fresh buffers: the old ones now belong to whoever took them."""
+        rows, size = self._room["rows"], self._room["bytes"]
+        sizes = {"runs": _RUNS * len(Run._fields) * 8}
+        widths = {"offset": ("offsets", 8), "timestamp": ("timestamps", 8), "sequence": ("sequences", 4)}
+        for column, (field, width) in widths.items():
+            if column in self._wanted.columns:
+                sizes[field] = rows * width
+        for column in ("key", "value"):
+            if column in self._wanted.columns:
+                sizes.update(_binary_sizes(column, rows, size))
+        if "headers" in self._wanted.columns:
+            headers = self._room["headers"]
+            sizes["header_starts"] = 4 * (rows + 1)
+            sizes.update(_binary_sizes("header_key", headers, size))
+            sizes.update(_binary_sizes("header_value", headers, size))
+        self._buffers = {field: self._allocate(needed) for field, needed in sizes.items()}
+        self._point(size)
+
+    def _point(self, size: int) -> None:
+        columns = self._columns
+        columns.rows = columns.header_count = columns.run_count = 0
+        columns.row_room, columns.header_room = self._room["rows"], self._room["headers"]
+        for field, buffer in self._buffers.items():
+            view = memoryview(buffer).cast("B")
+            if field.endswith(("_offsets", "_starts")):
+                view[:4] = bytes(4)
+            setattr(columns, field, address(view))
+        for field in ("key", "value", "header_key", "header_value"):
+            setattr(columns, f"{field}_size", 0)
+            setattr(columns, f"{field}_nulls", 0)
+            setattr(columns, f"{field}_room", size)
+
+    @property
+    def rows(self) -> int:
+        """See `decoder.Decoder`."""
+        rows: int = self._columns.rows
+        return rows
+
+    @property
+    def position(self) -> int:
+        """See `decoder.Decoder`."""
+        position: int = self._columns.position
+        return position
+
+    @property
+    def end(self) -> int:
+        """See `decoder.Decoder`."""
+        end: int = self._columns.end
+        return end
+
+    @end.setter
+    def end(self, end: int) -> None:
+        self._columns.end = end
+
+    def decode(self, window: memoryview, window_start: int) -> Step:
+        """See `decoder.Decoder`."""
+        size = len(window)
+        at = address(window) if size else None
+        return self._step(LIBRARY_OF_COLUMNS.segmend_decode(self._at, at, size, window_start))
+
+    def decode_payload(self, batch: RecordBatch, payload: bytes) -> Step:
+        """See `decoder.Decoder`."""
+        header = render_header(batch)
+        status = LIBRARY_OF_COLUMNS.segmend_decode_payload(self._at, header, payload, len(payload))
+        return self._step(status)
+
+    def _step(self, status: int) -> Step:
+        columns = self._columns
+        if status == MORE:
+            return Step(status, need=columns.need)
+        if status == DAMAGE:
+            return Step(status, kind=KINDS[columns.fault][0], computed=columns.computed)
+        if status == RECORDS:
+            return self._bad_records()
+        if status == NO_MEMORY:
+            raise MemoryError("the kernel got no memory")
+        if status == FULL and not columns.rows:
+            self._grow()
+        return Step(status)
+
+    def _bad_records(self) -> Step:
+        columns = self._columns
+        kind, names = KINDS[columns.fault]
+        if kind == "count-mismatch":
+            counts = (("found", columns.found), ("bytes_left", columns.need))
+            return Step(RECORDS, kind=kind, detail=(("declared", columns.need_bytes), *counts))
+        return Step(
+            RECORDS, kind=kind, detail=(("record", columns.found), ("field", names[1].partition("=")[2]))
+        )
+
+    def _grow(self) -> None:
+        """The buffers are empty and yet too small for the next batch."""
+        room = self._room
+        room["rows"] = max(room["rows"], self._columns.need)
+        room["bytes"] = max(room["bytes"], self._columns.need_bytes + _SLACK)
+        room["headers"] = max(room["headers"], self._columns.need_bytes // 2 + 1)
+        self._renew()
+
+    def skip(self, end: int) -> None:
+        """See `decoder.Decoder`."""
+        self._columns.position = end
+
+    def take(self) -> RecordColumns | None:
+        """See `decoder.Decoder`."""
+        columns, buffers = self._columns, self._buffers
+        if not columns.rows:
+            return None
+        headers = None
+        if "headers" in self._wanted.columns:
+            keys, values = self._binary("header_key"), self._binary("header_value")
+            headers = Headers(buffers["header_starts"], columns.header_count, keys, values)
+        taken = RecordColumns(
+            rows=columns.rows,
+            offsets=buffers.get("offsets"),
+            timestamps=buffers.get("timestamps"),
+            sequences=buffers.get("sequences"),
+            key=self._binary("key") if "key" in self._wanted.columns else None,
+            value=self._binary("value") if "value" in self._wanted.columns else None,
+            headers=headers,
+            runs=buffers["runs"],
+            run_count=columns.run_count,
+        )
+        self._renew()
+        return taken
+
+    def _binary(self, field: str) -> Binary:
+        buffers = self._buffers
+        nulls = getattr(self._columns, f"{field}_nulls")
+        return Binary(
+            buffers[f"{field}_offsets"], buffers[f"{field}_bytes"], buffers[f"{field}_valid"], nulls
+        )
+
+
+def _binary_sizes(field: str, count: int, size: int) -> dict[str, int]:
+    return {f"{field}_offsets": 4 * (count + 1), f"{field}_bytes": size, f"{field}_valid": count // 8 + 1}
+
+
+def zeros(size: int) -> bytearray:
+    """The plain `Allocate`."""
+    return bytearray(size)
+
+
+class NativeHeaders:
+    """See `batch_rows.HeaderWalker`."""
+
+    def __init__(self, limits: tuple[int, int, int], *, crc: bool, room: int, width: int) -> None:
+        self._width = width
+        self._rows = bytearray(8 * width * room)
+        self._columns = Columns(
+            position=limits[0], stop=limits[1], end=limits[2], check_crc=crc, row_room=room
+        )
+
+    @property
+    def position(self) -> int:
+        """See `batch_rows.HeaderWalker`."""
+        position: int = self._columns.position
+        return position
+
+    def fill(self, window: memoryview, window_start: int, end: int) -> Step:
+        """See `batch_rows.HeaderWalker`."""
+        columns, size = self._columns, len(window)
+        columns.end = end
+        at = address(window) if size else None
+        rows = address(self._rows)
+        status = LIBRARY_OF_COLUMNS.segmend_headers(ctypes.addressof(columns), at, size, window_start, rows)
+        if status == DAMAGE:
+            return Step(status, kind=KINDS[columns.fault][0], computed=columns.computed)
+        return Step(status, need=columns.need)
+
+    def skip(self, end: int) -> None:
+        """See `batch_rows.HeaderWalker`."""
+        self._columns.position = end
+
+    def take(self) -> bytes:
+        """See `batch_rows.HeaderWalker`."""
+        count, self._columns.rows = self._columns.rows, 0
+        return bytes(memoryview(self._rows)[: 8 * self._width * count])
