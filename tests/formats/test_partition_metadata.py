@@ -53,7 +53,8 @@ def test_a_later_version_is_accepted() -> None:
         (b"version: 0\ntopic_id: a: b", [("malformed", 11)]),
         (b"version: 0\ntopic_id: zzz", [("bad-uuid", 11)]),
         (b"version: 0\ntopic_id: " + b"A" * 22, [("malformed", 11)]),
-        (b"\xff\xfe\x00", [("malformed", 0), ("too-short", 3)]),
+        (b"\xff\xfe\x00", [("malformed", 0), ("malformed", 0), ("too-short", 3)]),
+        (HEALTHY + b"\n\xff", [("malformed", 44)]),
     ],
 )
 def test_damage(data: bytes, found: list[tuple[str, int]]) -> None:

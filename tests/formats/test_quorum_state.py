@@ -44,6 +44,15 @@ def test_version_1() -> None:
     assert render(state) == V1
 
 
+def test_the_version_is_read_as_jackson_reads_a_short() -> None:
+    for odd in (b"65537", b"1.9"):
+        assert parse(V1.replace(b'"data_version":1', b'"data_version":' + odd)) == parse(V1)
+    for odd in (b"1e999", b"-32769", b"9" * 400):
+        assert parse(V1.replace(b'"data_version":1', b'"data_version":' + odd))[1][0].kind == "bad-version"
+    for odd in (b"true", b"null", b'"7"', b"65536"):
+        assert parse(V0.replace(b'"data_version":0', b'"data_version":' + odd)) == parse(V0)
+
+
 def test_only_the_first_line_counts() -> None:
     assert parse(V1 + b"\nanything") == parse(V1)
 
@@ -64,7 +73,8 @@ def test_voters_may_be_null() -> None:
         (b"\x00" * 80, "malformed", "not JSON"),
         (b"{}", "malformed", "does not have data_version field"),
         (b'{"data_version":2}', "bad-version", "data_version (2) is not within the min (0) and max (1)"),
-        (b'{"data_version":"0"}', "bad-version", "is not within"),
+        (b'{"data_version":-1}', "bad-version", "is not within"),
+        (b'{"data_version":"1"}', "missing-field", "mandatory in version 0"),
         (V1.replace(b'"leaderId":1,', b""), "missing-field", "unable to locate field 'leaderId'"),
         (V0.replace(b'"appliedOffset":0,', b""), "missing-field", "'appliedOffset'"),
         (V1.replace(b":7", b":7.5"), "bad-field", "leaderEpoch"),

@@ -35,7 +35,7 @@ class PartitionMetadata:
 
 def parse(data: bytes) -> tuple[PartitionMetadata, tuple[Damage, ...]]:
     """Version and topic id, each where it can be read."""
-    damages: list[Damage] = []
+    damages = _not_utf8(data)
     found = [
         (at, line.decode("utf-8", "replace")) for _, (at, line) in zip(range(2), lines(data), strict=False)
     ]
@@ -44,6 +44,14 @@ def parse(data: bytes) -> tuple[PartitionMetadata, tuple[Damage, ...]]:
     if len(found) < 2:
         damages.append(Damage("too-short", len(data), _NULL_LINE))
     return PartitionMetadata(version=version, topic_id=topic_id), tuple(damages)
+
+
+def _not_utf8(data: bytes) -> list[Damage]:
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return [Damage("malformed", error.start, "MalformedInputException: the file is not UTF-8")]
+    return []
 
 
 def _field(at: int, line: str, damages: list[Damage]) -> str | None:

@@ -14,6 +14,7 @@ from segmend.formats import json_text
 from segmend.formats.checkpoint_file import lines
 from segmend.formats.cursor import Malformed
 from segmend.formats.damage import Damage
+from segmend.formats.java_number import INT_MAX, INT_MIN
 from segmend.formats.kafka_uuid import parse_uuid
 
 FILE_NAME = "quorum-state"
@@ -62,11 +63,20 @@ def parse(data: bytes) -> tuple[QuorumState | None, tuple[Damage, ...]]:
         return None, (Damage("malformed", error.position, error.reason),)
     if "data_version" not in found:
         return None, (Damage("malformed", 0, "Deserialized node does not have data_version field"),)
-    version = json_text.integer(found, "data_version", 16)
+    version = _data_version(found["data_version"])
     if version not in _FIELDS:
         reason = f"data_version ({version}) is not within the min (0) and max (1) supported version"
         return None, (Damage("bad-version", 0, reason),)
     return _read(found, version)
+
+
+def _data_version(value: Any) -> int:
+    """`JsonNode.shortValue`: the low 16 bits of a number, 0 for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    if isinstance(value, float):
+        value = min(max(value, INT_MIN), INT_MAX)
+    return (int(value) + 0x8000 & 0xFFFF) - 0x8000
 
 
 def _read(found: dict[str, Any], version: int) -> tuple[QuorumState, tuple[Damage, ...]]:
