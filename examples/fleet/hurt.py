@@ -33,7 +33,7 @@ def crc32c(data: bytes) -> int:
     return crc ^ 0xFFFFFFFF
 
 
-def batches(data: bytes) -> Iterator[tuple[int, int]]:
+def batches(data: bytes | bytearray) -> Iterator[tuple[int, int]]:
     """Position and size of each batch."""
     position = 0
     while position + 61 <= len(data):
@@ -105,7 +105,9 @@ def shifted_index(root: Path) -> tuple[Path, str]:
         data = index.read_bytes()
         if any(data):
             entries = [struct.unpack_from(">ii", data, at) for at in range(0, len(data), 8)]
-            rewrite(index, b"".join(struct.pack(">ii", offset, position + 13) for offset, position in entries))
+            rewrite(
+                index, b"".join(struct.pack(">ii", offset, position + 13) for offset, position in entries)
+            )
             return index, "every position of the active segment's index is 13 bytes too high"
     raise LookupError("no active index with entries")
 
@@ -226,7 +228,12 @@ def hurt(root: Path) -> list[dict[str, str]]:
     for act in DAMAGES:
         path, what = act(root)
         story = (act.__doc__ or "").strip()
-        row = {"damage": act.__name__.replace("_", "-"), "path": str(path.relative_to(root)), "what": what, "story": story}
+        row = {
+            "damage": act.__name__.replace("_", "-"),
+            "path": str(path.relative_to(root)),
+            "what": what,
+            "story": story,
+        }
         done.append(row)
     Path(__file__).with_name("damages.json").write_text(json.dumps(done, indent=1) + "\n")
     return done

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from confluent_kafka import Producer
-
 from examples.fleet import hurt
 from tests.golden import acts
 from tests.golden.judge import ask, copy_tree, restart
@@ -59,7 +58,11 @@ class Stream:
     settings: dict[str, str] = field(default_factory=dict)
 
 
-COMPACT = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1", "delete.retention.ms": "604800000"}
+COMPACT = {
+    "cleanup.policy": "compact",
+    "min.cleanable.dirty.ratio": "0.1",
+    "delete.retention.ms": "604800000",
+}
 STREAMS = [
     Stream("orders", 6, 3, 42, "lz4"),
     Stream("payments", 3, 3, 20, "zstd"),
@@ -74,7 +77,7 @@ STREAMS = [
 
 def busy(hour: float) -> float:
     """How busy the shop is at an hour of the day, 0.15 at night to 1 in the evening."""
-    return 0.15 + 0.85 * max(0.0, math.sin((hour - 6) / 18 * math.pi)) ** 1.5
+    return 0.15 + 0.85 * math.pow(max(0.0, math.sin((hour - 6) / 18 * math.pi)), 1.5)
 
 
 def moments(dice: random.Random, day: int, count: int) -> list[int]:
@@ -89,13 +92,15 @@ def moments(dice: random.Random, day: int, count: int) -> list[int]:
 
 def payload(dice: random.Random, stream: str, number: int) -> bytes:
     """One event's body."""
+    item = dice.randrange(900)
     token = f"{dice.getrandbits(48):012x}"
     bodies = {
-        "clicks": f'{{"session":"{token}","page":"/item/{dice.randrange(900)}","ms":{dice.randrange(20, 900)}}}',
-        "app-logs": f"level=INFO svc=checkout trace={token} msg=\"request served\" ms={dice.randrange(3, 400)}",
+        "clicks": f'{{"session":"{token}","page":"/item/{item}","ms":{dice.randrange(20, 900)}}}',
+        "app-logs": f'level=INFO svc=checkout trace={token} msg="request served" ms={dice.randrange(3, 400)}',
         "customers": f'{{"name":"customer {number}","tier":"{dice.choice("ABC")}","token":"{token}"}}',
     }
-    standard = f'{{"id":"{token}","amount":{dice.randrange(100, 99999)},"currency":"EUR","item":{dice.randrange(900)}}}'
+    amount = dice.randrange(100, 99999)
+    standard = f'{{"id":"{token}","amount":{amount},"currency":"EUR","item":{item}}}'
     return bodies.get(stream, standard).encode()
 
 
@@ -111,8 +116,12 @@ def batches(stream: Stream, partition: int, day: int) -> list[Batch]:
         for moment in times[start : start + stream.batch]:
             who = dice.randrange(60 if stream.name == "customers" else 4000)
             gone = stream.name == "customers" and dice.random() < 0.04
-            headers: list[tuple[str, bytes | None]] = [("trace", b"%012x" % dice.getrandbits(48))] if stream.name == "orders" else []
-            rows.append(Rec(b"c%05d" % who, None if gone else payload(dice, stream.name, who), moment, headers))
+            headers: list[tuple[str, bytes | None]] = (
+                [("trace", b"%012x" % dice.getrandbits(48))] if stream.name == "orders" else []
+            )
+            rows.append(
+                Rec(b"c%05d" % who, None if gone else payload(dice, stream.name, who), moment, headers)
+            )
         made.append(rows)
     return made
 
@@ -136,10 +145,14 @@ def live(cluster: Cluster) -> list[Producer]:
     forever = {"retention.ms": "-1", "index.interval.bytes": "1024", "internal.segment.bytes": "8192"}
     wide = {"message.timestamp.before.max.ms": "9223372036854775807"}
     for stream in STREAMS:
-        create(bootstrap, [Topic(stream.name, {**forever, **wide, **stream.settings}, stream.partitions)], stream.replicas)
+        create(
+            bootstrap,
+            [Topic(stream.name, {**forever, **wide, **stream.settings}, stream.partitions)],
+            stream.replicas,
+        )
     clients = {row.codec: producer(bootstrap, compression_type=row.codec) for row in STREAMS}
     orders = producer(bootstrap, compression_type="lz4", enable_idempotence=True)
-    till = acts.transactional(bootstrap, "payments-till")
+    till = acts.transactional(bootstrap, "payments-till", "zstd")
     for day in range(DAYS):
         for stream in STREAMS:
             if stream.name == "payments":

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
 from tests.golden.produce import producer, send
 from tests.golden.records import customers, events
@@ -18,9 +18,11 @@ def admin(bootstrap: str) -> AdminClient:
     return AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
 
 
-def transactional(bootstrap: str, name: str) -> Producer:
+def transactional(bootstrap: str, name: str, codec: str = "none") -> Producer:
     """A producer with a transactional id, ready for its first transaction."""
-    client = producer(bootstrap, transactional_id=name, transaction_timeout_ms=900_000)
+    client = producer(
+        bootstrap, compression_type=codec, transactional_id=name, transaction_timeout_ms=900_000
+    )
     client.init_transactions(90)
     return client
 
@@ -64,14 +66,16 @@ def compacted_transactions(bootstrap: str, topic: str) -> None:
 
 def commit_group(bootstrap: str, group: str, topics: list[str], seconds: float = 30) -> None:
     """Join a group, read a little, commit twice, leave: member metadata, commits and a tombstone."""
-    consumer = Consumer({
-        "bootstrap.servers": bootstrap,
-        "group.id": group,
-        "auto.offset.reset": "earliest",
-        "enable.auto.commit": False,
-        "session.timeout.ms": 10_000,
-        "log_level": 2,
-    })
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "session.timeout.ms": 10_000,
+            "log_level": 2,
+        }
+    )
     consumer.subscribe(topics)
     deadline, seen = time.monotonic() + seconds, 0
     while seen < 20 and time.monotonic() < deadline:
@@ -79,7 +83,7 @@ def commit_group(bootstrap: str, group: str, topics: list[str], seconds: float =
         if message is not None and not message.error():
             seen += 1
             if seen in (10, 20):
-                consumer.commit(message, asynchronous=False)
+                consumer.commit(message=message, asynchronous=False)
     consumer.close()
     if seen < 20:
         raise RuntimeError(f"group {group} saw only {seen} records")
@@ -115,13 +119,25 @@ def start_move(broker: Broker, topic: str, zookeeper: str | None) -> None:
     there = next(place for place in broker.dirs if place != here)
     wish = {
         "version": 1,
-        "partitions": [{"topic": topic, "partition": 0, "replicas": [broker.seat.node_id], "log_dirs": [str(there)]}],
+        "partitions": [
+            {"topic": topic, "partition": 0, "replicas": [broker.seat.node_id], "log_dirs": [str(there)]}
+        ],
     }
     plan = broker.root / "move.json"
     plan.write_text(json.dumps(wish))
     modern = broker.release.number >= (3, 5)
-    main = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand" if modern else "kafka.admin.ReassignPartitionsCommand"
-    arguments: list[str | Path] = ["--bootstrap-server", broker.bootstrap, "--reassignment-json-file", plan, "--execute"]
+    main = (
+        "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+        if modern
+        else "kafka.admin.ReassignPartitionsCommand"
+    )
+    arguments: list[str | Path] = [
+        "--bootstrap-server",
+        broker.bootstrap,
+        "--reassignment-json-file",
+        plan,
+        "--execute",
+    ]
     if broker.release.number < (2, 5):
         arguments += ["--zookeeper", str(zookeeper)]
     run_tool(broker.release, broker.root, main, *arguments, "--replica-alter-log-dirs-throttle", "1")

@@ -38,6 +38,6 @@ def compile_decoder(release: Release, into: Path) -> Path:
     into.mkdir(parents=True, exist_ok=True)
     source = into / f"{NAME}.java"
     source.write_text(NEW if release.number >= (4, 0) else OLD)
-    command = [javac, "-nowarn", "-cp", f"{jars(release)}/*", "-d", into, source]
+    command: list[str | Path] = [javac, "-nowarn", "-cp", f"{jars(release)}/*", "-d", into, source]
     subprocess.run(command, check=True, capture_output=True)
     return into

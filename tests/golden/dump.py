@@ -17,6 +17,7 @@ from tests.lab.releases import Release
 
 KINDS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint")
 FIELD = re.compile(r"(\w+): (.*?)(?= \w+: |$)")
+LOGGED = re.compile(r"\[.*?\] (?:INFO|WARN|ERROR) .*\(kafka\.\S+\)$")
 RENAMED = {
     "keysize": "keySize",
     "valuesize": "valueSize",
@@ -25,6 +26,7 @@ RENAMED = {
     "isvalid": "isValid",
     "compresscodec": "codec",
     "compressionCodec": "codec",
+    "compressType": "codec",
 }
 Fields = dict[str, Any]
 
@@ -59,12 +61,21 @@ def fields(line: str) -> Fields:
     return made
 
 
-def sort_line(line: str, suffix: str, into: dict[str, list[Any]]) -> None:
-    """Put one printed line where it belongs: batches, records, entries, or everything else."""
+def sort_line(line: str, suffix: str, bare: str, into: dict[str, list[Any]]) -> None:
+    """Put one printed line where it belongs: batches, records, entries, or everything else.
+
+    `bare` says what a line is that begins with a mere offset: a legacy batch, of which Kafka prints
+    the last offset only, or (deep dumps before 2.0) a record.
+    """
     if line.startswith("baseOffset: "):
         into.setdefault("batches", []).append(fields(line))
-    elif line.startswith(("| offset: ", "offset: ")) and suffix in (".log", ".checkpoint"):
+    elif line.startswith("| offset: "):
         into.setdefault("records", []).append(fields(line.removeprefix("| ")))
+    elif line.startswith("offset: ") and suffix in (".log", ".checkpoint"):
+        found = fields(line)
+        if bare == "batches":
+            found = {"lastOffset": found.pop("offset"), **found}
+        into.setdefault(bare, []).append(found)
     elif suffix == ".index" and line.startswith("offset: "):
         found = fields(line)
         into.setdefault("entries", []).append([found["offset"], found["position"]])
@@ -77,7 +88,7 @@ def sort_line(line: str, suffix: str, into: dict[str, list[Any]]) -> None:
         into.setdefault("says", []).append(line)
 
 
-def parse(printed: str, root: Path) -> dict[str, dict[str, list[Any]]]:
+def parse(printed: str, root: Path, bare: str) -> dict[str, dict[str, list[Any]]]:
     """What was printed for each file, by its path below `root`; paths in complaints are shortened too."""
     found: dict[str, dict[str, list[Any]]] = {}
     current, suffix = "", ""
@@ -87,7 +98,7 @@ def parse(printed: str, root: Path) -> dict[str, dict[str, list[Any]]]:
             suffix = Path(current).suffix
             found.setdefault(current, {})
         elif current:
-            sort_line(line, suffix, found[current])
+            sort_line(line, suffix, bare, found[current])
     return found
 
 
@@ -98,7 +109,11 @@ def files(root: Path) -> list[Path]:
 
 def dump_class(release: Release) -> str:
     """Where DumpLogSegments lives in that release."""
-    return "org.apache.kafka.tools.DumpLogSegments" if release.number >= (4, 0) else "kafka.tools.DumpLogSegments"
+    return (
+        "org.apache.kafka.tools.DumpLogSegments"
+        if release.number >= (4, 0)
+        else "kafka.tools.DumpLogSegments"
+    )
 
 
 def without_repeats(command: list[str]) -> tuple[int, str, str]:
@@ -112,7 +127,7 @@ def without_repeats(command: list[str]) -> tuple[int, str, str]:
         assert child.stdout is not None
         last = ""
         for line in child.stdout:
-            if line != last:
+            if line != last and not LOGGED.match(line):
                 kept.append(line)
                 last = line
         code = child.wait()
@@ -139,7 +154,8 @@ def run_dump(release: Release, scratch: Path, wanted: list[Path], *flags: str) -
         reached = re.findall(r"^Dumping (.*)$", said, re.MULTILINE)
         if not reached:
             raise LabError(f"{dump_class(release)} failed: {error[:1000]}")
-        printed += f"\nFAILED {error.strip().splitlines()[0]}\n"
+        thrown = [line for line in error.splitlines() if "Exception" in line or "Error" in line]
+        printed += f"\nFAILED {(thrown or [error.strip()[:200]])[0]}\n"
         wanted = wanted[wanted.index(Path(reached[-1])) + 1 :]
     return printed
 
@@ -156,10 +172,14 @@ def dump(release: Release, root: Path, scratch: Path) -> dict[str, dict[str, lis
     else:
         wanted = files(root)
     hexed = ["--key-decoder-class", NAME, "--value-decoder-class", NAME]
-    found = parse(run_dump(release, scratch, wanted, *DEEP, *hexed), root)
-    if (0, 11) <= release.number < (2, 0):  # their deep dump leaves the batch lines out
+    found = parse(
+        run_dump(release, scratch, wanted, *DEEP, *hexed),
+        root,
+        "records" if release.number < (2, 0) else "batches",
+    )
+    if (0, 9) <= release.number < (2, 0):  # their deep dump leaves the batch lines out
         logs = [path for path in wanted if path.suffix == ".log"]
-        shallow = parse(run_dump(release, scratch, logs), root)
+        shallow = parse(run_dump(release, scratch, logs), root, "batches")
         for name, content in shallow.items():
             found[name]["batches"] = content.get("batches", [])
     return found
@@ -176,7 +196,11 @@ def decode_internal(release: Release, root: Path, scratch: Path) -> dict[str, li
     """The internal topics as Kafka's own decoders print them: the lines with a key or a payload."""
     made: dict[str, list[str]] = {}
     for topic, flag in INTERNAL.items():
-        logs = [path for path in files(root) if path.parent.name.startswith(f"{topic}-") and path.suffix in (".log", ".checkpoint")]
+        logs = [
+            path
+            for path in files(root)
+            if path.parent.name.startswith(f"{topic}-") and path.suffix in (".log", ".checkpoint")
+        ]
         if not logs:
             continue
         try:

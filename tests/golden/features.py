@@ -1,5 +1,6 @@
 """Read off the dump and the directory which features a golden really holds, for the manifest."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ def from_batches(batches: list[dict[str, Any]]) -> set[str]:
     found: set[str] = set()
     for batch in batches:
         magic = batch.get("magic")
-        found |= {f"magic-{magic}", f"codec-{batch.get('codec')}-v{magic}"}
+        found |= {f"magic-{magic}", f"codec-{batch.get('codec', 'none')}-v{magic}"}
         if batch.get("isTransactional"):
             found.add("transactional")
         elif batch.get("producerId", -1) >= 0:
@@ -35,12 +36,12 @@ def from_records(records: list[dict[str, Any]]) -> set[str]:
     """Shapes of keys, values, headers, times."""
     found: set[str] = set()
     for record in records:
-        if "magic" in record:
+        if "codec" in record:
             found |= {f"magic-{record['magic']}", f"codec-{record.get('codec')}-v{record['magic']}"}
         for part in ("key", "value"):
             if record.get(part) == "":
                 found.add(f"empty-{part}")
-            elif part not in record and "endTxnMarker" not in record:
+            elif record.get(f"{part}Size") == -1:
                 found.add(f"null-{part}")
         if record.get("headerKeys"):
             found.add("headers")
@@ -54,53 +55,63 @@ def from_records(records: list[dict[str, Any]]) -> set[str]:
     return found
 
 
-def from_tree(root: Path) -> set[str]:
-    """Leftovers and internal topics, from names."""
-    found: set[str] = set()
-    for path in root.rglob("*"):
-        for suffix in ("-future", "-delete", "-stray"):
-            if path.is_dir() and path.name.endswith(suffix):
-                found.add(suffix)
-        if path.name.endswith(".deleted"):
-            found.add("deleted-files")
-        if path.name == ".kafka_cleanshutdown":
-            found.add("clean-marker")
-        if path.is_dir() and path.name.startswith("__"):
-            found.add(path.name.rpartition("-")[0])
-        if path.suffix == ".checkpoint" and path.parent.name == "__cluster_metadata-0":
-            found.add("metadata-snapshot")
-        if path.suffix == ".txnindex" and path.stat().st_size:
-            found.add("aborted-transactions")
-        if path.suffix == ".index" and path.stat().st_size == 10 * 1024 * 1024:
-            found.add("preallocated-10MiB-indexes")
-        if path.is_dir() and path.name.rpartition("-")[2].isdigit() and [
-            log.stat().st_size for log in path.glob("*.log")
-        ] == [0]:
-            found.add("empty-partition")
+def is_empty_partition(path: Path) -> bool:
+    """Whether it is a partition whose only segment has no byte."""
+    if not path.name.rpartition("-")[2].isdigit():
+        return False
+    return [log.stat().st_size for log in path.glob("*.log")] == [0]
+
+
+def from_directory(path: Path) -> set[str]:
+    """What a directory's name and files tell."""
+    found = {suffix for suffix in ("-future", "-delete", "-stray") if path.name.endswith(suffix)}
+    if path.name.startswith("__"):
+        found.add(path.name.rpartition("-")[0])
+    if is_empty_partition(path):
+        found.add("empty-partition")
     return found
+
+
+def from_file(path: Path) -> set[str]:
+    """What a file's name and size tell."""
+    size = path.stat().st_size
+    signs = {
+        "deleted-files": path.suffix == ".deleted",
+        "clean-marker": path.name == ".kafka_cleanshutdown",
+        "metadata-snapshot": path.suffix == ".checkpoint" and path.parent.name == "__cluster_metadata-0",
+        "aborted-transactions": path.suffix == ".txnindex" and size > 0,
+        "preallocated-10MiB-indexes": path.suffix == ".index" and size == 10 * 1024 * 1024,
+    }
+    return {name for name, there in signs.items() if there}
+
+
+def from_offsets(offsets: dict[str, int]) -> set[str]:
+    """What the offsets of a partition tell."""
+    found = {"deleted-head"} if offsets["log_start_offset"] > 0 else set()
+    end = offsets["log_end_offset"]
+    return found | ({"open-transaction"} if offsets.get("last_stable_offset", end) < end else set())
+
+
+def from_compacted(name: str, records: list[dict[str, Any]]) -> set[str]:
+    """Whether a segment of the compacted topic has lost records, and kept tombstones."""
+    if "/compacted-0/" not in name:
+        return set()
+    if not any(later - earlier > 1 for earlier, later in pairwise(row["offset"] for row in records)):
+        return set()
+    return {"compacted"} | ({"tombstones"} if any(row.get("valueSize") == -1 for row in records) else set())
 
 
 def features(root: Path, dumped: Files, seen: dict[str, Any]) -> list[str]:
     """All features, sorted."""
-    found = from_tree(root)
-    for content in dumped.values():
-        found |= from_batches(content.get("batches", [])) | from_records(content.get("records", []))
+    found: set[str] = set()
+    for path in root.rglob("*"):
+        found |= from_directory(path) if path.is_dir() else from_file(path)
     for name, content in dumped.items():
-        if name.endswith(".snapshot"):
-            rows = content.get("entries", [])
-            if any(isinstance(row.get("currentTxnFirstOffset"), int) and row["currentTxnFirstOffset"] >= 0 for row in rows):
-                found.add("open-transaction")
-        if "/compacted-0/" in name and name.endswith(".log"):
-            offsets = [row["offset"] for row in content.get("records", [])]
-            if any(later - earlier > 1 for earlier, later in zip(offsets, offsets[1:], strict=False)):
-                found.add("compacted")
-                if any(row.get("value") is None for row in content["records"]):
-                    found.add("tombstones")
+        records = content.get("records", [])
+        found |= from_batches(content.get("batches", [])) | from_records(records)
+        found |= from_compacted(name, records)
     for offsets in seen["partitions"].values():
-        if offsets["log_start_offset"] > 0:
-            found.add("deleted-head")
-        if offsets.get("last_stable_offset", offsets["log_end_offset"]) < offsets["log_end_offset"]:
-            found.add("open-transaction")
+        found |= from_offsets(offsets)
     if len(list(root.glob("*/d*"))) > len(list(root.glob("*"))):
         found.add("two-log-dirs")
-    return sorted(found - {"magic-None", "codec-None-vNone"})
+    return sorted(found - {"magic-None", "codec-none-vNone"})

@@ -45,18 +45,24 @@ def warnings(lines: list[str], root: Path) -> list[dict[str, str]]:
                 rf"{re.escape(str(root))}/(\S+?index)\b", line
             )
             where = Path(path.group(1)) if path else Path()
-            found.append({
-                "dir": where.parts[0] if where.parts else "",
-                "file": "/".join(where.parts[1:]),
-                "line": re.sub(r"^\[.*?\] ", "", line.replace(f"{root}/", "")),
-            })
+            found.append(
+                {
+                    "dir": where.parts[0] if where.parts else "",
+                    "file": "/".join(where.parts[1:]),
+                    "line": re.sub(r"^\[.*?\] ", "", line.replace(f"{root}/", "")),
+                }
+            )
     return found
 
 
 def interesting(lines: list[str], root: Path) -> list[str]:
     """The load lines of a start worth comparing with: warnings, errors, recoveries, truncations, strays."""
-    words = re.compile(r" (?:WARN|ERROR|FATAL) |ecover|runcat|stray|orphan|Delet|Loaded|Load|swap", re.IGNORECASE)
-    noise = re.compile(r"GroupMetadataManager|GroupCoordinator|TransactionCoordinator|loaded|Registered|ConfigDef|AppInfo")
+    words = re.compile(
+        r" (?:WARN|ERROR|FATAL) |ecover|runcat|stray|orphan|Delet|Loaded|Load|swap", re.IGNORECASE
+    )
+    noise = re.compile(
+        r"GroupMetadataManager|GroupCoordinator|TransactionCoordinator|loaded|Registered|ConfigDef|AppInfo"
+    )
     kept = []
     for line in lines:
         if LOADING.search(line) and words.search(line) and not noise.search(line):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, IsolationLevel, Message, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 QUIET = {"log_level": 2}
 
@@ -22,13 +22,14 @@ def text(value: bytes | None) -> str | None:
 def row(message: Message) -> dict[str, Any]:
     """One consumed record."""
     kind, moment = message.timestamp()
+    headers: Any = message.headers() or []
     return {
         "offset": message.offset(),
         "timestampType": {0: None, 1: "CreateTime", 2: "LogAppendTime"}[kind],
         "timestamp": moment,
         "key": text(message.key()),
         "value": text(message.value()),
-        "headers": [[name, text(value)] for name, value in message.headers() or []],
+        "headers": [[name, text(value)] for name, value in headers],
         "leaderEpoch": message.leader_epoch(),
     }
 
@@ -44,7 +45,9 @@ def partitions(admin: AdminClient) -> list[TopicPartition]:
     ]
 
 
-def offsets(consumer: Consumer, admin: AdminClient, all_of: list[TopicPartition]) -> dict[str, dict[str, int]]:
+def offsets(
+    consumer: Consumer, admin: AdminClient, all_of: list[TopicPartition]
+) -> dict[str, dict[str, int]]:
     """Log start offset, log end offset as clients see it, and last stable offset of each partition."""
     found: dict[str, dict[str, int]] = {}
     for part in all_of:
@@ -74,7 +77,7 @@ def consume(consumer: Consumer, part: TopicPartition, end: int) -> list[dict[str
         elif not message.error():
             rows.append(row(message))
             idle = 0
-        elif message.error().name() == "_PARTITION_EOF":
+        elif (error := message.error()) and error.name() == "_PARTITION_EOF":
             break
     consumer.unassign()
     return rows
@@ -84,7 +87,11 @@ def observe(bootstrap: str, records: bool) -> dict[str, Any]:
     """Everything: offsets of all partitions, and the records unless they are not wanted."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     settings = {"bootstrap.servers": bootstrap, "group.id": "observer", "enable.auto.commit": False, **QUIET}
-    settings |= {"isolation.level": "read_uncommitted", "enable.partition.eof": True, "auto.offset.reset": "earliest"}
+    settings |= {
+        "isolation.level": "read_uncommitted",
+        "enable.partition.eof": True,
+        "auto.offset.reset": "earliest",
+    }
     consumer = Consumer(settings)
     all_of = partitions(admin)
     seen = offsets(consumer, admin, all_of)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from confluent_kafka import Producer
 
@@ -32,7 +33,7 @@ def send(client: Producer, topic: str, batches: Iterable[Batch], partition: int 
 
     for batch in batches:
         for record in batch:
-            extra: dict[str, object] = {}
+            extra: dict[str, Any] = {}
             if record.time is not None:
                 extra["timestamp"] = record.time
             if record.headers:
@@ -43,7 +44,9 @@ def send(client: Producer, topic: str, batches: Iterable[Batch], partition: int 
             raise RuntimeError(f"{topic}: {failures[:1] or 'not delivered in time'}")
 
 
-def write(bootstrap: str, topic: str, batches: Iterable[Batch], codec: str = "none", partition: int = 0) -> None:
+def write(
+    bootstrap: str, topic: str, batches: Iterable[Batch], codec: str = "none", partition: int = 0
+) -> None:
     """Send the batches with a plain producer of that codec."""
     send(producer(bootstrap, compression_type=codec), topic, batches, partition)
 

@@ -25,7 +25,12 @@ Batch = list[Rec]
 
 def event(dice: random.Random, number: int) -> Rec:
     """An ordinary event: a small JSON document under a customer's key, a minute after the one before."""
-    body = {"id": number, "city": dice.choice(CITIES), "amount": dice.randrange(100, 99999), "n": dice.getrandbits(64)}
+    body = {
+        "id": number,
+        "city": dice.choice(CITIES),
+        "amount": dice.randrange(100, 99999),
+        "n": dice.getrandbits(64),
+    }
     value = json.dumps(body, ensure_ascii=False).encode()
     return Rec(b"customer-%d" % dice.randrange(20), value, START + number * 60_000 + dice.randrange(60_000))
 
@@ -33,7 +38,9 @@ def event(dice: random.Random, number: int) -> Rec:
 def events(name: str, batches: int, size: int = 6, first: int = 0) -> list[Batch]:
     """`batches` batches of `size` events, numbered from `first`; the same for the same name."""
     dice = random.Random(f"{name} {first}")
-    return [[event(dice, first + batch * size + number) for number in range(size)] for batch in range(batches)]
+    return [
+        [event(dice, first + batch * size + number) for number in range(size)] for batch in range(batches)
+    ]
 
 
 def nulls() -> list[Batch]:
@@ -53,18 +60,23 @@ def with_headers() -> list[Batch]:
         [(f"h{number}", b"v" * (number % 7)) for number in range(70)],
     ]
     return [
-        [Rec(b"k%d" % index, b"v", START + index, shape)] * count for index, shape in enumerate(shapes) for count in (1, 2)
+        [Rec(b"k%d" % index, b"v", START + index, shape)] * count
+        for index, shape in enumerate(shapes)
+        for count in (1, 2)
     ]
 
 
 def strange_times() -> list[Batch]:
     """Timestamps from the first millisecond of 1970 over today to the year 2100, not in order."""
     moments = [0, 1, 4_102_444_800_000, START, 1_000_000_000_000, START + 1, 4_102_444_800_001, START - 1]
-    return [[Rec(b"t", str(moment).encode(), moment), Rec(b"u", b"in order", START + n)] for n, moment in enumerate(moments)]
+    return [
+        [Rec(b"t", str(moment).encode(), moment), Rec(b"u", b"in order", START + n)]
+        for n, moment in enumerate(moments)
+    ]
 
 
 def customers(rounds: int, keys: int = 30) -> list[Batch]:
-    """Updates of some of the keys again and again; every third key gets a tombstone in the last round but one."""
+    """Updates of some of the keys in each round; every third key gets a tombstone in the last but one."""
     dice = random.Random(f"customers {rounds}")
     made: list[Batch] = []
     for turn in range(rounds):

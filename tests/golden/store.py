@@ -46,7 +46,7 @@ def members(cluster: Cluster) -> list[str]:
 
 
 def shorten_time_indexes(root: Path) -> None:
-    """Cut the zero tail of preallocated time indexes to ten entries: old dumps need seconds for each 10 MiB."""
+    """Cut preallocated time indexes to ten zero entries: old dumps need seconds for each 10 MiB."""
     for path in root.rglob("*.timeindex"):
         data = path.read_bytes()
         used = -(-len(data.rstrip(b"\0")) // 12) + 10
@@ -68,7 +68,10 @@ def keep(cluster: Cluster, golden: Golden, scratch: Path) -> str:
     decoded = decode_internal(release, copied, scratch)
     seen = {key: value for key, value in golden.seen.items() if key != "records"}
     expected = {"name": name, "release": release.version, "kind": golden.kind, "before_stop": seen}
-    write_json(HERE / f"{name}.expected.json.xz", {**expected, "restart": golden.restart, "files": held, "decoded": decoded})
+    write_json(
+        HERE / f"{name}.expected.json.xz",
+        {**expected, "restart": golden.restart, "files": held, "decoded": decoded},
+    )
     if "records" in golden.seen:
         write_json(HERE / f"{name}.consumed.json.xz", golden.seen["records"])
     row = {

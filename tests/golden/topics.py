@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from tests.lab.releases import Release
 
@@ -37,9 +37,16 @@ def legacy(release: Release) -> list[Topic]:
     formats = {"v0": "0.8.2", "v1": "0.10.0"} if release.number < (2, 0) else {"v1": "0.10.2"}
     if release.number < (0, 11):
         formats = {"v0": "0.9.0"}
+    upgraded = [Topic("upgraded", {"message.format.version": next(iter(formats.values()))})]
+    if release.number < (0, 11):
+        upgraded = []  # they cannot change a topic's settings by a request
     return [
-        *(Topic(f"{magic}-{codec}", {"message.format.version": version}) for magic, version in formats.items() for codec in CODECS[:-1]),
-        Topic("upgraded", {"message.format.version": next(iter(formats.values()))}),
+        *(
+            Topic(f"{magic}-{codec}", {"message.format.version": version})
+            for magic, version in formats.items()
+            for codec in CODECS[:-1]
+        ),
+        *upgraded,
     ]
 
 
@@ -48,7 +55,11 @@ def topics(release: Release) -> list[Topic]:
     any_time = {}
     if release.number >= (3, 6):
         any_time = {"message.timestamp.after.max.ms": FOREVER, "message.timestamp.before.max.ms": FOREVER}
-    compact = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "delete.retention.ms": "86400000"}
+    compact = {
+        "cleanup.policy": "compact",
+        "min.cleanable.dirty.ratio": "0.01",
+        "delete.retention.ms": "86400000",
+    }
     rows = [
         *(Topic(f"codec-{codec}") for codec in codecs(release)),
         *(Topic(f"broker-{codec}", {"compression.type": codec}) for codec in codecs(release)[1:]),

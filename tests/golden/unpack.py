@@ -36,7 +36,7 @@ def unpack(archive: Path, into: Path) -> Path:
                 target.mkdir(parents=True, exist_ok=True)
             elif member.isfile():
                 target.parent.mkdir(parents=True, exist_ok=True)
-                if member.sparse is not None:  # type: ignore[attr-defined]
+                if member.sparse is not None:
                     tar.makefile(member, target)  # seeks over the holes by itself
                 else:
                     stream = tar.extractfile(member)

@@ -82,10 +82,8 @@ class Broker(KafkaProcess):
     def configuration(self) -> dict[str, str]:
         """All of server.properties."""
         shared = {**SMALL, "log.dirs": ",".join(map(str, self.dirs))}
-        if self.release.mode == "zookeeper":
-            mode = self._zookeeper_settings()
-        else:
-            mode = self._kraft_settings()
+        old = self.release.mode == "zookeeper"
+        mode = self._zookeeper_settings() if old else self._kraft_settings()
         return {**shared, **mode, **self.settings}
 
     def _zookeeper_settings(self) -> dict[str, str]:

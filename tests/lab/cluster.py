@@ -15,11 +15,19 @@ class Cluster:
     """
 
     def __init__(
-        self, version: str, root: Path, brokers: int = 1, *, log_dirs: int = 2, settings: dict[str, str] | None = None
+        self,
+        version: str,
+        root: Path,
+        brokers: int = 1,
+        *,
+        log_dirs: int = 2,
+        settings: dict[str, str] | None = None,
     ) -> None:
         self.release: Release = release(version)
         self.root = root
-        self.zookeeper = ZooKeeper(self.release, root / "zookeeper") if self.release.mode == "zookeeper" else None
+        self.zookeeper = (
+            ZooKeeper(self.release, root / "zookeeper") if self.release.mode == "zookeeper" else None
+        )
         seats = [Seat(number) for number in range(1, brokers + 1)]
         cluster_id = new_cluster_id()
         self.brokers = [
@@ -53,7 +61,10 @@ class Cluster:
             broker.wait_ready()
 
     def stop(self) -> None:
-        """Stop the brokers cleanly and all at once (the last of a KRaft quorum would wait for the others), then ZooKeeper."""
+        """Stop the brokers cleanly, then ZooKeeper.
+
+        All brokers at once: the last of a KRaft quorum would wait long for the others.
+        """
         for broker in self.brokers:
             broker.ask_to_stop()
         for broker in self.brokers:

@@ -54,13 +54,26 @@ def fetch(release: Release, into: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         description = Path(scratch) / "ivy.xml"
         description.write_text(ivy_file(release))
-        command = [
-            *(find_java(), "-jar", ivy_jar(), "-ivy", description, "-confs", "default", "-types", "jar", "bundle"),
+        command: list[str | Path] = [
+            *(
+                find_java(),
+                "-jar",
+                ivy_jar(),
+                "-ivy",
+                description,
+                "-confs",
+                "default",
+                "-types",
+                "jar",
+                "bundle",
+            ),
             *("-cache", cache_dir() / "ivy", "-retrieve", into / "[artifact]-[revision].[ext]"),
         ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     if done.returncode != 0 or not list(into.glob("kafka_*.jar")):
-        problems = [line.strip() for line in done.stdout.splitlines() if "not found" in line or "ERROR" in line]
+        problems = [
+            line.strip() for line in done.stdout.splitlines() if "not found" in line or "ERROR" in line
+        ]
         last = problems[0] if problems else (done.stderr.strip().splitlines() or ["no output"])[-1]
         raise LabError(f"could not fetch Kafka {release.version} ({last}); is the network there?")
 

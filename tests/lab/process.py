@@ -48,7 +48,7 @@ def _kill_leftovers() -> None:
 def java_command(
     release: Release, logging_dir: Path, main: str, *args: str | Path, classes: Path | None = None
 ) -> list[str]:
-    """The command line of a main class of that release (`classes`: own classes beside it), logging to stdout."""
+    """The command line of a main class of that release, logging to stdout; `classes` are own classes."""
     logging = logging_dir / f"log4j{release.log4j}.properties"
     logging.parent.mkdir(parents=True, exist_ok=True)
     logging.write_text(LOG4J1 if release.log4j == 1 else LOG4J2)
@@ -153,7 +153,12 @@ class KafkaProcess:
 
 
 def run_tool(
-    release: Release, scratch: Path, main: str, *args: str | Path, classes: Path | None = None, timeout: float = 300
+    release: Release,
+    scratch: Path,
+    main: str,
+    *args: str | Path,
+    classes: Path | None = None,
+    timeout: float = 300,
 ) -> str:
     """Run one of Kafka's own command line classes and return its stdout."""
     command = java_command(release, scratch, main, *args, classes=classes)

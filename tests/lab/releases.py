@@ -33,6 +33,8 @@ class Release:
         wanted: list[Coordinate] = [("org.apache.kafka", f"kafka_{self.scala}", self.version)]
         if self.tools_module:
             wanted.append(("org.apache.kafka", "kafka-tools", self.version))
+        if (0, 9) <= self.number < (1, 0):  # they call javax.xml.bind, which left Java in 11
+            wanted.append(("javax.xml.bind", "jaxb-api", "2.3.1"))
         if self.log4j == 2:
             wanted.append(("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"))
             wanted.append(("org.apache.logging.log4j", "log4j-core", "2.25.4"))
