@@ -8,6 +8,7 @@ from pathlib import Path
 
 from segmend.checks import Level
 
+from . import build_partition as build
 from .build_partition import INDEX_BYTES, PartitionWriter
 from .damages import Row, all_of, clean_dir, in_place, killed_dir, removed, renamed, written
 from .surgery import ACTIVE, ROLLED, entry, one, time_entry, txn_entry, unhurt
@@ -65,6 +66,15 @@ def killed_long_ago() -> PartitionWriter:
     writer = PartitionWriter("t", interval=1 << 30)
     for _ in range(6):
         writer.append(3)
+    return writer
+
+
+def times_of_magic_0() -> PartitionWriter:
+    """As 0.10 with message.format.version 0.9: the time index knows timestamps that were not stored."""
+    writer = PartitionWriter("t", interval=100)
+    for _ in range(12):
+        writer.write(build.legacy_message(writer.next_offset, b"v" * 30, magic=0), 1, writer.clock)
+    writer.epochs.clear()
     return writer
 
 
@@ -170,6 +180,7 @@ HARMLESS = [
         level=Level.STARTUP,
         release="0.10.0",
     ),
+    row("times-of-magic-0", "", unhurt, one(times_of_magic_0), level=Level.DEEP, release="0.10.2"),
     row("empty-txnindex", "", written("u-0/00000000000000000000.txnindex", b"")),
     row("name-below-first-batch", "", unhurt, one(lambda: _gap_at_the_start())),
 ]

@@ -74,9 +74,9 @@ STEPS: list[Step] = [
 ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
-    steps=st.lists(st.sampled_from(STEPS), min_size=1, max_size=60),
+    steps=st.lists(st.sampled_from(STEPS), min_size=1, max_size=45),
     clean=st.booleans(),
     base=st.sampled_from([0, 70]),
     beheaded=st.integers(0, 3),

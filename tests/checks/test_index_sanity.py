@@ -99,6 +99,11 @@ def test_the_words_changed_in_1_1(tmp_path: Path) -> None:
     assert (new.broker_says or "").startswith("Found a corrupted index file corresponding to log file")
 
 
+def stem(file: str | None) -> str:
+    """The segment: 0.10 names its index where 1.1 names its log."""
+    return (file or "").rpartition(".")[0]
+
+
 def checked(root: Path, name: str, release: str) -> set[tuple[str, str]]:
     found = set()
     for path in sorted((root / name).iterdir()):
@@ -110,14 +115,14 @@ def checked(root: Path, name: str, release: str) -> set[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("name", [name for name in golden_names() if name in ("1.1.0-killed", "1.1.0-clean")])
+@pytest.mark.parametrize("name", [name for name in golden_names() if name.startswith(("0.10.2", "1.1"))])
 def test_a_real_broker_warned_about_exactly_these(name: str, golden: Callable[[str], Path]) -> None:
-    """What the real 1.1.0 broker logged when it was started on a copy of the directory."""
+    """What the real broker of that release logged when it was started on a copy of the directory."""
     told = expected(name)["restart"]["brokers"]
     assert told
     warned = 0
     for broker, answer in told.items():
-        segments = {(row["dir"], row["file"]) for row in answer["startup_warnings"]}
-        assert checked(golden(name), broker, "1.1.0") == segments
+        segments = {(row["dir"], stem(row["file"])) for row in answer["startup_warnings"]}
+        assert checked(golden(name), broker, name.split("-")[0]) == segments
         warned += len(segments)
     assert bool(warned) == name.endswith("killed")

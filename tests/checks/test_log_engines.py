@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from tests.checks import damage_index, damage_log, damage_producer
-from tests.checks.damages import Row
+from tests.checks.damages import Row, killed_dir
 
+from segmend.checks import Level, producer_replay, run_checks
 from segmend.checks import context as contexts
-from segmend.checks import producer_replay, run_checks
 from segmend.findings import Finding
 from segmend.kernel import native
 from segmend.kernel.engine import engine_named
@@ -18,7 +18,8 @@ from segmend.kernel.scan import scan_log
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 
-ROWS: list[Row] = [*damage_log.ROWS, *damage_index.ROWS, *damage_producer.ROWS]
+ALL: list[Row] = [*damage_log.ROWS, *damage_index.ROWS, *damage_producer.ROWS]
+ROWS = [row for row in ALL if row.level > Level.STARTUP and row.base is not killed_dir]
 
 
 def findings(dirs: list[str], row: Row, engine: str, monkeypatch: pytest.MonkeyPatch) -> list[Finding]:

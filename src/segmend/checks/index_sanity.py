@@ -34,6 +34,9 @@ CODES = {"I25": Severity.INFO}
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 
+# Of OffsetIndex: up to 1.0, in 1.1, from 2.0 on.
+_WORDS = ("no larger than", "no greater than", "less than")
+
 
 def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
     """Only at --startup, and in directories marked for deletion, too: a broker loads these as well."""
@@ -73,7 +76,7 @@ def _offset_reason(view: SegmentView, context: PartitionContext, index: FileEntr
     offset = view.base_offset + int.from_bytes(last[:4], "big", signed=True)
     strict = context.release < (2, 0)
     if count and (offset < view.base_offset or (strict and offset == view.base_offset)):
-        words = "no greater than" if strict else "less than"
+        words = _WORDS[(context.release >= (1, 1)) + (context.release >= (2, 0))]
         found = f"Corrupt index found, index file ({index.name}) has non-zero size but the last offset"
         return f"{found} is {offset} which is {words} the base offset {view.base_offset}."
     return _odd_length("Index", index, offset_index.ENTRY_SIZE) if rest else None

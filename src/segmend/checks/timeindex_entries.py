@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Severity
 from segmend.formats.time_index import ENTRY_SIZE
-from segmend.kernel.types import IndexMatch, IndexMismatch
+from segmend.kernel.types import IndexMatch, IndexMismatch, SegmentScan
 
 from .context import PartitionContext, SegmentView
 from .evidence import ORDER_KINDS, counted, in_flight, last_entry, problems, was_cut, weighed
@@ -44,11 +44,16 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     if match is None or not match.mismatches or in_flight(view) or not view.log.size:
         return
     timestamp = _last_timestamp(view)
-    whole = not (scan.damaged_batches or scan.tail or was_cut(view, scan))
+    whole = not (scan.damaged_batches or scan.tail or was_cut(view, scan) or _holds_magic_0(scan))
     if whole and timestamp > scan.max_timestamp >= 0:
         yield _too_large(view, context, match, timestamp)
     elif _wrong(view, match):
         yield _finding(view, context, match, _wrong(view, match)[0])
+
+
+def _holds_magic_0(scan: SegmentScan) -> bool:
+    """Brokers of 0.10 indexed the timestamps of messages that they then stored in the format without."""
+    return any(magic == 0 for magic, _ in scan.magics)
 
 
 def _last_timestamp(view: SegmentView) -> int:
@@ -61,6 +66,8 @@ def _wrong(view: SegmentView, match: IndexMatch) -> list[IndexMismatch]:
     scan = view.scan
     if problems(scan, *ORDER_KINDS):
         return []  # a batch at a wrong offset contradicts a right entry
+    if _holds_magic_0(scan):
+        return [m for m in match.mismatches if m.kind not in ("timestamp-differs", "timestamp-exceeded")]
     cut = was_cut(view, scan) or scan.tail or scan.damaged_batches
     return [m for m in match.mismatches if not (cut and m.kind in ("offset-past-end", "no-batch"))]
 
