@@ -6,7 +6,6 @@ of trust: the row in `runs` comes last, and a run without one did not finish.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections import Counter
@@ -28,7 +27,7 @@ from segmend.fleet.driver import Driver
 from segmend.fleet.listing import Place, brokers
 from segmend.fleet.pack import pack
 from segmend.fleet.plan import Plan, make_plan
-from segmend.fleet.schemas import AUDIT_TABLES, REPLICAS, SUMMARY_KEYS
+from segmend.fleet.schemas import REPLICAS
 from segmend.fleet.sql import Row, compare
 from segmend.fleet.task import Result, run_task
 from segmend.logdir.release import Release
@@ -273,27 +272,3 @@ def _changes(out: str, run: Run) -> tuple[int | None, int | None]:
         for run_id in (run.run_id, before)
     )
     return len(now - then), len(then - now)
-
-
-def summary(outcome: Outcome, out: str, report: str | None) -> dict[str, Any]:
-    """The object of OUT/summary.json, and the last line of `--json`."""
-    values = dict(outcome.row) | {
-        "type": "summary",
-        "run_id": outcome.run.run_id,
-        "started": outcome.row["started"].isoformat(),
-        "codes": dict(outcome.codes),
-        "out": out,
-        "report": report,
-        "tables": list(AUDIT_TABLES),
-        "unreadable": list(outcome.unreadable),
-    }
-    return {name: values[name] for name in (*SUMMARY_KEYS, "unreadable")}
-
-
-def write_summary(outcome: Outcome, out: str, report: str | None) -> None:
-    """Write OUT/summary.json, whole or not at all."""
-    path = os.path.join(out, "summary.json")
-    with open(f"{path}.new", "w", encoding="utf-8") as file:
-        json.dump(summary(outcome, out, report), file, indent=2)
-        file.write("\n")
-    os.replace(f"{path}.new", path)

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from segmend.fleet.schemas import DIGEST_OFFSETS
-from segmend.formats.batch import RecordBatch
-from segmend.kernel.scan import iter_batches
+from segmend.kernel.arrow import batch_headers
 from segmend.kernel.types import Reader
 
-_FIELDS = 5
-_CHUNK = 65_536
+_I64: TypeAlias = npt.NDArray[np.int64]
+_COLUMNS = ("base_offset", "last_offset", "leader_epoch", "crc", "records", "magic")
+_LAST = (1 << 63) - 2
 
 
 @dataclass(slots=True)
@@ -41,19 +41,14 @@ class PartitionDigest:
 
     def add(self, reader: Reader, base_offset: int) -> None:
         """Fold the batches of one `.log`; those behind damage too."""
-        chunk: list[RecordBatch] = []
-        for batch in iter_batches(reader, resync=True, base_offset=base_offset):
-            chunk.append(batch)
-            if len(chunk) == _CHUNK:
-                self._fold(chunk)
-                chunk.clear()
-        if chunk:
-            self._fold(chunk)
+        for chunk in batch_headers(reader, base_offset=base_offset):
+            if chunk.num_rows:
+                self._fold(*(chunk[name].to_numpy() for name in _COLUMNS))
 
-    def _fold(self, batches: list[RecordBatch]) -> None:
-        columns = np.array([_identity(b) for b in batches], dtype=np.int64).reshape(-1, _FIELDS)
-        base, last, epoch, crc, count = columns.T
-        self.has_holes = self.has_holes or bool(np.any((count >= 0) & (count < last - base + 1)))
+    def _fold(self, base: _I64, last: _I64, epoch: _I64, crc: _I64, count: _I64, magic: _I64) -> None:
+        last = np.minimum(last, _LAST)
+        holes = (magic >= 2) & (count >= 0) & (count < last - base + 1)
+        self.has_holes = self.has_holes or bool(np.any(holes))
         hashes = _hash(base, last, epoch, crc)
         numbers = base // DIGEST_OFFSETS
         order = np.argsort(numbers, kind="stable")
@@ -88,13 +83,7 @@ class PartitionDigest:
             }
 
 
-def _identity(batch: RecordBatch) -> tuple[int, int, int, int, int]:
-    count = batch.records_count if batch.magic >= 2 else -1
-    last = min(batch.last_offset, (1 << 63) - 2)
-    return batch.base_offset, last, batch.partition_leader_epoch, batch.crc, count
-
-
-def _hash(*columns: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+def _hash(*columns: _I64) -> npt.NDArray[np.uint64]:
     """One 64-bit hash a row: splitmix64 over the columns; arithmetic wraps, as it is meant to."""
     state: npt.NDArray[np.uint64] = np.zeros(len(columns[0]), dtype=np.uint64)
     for column in columns:

@@ -53,7 +53,8 @@ class Job:
     places: tuple[Place, ...]
     releases: Mapping[tuple[str, int], str]
     dir_bytes: Mapping[int, int]
-    extra_tables: tuple[str, ...] = ()
+    findings: bool = True
+    digests: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +82,8 @@ class Result:
 
 
 @dataclass(slots=True)
-class _Sink:
-    """Rows by table, on their way to a file."""
+class Sink:
+    """Rows by table, on their way to a file or a DataFrame."""
 
     rows: dict[str, list[rows.Row]] = field(default_factory=lambda: defaultdict(list))
     counts: Counter[str] = field(default_factory=Counter)
@@ -108,11 +109,7 @@ class _Only(Wanted):
 
 def run_task(task: Task) -> Result:
     """Look at every piece, write the rows found, and say which files they are in."""
-    sink = _Sink()
-    for (cluster, broker), pieces in _by_broker(task).items():
-        release = Release.parse(task.job.releases[cluster, broker])
-        _run_broker(task.job, (cluster, broker), release, pieces, sink)
-    job = task.job
+    sink, job = gather(task), task.job
     parts = [write_part(job.out, job.run, name, rows.table(name, found)) for name, found in sink.rows.items()]
     return Result(
         parts=tuple(part for part in parts if part),
@@ -121,6 +118,15 @@ def run_task(task: Task) -> Result:
         unreadable=tuple(sink.unreadable),
         bytes=task.bytes,
     )
+
+
+def gather(task: Task) -> Sink:
+    """Look at every piece; the rows found."""
+    sink = Sink()
+    for (cluster, broker), pieces in _by_broker(task).items():
+        release = Release.parse(task.job.releases[cluster, broker])
+        _run_broker(task.job, (cluster, broker), release, pieces, sink)
+    return sink
 
 
 def _by_broker(task: Task) -> dict[tuple[str, int], list[Piece]]:
@@ -133,7 +139,7 @@ def _by_broker(task: Task) -> dict[tuple[str, int], list[Piece]]:
 
 
 def _run_broker(
-    job: Job, broker: tuple[str, int], release: Release, pieces: Sequence[Piece], sink: _Sink
+    job: Job, broker: tuple[str, int], release: Release, pieces: Sequence[Piece], sink: Sink
 ) -> None:
     """The pieces of one broker: its log dirs are opened together, as the checks want them."""
     places = [p for p in job.places if (p.cluster_id or "", p.broker) == broker]
@@ -143,16 +149,17 @@ def _run_broker(
     names = frozenset((paths[p.log_dir_id], p.name) for p in pieces if p.name is not None)
 
     def take(context: PartitionContext) -> None:
-        _partition_rows(by_path[context.dir.path], context, sink)
+        _partition_rows(job, by_path[context.dir.path], context, sink)
 
     if names:
-        wanted = _Only(scopes=_INNER, directories=names)
+        wanted = _Only(scopes=_INNER if job.findings else frozenset(), directories=names)
         run = run_checks(dirs, level=job.level, release=release, wanted=wanted, on_partition=take)
         _collect(run, by_path, sink)
     for piece in pieces:
         if piece.name is None:
-            run = run_checks(dirs, level=job.level, release=release, wanted=_Only(scopes=_OUTER))
-            _collect(run, by_path, sink)
+            if job.findings:
+                run = run_checks(dirs, level=job.level, release=release, wanted=_Only(scopes=_OUTER))
+                _collect(run, by_path, sink)
             _dir_rows(job, places, dirs, release, sink)
 
 
@@ -163,19 +170,19 @@ def _open(place: Place) -> LogDir | None:
         return None
 
 
-def _collect(run: CheckRun, by_path: dict[str, Place], sink: _Sink) -> None:
+def _collect(run: CheckRun, by_path: dict[str, Place], sink: Sink) -> None:
     for finding in run:
         _add(finding, by_path[finding.dir], sink)
     sink.unreadable.extend(run.summary.unreadable)
 
 
-def _add(finding: Finding, place: Place, sink: _Sink) -> None:
+def _add(finding: Finding, place: Place, sink: Sink) -> None:
     sink.rows["findings"].append(rows.finding_row(finding, place, "scan"))
     sink.codes[finding.code, finding.severity.value] += 1
 
 
 def _dir_rows(
-    job: Job, places: Sequence[Place], dirs: Sequence[LogDir], release: Release, sink: _Sink
+    job: Job, places: Sequence[Place], dirs: Sequence[LogDir], release: Release, sink: Sink
 ) -> None:
     opened = {log_dir.path: log_dir for log_dir in dirs}
     for place in places:
@@ -200,13 +207,13 @@ def _unlisted(place: Place) -> Finding:
     )
 
 
-def _partition_rows(place: Place, context: PartitionContext, sink: _Sink) -> None:
+def _partition_rows(job: Job, place: Place, context: PartitionContext, sink: Sink) -> None:
     partition = context.partition
     scans = context.scans or [None] * len(context.views)
     digest = PartitionDigest()
     for view, scan in zip(context.views, scans, strict=True):
         sink.rows["segments"].append(rows.segment_row(place, view, scan))
-        if scan is not None and partition.kind in COMPARED_KINDS:
+        if scan is not None and job.digests and partition.kind in COMPARED_KINDS:
             _digest(view, digest)
     row = rows.partition_row(place, context, has_holes=digest.has_holes)
     sink.rows["partitions"].append(row)

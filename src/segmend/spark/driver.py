@@ -7,7 +7,8 @@ import pickle
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from itertools import chain
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -21,6 +22,14 @@ R = TypeVar("R")
 
 _RESULT = pa.schema([("result", pa.binary())])
 _POLL_SECONDS = 0.3
+
+_FEW_ROWS_BYTES = 32 << 20
+_FOR_FEW_ROWS = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 
 
 class SparkDriver:
@@ -81,13 +90,27 @@ class SparkDriver:
     @contextmanager
     def sql(self, files: Mapping[str, Sequence[str]]) -> Iterator[Sql]:
         """Spark SQL over temporary views of the files."""
-        for name in COLUMNS:
-            self._view(name, list(files.get(name, ())))
+        with self._quick(sum(map(os.path.getsize, chain.from_iterable(files.values())))):
+            for name in COLUMNS:
+                self._view(name, list(files.get(name, ())))
+            try:
+                yield _SparkSql(self._spark)
+            finally:
+                for name in (*COLUMNS, "replicas"):
+                    self._spark.catalog.dropTempView(name)
+
+    @contextmanager
+    def _quick(self, size: int) -> Iterator[None]:
+        """Few rows: skip what costs more than it saves. Compiling the joins takes seconds by itself."""
+        conf = self._spark.conf
+        before = {name: conf.get(name) for name in _FOR_FEW_ROWS}
+        for name, value in _FOR_FEW_ROWS.items() if size < _FEW_ROWS_BYTES else ():
+            conf.set(name, value)
         try:
-            yield _SparkSql(self._spark)
+            yield
         finally:
-            for name in (*COLUMNS, "replicas"):
-                self._spark.catalog.dropTempView(name)
+            for name, value in before.items():
+                conf.set(name, value)
 
     def _view(self, name: str, files: Sequence[str]) -> None:
         schema = from_arrow_schema(STORED[name])
@@ -104,14 +127,15 @@ class _SparkSql:
 
     def view(self, name: str, statement: str) -> list[Row]:
         """Make the result a temporary view, and return its rows."""
-        frame = self._spark.sql(statement).cache()
-        frame.createOrReplaceTempView(name)
-        return _dicts(frame.collect())
+        result = self._spark.sql(statement).toArrow()
+        self._spark.createDataFrame(result).createOrReplaceTempView(name)
+        return _rows(result)
 
     def rows(self, statement: str) -> list[Row]:
         """The rows of a statement."""
-        return _dicts(self._spark.sql(statement).collect())
+        return _rows(self._spark.sql(statement).toArrow())
 
 
-def _dicts(rows: Sequence[Any]) -> list[Row]:
-    return [row.asDict() for row in rows]
+def _rows(table: pa.Table) -> list[Row]:
+    found: list[Row] = table.to_pylist()
+    return found

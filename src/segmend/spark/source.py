@@ -1,12 +1,88 @@
-"""stub"""
+"""The data source `kafka-log`: a fleet's log dirs as DataFrames.
 
-from pyspark.sql.datasource import DataSource
+    spark.read.format("kafka-log").load("/brokers/*/data")                      # Kafka's columns
+    spark.read.format("kafka-log").option("table", "segments").load(paths)
+
+The default table is `records`, with exactly the columns and types of Spark's own Kafka
+source, so that `format("kafka")` becomes `format("kafka-log")`. The options are those of
+`segmend.fleet.options`. A `.schema(...)` with fewer columns prunes like `columns`.
+
+`pushFilters` is not implemented and must not be: on Spark 4.1 to 4.3 a DataFrame that is
+used twice then gives wrong rows in silence (tests/spark/test_canary.py). Filter the
+`segments` table and hand it to `scan` instead.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from segmend.errors import UsageError
+from segmend.fleet.options import Options, parse_options
+from segmend.fleet.tables import Work, open_table, read
+
+NAME = "kafka-log"
+# A planner has no say in how many cores there are; splits are small enough for this many.
+_CORES = 8
 
 
-class KafkaLogDataSource(DataSource):
+class KafkaLogDataSource(DataSource):  # type: ignore[misc]
+    """Found by name in `pyspark_segmend`, or registered by `session`."""
+
     @classmethod
-    def name(cls):
-        return "kafka-log"
+    def name(cls) -> str:
+        """For `format(...)`."""
+        return NAME
 
-    def schema(self):
-        return "a int"
+    def schema(self) -> StructType:
+        """The columns that the options ask for."""
+        return from_arrow_schema(parse_options(self.options).schema)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """A reader of `schema`, whose columns must be of the table."""
+        options = parse_options(self.options)
+        options = replace(options, columns=tuple(schema.names))
+        if from_arrow_schema(options.schema) != _nullable(schema):
+            raise UsageError(f"the table {options.table} has other types: {options.schema}")
+        return KafkaLogReader(paths_of(self.options), options)
+
+
+class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
+    """Plans on the driver, reads in tasks."""
+
+    def __init__(self, paths: list[str], options: Options) -> None:
+        self._paths = paths
+        self._options = options
+
+    def partitions(self) -> list[InputPartition]:
+        """One for each packed task; none for an empty fleet would make Spark invent one."""
+        works = open_table(self._paths, self._options, cores=_CORES)
+        return [InputPartition(work) for work in works or [Work(options=self._options)]]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task."""
+        return read(partition.value)
+
+
+def paths_of(options: Mapping[str, str]) -> list[str]:
+    """What was given to `load`: one path, or several (Spark sends those as JSON)."""
+    many = options.get("paths")
+    paths = list(map(str, json.loads(many))) if many else [options.get("path", "")]
+    if not any(paths):
+        raise UsageError("kafka-log needs a path: .load('/brokers/*/data')")
+    # Spark makes some paths into URLs of the local disk.
+    return [path.removeprefix("file://") if path.startswith("file:///") else path for path in paths]
+
+
+def _nullable(schema: StructType) -> StructType:
+    """The schema with every column nullable, as ours are."""
+    plain = StructType()
+    for field in schema.fields:
+        plain.add(field.name, field.dataType, nullable=True)
+    return plain

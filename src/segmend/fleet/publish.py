@@ -1,0 +1,91 @@
+"""What people and programs get of a run: its findings as objects, the report, summary.json."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from segmend.checks import all_checks
+from segmend.checks.manual import Page, parse_page
+from segmend.fleet import delta
+from segmend.fleet.audit import Outcome
+from segmend.fleet.cross import all_cross_checks
+from segmend.fleet.schemas import AUDIT_TABLES, SUMMARY_KEYS
+
+_ORDER = {"error": 0, "warning": 1, "info": 2}
+
+
+def finding_objects(out: str, run_id: str) -> list[dict[str, Any]]:
+    """The findings of a run, the worst first, as `segmend check --json` writes them, and whose they are."""
+    found = delta.read(out, "findings", run_id=run_id).to_pylist()
+    found.sort(key=lambda r: (_ORDER[r["severity"]], r["code"], r["broker"], r["dir"], r["file"] or ""))
+    return [_finding_object(row) for row in found]
+
+
+def _finding_object(row: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("code", "severity", "dir", "topic", "partition", "file", "position", "offset", "message")
+    command = row["remedy_command"]
+    return (
+        {"type": "finding"}
+        | {name: row[name] for name in names}
+        | {
+            "broker_says": row["broker_says"],
+            "remedy": {"command": command, "safety": row["remedy_safety"]} if command else None,
+            "detail": dict(row["detail"] or ()),
+            "cluster_id": row["cluster_id"],
+            "broker": row["broker"],
+            "source": row["source"],
+            "fingerprint": row["fingerprint"],
+        }
+    )
+
+
+def tables_of(out: str, run_id: str) -> dict[str, pa.Table]:
+    """Every table of a run, for the report; those that no report shows are left out."""
+    names = (name for name in AUDIT_TABLES if name not in ("digests", "checkpoints"))
+    return {name: delta.read(out, name, run_id=run_id) for name in names}
+
+
+def manual_pages() -> dict[str, Page]:
+    """The manual page of every code, of one disk or across replicas."""
+    return dict(_pages())
+
+
+def _pages() -> Iterator[tuple[str, Page]]:
+    checks = [(c.page, c.codes) for c in all_checks()] + [(c.page, c.codes) for c in all_cross_checks()]
+    for text, codes in checks:
+        page = parse_page(text)
+        yield from ((code, page) for code in codes)
+
+
+def summary(outcome: Outcome, out: str, report: str | None) -> dict[str, Any]:
+    """The object of OUT/summary.json, and the last line of `--json`."""
+    values = dict(outcome.row) | {
+        "type": "summary",
+        "run_id": outcome.run.run_id,
+        "started": outcome.row["started"].isoformat(),
+        "codes": dict(outcome.codes),
+        "out": out,
+        "report": report,
+        "tables": list(AUDIT_TABLES),
+        "unreadable": list(outcome.unreadable),
+    }
+    return {name: values[name] for name in (*SUMMARY_KEYS, "unreadable")}
+
+
+def write_text(out: str, name: str, text: str) -> str:
+    """Write a file into OUT, whole or not at all; its path."""
+    path = os.path.join(out, name)
+    with open(f"{path}.new", "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(text)
+    os.replace(f"{path}.new", path)
+    return path
+
+
+def write_summary(outcome: Outcome, out: str, report: str | None) -> str:
+    """Write OUT/summary.json; its path."""
+    return write_text(out, "summary.json", json.dumps(summary(outcome, out, report), indent=2) + "\n")

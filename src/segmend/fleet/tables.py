@@ -1,0 +1,160 @@
+"""Any table of a fleet as Arrow record batches: list, split, pack on the driver; read in a task.
+
+`open_table` plans, `read` does the work of one task. Spark's data source and `scan` call
+them, and so may anything else that can move a pickled value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from itertools import chain
+
+import pyarrow as pa
+
+from segmend.checks import Level
+from segmend.fleet import columns, rows
+from segmend.fleet.delta import Run
+from segmend.fleet.listing import Place, brokers, find_places
+from segmend.fleet.options import Options
+from segmend.fleet.pack import pack, target_bytes
+from segmend.fleet.ranges import Range, ranges_of
+from segmend.fleet.task import Job, Piece, Task, gather
+from segmend.logdir.disk import Unreadable
+from segmend.logdir.release import guess_release
+from segmend.logdir.tail import last_timestamp
+from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
+
+BY_RANGE = ("batches", "records")
+READ_KINDS = frozenset({"current", "future", "stray", "cluster-metadata"})
+_NO_RUN = Run(run_id="", number=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What one task reads: ranges of segments, or whole partitions."""
+
+    options: Options
+    ranges: tuple[Range, ...] = ()
+    task: Task | None = None
+
+
+Key = tuple[int, str, int, int]
+"""(broker, topic, partition, segment)."""
+
+
+def open_table(
+    paths: Sequence[str], options: Options, *, cores: int, only: AbstractSet[Key] | None = None
+) -> list[Work]:
+    """The tasks of a read; UsageError when a path is not there or an option makes no sense.
+
+    `only` restricts `batches` and `records` to these segments.
+    """
+    _ = options.schema
+    places = find_places(paths)
+    if options.table in BY_RANGE or options.table == "index_entries":
+        return _by_range(places, options, cores, only)
+    return _by_partition(places, options, cores)
+
+
+def _opened(places: Iterable[Place]) -> Iterator[tuple[Place, LogDir]]:
+    for place in places:
+        try:
+            if not place.unreadable:
+                yield place, LogDir.open(place.path)
+        except Unreadable:
+            continue
+
+
+def _partitions(places: Iterable[Place], options: Options) -> Iterator[tuple[Place, PartitionDir]]:
+    for place, log_dir in _opened(places):
+        for partition in log_dir.partitions:
+            if options.wants(place.broker, partition.topic, partition.partition):
+                yield place, partition
+
+
+def _by_range(
+    places: Sequence[Place], options: Options, cores: int, only: AbstractSet[Key] | None
+) -> list[Work]:
+    kinds = {"current"} if options.table == "records" else READ_KINDS
+    found = [(place, p) for place, p in _partitions(places, options) if p.kind in kinds]
+    total = sum(partition.size for _, partition in found)
+    target = options.split_bytes or target_bytes(total, cores)
+    pieces: Iterable[Range]
+    pieces = chain.from_iterable(_ranges(place, partition, options, target) for place, partition in found)
+    if only is not None:
+        pieces = (r for r in pieces if (r.place.broker, r.topic, r.partition, r.base_offset) in only)
+    packed = pack(pieces, cores=cores, target=target)
+    return [Work(options=options, ranges=tuple(ranges)) for ranges in packed]
+
+
+def _ranges(place: Place, partition: PartitionDir, options: Options, target: int) -> Iterator[Range]:
+    low = options.low or 0
+    if options.table == "records" and not options.aged:
+        key = (partition.topic, partition.partition)
+        low = max(low, partition.log_dir.log_start_offsets.get(key, 0))
+    whole = 1 << 62 if options.table == "index_entries" else target
+    for segment in partition.segments:
+        if _overlaps(segment, low, options):
+            yield from ranges_of(segment, place, target=whole, low=low)
+
+
+def _overlaps(segment: LogSegment, low: int, options: Options) -> bool:
+    """Whether names and time index leave room for what is wanted."""
+    following = segment.next_base_offset
+    if following is not None and following <= low:
+        return False
+    if options.high is not None and segment.base_offset >= options.high:
+        return False
+    if options.since is None or following is None:
+        return True
+    try:
+        newest = last_timestamp(segment.timeindex)
+    except Unreadable:
+        return True
+    return newest < 0 or newest >= options.since
+
+
+def _by_partition(places: Sequence[Place], options: Options, cores: int) -> list[Work]:
+    pieces = [
+        Piece(log_dir_id=place.log_dir_id, name=p.name, bytes=p.size, files=len(p.entries))
+        for place, p in _partitions(places, options)
+    ]
+    releases = {}
+    for key, group in brokers(places).items():
+        releases[key] = str(guess_release(log_dir for _, log_dir in _opened(group))[0])
+        if (
+            not options.topics
+            and not options.partitions
+            and (not options.brokers or key[1] in options.brokers)
+        ):
+            pieces.append(Piece(log_dir_id=group[0].log_dir_id, name=None, bytes=0, files=len(group)))
+    job = Job(
+        out="",
+        run=_NO_RUN,
+        level=Level.DEEP if options.crc else options.level,
+        places=tuple(places),
+        releases=releases,
+        dir_bytes={},
+        findings=options.table == "findings",
+        digests=options.table == "partitions",
+    )
+    packed = pack(pieces, cores=cores, target=options.split_bytes)
+    return [Work(options=options, task=Task(job=job, pieces=tuple(found))) for found in packed]
+
+
+def read(work: Work) -> Iterator[pa.RecordBatch]:
+    """The rows of one task. Bad bytes and vanished files give fewer rows, never an exception."""
+    options = work.options
+    if work.task is not None:
+        found = gather(work.task).rows[options.table]
+        yield from rows.table(options.table, found).select(options.schema.names).to_batches()
+        return
+    for piece in work.ranges:
+        try:
+            with piece.open() as reader:
+                yield from columns.READERS[options.table](piece, reader, options)
+        except Unreadable:
+            # It is a finding (K14b) of `findings`; the other files go on.
+            continue

@@ -1,0 +1,36 @@
+"""The process that `archive` starts: run Spark a little, have the JVM write down what it loaded."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from pyspark import SparkContext
+
+from segmend.fleet.sql import compare
+from segmend.spark.archive import archive_file
+from segmend.spark.driver import SparkDriver
+from segmend.spark.java import find_java
+from segmend.spark.session import session
+
+
+def main(folder: Path) -> None:
+    """Write the archive into `folder`, under its name only when it is whole."""
+    os.nice(19)
+    file = archive_file(find_java(os.environ), folder)
+    fresh = file.with_suffix(".new")
+    spark = session("local[2]", cache=folder, java_options=[f"-XX:ArchiveClassesAtExit={fresh}"])
+    driver = SparkDriver(spark)
+    list(driver.run(str, [1, 2]))
+    with driver.sql({}) as sql:
+        compare(sql)
+    process = SparkContext._gateway.proc
+    spark.stop()
+    process.stdin.close()
+    process.wait()
+    fresh.replace(file)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
