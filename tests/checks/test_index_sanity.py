@@ -110,7 +110,7 @@ def checked(root: Path, name: str, release: str) -> set[tuple[str, str]]:
         if path.is_dir():
             run = run_checks([LogDir.open(str(path))], level=Level.STARTUP, release=Release.parse(release))
             found |= {
-                (path.name, finding.file or "") for finding in run if finding.code in ("I01", "I19", "I25")
+                (path.name, stem(finding.file)) for finding in run if finding.code in ("I01", "I19", "I25")
             }
     return found
 
