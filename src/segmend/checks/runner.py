@@ -222,8 +222,9 @@ class CheckRun:
         for partition in filter(self._wanted.partition, context.log_dir.partitions):
             inner = PartitionContext(context, partition)
             slices = list(self._slices(inner)) or [(0, 0)]
+            checks = [check for check in self._checks[Scope.SEGMENT] if check.applies(inner)]
             for number, ends in enumerate(slices, 1):
-                future = pool.submit(self._slice, inner, *ends)
+                future = pool.submit(self._slice, inner, checks, *ends)
                 pending.append(_Pending(inner, future, number == len(slices)))
                 # Findings wait in memory for their turn, so no more than a few slices run ahead.
                 while len(pending) > SLICES_AHEAD * self._jobs:
@@ -253,9 +254,10 @@ class CheckRun:
         if first < len(views):
             yield first, len(views)
 
-    def _slice(self, context: PartitionContext, first: int, last: int) -> _SliceResult:
+    def _slice(
+        self, context: PartitionContext, checks: Sequence[Check], first: int, last: int
+    ) -> _SliceResult:
         result = _SliceResult()
-        checks = [check for check in self._checks[Scope.SEGMENT] if check.applies(context)]
         for view in context.views[first:last]:
             found = _guarded(checks, view, context, result.failures)
             result.findings.extend(found)
