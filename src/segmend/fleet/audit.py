@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from segmend import __version__
 from segmend.checks import Level
 from segmend.findings import Finding, Severity
 from segmend.fleet import delta, rows
@@ -46,12 +45,13 @@ OnProgress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What to audit and where to put it. `release` None: read off each broker's disks."""
+    """What to audit and where to put it; `release` None: read off each broker's disks."""
 
     paths: tuple[str, ...]
     out: str
     level: Level = Level.DEFAULT
     release: Release | None = None
+    version: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,7 +238,7 @@ def _run_row(
     new, gone = _changes(request.out, run)
     return {
         "started": datetime.fromtimestamp(run.number / 1000, UTC),
-        "version": __version__,
+        "version": request.version,
         "driver": driver.name,
         "level": request.level.name.lower(),
         "paths": list(request.paths),

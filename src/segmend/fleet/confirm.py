@@ -12,6 +12,7 @@ from itertools import takewhile
 
 from segmend.fleet.cross.replica import Difference, Divergence
 from segmend.fleet.pack import FILE_COST
+from segmend.fleet.remote import attach
 from segmend.fleet.schemas import DIGEST_OFFSETS
 from segmend.formats import offset_index
 from segmend.formats.batch import RecordBatch
@@ -61,6 +62,7 @@ Found = tuple[Difference, _Seen | None, _Seen | None]
 
 def confirm(suspects: Sequence[Suspect]) -> list[Verdict]:
     """(log dir id, topic, partition, where it differs or None) of each suspect."""
+    attach(path for s in suspects for path in (s.path, s.reference_path))
     return [(s.log_dir_id, s.topic, s.partition, _first_difference(s)) for s in suspects]
 
 

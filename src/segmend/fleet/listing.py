@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Final
 
 from segmend.errors import UsageError
+from segmend.fleet.remote import attach
 from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.logdir import disk
 from segmend.logdir.disk import Unreadable
@@ -58,6 +59,7 @@ def find_places(paths: Sequence[str]) -> list[Place]:
     UsageError when a path is not there, is a file, or has no log dir under it. What is
     there but cannot be listed comes as a `Place` with the reason.
     """
+    attach(paths)
     found: dict[str, str | None] = {}
     for given in paths:
         before = len(found)

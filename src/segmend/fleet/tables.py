@@ -20,6 +20,7 @@ from segmend.fleet.listing import Place, brokers, find_places
 from segmend.fleet.options import Options
 from segmend.fleet.pack import pack, target_bytes
 from segmend.fleet.ranges import Range, ranges_of
+from segmend.fleet.remote import attach
 from segmend.fleet.task import Job, Piece, Task, gather
 from segmend.logdir.disk import Unreadable
 from segmend.logdir.release import guess_release
@@ -151,6 +152,7 @@ def read(work: Work) -> Iterator[pa.RecordBatch]:
         found = gather(work.task).rows[options.table]
         yield from rows.table(options.table, found).select(options.schema.names).to_batches()
         return
+    attach(piece.place.path for piece in work.ranges)
     for piece in work.ranges:
         try:
             with piece.open() as reader:

@@ -19,6 +19,7 @@ from segmend.fleet.delta import Part, Run, write_part
 from segmend.fleet.digest import PartitionDigest
 from segmend.fleet.listing import Place
 from segmend.fleet.pack import FILE_COST
+from segmend.fleet.remote import attach
 from segmend.logdir.disk import Unreadable
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -122,6 +123,7 @@ def run_task(task: Task) -> Result:
 
 def gather(task: Task) -> Sink:
     """Look at every piece; the rows found."""
+    attach(place.path for place in task.job.places)
     sink = Sink()
     for (cluster, broker), pieces in _by_broker(task).items():
         release = Release.parse(task.job.releases[cluster, broker])

@@ -6,6 +6,9 @@ O_NONBLOCK | O_NOCTTY`, so a FIFO or a device in a log dir cannot hang us, and
 `O_NOATIME` where the kernel lets us, so that reading leaves not even an access time.
 
 What the system refuses becomes `Unreadable`, an operational error whose text is one line.
+
+A path such as `s3://bucket/broker-1` is read from whatever was mounted for its scheme
+(`segmend.fleet.object_store`); everything above sees no difference.
 """
 
 from __future__ import annotations
@@ -18,9 +21,10 @@ import struct
 import sys
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from segmend.errors import SegmendError
+from segmend.kernel.types import Reader
 
 EntryType = Literal["file", "dir", "link-file", "link-dir", "link-broken", "other"]
 """What a directory entry is; `link-*` is a symbolic link to it, `other` a FIFO, socket or device."""
@@ -85,11 +89,47 @@ class LockState:
     pid: int | None = None
 
 
+class Remote(Protocol):
+    """Something else that holds log dirs: an object store. Every method may raise `Unreadable`."""
+
+    def listing(self, path: str) -> dict[str, EntryType]:
+        """As the function of this name."""
+        ...
+
+    def file_stat(self, path: str) -> FileStat:
+        """As the function of this name; a directory is what has names below it."""
+        ...
+
+    def open(self, path: str) -> Reader:
+        """The bytes of one file."""
+        ...
+
+
+_remotes: dict[str, Remote] = {}
+
+
+def mount(scheme: str, remote: Remote) -> None:
+    """From now on paths that begin with `scheme://` are read from `remote`."""
+    _remotes[scheme] = remote
+
+
+def mounted(path: str) -> Remote | None:
+    """What `path` is read from, if that is not this machine's disk; `Unreadable` if nothing is mounted."""
+    scheme, separator, _ = path.partition("://")
+    if not separator or "/" in scheme:
+        return None
+    if scheme not in _remotes:
+        raise Unreadable(path, f"{scheme}:// cannot be read here", errno.ENOENT)
+    return _remotes[scheme]
+
+
 def listing(path: str) -> dict[str, EntryType]:
     """Names in a directory and what they are, from directory entries alone; raises `Unreadable`.
 
     No `stat` is made except for symbolic links, which brokers follow.
     """
+    if remote := mounted(path):
+        return remote.listing(path)
     try:
         with os.scandir(path) as entries:
             return {e.name: "file" if e.is_file(follow_symlinks=False) else _entry_type(e) for e in entries}
@@ -111,7 +151,12 @@ def _entry_type(entry: os.DirEntry[str]) -> EntryType:
 def path_type(path: str) -> EntryType | None:
     """What stands at a path given by a user, links followed; None if nothing; raises `Unreadable`."""
     try:
-        mode = os.stat(path).st_mode
+        remote = mounted(path)
+        mode = remote.file_stat(path).mode if remote else os.stat(path).st_mode
+    except Unreadable as refused:
+        if refused.missing:
+            return None
+        raise
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return None
@@ -125,6 +170,8 @@ def path_type(path: str) -> EntryType | None:
 
 def file_stat(path: str, *, follow: bool = True) -> FileStat:
     """`stat` of a path; raises `Unreadable`."""
+    if remote := mounted(path):
+        return remote.file_stat(path)
     try:
         return _file_stat(os.stat(path, follow_symlinks=follow))
     except OSError as error:
@@ -140,6 +187,8 @@ def _file_stat(s: os.stat_result) -> FileStat:
 
 def file_size(path: str) -> int:
     """Size in bytes; raises `Unreadable`. Cheaper than `file_stat` where only this is wanted."""
+    if remote := mounted(path):
+        return remote.file_stat(path).size
     try:
         return os.stat(path).st_size
     except OSError as error:
@@ -148,16 +197,18 @@ def file_size(path: str) -> int:
 
 def real_path(path: str) -> str:
     """The path with all links resolved, as a broker compares log dirs."""
-    return os.path.realpath(path)
+    return path if "://" in path else os.path.realpath(path)
 
 
 def may_read(path: str) -> bool:
     """Whether this process may read the path (no open is made)."""
-    return os.access(path, os.R_OK)
+    return "://" in path or os.access(path, os.R_OK)
 
 
 def space(path: str) -> Space:
     """Free space of the file system under `path`; raises `Unreadable`."""
+    if mounted(path):
+        raise Unreadable(path, "an object store has no free space", errno.ENOENT)
     try:
         v = os.statvfs(path)
     except OSError as error:
@@ -174,21 +225,29 @@ def space(path: str) -> Space:
 class FileReader:
     """An open regular file; the `Reader` that the kernel scans. Close it, or use `with`."""
 
-    __slots__ = ("_fd", "_stat", "path", "size")
+    __slots__ = ("_fd", "_remote", "_stat", "path", "size")
+    size: int
 
     def __init__(self, path: str) -> None:
         self._fd = -1
         self.path = path
+        remote = mounted(path)
+        self._remote = remote.open(path) if remote else None
+        if self._remote:
+            self.size = self._remote.size
+            return
         self._fd = _open(path)
         status = os.fstat(self._fd)
         if not stat.S_ISREG(status.st_mode):
             self.close()
             raise Unreadable(path, "not a regular file")
         self._stat = status
-        self.size: int = status.st_size
+        self.size = status.st_size
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         """Fill `buffer` from byte `position`; returns the bytes read, short only at the end of the file."""
+        if self._remote:
+            return self._remote.read_into(buffer, position)
         filled, wanted = 0, len(buffer)
         while filled < wanted:
             got = self._preadv(buffer[filled:], position + filled)
@@ -205,6 +264,8 @@ class FileReader:
 
     def stat(self) -> FileStat:
         """The status of the open file, as it was when it was opened."""
+        if self._remote:
+            return file_stat(self.path)
         return _file_stat(self._stat)
 
     def close(self) -> None:
@@ -257,6 +318,8 @@ def lock_state(path: str) -> LockState | None:
     `F_GETLK` asks and takes nothing, and works on a descriptor open for reading. Never probe
     a file that this very process has locked: closing any descriptor of it drops the lock.
     """
+    if mounted(path):
+        return LockState(held=False)
     layout = "qqihh" if sys.platform == "darwin" else "hhqqi4x"
     try:
         with FileReader(path) as reader:

@@ -84,6 +84,7 @@ def run(args: argparse.Namespace) -> int:
         out=args.out,
         level=Level.STARTUP if args.startup else Level.DEEP if args.deep else Level.DEFAULT,
         release=args.kafka,
+        version=__version__,
     )
     progress = Progress(sys.stderr)
     try:
