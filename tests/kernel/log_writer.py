@@ -135,7 +135,7 @@ def legacy_wrapper(
 
 
 def text(random_: random.Random, size: int) -> bytes:
-    return bytes(random_.choices(b"abcdefgh {}\":,0123456789", k=size))
+    return bytes(random_.choices(b'abcdefgh {}":,0123456789', k=size))
 
 
 def messages_of(random_: random.Random, count: int, size: int = 40) -> list[Message]:

@@ -28,11 +28,12 @@ class Diagnosis:
 def diagnose(salvage: Salvage, window: Window, stop: Stop, position: int, limit: int, low: int) -> Diagnosis:
     """Look at the damage at `position`; batches before `limit` with an offset from `low` may follow it."""
     head = bytes(window.at(position, min(HEADER_SIZE_V2, window.end - position)))[:HEADER_SIZE_V2]
+    if stop.kind == "header-fragment" or len(head) < PREFIX.size:
+        zeros = ("zeros", int(not head.strip(b"\0")))
+        fragment = Problem(kind="header-fragment", position=position, end=window.end, detail=(zeros,))
+        return Diagnosis(fragment)
     if not head.strip(b"\0") and salvage.only_zeros_from(position):
         return Diagnosis(Problem(kind="zero-tail", position=position, end=window.end))
-    if stop.kind == "header-fragment" or len(head) < PREFIX.size:
-        offset = PREFIX.unpack_from(head)[0] if len(head) >= PREFIX.size else None
-        return Diagnosis(Problem(kind="header-fragment", position=position, end=window.end, offset=offset))
     offset, size, _, magic = PREFIX.unpack_from(head)
     detail = _detail(salvage, stop, position, head)
 

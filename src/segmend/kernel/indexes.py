@@ -168,6 +168,9 @@ def _judge_time(entry: Entry, batch: Walked) -> Verdict:
     timestamp, offset = entry
     if offset < batch.base:
         return UNVERIFIABLE if batch.after_hole else ("no-batch", batch.base)
+    if batch.max_timestamp < 0:
+        # 0.10 brokers index what a producer sent before they write it as magic 0, without its timestamp.
+        return UNVERIFIABLE
     if timestamp != batch.max_timestamp:
         return "timestamp-differs", batch.max_timestamp
     return ("timestamp-exceeded", batch.largest) if batch.largest > timestamp else AGREES

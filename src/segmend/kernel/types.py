@@ -36,9 +36,9 @@ KINDS: Final = {
     # Damage of the chain of batches: the walk cannot take these bytes for a batch. `end` is where it goes on.
     "size-too-small": "the size field is below the minimum of its format",
     "size-past-end": "the size field points past the end of the file, and valid batches follow",
-    "header-fragment": "1 to 17 bytes after the last batch, which every broker ignores",
+    "header-fragment": "1 to 17 bytes (perhaps zeros) after the last batch, which every broker ignores",
     "torn-tail": "the last batch is shorter than its size field says, nothing valid follows",
-    "zero-tail": "only zero bytes from here to the end of the file",
+    "zero-tail": "18 or more bytes to the end of the file, all of them zero",
     "crc-mismatch": "the checksum of the batch does not match its bytes",
     "bad-magic": "the magic byte is none of 0, 1, 2",
     # Faults of a batch whose checksum is right (or was not asked for). `end` is the end of the batch.

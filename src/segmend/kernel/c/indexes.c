@@ -41,6 +41,7 @@ void sm_match_times(walk_t *w, int64_t base, const batch_t *b) {
         int64_t timestamp = be64s(entry), offset = offset_of(w, entry + 8);
         if (offset > b->last) return;
         if (offset < base) judge(x, x->next, w->after_hole ? V_UNVERIFIABLE : V_NO_BATCH, base);
+        else if (b->max_timestamp < 0) judge(x, x->next, V_UNVERIFIABLE, 0);
         else if (timestamp != b->max_timestamp) judge(x, x->next, V_TIMESTAMP_DIFFERS, b->max_timestamp);
         else if (w->max_timestamp > timestamp) judge(x, x->next, V_TIMESTAMP_EXCEEDED, w->max_timestamp);
         else judge(x, x->next, V_AGREES, 0);
