@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pyarrow as pa
 from aiokafka.record.default_records import DefaultRecordBatch
-from segmend.kernel.arrow import record_batches
 
 from bench.data import SMALL, SMALL_LZ4, log_dir
 from bench.measure import Contender, race
 from bench.scale import Scale
 from bench.table import Target, show
+from segmend.kernel.arrow import record_batches
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.disk import FileReader
 
@@ -25,7 +25,10 @@ def ours(files: Sequence[Path]) -> int:
     rows = 0
     for file in files:
         with FileReader(str(file)) as reader:
-            rows += sum(batch.num_rows for batch in record_batches(reader, columns=COLUMNS))
+            rows += sum(
+                batch.num_rows
+                for batch in record_batches(reader, base_offset=int(file.stem), columns=COLUMNS)
+            )
     return rows
 
 
