@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.checks.damages import Row, clean_dir, in_place, killed_dir, removed, written
+from tests.checks.damages import Row, clean_dir, in_place, killed_dir, removed, two_dirs, written
 
 from segmend.checks import Level
 
@@ -93,5 +93,11 @@ ROWS = [
     Row(name="marker-after-kill", codes=codes("C12"), base=killed_dir, hurt=untrimmed, level=Level.STARTUP),
     Row(name="marker-gone", codes=codes("C13"), base=clean_dir, hurt=removed(MARKER)),
     Row(name="marker-garbage", codes=codes("C14"), base=clean_dir, hurt=written(MARKER, "{")),
+    Row(
+        name="markers-differ",
+        codes=codes("C14"),
+        base=two_dirs,
+        hurt=written(MARKER, '{"version":0,"brokerEpoch":8}', 1),
+    ),
     Row(name="tmp", codes=codes(), base=clean_dir, hurt=written(f"{RECOVERY}.tmp", "x")),
 ]

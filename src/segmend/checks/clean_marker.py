@@ -3,7 +3,7 @@
 Codes
     C12  the marker is there, but the files look like those of a broker that was killed
     C13  the marker is missing, but the files look like those of a clean stop
-    C14  the marker's broker epoch cannot be read
+    C14  the marker's broker epoch cannot be read, or differs from that of another dir
 
 What it means
     The marker alone decides whether a broker recovers. A broker that stops in order
@@ -82,6 +82,13 @@ def _content(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     data = log_dir.file(_MARKER)
     if not data or context.release < (3, 7):
         return
-    for damage in clean_shutdown.parse(data)[1]:
+    marker, damages = clean_shutdown.parse(data)
+    for damage in damages:
         says = f"Unable to read the broker epoch in {context.path}"
         yield context.finding("C14", damage.reason, file=_MARKER, position=damage.position, broker_says=says)
+    first = context.broker.dirs[0]
+    other = clean_shutdown.parse(first.file(_MARKER) or b"")[0].broker_epoch
+    if marker.broker_epoch is not None and other is not None and marker.broker_epoch != other:
+        message = f"the marker has broker epoch {marker.broker_epoch}, that of {first.path} has {other}"
+        says = f"Found different broker epochs in {first.path} and {context.path}"
+        yield context.finding("C14", message, file=_MARKER, broker_says=says)
