@@ -165,7 +165,7 @@ def hurt_log(tmp_path: Path) -> tuple[Path, bytearray]:
         (lambda d, n: d.__setitem__(n + 16, 9), "bad-magic", [0, 3, 6, 9]),
         (lambda d, n: d.__delitem__(slice(len(d) - 20, len(d))), "torn-tail", [0, 3, 6]),
         (lambda d, n: d.extend(bytes(4096)), "zero-tail", [0, 3, 6, 9]),
-        (lambda d, n: d.extend(bytes(5)), "zero-tail", [0, 3, 6, 9]),
+        (lambda d, n: d.extend(bytes(5)), "header-fragment", [0, 3, 6, 9]),
     ],
 )
 def test_damage_is_shown_in_its_place_and_the_rest_as_well(

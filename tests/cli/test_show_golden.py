@@ -50,9 +50,9 @@ RECORD_FIELDS = {
 
 
 def sampled(name: str) -> list[tuple[str, dict[str, Any]]]:
-    """All files of a golden directory; of the large fleet every eighth partition's."""
+    """All files of the clean golden directories; a share of the others, which repeat much of them."""
     found = expected(name)["files"].items()
-    if "fleet" not in name:
+    if name.endswith("-clean"):
         return list(found)
     return [(file, dumped) for file, dumped in found if zlib.crc32(file.rpartition("/")[0].encode()) % 8 == 0]
 
@@ -74,7 +74,7 @@ def test_every_batch_is_as_kafka_dumps_it(
                 wanted = {k: v for k, v in wanted.items() if k not in ("base_sequence", "last_sequence")}
             assert {k: ours[k] for k in wanted} == wanted, (file, theirs["position"])
             checked += 1
-    assert checked > 100
+    assert checked > 20
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -96,7 +96,7 @@ def test_every_record_is_as_kafka_dumps_it(
             if "endTxnMarker" in theirs:
                 assert ours["control"]["type"] == theirs["endTxnMarker"].upper()
             checked += 1
-    assert checked > 1000
+    assert checked > 100
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -116,7 +116,7 @@ def test_every_index_entry_is_as_kafka_dumps_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     checked = 0
-    for file, dumped in sampled(name)[:: 3 if name.endswith("-killed") else 1]:
+    for file, dumped in sampled(name):
         if not file.endswith(suffix) or file.endswith(f"{'0' * 20}{suffix}"):
             continue
         shown = run(capsys, "show", golden(name) / file, "--json").of(type)
@@ -126,7 +126,7 @@ def test_every_index_entry_is_as_kafka_dumps_it(
         base = int(Path(file).stem)
         assert ours == [entry for entry in theirs if entry not in ([base, 0], [0, base])], file
         checked += len(ours)
-    assert checked > 20
+    assert checked > 20 or not name.endswith("-clean")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -52,11 +52,15 @@ def style(args: argparse.Namespace) -> Style:
     return Style(args.color == "always")
 
 
+# One encoder for all lines: `json.dumps` with separators makes a new one each time.
+_JSON = json.JSONEncoder(separators=(",", ":"))
+
+
 def emit_json(objects: Iterable[Mapping[str, Any]]) -> None:
     """Each object as one line; ASCII only, so that no byte of a disk can break a reader."""
-    write = sys.stdout.write
+    write, encode = sys.stdout.write, _JSON.encode
     for item in objects:
-        write(json.dumps(item, separators=(",", ":")) + "\n")
+        write(encode(item) + "\n")
 
 
 def emit(lines: Iterable[str]) -> None:

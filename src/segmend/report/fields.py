@@ -16,6 +16,8 @@ Row = Mapping[str, Any]
 
 def plain(value: Any) -> str:
     """Any value of a row in a cell; `-` for None."""
+    if type(value) is int:
+        return str(value)
     return "-" if value is None else text.clean(str(value))
 
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from segmend.formats import control
-from segmend.formats.batch import CODEC_NAMES, RecordBatch
+from segmend.formats.batch import CODEC_NAMES, LOG_APPEND_TIME, RecordBatch
 from segmend.formats.record import Record
 from segmend.logdir.walk import BatchItem, DamageItem, Item, RecordItem
 from segmend.report import text
-from segmend.report.fields import Field, damage_line, lines
+from segmend.report.fields import damage_line
 from segmend.report.payload import Payload
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import Column, table
 
 Decoder = Callable[[bytes | None, bytes | None], Mapping[str, Any]]
-_TIMESTAMP_TYPES = {-1: None, 0: "CreateTime", 1: "LogAppendTime"}
+_TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,69 +130,73 @@ def rows(items: Iterable[Item], view: RecordView) -> Iterator[dict[str, Any]]:
             yield damage_item_row(item)
 
 
-def _flags(row: Mapping[str, Any]) -> str:
-    words = [
-        (row["timestamp_type"] == "LogAppendTime", "append-time"),
-        (row["is_control"], "control"),
-        (row["is_transactional"] and not row["is_control"], "txn"),
-        (row["delete_horizon_ms"] is not None, "delete-horizon"),
-        (not row["is_valid"], "CRC-BAD"),
-    ]
-    return " ".join(word for given, word in words if given)
+def _flags(item: BatchItem) -> str:
+    batch, words = item.batch, []
+    if batch.timestamp_type == LOG_APPEND_TIME:
+        words.append("append-time")
+    if batch.is_control:
+        words.append("control")
+    elif batch.is_transactional:
+        words.append("txn")
+    if batch.has_delete_horizon:
+        words.append("delete-horizon")
+    if not item.valid:
+        words.append("CRC-BAD")
+    return " ".join(words)
 
 
-def _offsets(row: Mapping[str, Any]) -> str:
-    first, last = row["base_offset"], row["last_offset"]
+def _range(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}..{last}"
 
 
-def _producer(row: Mapping[str, Any]) -> str:
-    return "-" if row["producer_id"] == -1 else f"{row['producer_id']}/{row['producer_epoch']}"
+def _producer(batch: RecordBatch) -> str:
+    return "-" if batch.producer_id == -1 else f"{batch.producer_id}/{batch.producer_epoch}"
 
 
-def _sequences(row: Mapping[str, Any]) -> str:
-    first, last = row["base_sequence"], row["last_sequence"]
-    return "-" if first == -1 else str(first) if first == last else f"{first}..{last}"
+def _sequences(batch: RecordBatch) -> str:
+    return "-" if batch.base_sequence == -1 else _range(batch.base_sequence, batch.last_sequence)
 
 
-def _count(count: int) -> str:
-    return "-" if count == -1 else str(count)
-
-
-_BATCH_FIELDS = (
-    Field("position", "POSITION"),
-    Field("size", "SIZE"),
-    Field("offsets", "OFFSETS"),
-    Field("count", "COUNT", _count),
-    Field("max_timestamp", "MAX TIME (UTC)", lambda ms: text.when(ms, precise=True)),
-    Field("partition_leader_epoch", "EPOCH"),
-    Field("producer", "PRODUCER"),
-    Field("sequences", "SEQUENCE"),
-    Field("compress_codec", "CODEC", right=False),
-    Field("magic", "V"),
-    Field("crc", "CRC", lambda crc: f"{crc:08x}", style="dim"),
-    Field("flags", "FLAGS", right=False),
+_BATCH_COLUMNS = (
+    Column("POSITION", right=True),
+    Column("SIZE", right=True),
+    Column("OFFSETS", right=True),
+    Column("COUNT", right=True),
+    Column("MAX TIME (UTC)", right=True),
+    Column("EPOCH", right=True),
+    Column("PRODUCER", right=True),
+    Column("SEQUENCE", right=True),
+    Column("CODEC"),
+    Column("V", right=True),
+    Column("CRC", right=True, style="dim"),
+    Column("FLAGS"),
 )
 
 
 def batch_lines(items: Iterable[Item], style: Style = PLAIN) -> Iterator[str]:
     """A table of batches, damage in place."""
-    return lines(
-        _BATCH_FIELDS, (_batch_cells(item) for item in items if not isinstance(item, RecordItem)), style
-    )
+    rows = (_batch_cells(item, style) for item in items if not isinstance(item, RecordItem))
+    return table(_BATCH_COLUMNS, rows, style)
 
 
-def _batch_cells(item: BatchItem | DamageItem) -> dict[str, Any]:
+def _batch_cells(item: BatchItem | DamageItem, style: Style) -> Sequence[str]:
     if isinstance(item, DamageItem):
-        return damage_item_row(item)
-    row = batch_row(item)
-    return {
-        **row,
-        "offsets": _offsets(row),
-        "producer": _producer(row),
-        "sequences": _sequences(row),
-        "flags": _flags(row),
-    }
+        return [damage_line(damage_item_row(item), style)]
+    batch, flags = item.batch, _flags(item)
+    return (
+        str(batch.position),
+        str(batch.size),
+        _range(batch.base_offset, batch.last_offset),
+        "-" if batch.records_count == -1 else str(batch.records_count),
+        text.when(batch.max_timestamp, precise=True),
+        str(batch.partition_leader_epoch),
+        _producer(batch),
+        _sequences(batch),
+        codec_name(batch.codec),
+        str(batch.magic),
+        f"{batch.crc:08x}",
+        flags if item.valid else style("red", flags),
+    )
 
 
 _RECORD_COLUMNS = (
@@ -221,16 +225,16 @@ def _record_cells(items: Iterable[Item], view: RecordView, style: Style) -> Iter
 
 
 def _batch_remark(item: BatchItem, style: Style) -> str:
-    row = batch_row(item)
+    batch = item.batch
     parts = [
-        f"batch at byte {row['position']}",
-        f"{row['size']} bytes",
-        f"offsets {_offsets(row)}",
-        row["compress_codec"] if row["compress_codec"] != "none" else "",
-        f"magic {row['magic']}" if row["magic"] != 2 else "",
-        f"leader epoch {row['partition_leader_epoch']}" if row["partition_leader_epoch"] != -1 else "",
-        f"producer {_producer(row)} sequence {_sequences(row)}" if row["producer_id"] != -1 else "",
-        _flags(row),
+        f"batch at byte {batch.position}",
+        f"{batch.size} bytes",
+        f"offsets {_range(batch.base_offset, batch.last_offset)}",
+        codec_name(batch.codec) if batch.codec else "",
+        f"magic {batch.magic}" if batch.magic != 2 else "",
+        f"leader epoch {batch.partition_leader_epoch}" if batch.partition_leader_epoch != -1 else "",
+        f"producer {_producer(batch)} sequence {_sequences(batch)}" if batch.producer_id != -1 else "",
+        _flags(item),
     ]
     return style("dim" if item.valid else "red", "# " + ", ".join(filter(None, parts)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, islice
 
 from segmend.report.style import PLAIN, Style
@@ -35,19 +36,27 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], style: Style
         for i, column in enumerate(columns)
     ]
     yield _line(columns, [c.title for c in columns], widths, style, title=True)
+    # Millions of rows may come: plain ones are formatted in one go.
+    template = "  ".join(f"{{:{'>' if c.right else '<'}{w}}}" for c, w in zip(columns, widths, strict=True))
     for row in chain(first, source):
-        yield row[0] if len(row) == 1 else _line(columns, row, widths, style)
+        if len(row) == 1:
+            yield row[0]
+        elif not style.color and "".join(row).isascii():
+            yield template.format(*row).rstrip()
+        else:
+            yield _line(columns, row, widths, style)
 
 
 def _line(
     columns: Sequence[Column], row: Sequence[str], widths: list[int], style: Style, *, title: bool = False
 ) -> str:
-    last = len(columns) - 1
     cells = []
-    for i, (column, cell, space) in enumerate(zip(columns, row, widths, strict=True)):
-        pad = " " * (space - width(cell))
-        text = style("dim" if title else column.style, cell)
-        cells.append(pad + text if column.right else text + ("" if i == last else pad))
+    for column, cell, space in zip(columns, row, widths, strict=True):
+        # Padding is by hand where a cell's width is not its length: wide characters, colours.
+        pad = " " * (space - (len(cell) if cell.isascii() else width(cell)))
+        name = "dim" if title else column.style
+        text = style(name, cell) if style.color else cell
+        cells.append(pad + text if column.right else text + pad)
     return "  ".join(cells).rstrip()
 
 
@@ -55,6 +64,11 @@ def width(text: str) -> int:
     """Columns that a terminal gives to `text` (which must be clean)."""
     if text.isascii():
         return len(text)
-    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
-    narrow = sum(unicodedata.category(c) in ("Mn", "Me") for c in text)
-    return len(text) + wide - narrow
+    return sum(map(_character_width, text))
+
+
+@lru_cache(maxsize=4096)
+def _character_width(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 import unicodedata
+from functools import lru_cache
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def clean(text: str) -> str:
@@ -14,13 +14,14 @@ def clean(text: str) -> str:
 
     Bytes of a file name that are no UTF-8 (surrogates, by Python's convention) become `\\xNN`.
     """
-    if text.isascii() and text.isprintable():
+    if text.isprintable():
         return text
     return "".join(map(_clean_character, text))
 
 
+@lru_cache(maxsize=4096)
 def _clean_character(character: str) -> str:
-    if unicodedata.category(character) not in _UNSAFE:
+    if character.isprintable() or unicodedata.category(character) == "Zs":
         return character
     code = ord(character)
     if 0xDC80 <= code <= 0xDCFF:
@@ -54,15 +55,23 @@ def when(milliseconds: int | None, *, precise: bool = False) -> str:
     if milliseconds is None or milliseconds == -1:
         return "-"
     seconds, rest = divmod(milliseconds, 1000)
+    shown = _calendar(seconds)
+    if shown is None:
+        return str(milliseconds)
+    return f"{shown}.{rest:03d}" if precise else shown
+
+
+@lru_cache(maxsize=1024)
+def _calendar(seconds: int) -> str | None:
+    """Date and time in UTC, None outside the years 1 to 9999."""
     try:
         fields = time.gmtime(seconds)
     except (OverflowError, ValueError, OSError):
-        return str(milliseconds)
+        return None
     if not 0 < fields.tm_year <= 9999:
-        return str(milliseconds)
+        return None
     day = f"{fields.tm_year:04d}-{fields.tm_mon:02d}-{fields.tm_mday:02d}"
-    clock = f"{fields.tm_hour:02d}:{fields.tm_min:02d}:{fields.tm_sec:02d}"
-    return f"{day} {clock}.{rest:03d}" if precise else f"{day} {clock}"
+    return f"{day} {fields.tm_hour:02d}:{fields.tm_min:02d}:{fields.tm_sec:02d}"
 
 
 def duration(seconds: float) -> str:
