@@ -195,13 +195,13 @@ def _log_start_offset(partition: PartitionDir) -> int | None:
 
 def _sizes(partition: PartitionDir) -> tuple[int, int]:
     logs = set(partition.layout.logs.values())
-    size = allocated = 0
+    path, size, allocated = partition.path, 0, 0
     for name, type in partition.entries.items():
         if type in ("file", "link-file"):
-            status = _or_none(disk.file_stat, f"{partition.path}/{name}")
-            if status is not None:
-                allocated += status.allocated
-                size += status.size if name in logs else 0
+            found = _or_none(disk.size_and_allocated, f"{path}/{name}")
+            if found is not None:
+                allocated += found[1]
+                size += found[0] if name in logs else 0
     return size, allocated
 
 
