@@ -25,7 +25,8 @@ def main(arguments: list[str]) -> int:
     shutil.rmtree(fleet, ignore_errors=True)
     unpack(HERE / "fleet.tar.xz", fleet)
     out = [] if "--out" in arguments else ["--out", str(ROOT / "fleet-report")]
-    command = [sys.executable, "-m", "segmend", "fleet", "audit", str(fleet), *out, *arguments]
+    depth = [] if "--startup" in arguments else ["--deep"]
+    command = [sys.executable, "-m", "segmend", "fleet", "audit", str(fleet), *depth, *out, *arguments]
     code = subprocess.call(command)
     return 0 if code == FINDINGS_LEFT else code
 
