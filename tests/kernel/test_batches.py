@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import struct
 
+from tests.kernel.log_writer import Message, batch_bytes, starts, varied_log
+
 from segmend.kernel.batches import iter_batches, next_offset_from
 from segmend.kernel.types import BytesReader
-from tests.kernel.log_writer import Message, batch_bytes, starts, varied_log
 
 LOG = b"".join(batch_bytes(10 * n, [Message(0), Message(9)]) for n in range(5))
 AT = starts(LOG)

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import golden_names
+from tests.kernel.log_writer import seal, starts, varied_log
 
 from segmend.kernel import native
 from segmend.kernel.engine import engine_named
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import BytesReader, ProducerState, SegmentScan
-from tests.conftest import golden_names
-from tests.kernel.log_writer import seal, starts, varied_log
 
 BASE = 100
 

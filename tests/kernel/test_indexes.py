@@ -5,11 +5,11 @@ from __future__ import annotations
 import struct
 
 import pytest
+from tests.kernel.log_writer import START_MS, Message, batch_bytes
 
 from segmend.kernel.engine import engine_named
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import BytesReader, IndexMatch
-from tests.kernel.log_writer import START_MS, Message, batch_bytes
 
 BASE = 1000
 TIMES = (5, 9, 7, 20, 30)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 from typing import Any
 
 import pytest
-
-from segmend.kernel.engine import engine_named
-from segmend.kernel.scan import scan_log
-from segmend.kernel.types import BytesReader, ProducerState, SegmentScan
 from tests.kernel.log_writer import (
     ABORT,
     APPEND_TIME,
@@ -30,6 +27,10 @@ from tests.kernel.log_writer import (
     starts,
     varied_log,
 )
+
+from segmend.kernel.engine import engine_named
+from segmend.kernel.scan import scan_log
+from segmend.kernel.types import BytesReader, ProducerState, SegmentScan
 
 BASE = 100
 
@@ -261,7 +262,7 @@ def test_what_the_broker_would_die_of_or_warn_about_in_producer_state(engine: st
 def test_a_range_sees_the_batches_that_begin_in_it(engine: str) -> None:
     data = varied_log(3)
     cuts = [0, *starts(data)[7::7], len(data)]
-    parts = [scan(data, engine, start=a, stop=b) for a, b in zip(cuts, cuts[1:], strict=False)]
+    parts = [scan(data, engine, start=a, stop=b) for a, b in itertools.pairwise(cuts)]
     whole = scan(data, engine)
     assert sum(part.batches for part in parts) == whole.batches
     assert sum(part.records for part in parts) == whole.records

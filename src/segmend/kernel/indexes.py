@@ -41,8 +41,13 @@ class Prepared:
 
 def count_entries(data: bytes | memoryview, size: int) -> tuple[int, int, int]:
     """(entries before the zero-filled tail, zero entries, surplus bytes) for entries of `size` bytes."""
-    whole, surplus = divmod(len(data), size)
-    used = len(bytes(data[: whole * size]).rstrip(b"\0"))
+    whole = len(data) // size
+    return counts_of(len(bytes(data[: whole * size]).rstrip(b"\0")), len(data), size)
+
+
+def counts_of(used: int, length: int, size: int) -> tuple[int, int, int]:
+    """As `count_entries`, where `used` bytes come before the zeros at the end."""
+    whole, surplus = divmod(length, size)
     entries = -(-used // size)
     return entries, whole - entries, surplus
 

@@ -20,7 +20,7 @@ from segmend.kernel.walker import DAMAGE, MORE, Deferred, Facts, Sought, Stop, T
 
 name: Final = "native"
 
-ABI: Final = 3
+ABI: Final = 4
 
 KINDS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("size-too-small", ()),
@@ -99,6 +99,7 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "segmend_check_records": (None, (c_void_p, c_void_p, c_int64, c_void_p, c_int64)),
     "segmend_load_producers": (c_int64, (c_void_p, c_void_p, c_int64)),
     "segmend_find": (c_int64, (c_void_p, c_int64, c_int64, c_int64, c_int64, c_int64)),
+    "segmend_used_size": (c_int64, (c_void_p, c_int64)),
     "segmend_offsets_in_order": (c_int64, (c_void_p, c_int64)),
     "segmend_times_in_order": (c_int64, (c_void_p, c_int64)),
 }

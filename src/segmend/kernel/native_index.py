@@ -14,7 +14,7 @@ from segmend.kernel.indexes import (
     Entry,
     Prepared,
     Verdict,
-    count_entries,
+    counts_of,
     prepare_offsets,
     prepare_times,
     summarize,
@@ -42,11 +42,18 @@ class NativeIndex:
     themselves, they are judged here, and the rest goes down sorted.
     """
 
-    def __init__(self, data: bytes, base: int, layout: Struct, prepare: Prepare, *, in_order: bool) -> None:
-        self._counts = count_entries(data, layout.size)
+    def __init__(
+        self,
+        data: bytes,
+        base: int,
+        layout: Struct,
+        counts: tuple[int, int, int],
+        prepare: Prepare | None,
+    ) -> None:
+        self._counts = counts
         self._base = base
         self._layout = layout
-        self._prepared = None if in_order else prepare(data, self._counts[0], base)
+        self._prepared = None if prepare is None else prepare(data, counts[0], base)
         if self._prepared is not None:
             data = b"".join(self._pack(self._prepared.entries[n]) for n in self._prepared.order)
             self.count = len(self._prepared.order)
@@ -63,9 +70,9 @@ class NativeIndex:
         if data is None:
             return None
         data = bytes(data)
-        count = count_entries(data, OFFSET_ENTRY.size)[0]
-        in_order = bool(library.segmend_offsets_in_order(data, count))
-        return cls(data, base, OFFSET_ENTRY, prepare_offsets, in_order=in_order)
+        counts = _counts(library, data, OFFSET_ENTRY.size)
+        in_order = library.segmend_offsets_in_order(data, counts[0])
+        return cls(data, base, OFFSET_ENTRY, counts, None if in_order else prepare_offsets)
 
     @classmethod
     def of_times(cls, library: Any, data: bytes | memoryview | None, base: int) -> NativeIndex | None:
@@ -73,9 +80,9 @@ class NativeIndex:
         if data is None:
             return None
         data = bytes(data)
-        count = count_entries(data, TIME_ENTRY.size)[0]
-        in_order = bool(library.segmend_times_in_order(data, count))
-        return cls(data, base, TIME_ENTRY, prepare_times, in_order=in_order)
+        counts = _counts(library, data, TIME_ENTRY.size)
+        in_order = library.segmend_times_in_order(data, counts[0])
+        return cls(data, base, TIME_ENTRY, counts, None if in_order else prepare_times)
 
     def fields(self) -> Iterator[tuple[str, int]]:
         """The fields of `index_t`; this object must outlive their use."""
@@ -108,6 +115,11 @@ class NativeIndex:
         """Entry `n` as `indexes.Entry`."""
         first, second = self._layout.unpack_from(self._entries, n * self._layout.size)
         return (second, self._base + first) if self._layout is OFFSET_ENTRY else (first, self._base + second)
+
+
+def _counts(library: Any, data: bytes, size: int) -> tuple[int, int, int]:
+    used = library.segmend_used_size(data, len(data) // size * size)
+    return counts_of(used, len(data), size)
 
 
 class _Entries(Sequence[Entry]):

@@ -68,6 +68,14 @@ EXPORT void segmend_finish(walk_t *w, int64_t whole) {
         judge(x, x->next, whole && !w->after_hole ? V_OFFSET_PAST_END : V_UNVERIFIABLE, w->last_offset);
 }
 
+/* How many bytes there are before the zeros at the end. */
+EXPORT int64_t segmend_used_size(const uint8_t *p, int64_t n) {
+    static const uint8_t zeros[4096];
+    while (n >= 4096 && !memcmp(p + n - 4096, zeros, 4096)) n -= 4096;
+    while (n > 0 && !p[n - 1]) n--;
+    return n;
+}
+
 /* Whether no entry is wrong by itself: then the entries are in the order of the file. */
 EXPORT int64_t segmend_offsets_in_order(const uint8_t *p, int64_t count) {
     int64_t position = -1, relative = -1;

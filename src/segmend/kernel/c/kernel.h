@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SM_ABI 3
+#define SM_ABI 4
 #define EXPORT __attribute__((visibility("default")))
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
