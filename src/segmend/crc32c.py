@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-from pathlib import Path
 from typing import Final
 
 _NAME: Final = "_kernel.so"
@@ -17,14 +16,14 @@ _NAME: Final = "_kernel.so"
 
 def _load() -> ctypes.CDLL | None:
     """The library beside this file; from within a zip (Spark's `--py-files`) through memory."""
-    path = Path(__file__).with_name(_NAME)
-    if path.exists():
-        return _open(str(path))
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), _NAME)
+    if os.path.exists(path):
+        return _open(path)
     loader = __spec__.loader if __spec__ is not None else None
     if not hasattr(loader, "archive") or not hasattr(os, "memfd_create"):
         return None
     try:
-        library: bytes = loader.get_data(str(path))  # type: ignore[union-attr]
+        library: bytes = loader.get_data(path)  # type: ignore[union-attr]
     except OSError:
         return None
     handle = os.memfd_create(_NAME)

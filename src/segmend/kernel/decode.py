@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator
 
 from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC, RecordBatch, read_header
 from segmend.formats.record import decode as decode_records
+from segmend.kernel import native_decoder
 from segmend.kernel.columns import Allocate, RecordBuilder, RecordColumns, Wanted
 from segmend.kernel.decoder import CODEC, DAMAGE, END, FULL, LEGACY, MORE, PAYLOAD, RECORDS, Decoder, Step
 from segmend.kernel.diagnosis import diagnose
-from segmend.kernel.engine import ENGINE, decoder_class, engine_named
-from segmend.kernel.native_decoder import zeros
+from segmend.kernel.engine import ENGINE, engine_named
+from segmend.kernel.native_decoder import NativeDecoder, zeros
 from segmend.kernel.records import check_wrapper, problem_of, signed64, unpack_payload
-from segmend.kernel.reference_decoder import run_of
+from segmend.kernel.reference_decoder import ReferenceDecoder, run_of
 from segmend.kernel.salvage import Salvage
 from segmend.kernel.types import TAIL_KINDS, WINDOW, WINDOW_LIMIT, Problem, Reader
 from segmend.kernel.walker import DAMAGE as WALK_DAMAGE
@@ -55,6 +56,11 @@ def record_columns(
         driver.salvage = Salvage(engine_named(engine), opened, base_offset)
         driver.base_offset, driver.stop = base_offset, limits[1]
         yield from driver.run()
+
+
+def decoder_class(name: str) -> type[NativeDecoder] | type[ReferenceDecoder]:
+    """The record decoder of the engine of this name."""
+    return NativeDecoder if name == "native" and native_decoder.available() else ReferenceDecoder
 
 
 class _Driver:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from typing import cast
 
-from segmend.kernel import native, native_decoder, reference
-from segmend.kernel.native_decoder import NativeDecoder
-from segmend.kernel.reference_decoder import ReferenceDecoder
+from segmend.kernel import native, reference
 from segmend.kernel.walker import Engine
 
 _ASKED = os.environ.get("SEGMEND_KERNEL", "")
@@ -26,8 +24,3 @@ ENGINE = _choose(_ASKED)
 def engine_named(name: str) -> Engine:
     """The engine of this name, for tests and measurements."""
     return {"reference": cast(Engine, reference), "native": cast(Engine, native)}[name]
-
-
-def decoder_class(name: str) -> type[NativeDecoder] | type[ReferenceDecoder]:
-    """The record decoder of the engine of this name."""
-    return NativeDecoder if name == "native" and native_decoder.available() else ReferenceDecoder

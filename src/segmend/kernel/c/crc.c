@@ -4,7 +4,11 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <nmmintrin.h>
+#if defined(__clang__)
+#define HARDWARE __attribute__((target("sse4.2,crc32")))
+#else
 #define HARDWARE __attribute__((target("sse4.2")))
+#endif
 #define STEP64(crc, word) ((uint32_t)_mm_crc32_u64((crc), (word)))
 #define STEP8(crc, byte) ((uint32_t)_mm_crc32_u8((crc), (byte)))
 #elif defined(__aarch64__)
