@@ -16,6 +16,7 @@ from itertools import groupby
 from typing import Any
 
 from segmend.checks import Level
+from segmend.errors import SegmendError
 from segmend.findings import Finding, Severity
 from segmend.fleet import delta, rows
 from segmend.fleet.confirm import Suspect, confirm
@@ -81,6 +82,7 @@ def audit(request: Request, driver: Driver, progress: OnProgress = lambda *_: No
         release=request.release,
         cores=driver.cores,
     )
+    _make_folder(request.out)
     results = _scan(plan, driver, progress)
     parts = [part for result in results for part in result.parts]
     delta.commit(request.out, run, "scan", SCANNED, parts)
@@ -97,6 +99,15 @@ def audit(request: Request, driver: Driver, progress: OnProgress = lambda *_: No
         by_code[code] += count
     unreadable = tuple(path for result in results for path in result.unreadable)
     return Outcome(run=run, row=row, codes=dict(sorted(by_code.items())), unreadable=unreadable)
+
+
+def _make_folder(out: str) -> None:
+    try:
+        os.makedirs(out, exist_ok=True)
+    except OSError as error:
+        raise SegmendError(f"--out {out}: {error.strerror}") from error
+    if not os.access(out, os.W_OK):
+        raise SegmendError(f"--out {out}: no permission to write there")
 
 
 def _scan(plan: Plan, driver: Driver, progress: OnProgress) -> list[Result]:
@@ -264,9 +275,10 @@ def _add_up(counts: Iterable[Mapping[Any, int]]) -> Counter[Any]:
 
 def _changes(out: str, run: Run) -> tuple[int | None, int | None]:
     """(findings that the finished run before this did not have, those of it that are gone)."""
-    before = max((r for r in delta.read(out, "runs")["run_id"].to_pylist()), default=None)
-    if before is None:
+    finished = delta.read(out, "runs").to_pylist()
+    if not finished:
         return None, None
+    before = max(finished, key=lambda row: row["started"])["run_id"]
     now, then = (
         set(delta.read(out, "findings", run_id=run_id)["fingerprint"].to_pylist())
         for run_id in (run.run_id, before)

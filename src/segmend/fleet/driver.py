@@ -5,10 +5,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, closing
 from typing import Any, Protocol, TypeVar
 
+from segmend.errors import SegmendError
 from segmend.fleet.sql import Sql
 from segmend.fleet.sqlite import SQLite
 
@@ -56,10 +58,20 @@ class LocalDriver:
         with ProcessPoolExecutor(min(self.cores, len(tasks)), mp_context=context) as pool:
             futures = [pool.submit(function, task) for task in tasks]
             for number, future in enumerate(as_completed(futures), 1):
-                yield future.result()
+                yield _result(future)
                 if done:
                     done(number)
 
     def sql(self, files: Mapping[str, Sequence[str]]) -> AbstractContextManager[Any]:
         """SQLite in memory."""
         return closing(SQLite(files))
+
+
+def _result(future: Future[R]) -> R:
+    """What stops a task is no matter of the files it reads: no space for its tables, no memory."""
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        raise SegmendError("a worker process was killed; is there enough memory?") from None
+    except OSError as error:
+        raise SegmendError(f"a task failed: {error}") from error

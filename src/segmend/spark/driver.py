@@ -11,9 +11,11 @@ from itertools import chain
 from typing import TypeVar
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from segmend.errors import SegmendError
 from segmend.fleet.schemas import STORED
 from segmend.fleet.sql import COLUMNS, Row, Sql
 
@@ -58,8 +60,11 @@ class SparkDriver:
 
         count = len(tasks)
         frame = self._spark.range(0, count, 1, count).mapInArrow(work, from_arrow_schema(_RESULT))
-        with self._watched(done):
-            rows = frame.collect()
+        try:
+            with self._watched(done):
+                rows = frame.collect()
+        except PySparkException as error:
+            raise SegmendError(f"a Spark task failed: {_last_line(error)}") from error
         if done:
             done(count)
         yield from (pickle.loads(row.result) for row in rows)
@@ -119,6 +124,12 @@ class SparkDriver:
         else:
             frame = self._spark.createDataFrame([], schema)
         frame.select(*COLUMNS[name]).createOrReplaceTempView(name)
+
+
+def _last_line(error: PySparkException) -> str:
+    """Of a Python traceback the line that says what happened."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
 
 
 class _SparkSql:

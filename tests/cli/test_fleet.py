@@ -1,0 +1,73 @@
+"""`segmend fleet audit` as users run it, without Java (tests/spark runs it with)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.fleet.build import three_brokers
+
+from segmend.cli.main import main
+
+
+def test_a_healthy_fleet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root, out = three_brokers(tmp_path / "fleet"), tmp_path / "out"
+    assert main(["fleet", "audit", str(root), "--out", str(out), "--driver", "local"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("nothing wrong in 3 brokers, 3 log dirs, 12 partitions, 48 segments")
+    assert "not looked at: CRCs, records (--deep)" in said.out
+    assert said.out.endswith(f"report: {out}/report.html\n")
+    assert said.err == ""
+    assert (out / "report.html").read_text().startswith("<!doctype html>")
+    assert json.loads((out / "summary.json").read_text())["exit_code"] == 0
+
+
+def test_what_is_wrong_is_told_once_a_code_with_the_next_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, out = three_brokers(tmp_path / "fleet"), tmp_path / "out"
+    for file in (root / "b2").rglob("*.timeindex"):
+        file.unlink()
+    command = ["fleet", "audit", str(root), "--out", str(out), "--driver", "local", "--no-report"]
+    assert main(command) == 4
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("I13" in line for line in lines) == 1
+    assert any("(and 15 more)" in line for line in lines)
+    assert any("next: segmend plan repair" in line for line in lines)
+    assert not (out / "report.html").exists()
+
+
+def test_json_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root, out = three_brokers(tmp_path / "fleet"), tmp_path / "out"
+    next((root / "b1").rglob("*.timeindex")).unlink()
+    command = ["fleet", "audit", str(root), "--out", str(out), "--driver", "local", "--no-report", "--json"]
+    assert main(command) == 4
+    *findings, summary = map(json.loads, capsys.readouterr().out.splitlines())
+    assert {f["type"] for f in findings} == {"finding"}
+    assert {"code", "severity", "dir", "file", "message", "remedy", "broker"} <= set(findings[0])
+    assert (summary["type"], summary["errors"], summary["exit_code"]) == ("summary", 1, 4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["audit", "{tmp}/nowhere", "--out", "{tmp}/out"], 16, "no such directory"),
+        (["audit", "{tmp}/fleet", "--out", "{tmp}/fleet/b1/data/x"], 16, "lies in the log dir"),
+        (["audit", "{tmp}/fleet"], 16, "--out"),
+        (["audit"], 16, "PATH"),
+        ([], 16, "COMMAND"),
+        (["audit", "{tmp}/fleet", "--out", "{tmp}/file"], 8, "file"),
+    ],
+)
+def test_a_command_line_that_makes_no_sense_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, said: str
+) -> None:
+    three_brokers(tmp_path / "fleet")
+    (tmp_path / "file").touch()
+    given = [argument.format(tmp=tmp_path) for argument in arguments]
+    extra = ["--driver", "local"] if given else []
+    assert main(["fleet", *given, *extra]) == code
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1

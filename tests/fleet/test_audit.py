@@ -1,0 +1,218 @@
+"""An audit end to end on the local driver: tables, replicas laid side by side, runs that add up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.checks.build_partition import PartitionWriter, batch, record
+from tests.fleet.build import Edit, plain, three_brokers, write_broker
+
+from segmend.checks import Level
+from segmend.errors import UsageError
+from segmend.fleet import delta
+from segmend.fleet.audit import Outcome, Request, audit
+from segmend.fleet.driver import LocalDriver
+from segmend.fleet.publish import finding_objects, manual_pages, summary, write_summary
+from segmend.fleet.schemas import AUDIT_TABLES, STORED, SUMMARY_KEYS
+
+
+def run(root: Path, out: Path, *, level: Level = Level.DEEP, processes: int = 1) -> Outcome:
+    return audit(Request(paths=(str(root),), out=str(out), level=level), LocalDriver(processes))
+
+
+def codes(root: Path, out: Path) -> dict[str, int]:
+    return dict(run(root, out).codes)
+
+
+def test_a_healthy_fleet_is_silent_and_its_tables_are_there(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    outcome = run(three_brokers(tmp_path / "fleet"), out, processes=2)
+    assert outcome.exit_code == 0
+    assert outcome.codes == {}
+    for name in AUDIT_TABLES:
+        found = delta.read(str(out), name, run_id=outcome.run.run_id)
+        assert found.schema == STORED[name]
+        assert bool(found.num_rows) == (name != "findings"), name
+    row = outcome.row
+    assert (row["brokers"], row["log_dirs"], row["partitions"], row["segments"]) == (3, 3, 12, 48)
+    assert (row["batches"], row["records"]) == (480, 1440)
+    assert {r["status"] for r in delta.read(str(out), "replicas").to_pylist()} == {"in-step"}
+
+
+def rewrite(epoch: int, value: bytes) -> Edit:
+    """Another batch in the place of the 30th, of the same offsets."""
+
+    def edit(writer: PartitionWriter) -> None:
+        segment = writer.segments[2]
+        position = segment.positions[9]
+        size = len(segment.log) - position
+        fresh = batch(
+            87, [record(i, b"k%d" % (87 + i), value, timestamp_delta=i) for i in range(3)],
+            epoch=epoch, base_timestamp=writer.clock - 11_000,
+        )  # fmt: skip
+        assert len(fresh) == size
+        segment.log[position:] = fresh
+
+    return edit
+
+
+def cut(batches: int) -> Edit:
+    """The last batches never arrived."""
+
+    def edit(writer: PartitionWriter) -> None:
+        segment = writer.segments[-1]
+        del segment.log[segment.positions[-batches] :]
+        writer.next_offset -= 3 * batches
+        del segment.index[-8:]
+        del segment.timeindex[-12:]
+
+    return edit
+
+
+def test_a_replica_that_is_behind(tmp_path: Path) -> None:
+    def shorter(writer: PartitionWriter) -> None:
+        fresh = plain(writer.topic, writer.partition, batches=35)
+        writer.__dict__.update(fresh.__dict__)
+
+    out = tmp_path / "out"
+    outcome = run(three_brokers(tmp_path / "fleet", edit={2: shorter}), out)
+    assert outcome.codes == {"R01": 1}
+    (finding,) = finding_objects(str(out), outcome.run.run_id)
+    assert (finding["broker"], finding["severity"], finding["offset"]) == (2, "warning", 105)
+    behind = [r for r in delta.read(str(out), "replicas").to_pylist() if r["status"] == "behind"]
+    assert [(r["broker"], r["behind"], r["topic"]) for r in behind] == [(2, 15, "orders")]
+
+
+@pytest.mark.parametrize(
+    ("epoch", "value", "difference"), [(0, b"w" * 20, "content"), (1, b"v" * 20, "epoch")]
+)
+def test_a_replica_that_diverged(tmp_path: Path, epoch: int, value: bytes, difference: str) -> None:
+    out = tmp_path / "out"
+    root = three_brokers(tmp_path / "fleet", edit={3: rewrite(epoch, value)})
+    outcome = run(root, out, level=Level.DEFAULT)
+    found = [f for f in finding_objects(str(out), outcome.run.run_id) if f["code"] == "R02"]
+    assert [(f["broker"], f["offset"], f["detail"]["difference"]) for f in found] == [(3, 87, difference)]
+    assert found[0]["file"] == "orders-0/00000000000000000060.log"
+    rows = delta.read(str(out), "replicas").to_pylist()
+    assert [r["diverged_at"] for r in rows if r["status"] == "diverged"] == [87]
+
+
+def test_replicas_may_roll_and_age_as_they_like(tmp_path: Path) -> None:
+    """Other segment boundaries, and a head that retention took, are no difference."""
+
+    def other(writer: PartitionWriter) -> None:
+        writer.__dict__.update(plain(writer.topic, writer.partition, segment_batches=7).__dict__)
+        writer.behead(2)
+
+    assert codes(three_brokers(tmp_path / "fleet", edit={1: other}), tmp_path / "out") == {}
+
+
+def test_compacted_topics_are_compared_above_the_cleaner_only(tmp_path: Path) -> None:
+    def compacted(writer: PartitionWriter) -> None:
+        rewrite(0, b"w" * 20)(writer)
+        writer.compacted = True
+        writer.log_start = 0
+
+    root = three_brokers(tmp_path / "fleet", edit={3: compacted})
+    file = root / "b3/data/cleaner-offset-checkpoint"
+    file.write_text("0\n1\norders 0 90\n")
+    assert codes(root, tmp_path / "out") == {}
+    file.write_text("0\n1\norders 0 60\n")
+    assert codes(root, tmp_path / "out") == {"R02": 1}
+
+
+def test_a_missing_replica_is_named(tmp_path: Path) -> None:
+    root = three_brokers(tmp_path / "fleet")
+    write_broker(root, 4, [plain("orders", 0), plain("orders", 1), plain("clicks", 0)], name="data")
+    outcome = run(root, tmp_path / "out", level=Level.DEFAULT)
+    assert "R03" in outcome.codes
+    (finding,) = [f for f in finding_objects(str(tmp_path / "out"), outcome.run.run_id) if f["code"] == "R03"]
+    assert (finding["topic"], finding["partition"], finding["broker"]) == ("clicks", 1, 4)
+
+
+def test_another_topic_id(tmp_path: Path) -> None:
+    root = three_brokers(tmp_path / "fleet")
+    for partition in (0, 1):
+        file = root / f"b2/data/clicks-{partition}/partition.metadata"
+        file.write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ")
+    assert codes(root, tmp_path / "out") == {"R04": 2}
+
+
+def test_committed_records_on_no_disk(tmp_path: Path) -> None:
+    root = three_brokers(tmp_path / "fleet")
+    file = root / "b1/data/replication-offset-checkpoint"
+    file.write_text(file.read_text().replace("orders 0 120", "orders 0 500"))
+    assert codes(root, tmp_path / "out")["R05"] == 1
+
+
+def test_replicas_without_a_common_record(tmp_path: Path) -> None:
+    def old(writer: PartitionWriter) -> None:
+        writer.__dict__.update(plain(writer.topic, writer.partition, batches=8).__dict__)
+
+    def young(writer: PartitionWriter) -> None:
+        writer.behead(1)
+
+    found = codes(three_brokers(tmp_path / "fleet", edit={1: young, 3: young, 2: old}), tmp_path / "out")
+    assert found == {"R01": 1, "R06": 1}
+
+
+def test_a_second_run_says_what_is_new_and_gone(tmp_path: Path) -> None:
+    root, out = three_brokers(tmp_path / "fleet"), tmp_path / "out"
+    first = run(root, out)
+    assert (first.row["new_findings"], first.row["gone_findings"]) == (None, None)
+    (root / "b1/data/meta.properties").rename(root / "meta")
+    second = run(root, out)
+    assert second.row["new_findings"] > 0
+    (root / "meta").rename(root / "b1/data/meta.properties")
+    third = run(root, out)
+    assert (third.row["new_findings"], third.row["gone_findings"]) == (0, second.row["new_findings"])
+    assert delta.read(str(out), "runs").num_rows == 3
+
+
+def test_startup_level_reads_no_batches_and_says_so(tmp_path: Path) -> None:
+    outcome = run(three_brokers(tmp_path / "fleet"), tmp_path / "out", level=Level.STARTUP)
+    assert outcome.row["batches"] == 0
+    assert "replicas against each other" in outcome.row["skipped"]
+    ends = [r["log_end_offset"] for r in delta.read(str(tmp_path / "out"), "partitions").to_pylist()]
+    assert set(ends) == {120}
+
+
+def test_out_may_not_lie_in_a_log_dir(tmp_path: Path) -> None:
+    root = three_brokers(tmp_path / "fleet")
+    with pytest.raises(UsageError, match="lies in the log dir"):
+        run(root, root / "b1/data/out")
+    assert not (root / "b1/data/out").exists()
+
+
+def test_the_summary_file(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    outcome = run(three_brokers(tmp_path / "fleet"), out)
+    write_summary(outcome, str(out), None)
+    stored = json.loads((out / "summary.json").read_text())
+    assert set(SUMMARY_KEYS) <= set(stored)
+    assert stored == json.loads(json.dumps(summary(outcome, str(out), None)))
+
+
+def test_every_code_has_its_manual_page() -> None:
+    pages = manual_pages()
+    for code in ("R01", "R02", "R03", "R04", "R05", "R06", "L05"):
+        assert code in pages[code].codes
+        assert set(pages[code].sections) >= {"What it means", "What the broker does", "What to do"}
+
+
+def test_progress_counts_up_to_the_whole(tmp_path: Path) -> None:
+    seen: list[tuple[int, int, str]] = []
+    request = Request(paths=(str(three_brokers(tmp_path / "fleet")),), out=str(tmp_path / "out"))
+    audit(request, LocalDriver(1), lambda *said: seen.append(said))
+    assert seen[0][2] == "listing log dirs"
+    assert max(done for done, _, _ in seen) == seen[-1][1]
+
+
+@pytest.mark.parametrize("name", ["4.3.1-fleet"])
+def test_the_golden_fleet_is_healthy(name: str, golden: Callable[[str], Path], tmp_path: Path) -> None:
+    outcome = run(golden(name), tmp_path / "out", processes=2)
+    assert {code for code in outcome.codes if code != "R01"} == set()
+    assert outcome.exit_code == 0

@@ -1,0 +1,55 @@
+"""A commit is all or nothing, and the same commit twice is one commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from segmend.errors import SegmendError
+from segmend.fleet import delta
+from segmend.fleet.rows import table
+from segmend.fleet.schemas import STORED
+
+
+def rows(*topics: str) -> object:
+    return table("segments", [{"topic": topic, "broker": 1} for topic in topics])
+
+
+def test_only_committed_files_count_and_only_once(tmp_path: Path) -> None:
+    out, run = str(tmp_path / "out"), delta.new_run()
+    kept = delta.write_part(out, run, "segments", rows("a", "b"))
+    assert kept
+    delta.write_part(out, run, "segments", rows("orphan of a failed attempt"))
+    for _ in range(2):
+        delta.commit(out, run, "scan", ["segments", "findings"], [kept])
+    assert delta.read(out, "segments")["topic"].to_pylist() == ["a", "b"]
+    assert delta.read(out, "segments", run_id="another").num_rows == 0
+
+
+def test_phases_of_a_run_add_up_and_every_run_is_a_version(tmp_path: Path) -> None:
+    out, first = str(tmp_path), delta.Run(run_id="one", number=1)
+    for run in (first, delta.Run(run_id="two", number=2)):
+        for phase in ("scan", "join"):
+            part = delta.write_part(out, run, "segments", rows(phase))
+            delta.commit(out, run, phase, ["segments"], [part] if part else [])
+    assert sorted(delta.read(out, "segments", run_id="two")["topic"].to_pylist()) == ["join", "scan"]
+    assert delta.read(out, "segments").num_rows == 4
+    assert DeltaTable(tmp_path / "segments").version() == 4
+
+
+def test_a_table_that_nobody_wrote_is_empty(tmp_path: Path) -> None:
+    assert delta.read(str(tmp_path), "findings").schema == STORED["findings"]
+    assert delta.write_part(str(tmp_path), delta.new_run(), "segments", rows()) is None
+
+
+def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "segments").write_text("a file")
+    with pytest.raises(SegmendError, match="segments: the Delta commit failed"):
+        delta.commit(str(tmp_path), delta.new_run(), "scan", ["segments"], [])
+
+
+def test_names_that_are_no_utf8_are_stored_readably() -> None:
+    found = table("segments", [{"topic": b"caf\xe9".decode("utf-8", "surrogateescape")}])
+    assert found["topic"].to_pylist() == ["caf\\xe9"]

@@ -1,0 +1,93 @@
+"""Any of a log dir, a broker, a directory of brokers or a glob finds the same log dirs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.fleet.build import plain, three_brokers, write_broker
+
+from segmend.errors import UsageError
+from segmend.fleet.listing import brokers, find_places
+
+
+def found(*paths: object) -> list[tuple[int, str]]:
+    return [(place.broker, place.path) for place in find_places([str(path) for path in paths])]
+
+
+def test_a_log_dir_a_broker_a_parent_and_a_glob_give_the_same(tmp_path: Path) -> None:
+    root = three_brokers(tmp_path)
+    everything = [(n, f"{root}/b{n}/data") for n in (1, 2, 3)]
+    assert found(root) == everything
+    assert found(f"{root}/*") == everything
+    assert found(f"{root}/b*/data") == everything
+    assert found(*(f"{root}/b{n}" for n in (3, 1, 2))) == everything
+    assert found(f"{root}/b2/data/") == everything[1:2]
+
+
+def test_a_dir_given_twice_is_found_once(tmp_path: Path) -> None:
+    root = three_brokers(tmp_path)
+    assert len(found(root, f"{root}/b1", f"{root}/b1/data")) == 3
+
+
+def test_several_log_dirs_of_a_broker_belong_together(tmp_path: Path) -> None:
+    write_broker(tmp_path, 7, [plain("a", 0)], name="d0")
+    write_broker(tmp_path, 7, [plain("b", 0)], name="d1")
+    groups = brokers(find_places([str(tmp_path)]))
+    assert [len(group) for group in groups.values()] == [2]
+
+
+def test_a_dir_without_identity_takes_that_of_its_sibling(tmp_path: Path) -> None:
+    write_broker(tmp_path, 7, [plain("a", 0)], name="d0")
+    write_broker(tmp_path, 7, [plain("b", 0)], name="d1")
+    (tmp_path / "b7/d1/meta.properties").unlink()
+    assert found(tmp_path) == [(7, f"{tmp_path}/b7/d0"), (7, f"{tmp_path}/b7/d1")]
+
+
+@pytest.mark.parametrize(("name", "broker"), [("broker-3", 3), ("kafka12", 12), ("node_5", 5)])
+def test_else_the_path_names_the_broker(tmp_path: Path, name: str, broker: int) -> None:
+    data = write_broker(tmp_path / name, 1, [plain("a", 0)])
+    (data / "meta.properties").unlink()
+    assert [b for b, _ in found(tmp_path)] == [broker]
+
+
+def test_nameless_brokers_are_told_apart(tmp_path: Path) -> None:
+    for letter in "xy":
+        (write_broker(tmp_path / letter, 1, [plain("a", 0)]) / "meta.properties").unlink()
+    assert sorted(broker for broker, _ in found(tmp_path)) == [-2, -1]
+
+
+def test_a_broker_called_like_a_partition_is_no_partition(tmp_path: Path) -> None:
+    write_broker(tmp_path / "broker-1", 1, [plain("a", 0)])
+    assert len(found(tmp_path)) == 1
+
+
+def test_a_bare_dir_of_partitions_is_a_log_dir(tmp_path: Path) -> None:
+    plain("a", 0).write_to(tmp_path / "old")
+    assert found(tmp_path / "old") == [(-1, f"{tmp_path}/old")]
+
+
+@pytest.mark.parametrize("what", ["missing", "file", "empty", "glob"])
+def test_one_clear_line_for_a_path_that_makes_no_sense(tmp_path: Path, what: str) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "empty").mkdir()
+    path = f"{tmp_path}/{'nothing*' if what == 'glob' else what}"
+    with pytest.raises(UsageError, match=what if what != "glob" else "matches no"):
+        find_places([path])
+
+
+def test_a_loop_of_links_ends(tmp_path: Path) -> None:
+    root = three_brokers(tmp_path)
+    (root / "b1/self").symlink_to(root)
+    assert len(found(root)) == 3
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may list everything")
+def test_a_dir_that_cannot_be_listed_comes_with_the_reason(tmp_path: Path) -> None:
+    root = three_brokers(tmp_path)
+    (root / "b1/data").chmod(0)
+    try:
+        assert [p.unreadable for p in find_places([str(root)])].count("permission denied") == 1
+    finally:
+        (root / "b1/data").chmod(0o755)

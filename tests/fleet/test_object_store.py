@@ -1,0 +1,120 @@
+"""The same fleet in an object store gives the same rows and findings as on a disk (moto on loopback)."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+from obstore.store import MemoryStore
+from tests.fleet.build import plain, write_broker
+
+from segmend.checks import Level
+from segmend.errors import UsageError
+from segmend.fleet.audit import Request, audit
+from segmend.fleet.driver import LocalDriver
+from segmend.fleet.object_store import ObjectStore
+from segmend.fleet.options import parse_options
+from segmend.fleet.remote import attach
+from segmend.fleet.tables import open_table, read
+from segmend.logdir.disk import Unreadable
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("fleet")
+    for broker in (1, 2):
+        write_broker(root, broker, [plain("t", 0, batches=30), plain("t", 1, batches=4)])
+    (root / "b2/data/t-1/00000000000000000000.timeindex").unlink()
+    return root
+
+
+@pytest.fixture(scope="module")
+def bucket(fleet: Path) -> Iterator[str]:
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    environ = {
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_REGION": "us-east-1",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environ.items():
+            patch.setenv(name, value)
+        client = boto3.client("s3", endpoint_url=environ["AWS_ENDPOINT_URL"], region_name="us-east-1")
+        client.create_bucket(Bucket="snap")
+        for file in sorted(path for path in fleet.rglob("*") if path.is_file()):
+            client.put_object(Bucket="snap", Key=f"day1/{file.relative_to(fleet)}", Body=file.read_bytes())
+        yield "s3://snap/day1"
+    server.stop()
+
+
+def rows_of(path: str, **given: str) -> list[dict[str, Any]]:
+    works = open_table([path], parse_options(given), cores=1)
+    rows = [row for work in works for batch in read(work) for row in batch.to_pylist()]
+    for row in rows:
+        # What can only differ: when the file was written, and where it lies.
+        for name in ("mtime_ms", "dir", "remedy_command", "broker_says", "fingerprint"):
+            row.pop(name, None)
+    return sorted(rows, key=repr)
+
+
+@pytest.mark.parametrize(
+    "table", ["records", "batches", "segments", "partitions", "findings", "checkpoints", "index_entries"]
+)
+def test_every_table_is_the_same_from_the_store(fleet: Path, bucket: str, table: str) -> None:
+    found = rows_of(bucket, table=table)
+    assert found == rows_of(str(fleet), table=table)
+    assert found
+
+
+def test_an_audit_of_a_bucket(bucket: str, tmp_path: Path) -> None:
+    outcome = audit(Request(paths=(bucket,), out=str(tmp_path), level=Level.DEEP), LocalDriver(1))
+    assert set(outcome.codes) >= {"I13"}
+    assert (outcome.row["brokers"], outcome.row["partitions"]) == (2, 4)
+
+
+def test_a_missing_prefix_is_one_line(bucket: str) -> None:
+    with pytest.raises(UsageError, match="no such directory"):
+        open_table([f"{bucket}/nowhere"], parse_options({}), cores=1)
+
+
+def test_a_scheme_that_nobody_reads_is_one_line() -> None:
+    with pytest.raises(UsageError, match="ftp:// cannot be read"):
+        attach(["ftp://host/x"])
+
+
+class Counting:
+    """A store in memory that a test can look into."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore()
+
+    def connect(self, url: str) -> MemoryStore:
+        return self.store
+
+
+def test_reads_are_exact_at_every_position() -> None:
+    memory = Counting()
+    content = bytes(range(256)) * 100
+    memory.store.put("a/b", content)
+    reader = ObjectStore(memory.connect).open("mem://bucket/a/b")
+    for position, size in ((0, 10), (10, 5000), (5010, 100), (25_590, 100), (0, 1), (25_600, 5)):
+        buffer = bytearray(size)
+        got = reader.read_into(memoryview(buffer), position)
+        assert buffer[:got] == content[position : position + size]
+        assert got == max(0, min(size, len(content) - position))
+
+
+def test_what_a_store_refuses_is_unreadable() -> None:
+    memory = Counting()
+    with pytest.raises(Unreadable) as missing:
+        ObjectStore(memory.connect).file_stat("mem://bucket/none")
+    assert missing.value.errno == errno.ENOENT

@@ -1,0 +1,63 @@
+"""Options say what is read; what is none of them is named in one line."""
+
+from __future__ import annotations
+
+import pytest
+
+from segmend.checks import Level
+from segmend.errors import UsageError
+from segmend.fleet.options import parse_options
+from segmend.fleet.schemas import KAFKA_RECORD, KAFKA_RECORD_WITH_HEADERS, TABLES
+
+
+def test_the_default_is_what_kafka_gives() -> None:
+    assert parse_options({}).schema == KAFKA_RECORD
+    assert parse_options({"includeHeaders": "true"}).schema == KAFKA_RECORD_WITH_HEADERS
+
+
+def test_columns_come_in_the_order_asked_for() -> None:
+    assert parse_options({"columns": "offset, topic"}).schema.names == ["offset", "topic"]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_table_is_known(table: str) -> None:
+    assert parse_options({"table": table.upper()}).table == table
+
+
+def test_values() -> None:
+    options = parse_options(
+        {
+            "path": "/x", "topics": "orders*, clicks", "partitions": "0,3-5", "brokers": "1",
+            "offsets": "10..",
+            "since": "2026-11-21T10:00:00Z", "until": "1795266911544", "CRC": "true", "level": "deep",
+            "splitBytes": "65536", "aged": "true",
+        }
+    )  # fmt: skip
+    assert options.topics == ("orders*", "clicks")
+    assert options.partitions == {0, 3, 4, 5}
+    assert (options.low, options.high) == (10, None)
+    assert (options.since, options.until) == (1795255200000, 1795266911544)
+    assert (options.crc, options.level, options.split_bytes, options.aged) == (True, Level.DEEP, 65536, True)
+
+
+@pytest.mark.parametrize(
+    ("broker", "topic", "partition", "wanted"),
+    [(1, "orders-x", 0, True), (2, "orders-x", 0, False), (1, "other", 0, False), (1, "orders", 9, False)],
+)
+def test_wants(broker: int, topic: str, partition: int, wanted: bool) -> None:
+    options = parse_options({"brokers": "1", "topics": "orders*", "partitions": "0-3"})
+    assert options.wants(broker, topic, partition) is wanted
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"tabel": "records"}, {"table": "recrods"}, {"columns": "offset,nope"}, {"partitions": "x"},
+        {"partitions": "0-99999999"}, {"offsets": "5"}, {"since": "yesterday"}, {"crc": "maybe"},
+        {"level": "very"}, {"splitbytes": "-1"}, {"partitions": "٣"},
+    ],
+)  # fmt: skip
+def test_nonsense_is_one_line(given: dict[str, str]) -> None:
+    with pytest.raises(UsageError) as error:
+        _ = parse_options(given).schema
+    assert "\n" not in str(error.value)

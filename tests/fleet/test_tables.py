@@ -1,0 +1,193 @@
+"""The reader without a JVM: every table, and the same rows however the bytes are cut."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.conftest import golden_names
+from tests.fleet.build import mixed, plain, three_brokers, write_broker
+
+from segmend.errors import UsageError
+from segmend.fleet.options import parse_options
+from segmend.fleet.schemas import TABLES
+from segmend.fleet.tables import open_table, read
+from segmend.formats.record import Record, decode
+from segmend.kernel.scan import iter_batches
+from segmend.logdir.tree import LogDir
+
+Rows = list[dict[str, Any]]
+
+
+def rows_of(path: Path, **given: str) -> Rows:
+    """All rows, each task pickled as Spark and a process pool would."""
+    options = parse_options(given)
+    works = pickle.loads(pickle.dumps(open_table([str(path)], options, cores=2)))
+    batches = [batch for work in works for batch in read(work)]
+    assert all(batch.schema == options.schema for batch in batches)
+    return pa.Table.from_batches(batches, schema=options.schema).to_pylist()
+
+
+def ordered(rows: Rows) -> Rows:
+    return sorted(rows, key=lambda r: [r.get(k) or 0 for k in ("broker", "partition", "offset", "position")])
+
+
+def plain_records(root: Path) -> Iterator[tuple[str, int, Record]]:
+    """Every record that a consumer could see, by the plain decoder."""
+    for folder in sorted({path.parent.parent for path in root.rglob("*.log")}):
+        for partition in LogDir.open(str(folder)).partitions:
+            if partition.kind == "current":
+                for segment in partition.segments:
+                    if segment.log is not None:
+                        yield from (
+                            (partition.topic, partition.partition, r) for r in segment_records(segment)
+                        )
+
+
+def segment_records(segment: Any) -> Iterator[Record]:
+    with segment.log.reader() as reader:
+        for batch in iter_batches(reader):
+            if not batch.is_control:
+                yield from decode(reader.read(batch.size, batch.position), batch)[0]
+
+
+@pytest.mark.parametrize("name", golden_names())
+def test_records_of_every_golden_dir_are_those_of_the_plain_decoder(
+    name: str, golden: Callable[[str], Path]
+) -> None:
+    root = golden(name)
+    found = rows_of(root, includeHeaders="true", aged="true", crc="false")
+    key = [(r["topic"], r["partition"], r["offset"], r["key"], r["value"], r["timestampType"]) for r in found]
+    wanted = [
+        (topic, partition, r.offset, r.key, r.value, r.timestamp_type)
+        for topic, partition, r in plain_records(root)
+    ]
+    assert sorted(key, key=repr) == sorted(wanted, key=repr)
+    headers = [[(h["key"], h["value"]) for h in r["headers"]] if r["headers"] else None for r in found]
+    assert sorted(map(repr, headers)) == sorted(
+        repr([*map(tuple, r.headers)] or None) for _, _, r in plain_records(root)
+    )
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_table_reads_and_says_whose_rows_they_are(tmp_path: Path, table: str) -> None:
+    found = rows_of(three_brokers(tmp_path), table=table, columns="", topics="")
+    if table == "findings":
+        assert found == []
+        return
+    assert found
+    if table != "records":
+        assert {row["broker"] for row in found} == {1, 2, 3}
+
+
+def test_the_counts_of_the_tables_agree(tmp_path: Path) -> None:
+    root = mixed(tmp_path)
+    batches, segments = rows_of(root, table="batches"), rows_of(root, table="segments")
+    records = rows_of(root)
+    assert len(batches) == sum(row["batches"] for row in segments)
+    assert len(records) == sum(row["records"] for row in batches if not row["is_control"])
+    assert [p["log_end_offset"] for p in rows_of(root, table="partitions")] == [
+        batches[-1]["last_offset"] + 1
+    ]
+    assert {row["kind"] for row in rows_of(root, table="index_entries")} == {"offset", "time", "txn"}
+
+
+@pytest.fixture(scope="module")
+def long_segment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("long")
+    write_broker(root, 1, [plain("t", 0, batches=300, segment_batches=290)])
+    return root
+
+
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.integers(64, 60_000))
+def test_the_same_rows_however_the_segment_is_split(long_segment: Path, target: int) -> None:
+    split = {"splitBytes": str(target)}
+    assert ordered(rows_of(long_segment, **split)) == ordered(rows_of(long_segment))
+    assert len(rows_of(long_segment, table="batches", **split)) == 300
+
+
+@pytest.mark.parametrize("shift", [-1, 1, 13, 61])
+def test_an_index_that_lies_about_boundaries_loses_and_doubles_nothing(tmp_path: Path, shift: int) -> None:
+    root = tmp_path
+    write_broker(root, 1, [plain("t", 0, batches=300, segment_batches=290)])
+    whole = rows_of(root, table="batches")
+    file = next(root.rglob("00000000000000000000.index"))
+    entries = [(a, b + shift) for a, b in struct.iter_unpack(">ii", file.read_bytes())]
+    half = len(entries) // 2
+    kept = [(a, b - shift) for a, b in entries[:half]] + entries[half:]
+    file.write_bytes(b"".join(struct.pack(">ii", *entry) for entry in kept))
+    assert ordered(rows_of(root, table="batches", splitBytes="2000")) == ordered(whole)
+
+
+def test_offsets_and_times_select(tmp_path: Path) -> None:
+    root = mixed(tmp_path)
+    everything = rows_of(root)
+    some = rows_of(root, offsets="10..20")
+    assert [r["offset"] for r in some] == [r["offset"] for r in everything if 10 <= r["offset"] < 20]
+    middle = everything[len(everything) // 2]["timestamp"]
+    late = rows_of(root, since=middle.isoformat())
+    assert [r["offset"] for r in late] == [r["offset"] for r in everything if r["timestamp"] >= middle]
+    early = rows_of(root, until=middle.isoformat())
+    assert len(early) + len(late) == len(everything)
+
+
+def test_topics_partitions_and_brokers_select(tmp_path: Path) -> None:
+    root = three_brokers(tmp_path)
+    assert {r["topic"] for r in rows_of(root, topics="ord*")} == {"orders"}
+    assert {r["partition"] for r in rows_of(root, partitions="1")} == {1}
+    assert len(rows_of(root)) == 3 * len(rows_of(root, brokers="2"))
+    assert {r["broker"] for r in rows_of(root, table="findings", brokers="2")} <= {2}
+
+
+def test_records_below_the_log_start_offset_are_aged(tmp_path: Path) -> None:
+    writer = plain("t", 0)
+    writer.log_start = 7
+    write_broker(tmp_path, 1, [writer])
+    assert min(r["offset"] for r in rows_of(tmp_path)) == 7
+    assert min(r["offset"] for r in rows_of(tmp_path, aged="true")) == 0
+
+
+def test_a_batch_with_a_wrong_checksum_gives_no_records_unless_asked(tmp_path: Path) -> None:
+    data = write_broker(tmp_path, 1, [plain("t", 0, batches=3)])
+    file = data / "t-0/00000000000000000000.log"
+    content = bytearray(file.read_bytes())
+    content[100] ^= 1
+    file.write_bytes(content)
+    assert [r["offset"] for r in rows_of(tmp_path)] == [3, 4, 5, 6, 7, 8]
+    assert len(rows_of(tmp_path, crc="false")) == 9
+    assert [r["crc_ok"] for r in rows_of(tmp_path, table="batches", crc="true")] == [False, True, True]
+    assert [r["crc_ok"] for r in rows_of(tmp_path, table="batches")] == [None, None, None]
+    assert len(rows_of(tmp_path, table="findings", level="deep")) == 1
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(data=st.binary(max_size=300), table=st.sampled_from(sorted(TABLES)))
+def test_whatever_bytes_give_rows_and_never_an_exception(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, table: str
+) -> None:
+    root = tmp_path_factory.mktemp("any")
+    folder = write_broker(root, 1, [plain("t", 0, batches=2)])
+    for file in [*folder.rglob("*.log"), *folder.rglob("*index"), folder / "meta.properties"]:
+        file.write_bytes(data)
+    rows_of(root, table=table, crc="true")
+
+
+def test_a_vanished_file_is_fewer_rows(tmp_path: Path) -> None:
+    root = three_brokers(tmp_path)
+    works = open_table([str(root)], parse_options({}), cores=1)
+    for file in (root / "b1").rglob("*.log"):
+        file.unlink()
+    assert {row["partition"] for work in works for batch in read(work) for row in batch.to_pylist()} == {0, 1}
+
+
+def test_a_missing_path_is_said_before_any_task(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such directory"):
+        rows_of(tmp_path / "nowhere")
