@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import pty
 import subprocess
 import sys
 import time
@@ -143,9 +144,29 @@ def test_color_only_when_wanted(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "\x1b[" in run(capsys, "show", path, "--color", "always").out
     assert "\x1b[" not in run(capsys, "show", path).out
     assert "\x1b[" not in run(capsys, "show", path, "--color", "never").out
-    terminal = f"script -qec '{sys.executable} -m segmend show {path}' /dev/null"
     base = {**os.environ, "PYTHONPATH": str(SOURCE), "TERM": "xterm"}
     for no_color, colored in (("", True), ("1", False)):
-        environment = {**base, "NO_COLOR": no_color}
-        ran = subprocess.run(terminal, shell=True, capture_output=True, text=True, env=environment)
-        assert ("\x1b[" in ran.stdout) is colored
+        shown = on_a_terminal(
+            [sys.executable, "-m", "segmend", "show", str(path)], base | {"NO_COLOR": no_color}
+        )
+        assert b"leader" in shown
+        assert (b"\x1b[" in shown) is colored
+
+
+def on_a_terminal(command: list[str], environment: dict[str, str]) -> bytes:
+    """What the command prints when its stdout is a terminal."""
+    ours, terminal = pty.openpty()
+    with subprocess.Popen(command, stdout=terminal, env=environment) as process:
+        os.close(terminal)
+        shown = b""
+        while True:
+            try:
+                part = os.read(ours, 4096)
+            except OSError:  # Linux answers EIO when the other side has closed.
+                break
+            if not part:
+                break
+            shown += part
+    os.close(ours)
+    assert process.returncode == 0
+    return shown
