@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.kernel.log_writer import varied_log
+from tests.kernel.log_writer import COMPRESS, varied_log
 from tests.kernel.test_engines_agree import damaged, needs_native
 
 from segmend.formats.codec import CodecError, decompress
@@ -130,8 +130,6 @@ def payloads(chance: random.Random) -> bytes:
 @pytest.mark.parametrize("codec", [2, 3], ids=["snappy", "lz4"])
 @pytest.mark.parametrize("seed", range(30))
 def test_what_the_c_decompresses_is_what_formats_codec_decompresses(codec: int, seed: int) -> None:
-    from tests.kernel.log_writer import COMPRESS
-
     chance = random.Random(seed)
     plain = payloads(chance)
     packed = COMPRESS[codec](plain)

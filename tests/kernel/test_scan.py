@@ -21,6 +21,7 @@ from tests.kernel.log_writer import (
     batch_bytes,
     legacy_message,
     legacy_wrapper,
+    lz4_frame,
     marker,
     record_bytes,
     seal,
@@ -306,16 +307,9 @@ def test_a_batch_larger_than_any_window_has_its_checksum_computed_in_pieces(
 
 
 def test_a_bomb_is_not_decompressed(engine: str) -> None:
-    bomb = batch_bytes(100, [Message(0)], codec=GZIP, payload=None)
     many = record_bytes(Message(0, value=bytes(70 << 20)))
-    bomb = batch_bytes(100, [Message(0)], codec=LZ4, payload=_lz4_of(many))
+    bomb = batch_bytes(100, [Message(0)], codec=LZ4, payload=lz4_frame(many))
     assert kinds(scan(bomb, engine)) == ["too-large"]
-
-
-def _lz4_of(data: bytes) -> bytes:
-    from tests.kernel.log_writer import lz4_frame
-
-    return lz4_frame(data)
 
 
 def test_hostile_headers_everywhere_end_in_bounded_time(engine: str) -> None:

@@ -52,10 +52,9 @@ def record_columns(
     with Window(reader, size=window) as opened:
         limits = (start, opened.end if stop is None else min(stop, opened.end), opened.end)
         decoder = decoder_class(engine)(wanted, limits, crc=crc, target=target, allocate=allocate)
-        driver = _Driver(decoder, opened, wanted, report)
-        driver.salvage = Salvage(engine_named(engine), opened, base_offset)
-        driver.base_offset, driver.stop = base_offset, limits[1]
-        yield from driver.run()
+        salvage = Salvage(engine_named(engine), opened, base_offset)
+        driver = _Driver(decoder, opened, wanted, report, salvage)
+        yield from driver.run(base_offset, limits[1])
 
 
 def decoder_class(name: str) -> type[NativeDecoder] | type[ReferenceDecoder]:
@@ -66,19 +65,18 @@ def decoder_class(name: str) -> type[NativeDecoder] | type[ReferenceDecoder]:
 class _Driver:
     """Moves the window, and does what the decoder cannot."""
 
-    salvage: Salvage
-    base_offset: int
-    stop: int
-
-    def __init__(self, decoder: Decoder, window: Window, wanted: Wanted, report: Report) -> None:
+    def __init__(
+        self, decoder: Decoder, window: Window, wanted: Wanted, report: Report, salvage: Salvage
+    ) -> None:
         self._decoder = decoder
         self._window = window
         self._wanted = wanted
         self._report = report
+        self._salvage = salvage
         self._wrapped = RecordBuilder(wanted)
-        self._last_position = -1
 
-    def run(self) -> Iterator[RecordColumns]:
+    def run(self, base_offset: int, end: int) -> Iterator[RecordColumns]:
+        """All columns; batches beginning before `end`, of offsets from `base_offset`, may follow damage."""
         decoder, window = self._decoder, self._window
         while True:
             step = decoder.decode(window.view, window.start)
@@ -92,7 +90,7 @@ class _Driver:
                 self._take_wrapper()
             elif step.status == PAYLOAD:
                 yield from self._take_payload()
-            elif not self._handle(step):
+            elif not self._handle(step, base_offset, end):
                 break
         yield from self._flush()
 
@@ -105,12 +103,12 @@ class _Driver:
         if taken is not None:
             yield taken
 
-    def _handle(self, step: Step) -> bool:
+    def _handle(self, step: Step, low: int, end: int) -> bool:
         """Bring bytes, or pass what is no batch; False if nothing follows."""
         if step.status == MORE:
             self._load(step.need)
         elif step.status == DAMAGE:
-            return self._pass_damage(step)
+            return self._pass_damage(step, low, min(end, self._decoder.end))
         elif step.status == RECORDS:
             self._skip_batch(step.kind, step.detail)
         elif step.status == CODEC:
@@ -134,11 +132,10 @@ class _Driver:
         window.load(decoder.position, need)
         decoder.end = min(decoder.end, window.end)
 
-    def _pass_damage(self, step: Step) -> bool:
+    def _pass_damage(self, step: Step, low: int, limit: int) -> bool:
         decoder = self._decoder
         stop = Stop(WALK_DAMAGE, kind=step.kind, computed=step.computed)
-        limit = min(self.stop, decoder.end)
-        found = diagnose(self.salvage, self._window, stop, decoder.position, limit, self.base_offset)
+        found = diagnose(self._salvage, self._window, stop, decoder.position, limit, low)
         self._report(found.problem)
         decoder.skip(found.problem.end)
         return found.problem.kind not in TAIL_KINDS
