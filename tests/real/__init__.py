@@ -1,0 +1,1 @@
+"""segmend beside real, live brokers (marked `broker`)."""

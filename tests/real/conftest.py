@@ -1,0 +1,50 @@
+"""Real brokers for the tests: there they are started, or the machine has no Java and the test is skipped.
+
+In CI (`CI=true`) nothing is skipped: a missing Java or missing jars fail the test.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.lab.cluster import Cluster
+from tests.lab.errors import LabError
+from tests.lab.jars import jars
+from tests.lab.java import find_java
+from tests.lab.releases import release
+
+
+def need_kafka(version: str) -> None:
+    """Fetch what that release needs; skip with one line where that cannot be had."""
+    try:
+        find_java()
+        jars(release(version))
+    except LabError as missing:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(missing))
+
+
+Start = Callable[..., Cluster]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """`start(version, **settings)`: a lone broker with two log dirs, running; killed after the test."""
+    begun: list[Cluster] = []
+
+    def started(version: str, **settings: str) -> Cluster:
+        need_kafka(version)
+        wanted = {name.replace("_", "."): value for name, value in settings.items()}
+        cluster = Cluster(version, tmp_path / "live", settings=wanted)
+        begun.append(cluster)
+        cluster.start()
+        return cluster
+
+    yield started
+    for cluster in begun:
+        cluster.kill()
