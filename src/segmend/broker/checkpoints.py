@@ -1,0 +1,79 @@
+"""What a broker does with text files it cannot read: checkpoints, leader epochs, partition.metadata.
+
+The damage kinds are those of `segmend.formats.checkpoint_file` and of its users. Follows
+`CheckpointFile`, `CheckpointFileWithFailureHandler`, `LeaderEpochFileCache`,
+`PartitionMetadataFile` and `LogManager.loadLogs`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from segmend.broker.failures import LoadFailure, fatal, io_failure
+from segmend.broker.rule import Rule
+from segmend.formats.damage import Damage
+from segmend.logdir.release import Release
+
+
+class DirCheckpoint(StrEnum):
+    """What becomes of a damaged offset checkpoint of a log dir while logs are loaded."""
+
+    RESET = "reset"
+    """Its values are taken for missing; nothing else happens."""
+    OFFLINE = "offline"
+    """The same, and the dir goes offline once its logs are loaded."""
+    FATAL = "fatal"
+    """The broker does not start."""
+
+
+NOT_A_NUMBER: Rule[str] = Rule(
+    "CheckpointFile.read; its Java version (3.1) lets a NumberFormatException through",
+    (((0, 8), "malformed"), ((3, 1), "not-a-number")),
+)
+MALFORMED_DIR_CHECKPOINT: Rule[DirCheckpoint] = Rule(
+    "LogManager.loadLogs, CheckpointFileWithFailureHandler; KIP-112",
+    (((0, 8), DirCheckpoint.RESET), ((1, 0), DirCheckpoint.OFFLINE)),
+)
+TOPIC_IDS: Rule[bool] = Rule("PartitionMetadataFile; KIP-516", (((0, 8), False), ((2, 8), True)))
+LEADER_EPOCHS: Rule[bool] = Rule("LeaderEpochFileCache; KIP-101", (((0, 8), False), ((0, 11), True)))
+
+RESETTING_RECOVERY = (
+    "Error occurred while reading recovery-point-offset-checkpoint file of directory {}, "
+    "resetting the recovery checkpoint to 0"
+)
+RESETTING_LOG_START = (
+    "Error occurred while reading log-start-offset-checkpoint file of directory {}, "
+    "resetting to the base offset of the first segment"
+)
+
+
+def kind_of(damage: Damage, release: Release) -> str:
+    """The damage as that release takes it."""
+    return NOT_A_NUMBER.of(release) if damage.kind == "not-a-number" else damage.kind
+
+
+def dir_checkpoint(damage: Damage, release: Release) -> DirCheckpoint:
+    """What a damaged recovery-point or log-start-offset checkpoint does to its dir."""
+    kind = kind_of(damage, release)
+    if kind == "huge-count":
+        return DirCheckpoint.FATAL
+    return MALFORMED_DIR_CHECKPOINT.of(release) if kind == "malformed" else DirCheckpoint.RESET
+
+
+def epoch_file_failure(damage: Damage, release: Release, file: str) -> LoadFailure | None:
+    """The exception of a damaged leader-epoch-checkpoint; None where the broker mends it by itself."""
+    kind = kind_of(damage, release)
+    if kind == "not-increasing":
+        return None
+    if kind == "malformed":
+        return io_failure(release, damage.reason, file)
+    java = {"not-a-number": "NumberFormatException", "huge-count": "OutOfMemoryError"}
+    return fatal(java.get(kind, "IllegalArgumentException"), damage.reason, file)
+
+
+def topic_id_failure(damage: Damage, release: Release, file: str) -> LoadFailure:
+    """The exception of a damaged partition.metadata."""
+    if damage.kind == "malformed":
+        return io_failure(release, damage.reason, file)
+    kind = "NullPointerException" if damage.kind == "too-short" else "IllegalArgumentException"
+    return fatal(kind, damage.reason, file)

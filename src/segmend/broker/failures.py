@@ -1,0 +1,53 @@
+"""What one failed partition costs: which exception of a load takes a dir offline, and which the broker.
+
+Follows `LogManager.loadLogs`: an IOException, or a KafkaStorageException caused by one, takes
+the log dir offline (KIP-112, since 1.0); anything else, and before 1.0 everything, ends the
+start of the broker ("There was an error in one of the threads during logs loading").
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from segmend.broker.rule import Rule
+from segmend.logdir.release import Release
+
+
+class Fate(StrEnum):
+    """What does not survive the exception."""
+
+    DIR = "dir"
+    BROKER = "broker"
+
+
+IO_ERROR: Rule[Fate] = Rule(
+    "LogManager.loadLogs, LogDirFailureChannel; KIP-112", (((0, 8), Fate.BROKER), ((1, 0), Fate.DIR))
+)
+
+LOADING_FAILED = "There was an error in one of the threads during logs loading"
+DIR_FAILED = "Error while loading log dir {}"
+ALREADY_OFFLINE = "The log dir {} is already offline due to a previous IO exception."
+
+
+class LoadFailure(Exception):
+    """The exception that escapes from Kafka's load of one partition, with its class and words.
+
+    Raised by the rules as Kafka raises it, and caught once, where Kafka catches it.
+    """
+
+    def __init__(self, kind: str, says: str, fate: Fate, file: str | None = None) -> None:
+        super().__init__(f"{kind}: {says}")
+        self.kind = kind
+        self.says = says
+        self.fate = fate
+        self.file = file
+
+
+def io_failure(release: Release, says: str, file: str | None = None) -> LoadFailure:
+    """An IOException."""
+    return LoadFailure("IOException", says, IO_ERROR.of(release), file)
+
+
+def fatal(kind: str, says: str, file: str | None = None) -> LoadFailure:
+    """Any other exception: the broker does not start."""
+    return LoadFailure(kind, says, Fate.BROKER, file)

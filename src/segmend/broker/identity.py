@@ -1,0 +1,132 @@
+"""meta.properties of all log dirs together: whether the process starts at all.
+
+Follows `MetaPropertiesEnsemble.Loader` and `verify`, `KafkaRaftServer.initializeLogDirs`, and
+for ZooKeeper mode `KafkaServer.getBrokerMetadataAndOfflineDirs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from segmend.broker.rule import Rule
+from segmend.formats.damage import Damage
+from segmend.formats.meta_properties import MetaProperties
+from segmend.logdir.release import Release
+
+DIRECTORY_IDS: Rule[bool] = Rule("MetaPropertiesEnsemble; KIP-858", (((0, 8), False), ((3, 7), True)))
+CLUSTER_IDS: Rule[bool] = Rule("KafkaServer; KAFKA-7335", (((0, 8), False), ((2, 4), True)))
+
+UNFORMATTED = "No `meta.properties` found in {} (have you run `kafka-storage.sh` to format the directory?)"
+NONE_READABLE = "No readable meta.properties files found."
+METADATA_DIR_FAILED = "Encountered I/O error in metadata log directory {}. Cannot continue."
+UNREADABLE = "Error while reading meta.properties file {}/meta.properties"
+UNEXPECTED_METADATA = "Found unexpected metadata location in data directory {}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """One dir's meta.properties: `value` None if missing (or unreadable, then with `damages`)."""
+
+    path: str
+    missing: bool
+    value: MetaProperties | None
+    damages: tuple[Damage, ...] = ()
+    is_metadata_dir: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether it cannot be read; a reserved directory id is another matter."""
+        return not self.missing and (self.value is None or any(map(_breaks, self.damages)))
+
+    @property
+    def reserved(self) -> bool:
+        """Whether its directory id is one of Kafka's own."""
+        return any(damage.kind == "reserved-directory-id" for damage in self.damages)
+
+
+def _breaks(damage: Damage) -> bool:
+    return damage.kind != "reserved-directory-id"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """`refusal`: why the process ends, or None. `offline`: dirs in error, by path, with Kafka's words."""
+
+    refusal: str | None
+    offline: dict[str, str]
+
+
+def verify(identities: Sequence[Identity], *, kraft: bool, node_id: int | None, release: Release) -> Verdict:
+    """Judge all dirs; `node_id` is that of server.properties, None if not known."""
+    offline = {each.path: UNREADABLE.format(each.path) for each in identities if each.failed}
+    refusal = next(_refusals(identities, kraft=kraft, node_id=node_id, release=release), None)
+    return Verdict(refusal=refusal, offline=offline)
+
+
+def _refusals(
+    identities: Sequence[Identity], *, kraft: bool, node_id: int | None, release: Release
+) -> Iterator[str]:
+    readable = [each for each in identities if each.value is not None and not each.failed]
+    if kraft and not readable and identities:
+        yield UNFORMATTED.format(identities[0].path) if identities[0].missing else NONE_READABLE
+    for each in identities:
+        if kraft and each.failed and each.is_metadata_dir:
+            yield METADATA_DIR_FAILED.format(each.path)
+    if len(identities) and all(each.failed for each in identities):
+        yield NONE_READABLE
+    yield from _clashes(readable, kraft=kraft, node_id=node_id, release=release)
+    if DIRECTORY_IDS.of(release):
+        yield from _directory_ids(readable)
+    for each in identities:
+        if kraft and each.missing:
+            yield UNFORMATTED.format(each.path)
+
+
+def _clashes(
+    readable: Sequence[Identity], *, kraft: bool, node_id: int | None, release: Release
+) -> Iterator[str]:
+    cluster: str | None = None
+    node = node_id
+    for each in readable:
+        found = each.value
+        if found is None:
+            continue
+        if not kraft and found.version == 1 and release < (3, 4):
+            yield f"Expected version 0, but got version 1 in {each.path}/meta.properties"
+        if found.cluster_id is not None and CLUSTER_IDS.of(release):
+            if cluster is not None and found.cluster_id != cluster:
+                yield (
+                    f"Invalid cluster.id in: {each.path}/meta.properties. "
+                    f"Expected {cluster}, but read {found.cluster_id}"
+                )
+            cluster = cluster or found.cluster_id
+        if found.node_id is not None:
+            if node is not None and found.node_id != node:
+                yield _node_words(each.path, found.node_id, node, kraft=kraft)
+            node = found.node_id if node is None else node
+
+
+def _node_words(path: str, stored: int, expected: int, *, kraft: bool) -> str:
+    if not kraft:
+        return f"Configured broker.id {expected} doesn't match stored broker.id {stored} in meta.properties."
+    return (
+        f"Stored node id {stored} doesn't match previous node id {expected} in {path}/meta.properties. "
+        "If you moved your data, make sure your configured node id matches."
+    )
+
+
+def _directory_ids(readable: Sequence[Identity]) -> Iterator[str]:
+    seen: dict[str, str] = {}
+    for each in readable:
+        found = None if each.value is None else each.value.directory_id
+        if found is None:
+            continue
+        if each.reserved:
+            yield f"Invalid reserved directory ID {found} found in {each.path}/meta.properties"
+        if found in seen:
+            yield (
+                f"Duplicate directory ID {found} found. It was the ID of {seen[found]}, "
+                f"but also of {each.path}"
+            )
+        seen[found] = each.path

@@ -1,0 +1,17 @@
+"""What a KRaft node asks of its copy of `__cluster_metadata` before it goes on.
+
+Follows `KafkaMetadataLog.apply` (`KafkaRaftLog` since 4.2), `FileQuorumStateStore` and
+`Snapshots`.
+"""
+
+from __future__ import annotations
+
+from segmend.broker.rule import Rule
+
+KRAFT: Rule[bool] = Rule("KafkaRaftServer; KIP-500, KIP-631", (((0, 8), False), ((2, 8), True)))
+
+INCONSISTENT = (
+    "Inconsistent snapshot state: there must be a snapshot at an offset larger then the current "
+    "log start offset {}"
+)
+QUORUM_STATE = "Error while reading the Quorum status from the file {}: {}"

@@ -1,0 +1,26 @@
+"""One behaviour of brokers that changed from release to release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from segmend.logdir.release import Release
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Generic[T]):
+    """`steps` are (first release, value), ascending; `follows` names Kafka's class, KIP or JIRA."""
+
+    follows: str
+    steps: tuple[tuple[tuple[int, ...], T], ...]
+
+    def of(self, release: Release) -> T:
+        """The value for a release; the first one for anything older."""
+        value = self.steps[0][1]
+        for since, later in self.steps:
+            if release >= since:
+                value = later
+        return value

@@ -1,0 +1,82 @@
+"""The sanity checks that brokers make of index files while they load, and when.
+
+Offset and time indexes were checked up to 2.2; since KAFKA-7283 nobody looks at them. The
+transaction index is checked by every release that has one. Only the first and the last
+entry count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from segmend.broker.failures import LoadFailure, fatal
+from segmend.broker.rule import Rule
+from segmend.formats.txn_index import VERSION, AbortedTxn
+
+
+class IndexSanity(StrEnum):
+    """How an offset index is judged at load."""
+
+    STRICT = "strict"
+    """Its last offset must be above the base offset."""
+    RELAXED = "relaxed"
+    """Its last offset must not be below the base offset."""
+    NONE = "none"
+
+
+INDEX_SANITY: Rule[IndexSanity] = Rule(
+    "OffsetIndex.sanityCheck; relaxed in 2.0, dropped in 2.3 (KAFKA-7283, KAFKA-6324)",
+    (((0, 8), IndexSanity.STRICT), ((2, 0), IndexSanity.RELAXED), ((2, 3), IndexSanity.NONE)),
+)
+CORRUPT_INDEX_IS_FATAL: Rule[bool] = Rule("Log.loadSegments; 0.9 rebuilds", (((0, 8), True), ((0, 9), False)))
+TIME_INDEX: Rule[bool] = Rule("TimeIndex; KIP-33", (((0, 8), False), ((0, 10, 1), True)))
+TXN_INDEX: Rule[bool] = Rule("TransactionIndex; KIP-98", (((0, 8), False), ((0, 11), True)))
+
+
+def offset_index_fault(
+    sanity: IndexSanity, *, name: str, base_offset: int, last_relative: int | None, rest: int, size: int
+) -> str | None:
+    """Kafka's words on a corrupt `.index`, None if it passes; `rest` bytes make no whole entry."""
+    if last_relative is not None:
+        offset = base_offset + last_relative
+        strict = sanity == IndexSanity.STRICT
+        if offset < base_offset or (strict and offset == base_offset):
+            words = "no larger than" if strict else "less than"
+            found = f"Corrupt index found, index file ({name}) has non-zero size but the last offset"
+            return f"{found} is {offset} which is {words} the base offset {base_offset}."
+    return odd_length("Index", name, size, 8) if rest else None
+
+
+def time_index_fault(
+    *, name: str, base_offset: int, first: int, last: tuple[int, int] | None, rest: int, size: int
+) -> str | None:
+    """As `offset_index_fault` for a `.timeindex`; `first` and `last[0]` are timestamps."""
+    found = f"Corrupt time index found, time index file ({name}) has non-zero size but the last"
+    if last is not None and last[0] < first:
+        return f"{found} timestamp is {last[0]} which is less than the first timestamp {first}"
+    if last is not None and last[1] < 0:
+        offset = base_offset + last[1]
+        return f"{found} offset is {offset} which is less than the first offset {base_offset}"
+    return odd_length("Time index", name, size, 12) if rest else None
+
+
+def odd_length(kind: str, name: str, size: int, unit: int) -> str:
+    """Kafka's words on a length that is no multiple of an entry."""
+    found = f"{kind} file {name} is corrupt, found {size} bytes"
+    return f"{found} which is neither positive nor a multiple of {unit}."
+
+
+def txn_index_fault(name: str, base_offset: int, entries: Sequence[AbortedTxn]) -> str | LoadFailure | None:
+    """`TransactionIndex.sanityCheck`: words on a corrupt one, or the exception that ends the start."""
+    for entry in entries:
+        if entry.version > VERSION:
+            words = f"Unexpected aborted transaction version {entry.version} in transaction index {name}"
+            return fatal("KafkaException", f"{words}, supported version range is 0 to 0", name)
+        if entry.last_offset < base_offset:
+            return (
+                f"Last offset of aborted transaction AbortedTxn(version=0, producerId={entry.producer_id}, "
+                f"firstOffset={entry.first_offset}, lastOffset={entry.last_offset}, "
+                f"lastStableOffset={entry.last_stable_offset}) is less than start offset {base_offset}"
+            )
+    return None

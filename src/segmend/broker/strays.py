@@ -1,0 +1,85 @@
+"""Replicas that the cluster's metadata does not expect on this broker.
+
+Follows `LogManager.isStrayKraftReplica` and `BrokerMetadataPublisher`. Only KRaft brokers
+know strays; the name of the topic is never compared, only id, partition and node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Protocol
+
+from segmend.broker.rule import Rule
+from segmend.logdir.release import Release
+
+
+class StrayHandling(StrEnum):
+    """What happens to a stray."""
+
+    NONE = "none"
+    DELETE = "delete"
+    RENAME = "rename"
+
+
+class MissingTopicId(StrEnum):
+    """What a KRaft broker does about a partition without partition.metadata."""
+
+    FATAL = "fatal"
+    STRAY = "stray"
+
+
+STRAYS: Rule[StrayHandling] = Rule(
+    "BrokerMetadataPublisher.deleteStrayReplicas; LogManager.isStrayKraftReplica, KAFKA-14616, 3.7",
+    (((0, 8), StrayHandling.NONE), ((3, 0), StrayHandling.DELETE), ((3, 7), StrayHandling.RENAME)),
+)
+MISSING_TOPIC_ID: Rule[MissingTopicId] = Rule(
+    "LogManager.isStrayKraftReplica; KAFKA-16814, 3.7.1",
+    (((0, 8), MissingTopicId.FATAL), ((3, 7, 1), MissingTopicId.STRAY)),
+)
+
+NO_TOPIC_ID = "The topicId does not exist in {}, treat it as a stray log."
+NO_TOPIC_ID_FATAL = (
+    "The log dir {} does not have a topic ID, which is not allowed when running in KRaft mode."
+)
+NOT_EXPECTED = (
+    "Found stray log dir {}: the current replica assignment {} does not contain the local brokerId {}."
+)
+NOT_KNOWN = "Found stray log dir {}: the topicId {} does not exist in the metadata image."
+RENAMED = "Log in {} marked stray and renamed to {}"
+LOADED_STRAY = "Loaded stray log: {}"
+
+
+class Image(Protocol):
+    """What the metadata image must tell."""
+
+    @property
+    def replicas(self) -> Mapping[tuple[str, int], Sequence[int]]:
+        """Replicas by (topic id, partition)."""
+        ...
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Topic names by topic id."""
+        ...
+
+
+def stray_reason(
+    image: Image | None, *, topic_id: str | None, partition: int, node_id: int | None, path: str
+) -> str | None:
+    """Kafka's words if the replica in `path` is a stray, None if it is expected or nobody can say."""
+    if topic_id is None:
+        return NO_TOPIC_ID.format(path)
+    if image is None or node_id is None:
+        return None
+    if topic_id not in image.names or (topic_id, partition) not in image.replicas:
+        return NOT_KNOWN.format(path, topic_id)
+    replicas = image.replicas[topic_id, partition]
+    if node_id not in replicas:
+        return NOT_EXPECTED.format(path, ", ".join(map(str, replicas)), node_id)
+    return None
+
+
+def is_kraft(release: Release, versions: Sequence[int | None]) -> bool:
+    """Whether the broker runs in KRaft mode, by the versions of its meta.properties (KIP-631)."""
+    return release >= (4, 0) or (release >= (2, 8) and 1 in versions)

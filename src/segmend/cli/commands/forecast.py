@@ -1,0 +1,108 @@
+"""`segmend forecast`: what will the broker do to these log dirs when it starts."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from segmend.cli.common import (
+    add_output_options,
+    add_release_option,
+    emit,
+    emit_json,
+    open_log_dirs,
+    release_of,
+    style,
+)
+from segmend.forecast import (
+    BrokerOutcome,
+    DirectoryOutcome,
+    DirOutcome,
+    Forecast,
+    Later,
+    Options,
+    PartitionOutcome,
+    forecast,
+)
+from segmend.logdir.config import ServerConfig
+from segmend.report.forecast import broker_lines, dir_lines, directory_lines, later_lines, partition_lines
+from segmend.report.progress import Progress
+from segmend.report.style import Style
+
+NAME = "forecast"
+HELP = "say what a broker will do to these files when it starts, before it does"
+EXAMPLES = """\
+examples:
+  segmend forecast /data/kafka-a /data/kafka-b       all log dirs of one broker together
+  segmend forecast /data/kafka-a --kafka 4.3         by the rules of Kafka 4.3
+  segmend forecast /data/kafka-a --unclean           as if the clean shutdown marker were removed
+  segmend forecast /data/kafka-a --deep              also: which records consumers will not get
+
+exit codes: 0 it starts and nothing is lost, 4 otherwise, 8 something could not be read, 16 usage"""
+
+LOSES, CALM = 4, 0
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("paths", nargs="+", metavar="DIR", help="all log dirs of one broker")
+    add_release_option(parser)
+    parser.add_argument("--config", metavar="FILE", help="the broker's server.properties")
+    marker = parser.add_mutually_exclusive_group()
+    marker.add_argument("--clean", action="store_true", help="as if the dirs had the clean shutdown marker")
+    marker.add_argument("--unclean", action="store_true", help="as if they had not")
+    parser.add_argument("--deep", action="store_true", help="read every batch: what consumers will meet")
+    parser.add_argument("--all", action="store_true", help="tell of every partition, not only of losses")
+    add_output_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compute the start, tell it, and say by the exit code whether it is a good one."""
+    dirs = open_log_dirs(args.paths)
+    release, reason = release_of(args, dirs)
+    config = None if args.config is None else ServerConfig.load(args.config, release)
+    options = Options(
+        release=release,
+        release_reason=reason,
+        config=config,
+        clean=True if args.clean else False if args.unclean else None,
+        deep=args.deep,
+        now_ms=time.time_ns() // 1_000_000,
+    )
+    progress = Progress(sys.stderr)
+    shown = (lambda done, total: progress.update(done, total, "")) if progress.shown else None
+    found = forecast(dirs, options, shown)
+    try:
+        return _tell_json(found) if args.json else _tell(found, style(args), progress, every=args.all)
+    finally:
+        progress.done()
+
+
+def _tell_json(found: Forecast) -> int:
+    code = CALM
+    for line in found:
+        code = max(code, _code(line))
+        emit_json([line.to_json()])
+    return code
+
+
+def _tell(found: Forecast, look: Style, progress: Progress, *, every: bool) -> int:
+    lines = list(found)
+    progress.done()
+    emit(partition_lines([x for x in lines if isinstance(x, PartitionOutcome)], look, every=every))
+    emit(directory_lines((x for x in lines if isinstance(x, DirectoryOutcome)), look, every=every))
+    emit(dir_lines((x for x in lines if isinstance(x, DirOutcome)), look))
+    emit(later_lines((x for x in lines if isinstance(x, Later)), look))
+    if found.broker is not None:
+        emit(broker_lines(found.broker, look))
+    return max(map(_code, lines), default=CALM)
+
+
+def _code(line: PartitionOutcome | DirectoryOutcome | DirOutcome | Later | BrokerOutcome) -> int:
+    """What a line adds to the exit code; what retention deletes later is lawful."""
+    if isinstance(line, PartitionOutcome | DirectoryOutcome):
+        return LOSES if line.matters else CALM
+    if isinstance(line, DirOutcome):
+        return CALM if line.online else LOSES
+    return LOSES if isinstance(line, BrokerOutcome) and not line.starts else CALM

@@ -1,0 +1,107 @@
+"""One log dir before its logs are loaded: the marker, the checkpoints, the names of its directories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from segmend.broker.checkpoints import (
+    RESETTING_LOG_START,
+    RESETTING_RECOVERY,
+    DirCheckpoint,
+    dir_checkpoint,
+)
+from segmend.broker.identity import Identity
+from segmend.forecast.minutes import Work
+from segmend.forecast.values import Effect
+from segmend.formats.clean_shutdown import FILE_NAME as CLEAN_SHUTDOWN
+from segmend.formats.damage import Damage
+from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+
+Offsets = dict[tuple[str, int], int]
+
+NOT_A_PARTITION = (
+    "Found directory {}, '{}' is not in the form of topic-partition or topic-partition.uniqueId-delete "
+    "(if marked for deletion)."
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class DirState:
+    """What the broker has read of a dir, and what became of it so far.
+
+    `fatal` ends the start of the broker; `offline` the service of this dir, with the reason;
+    `doubtful` says that the dir is marked offline already while its logs are loaded.
+    """
+
+    log_dir: LogDir
+    clean: bool
+    fatal: str | None = None
+    offline: str | None = None
+    doubtful: str | None = None
+    effects: list[Effect] = field(default_factory=list)
+    offsets: dict[str, Offsets] = field(default_factory=dict)
+    partitions: int = 0
+    segments: int = 0
+    scanned_bytes: int = 0
+
+    @property
+    def path(self) -> str:
+        """As it was given."""
+        return self.log_dir.path
+
+    @property
+    def work(self) -> Work:
+        """What loading it asks for."""
+        return Work(partitions=self.partitions, segments=self.segments, scanned_bytes=self.scanned_bytes)
+
+    def of(self, checkpoint: str, key: tuple[str, int]) -> int | None:
+        """The offset of a partition in one of the checkpoints."""
+        return self.offsets[checkpoint].get(key)
+
+
+def read_dir(log_dir: LogDir, release: Release, *, clean: bool | None) -> DirState:
+    """Read the marker and the four checkpoints; `clean` overrides the marker."""
+    marked = CLEAN_SHUTDOWN in log_dir.entries
+    state = DirState(log_dir=log_dir, clean=marked if clean is None else clean)
+    for name in (RECOVERY_POINT, LOG_START_OFFSET, HIGH_WATERMARK, CLEANER_OFFSET):
+        _read_checkpoint(state, name, release)
+    foreign = log_dir.foreign
+    if foreign:
+        state.fatal = NOT_A_PARTITION.format(f"{log_dir.path}/{foreign[0]}", foreign[0])
+    return state
+
+
+def _read_checkpoint(state: DirState, name: str, release: Release) -> None:
+    found = state.log_dir.offset_checkpoint(name)
+    damage = next(iter(found.damages), None)
+    if found.unreadable is not None:
+        damage = Damage("malformed", 0, str(found.unreadable))
+    state.offsets[name] = found.value.offsets() if found.value is not None and damage is None else {}
+    if damage is None:
+        return
+    fate = dir_checkpoint(damage, release)
+    if fate == DirCheckpoint.FATAL:
+        state.fatal = state.fatal or damage.reason
+        return
+    reset = {RECOVERY_POINT: RESETTING_RECOVERY, LOG_START_OFFSET: RESETTING_LOG_START}.get(name)
+    says = reset.format(state.path) if reset else damage.reason
+    state.effects.append(Effect(effect="checkpoint-reset", file=name, broker_says=says))
+    if fate == DirCheckpoint.OFFLINE:
+        reason = f"Error while reading checkpoint file {state.path}/{name}: {damage.reason}"
+        state.offline = state.offline or reason
+        if reset:
+            state.doubtful = state.doubtful or reason
+
+
+def identity_of(log_dir: LogDir, *, is_metadata_dir: bool) -> Identity:
+    """The dir's meta.properties for `identity.verify`."""
+    found = log_dir.meta_properties
+    return Identity(
+        path=log_dir.path,
+        missing=found.missing,
+        value=found.value if found.unreadable is None else None,
+        damages=found.damages,
+        is_metadata_dir=is_metadata_dir,
+    )

@@ -1,0 +1,50 @@
+"""The leader epoch cache while a log is loaded. Follows `LeaderEpochFileCache`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+Entry = tuple[int, int]
+"""(epoch, start offset)."""
+
+
+class EpochCache:
+    """The entries, ascending by epoch and by offset."""
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self.entries: list[Entry] = []
+        for epoch, start in entries:
+            self.assign(epoch, start)
+
+    @property
+    def latest(self) -> int:
+        """The newest epoch, -1 without one."""
+        return self.entries[-1][0] if self.entries else -1
+
+    def assign(self, epoch: int, start: int) -> None:
+        """Add an entry; earlier ones that contradict it go ("caused truncation of conflicting entries")."""
+        if self.entries and epoch == self.entries[-1][0] and start >= self.entries[-1][1]:
+            return
+        self.entries = [e for e in self.entries if e[0] < epoch and e[1] < start]
+        self.entries.append((epoch, start))
+
+    def recover(self, epochs: Iterable[Entry]) -> None:
+        """What `LogSegment.recover` assigns: epochs above the latest."""
+        for epoch, start in epochs:
+            if epoch >= 0 and epoch > self.latest:
+                self.assign(epoch, start)
+
+    def truncate_from_end(self, end: int) -> None:
+        """Drop entries at or above the log end offset."""
+        if end >= 0 and self.entries and self.entries[-1][1] >= end:
+            self.entries = [e for e in self.entries if e[1] < end]
+
+    def truncate_from_start(self, start: int) -> None:
+        """Drop entries below the log start offset; the last of them moves up to it."""
+        below = [e for e in self.entries if e[1] <= start]
+        if below:
+            self.entries = [(below[-1][0], start), *self.entries[len(below) :]]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.entries = []

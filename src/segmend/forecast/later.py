@@ -1,0 +1,113 @@
+"""What the first minutes after the start will do: retention, and the deletion of what waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from segmend.broker.retention import (
+    DELETE_DELAY_SECONDS,
+    FIRST_LOOK_SECONDS,
+    Limits,
+    Retained,
+    breaches,
+)
+from segmend.forecast.load import LoadedLog
+from segmend.forecast.segment import Lost, Segment, lost_from
+from segmend.forecast.values import Extent, Later
+from segmend.formats import time_index
+from segmend.formats.java_number import parse_long
+from segmend.logdir.config import ServerConfig
+from segmend.logdir.disk import Unreadable
+from segmend.logdir.tree import PartitionDir
+
+
+def limits_of(config: ServerConfig, topic: Mapping[str, str], name: str) -> Limits:
+    """Retention of a topic: its own settings from the metadata, else the broker's."""
+    retention_ms = parse_long(topic.get("retention.ms", ""))
+    retention_bytes = parse_long(topic.get("retention.bytes", ""))
+    policy = topic.get("cleanup.policy") or config.given.get("log.cleanup.policy", "delete")
+    if name in ("__consumer_offsets", "__transaction_state") and "cleanup.policy" not in topic:
+        policy = "compact"
+    return Limits(
+        retention_ms=config.number("log.retention.ms") if retention_ms is None else retention_ms,
+        retention_bytes=config.number("log.retention.bytes") if retention_bytes is None else retention_bytes,
+        delete="delete" in policy,
+    )
+
+
+def by_retention(
+    loaded: LoadedLog, after: Extent, limits: Limits, *, high_watermark: int, now_ms: int
+) -> Iterator[Later]:
+    """The segments that the first look of retention deletes, 30 seconds after the start."""
+    state = loaded.state
+    segments = state.segments
+    retained = _retained(loaded, after, limits, now_ms)
+    found = breaches(
+        retained, limits, log_start=after.log_start_offset or 0, high_watermark=high_watermark, now_ms=now_ms
+    )
+    gone = 0
+    for breach in found:
+        doomed = segments[gone : gone + breach.count]
+        gone += breach.count
+        lost = sum((lost_from(each, 0) for each in doomed), Lost())
+        yield Later(
+            dir=state.partition.log_dir.path, file=state.partition.name, topic=state.partition.topic,
+            partition=state.partition.partition, what="segments-deleted", why=breach.why,
+            seconds=FIRST_LOOK_SECONDS, segments=breach.count, records_lost=lost.records,
+            bytes_lost=lost.bytes, broker_says=breach.broker_says,
+        )  # fmt: skip
+
+
+def _retained(loaded: LoadedLog, after: Extent, limits: Limits, now_ms: int) -> list[Retained]:
+    """The segments in order; timestamps are read only as far as time retention would look."""
+    segments = loaded.state.segments
+    ends = [each.base_offset for each in segments[1:]] + [after.log_end_offset or 0]
+    looking = limits.delete and limits.retention_ms >= 0
+    found = []
+    for segment, end in zip(segments, ends, strict=True):
+        stamp, by_mtime = _largest_timestamp(loaded, segment) if looking else (now_ms, False)
+        looking = looking and now_ms - stamp > limits.retention_ms
+        found.append(
+            Retained(
+                base_offset=segment.base_offset, end_offset=end, size=segment.size,
+                largest_timestamp=stamp, by_mtime=by_mtime,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _largest_timestamp(loaded: LoadedLog, segment: Segment) -> tuple[int, bool]:
+    """`LogSegment.largestTimestamp`: the last entry of the time index as it stands, else the mtime."""
+    if segment.recovered and segment.log is not None and segment.size:
+        return lost_from(segment, 0).last_timestamp, False
+    index = loaded.state.files.get(f"{segment.base_offset:020d}{time_index.SUFFIX}")
+    if index is not None:
+        with index.reader() as reader:
+            count = reader.size // time_index.ENTRY_SIZE
+            data = reader.read(8, (count - 1) * time_index.ENTRY_SIZE) if count else b""
+        if len(data) == 8:
+            return int.from_bytes(data, "big", signed=True), False
+    if segment.log is None:
+        return -1, True
+    return segment.log.stat().mtime_ns // 1_000_000, True
+
+
+def by_deletion(partition: PartitionDir) -> Later:
+    """A `-delete` directory goes after `file.delete.delay.ms`."""
+    size = partition.size
+    try:
+        lost = sum(
+            (
+                lost_from(Segment(base_offset=base, log=partition.files[name], size=size), 0).records
+                for base, name in partition.layout.logs.items()
+            ),
+            0,
+        )
+    except Unreadable:
+        lost = 0
+    return Later(
+        dir=partition.log_dir.path, file=partition.name, topic=partition.topic, partition=partition.partition,
+        what="directory-deleted", why="the topic was deleted, or the replica moved", bytes_lost=size,
+        segments=len(partition.layout.logs), seconds=DELETE_DELAY_SECONDS, records_lost=lost,
+        broker_says=f"Deleted log for partition {partition.topic}-{partition.partition} in {partition.path}.",
+    )  # fmt: skip

@@ -1,0 +1,110 @@
+"""The first three passes over a partition's names: what is deleted and renamed before any log is opened.
+
+Follows `LogLoader.removeTempFilesAndCollectSwapFiles` and the swap passes of `LogLoader.load`;
+up to 2.8 `Log.completeSwapOperations`.
+"""
+
+from __future__ import annotations
+
+from segmend.broker.failures import fatal, io_failure
+from segmend.broker.recovery import COMPACTED, FROM_SWAP, SWAP, SwapHandling
+from segmend.forecast.segment import Lost, Segment, end_of, lost_from
+from segmend.forecast.state import LoadState
+from segmend.formats.java_number import parse_long
+from segmend.logdir import disk
+from segmend.logdir.files import FileEntry
+
+_NEVER = 2**63
+
+
+def pass_leftovers(state: LoadState) -> None:
+    """Change `state.files`; raises `LoadFailure` on a name or file that ends the load."""
+    _check_readable(state)
+    layout = state.partition.layout
+    if not (layout.deleted or layout.cleaned or layout.swap or layout.unparsable):
+        return
+    for name in layout.deleted:
+        _delete(state, name)
+    cleaned = min((_offset(name) for name in _ending(state, ".cleaned")), default=_NEVER)
+    swaps = {name: _offset(name) for name in _ending(state, ".swap")}
+    for name, offset in sorted(swaps.items()):
+        if offset >= cleaned:
+            _delete(state, name, _records_of(state, name))
+    for name in _ending(state, ".cleaned"):
+        _delete(state, name)
+    _complete_swaps(state)
+
+
+def _check_readable(state: LoadState) -> None:
+    path = state.partition.path
+    for name in state.files:
+        if not disk.may_read(f"{path}/{name}"):
+            says = f"Could not read file {state.path(name)}"
+            raise io_failure(state.settings.release, says, state.path(name))
+
+
+def _ending(state: LoadState, suffix: str) -> list[str]:
+    return sorted(name for name in state.files if name.endswith(suffix))
+
+
+def _offset(name: str) -> int:
+    """`LocalLog.offsetFromFile`."""
+    text = name.partition(".")[0]
+    offset = parse_long(text)
+    if offset is None:
+        raise fatal("NumberFormatException", f'For input string: "{text}"', name)
+    return offset
+
+
+def _delete(state: LoadState, name: str, lost: Lost | None = None) -> None:
+    del state.files[name]
+    if not name.endswith(".checkpoint.deleted"):
+        state.note("file-deleted", name, lost=lost)
+
+
+def _records_of(state: LoadState, name: str) -> Lost | None:
+    """What goes with a doomed swap log whose originals are gone already."""
+    original = name.removesuffix(".swap")
+    if not original.endswith(".log") or original in state.files:
+        return None
+    return lost_from(_segment(state.files[name], _offset(name)), 0)
+
+
+def _segment(log: FileEntry, base: int, index: FileEntry | None = None) -> Segment:
+    return Segment(base_offset=base, log=log, size=log.size, index=index)
+
+
+def _complete_swaps(state: LoadState) -> None:
+    swaps = _ending(state, ".swap")
+    low, high = _NEVER, -_NEVER
+    for name in swaps:
+        if name.endswith(".log.swap"):
+            base = _offset(name)
+            index = state.files.get(f"{base:020d}.index.swap")
+            low = min(low, base)
+            high = max(high, end_of(_segment(state.files[name], base, index)).next_offset)
+            state.note("swap-completed", name, offset=base, says=FROM_SWAP.format(state.path(name)))
+    _delete_covered(state, low, high)
+    recover = SWAP.of(state.settings.release) == SwapHandling.RECOVER
+    for name in swaps:
+        entry = state.files.pop(name)
+        if not (recover and not name.endswith(".log.swap")):
+            state.files[name.removesuffix(".swap")] = entry
+
+
+def _delete_covered(state: LoadState, low: int, high: int) -> None:
+    """Delete what a swap replaces. The active segment is never compacted: if it goes, it is lost."""
+    bases = [parse_long(n.partition(".")[0]) for n in state.files if n.endswith(".log")]
+    newest = max((base for base in bases if base is not None), default=None)
+    for name in sorted(state.files):
+        base = parse_long(name.partition(".")[0]) if "." in name else None
+        if name.endswith(".swap") or base is None or not low <= base < high:
+            continue
+        entry = state.files.pop(name)
+        replaced = f"{name}.swap" in state.files
+        says = COMPACTED.format(state.path(name))
+        if name.endswith(".log") and base == newest and not replaced and entry.size:
+            lost = lost_from(_segment(entry, base), 0)
+            state.note("segments-deleted", name, offset=base, says=says, lost=lost)
+        elif not replaced:
+            state.note("file-deleted", name, offset=base, says=says)

@@ -1,0 +1,156 @@
+"""The fourth pass: every log is opened, its indexes pass their sanity check or the segment is recovered.
+
+Follows `LogLoader.loadSegmentFiles` and `LogSegment.sanityCheck`.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from segmend.broker.failures import LoadFailure, fatal, io_failure
+from segmend.broker.recovery import CORRUPT_INDEX, MAX_FILE_BYTES, NO_INDEX, ORPHAN, TOO_LARGE
+from segmend.broker.sanity import (
+    CORRUPT_INDEX_IS_FATAL,
+    INDEX_SANITY,
+    TIME_INDEX,
+    TXN_INDEX,
+    IndexSanity,
+    offset_index_fault,
+    time_index_fault,
+    txn_index_fault,
+)
+from segmend.forecast.recovery import recover_segment
+from segmend.forecast.segment import Segment, lost_from
+from segmend.forecast.state import LoadState
+from segmend.formats import offset_index, time_index, txn_index
+from segmend.formats.java_number import parse_long
+from segmend.logdir.files import FileEntry
+
+_TIME_ENTRY = Struct(">qi")
+_INDEXES = (".index", ".timeindex", ".txnindex")
+
+
+def open_segments(state: LoadState) -> None:
+    """Fill `state.segments` from the names; raises `LoadFailure`."""
+    for name in sorted(state.files):
+        if name.endswith(_INDEXES):
+            _check_orphan(state, name)
+        elif name.endswith(".log"):
+            _open(state, name, _base(name))
+
+
+def _base(name: str) -> int:
+    text = name.partition(".")[0]
+    base = parse_long(text)
+    if base is None:
+        raise fatal("NumberFormatException", f'For input string: "{text}"', name)
+    return base
+
+
+def _check_orphan(state: LoadState, name: str) -> None:
+    if name[:20].isdecimal() and f"{name[:20]}.log" in state.files:
+        return
+    log = f"{_base(name):020d}.log"
+    if log not in state.files:
+        del state.files[name]
+        state.note("file-deleted", name, says=ORPHAN.format(state.path(name)))
+
+
+def _open(state: LoadState, name: str, base: int) -> None:
+    stem = f"{base:020d}"
+    entry = state.files.get(f"{stem}.log")
+    if name != f"{stem}.log":
+        lost = lost_from(Segment(base_offset=base, log=state.files[name], size=state.files[name].size), 0)
+        state.note("segment-skipped", name, offset=base, lost=lost)
+    size = 0 if entry is None else entry.size
+    if size > MAX_FILE_BYTES:
+        raise fatal("KafkaException", TOO_LARGE.format(state.path(name), size), state.path(name))
+    segment = Segment(base_offset=base, log=entry, size=size, index=state.files.get(f"{stem}.index"))
+    try:
+        _sanity_check(state, segment, stem)
+    finally:
+        state.add(segment)
+
+
+def _sanity_check(state: LoadState, segment: Segment, stem: str) -> None:
+    """Recover the segment if an index is missing or fails; what recovery cuts off is ignored here."""
+    index_name, time_name = f"{stem}.index", f"{stem}.timeindex"
+    release = state.settings.release
+    if index_name not in state.partition.entries and index_name not in state.files:
+        trusted = state.settings.clean or segment.base_offset < state.settings.recovery_point
+        says = NO_INDEX.format(state.path(segment.name)) if trusted else None
+        _rebuild(state, segment, index_name, says)
+        return
+    fault = _fault(state, segment, stem)
+    if fault is not None:
+        if CORRUPT_INDEX_IS_FATAL.of(release):
+            raise fatal("IllegalArgumentException", fault, state.path(index_name))
+        times = f"{state.path(time_name)}, " if TIME_INDEX.of(release) else ""
+        says = CORRUPT_INDEX.of(release).format(
+            log=state.path(segment.name), why=fault, files=f"{times}{state.path(index_name)}"
+        )
+        _rebuild(state, segment, index_name, says)
+    elif TIME_INDEX.of(release) and time_name not in state.partition.entries and time_name not in state.files:
+        state.note("index-created", time_name)
+
+
+def _rebuild(state: LoadState, segment: Segment, index_name: str, says: str | None) -> None:
+    state.note("index-rebuilt", index_name, offset=segment.base_offset, says=says)
+    recover_segment(state, segment)
+
+
+def _fault(state: LoadState, segment: Segment, stem: str) -> str | None:
+    sanity = INDEX_SANITY.of(state.settings.release)
+    if sanity != IndexSanity.NONE:
+        found = _old_fault(state, segment, stem, sanity)
+        if found is not None:
+            return found
+    txn = state.files.get(f"{stem}.txnindex")
+    if txn is None or not TXN_INDEX.of(state.settings.release):
+        return None
+    entries = txn_index.parse(txn.read())[0].entries
+    fault = txn_index_fault(state.path(txn.name), segment.base_offset, entries)
+    if isinstance(fault, LoadFailure):
+        raise fault
+    return fault
+
+
+def _old_fault(state: LoadState, segment: Segment, stem: str, sanity: IndexSanity) -> str | None:
+    """What brokers up to 2.2 looked at."""
+    base = segment.base_offset
+    index, times = state.files.get(f"{stem}.index"), state.files.get(f"{stem}.timeindex")
+    if index is not None:
+        _, last, rest, size = _ends(index, offset_index.ENTRY_SIZE)
+        relative = int.from_bytes(last[:4], "big", signed=True) if last else None
+        name = state.path(index.name)
+        found = offset_index_fault(
+            sanity, name=name, base_offset=base, last_relative=relative, rest=rest, size=size
+        )
+        if found:
+            return found
+    if times is None or not TIME_INDEX.of(state.settings.release):
+        return None
+    first, last, rest, size = _ends(times, time_index.ENTRY_SIZE)
+    stamps = int.from_bytes(first[:8], "big", signed=True)
+    entry = _TIME_ENTRY.unpack(last) if last else None
+    return time_index_fault(
+        name=state.path(times.name), base_offset=base, first=stamps, last=entry, rest=rest, size=size
+    )
+
+
+def _ends(file: FileEntry, unit: int) -> tuple[bytes, bytes, int, int]:
+    """(first entry, last entry, bytes that make no entry, size)."""
+    with file.reader() as reader:
+        count, rest = divmod(reader.size, unit)
+        if count == 0:
+            return b"", b"", rest, reader.size
+        return reader.read(unit), reader.read(unit, (count - 1) * unit), rest, reader.size
+
+
+def check_active(state: LoadState) -> None:
+    """The active segment's indexes are opened and sized: a directory in their place is an IOException."""
+    stem = f"{state.segments[-1].base_offset:020d}"
+    for suffix in (".index", ".timeindex"):
+        if state.partition.entries.get(stem + suffix) in ("dir", "link-dir"):
+            says = f"{state.path(stem + suffix)} (Is a directory)"
+            raise io_failure(state.settings.release, says, state.path(stem + suffix))

@@ -1,0 +1,262 @@
+"""The start of one broker over all its log dirs.
+
+Follows `KafkaRaftServer.initializeLogDirs` and `LogManager.loadLogs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from segmend.broker.failures import ALREADY_OFFLINE, DIR_FAILED, Fate, LoadFailure
+from segmend.broker.identity import UNEXPECTED_METADATA, Verdict, verify
+from segmend.broker.strays import is_kraft
+from segmend.forecast.dirs import DirState, identity_of, read_dir
+from segmend.forecast.image import MetadataImage, read_image
+from segmend.forecast.metadata import look_at_metadata
+from segmend.forecast.minutes import seconds
+from segmend.forecast.replicas import Loaded, Situation, load_directory
+from segmend.forecast.values import (
+    BrokerOutcome,
+    DirectoryOutcome,
+    DirOutcome,
+    Extent,
+    Later,
+    PartitionOutcome,
+)
+from segmend.formats.names import REMOTE_INDEX_CACHE
+from segmend.logdir import disk
+from segmend.logdir.config import ServerConfig
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir, PartitionDir
+
+Line = PartitionOutcome | DirectoryOutcome | DirOutcome | Later | BrokerOutcome
+"""What a forecast gives, in this order of kinds, the broker last."""
+
+DUPLICATE = (
+    "Duplicate log directories for {} are found in both {} and {}. It is likely because log directory "
+    "failure happened while broker was replacing current replica with future replica. Recover broker "
+    "from this failure by manually deleting one of the two directories for this partition. It is "
+    "recommended to delete the partition in the log directory that is known to have failed recently."
+)
+ALL_DIRS_FAILED = "Shutdown broker because all log dirs in {} have failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """`clean` overrides the marker; `now_ms` is for retention; `deep` reads every record batch."""
+
+    release: Release
+    release_reason: str = "as given"
+    config: ServerConfig | None = None
+    clean: bool | None = None
+    deep: bool = False
+    now_ms: int = 0
+
+
+class Forecast:
+    """Iterate for the lines; `broker` is the last of them, once all were taken."""
+
+    def __init__(
+        self, dirs: Sequence[LogDir], options: Options, on_progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        self._dirs = dirs
+        self._options = options
+        self._progress = on_progress
+        self.broker: BrokerOutcome | None = None
+
+    def __iter__(self) -> Iterator[Line]:
+        run = _Run(self._dirs, self._options, self._progress)
+        for line in run.lines():
+            if isinstance(line, BrokerOutcome):
+                self.broker = line
+            yield line
+
+
+def forecast(
+    dirs: Sequence[LogDir], options: Options, on_progress: Callable[[int, int], None] | None = None
+) -> Forecast:
+    """What a broker would do to these dirs, which are all of its `log.dirs`; nothing is touched."""
+    return Forecast(dirs, options, on_progress)
+
+
+class _Run:
+    """One start, from the identities to the last log."""
+
+    def __init__(
+        self, dirs: Sequence[LogDir], options: Options, progress: Callable[[int, int], None] | None
+    ) -> None:
+        self._options = options
+        self._progress = progress
+        self._config = options.config or ServerConfig(release=options.release)
+        self._dirs = dirs
+        self._loaded: list[Loaded] = []
+        self._later: list[Later] = []
+        self._others: list[DirectoryOutcome] = []
+        self._refusal: str | None = None
+        self._untouched = False
+
+    def lines(self) -> Iterator[Line]:
+        states = [read_dir(d, self._options.release, clean=self._options.clean) for d in self._dirs]
+        kraft = is_kraft(self._options.release, self._versions())
+        verdict = self._identity(kraft)
+        for state in states:
+            if state.path in verdict.offline:
+                state.offline = verdict.offline[state.path]
+        self._refusal, self._untouched = verdict.refusal, verdict.refusal is not None
+        image = self._metadata(states) if kraft else None
+        self._load_all(states, self._situation(kraft, image))
+        for state in states:
+            self._refuse(state.fatal)
+        self._duplicates()
+        self._doubtful()
+        if states and all(state.offline for state in states):
+            self._refuse(ALL_DIRS_FAILED.format(", ".join(state.path for state in states)))
+        yield from self._lines(states, kraft, image)
+
+    def _versions(self) -> list[int | None]:
+        found = (log_dir.meta_properties.value for log_dir in self._dirs)
+        return [None if value is None else value.version for value in found]
+
+    def _refuse(self, reason: str | None) -> None:
+        self._refusal = self._refusal or reason
+
+    def _situation(self, kraft: bool, image: MetadataImage | None) -> Situation:
+        return Situation(
+            release=self._options.release, kraft=kraft, image=image, node_id=self._node_id(),
+            config=self._config, deep=self._options.deep, now_ms=self._options.now_ms,
+        )  # fmt: skip
+
+    def _node_id(self) -> int | None:
+        if self._config.node_id is not None:
+            return self._config.node_id
+        found = (log_dir.meta_properties.value for log_dir in self._dirs)
+        return next((value.node_id for value in found if value and value.node_id is not None), None)
+
+    def _identity(self, kraft: bool) -> Verdict:
+        metadata_dir = self._metadata_dir()
+        identities = [identity_of(each, is_metadata_dir=each is metadata_dir) for each in self._dirs]
+        return verify(identities, kraft=kraft, node_id=self._config.node_id, release=self._options.release)
+
+    def _metadata_dir(self) -> LogDir | None:
+        """The dir of `metadata.log.dir`; without a configuration the one that has the metadata."""
+        if self._options.config is not None:
+            wanted = disk.real_path(self._config.metadata_log_dir)
+            found = next((d for d in self._dirs if disk.real_path(d.path) == wanted), None)
+            if found is not None:
+                return found
+        return next((d for d in self._dirs if _metadata_of(d)), next(iter(self._dirs), None))
+
+    def _metadata(self, states: Sequence[DirState]) -> MetadataImage | None:
+        home = self._metadata_dir()
+        image = None
+        for state in states:
+            partition = _metadata_of(state.log_dir)
+            if partition is None:
+                continue
+            if state.log_dir is not home:
+                self._refuse(UNEXPECTED_METADATA.format(state.path))
+            outcome, work, refusal = look_at_metadata(partition, self._options.release)
+            state.scanned_bytes += work
+            self._refuse(refusal)
+            self._others.append(outcome)
+            image = image or read_image(partition)
+        return image
+
+    def _load_all(self, states: Sequence[DirState], situation: Situation) -> None:
+        total = sum(len(state.log_dir.partitions) for state in states)
+        done = 0
+        for state in states:
+            for partition in state.log_dir.partitions:
+                done += 1
+                if self._progress is not None:
+                    self._progress(done, total)
+                if partition.kind != "cluster-metadata":
+                    self._load_one(state, partition, situation)
+            for name in state.log_dir.foreign:
+                self._others.append(
+                    DirectoryOutcome(dir=state.path, name=name, kind="foreign", outcome="fatal")
+                )
+            if REMOTE_INDEX_CACHE in state.log_dir.entries:
+                self._others.append(
+                    DirectoryOutcome(
+                        dir=state.path, name=REMOTE_INDEX_CACHE, kind="remote-index-cache", outcome="kept"
+                    )
+                )
+
+    def _load_one(self, state: DirState, partition: PartitionDir, situation: Situation) -> None:
+        # The names of a partition are remembered by its model, so each gets one of its own to forget.
+        fresh = PartitionDir(state.log_dir, partition.name, partition.parsed)
+        loaded = load_directory(state, fresh, situation)
+        self._later.extend(loaded.later)
+        if loaded.failure is not None:
+            self._fail(state, loaded.failure)
+        if isinstance(loaded.outcome, DirectoryOutcome):
+            self._others.append(loaded.outcome)
+        self._loaded.append(loaded)
+
+    def _fail(self, state: DirState, failure: LoadFailure) -> None:
+        if failure.fate == Fate.BROKER:
+            state.fatal = state.fatal or str(failure)
+        else:
+            state.offline = state.offline or f"{DIR_FAILED.format(state.path)}: {failure}"
+
+    def _duplicates(self) -> None:
+        seen: dict[tuple[str, str, int], str] = {}
+        for loaded in self._loaded:
+            if loaded.key is None:
+                continue
+            if loaded.key in seen:
+                name = f"{loaded.key[1]}-{loaded.key[2]}"
+                self._refuse(DUPLICATE.format(name, seen[loaded.key], loaded.path))
+            seen[loaded.key] = loaded.path
+
+    def _doubtful(self) -> None:
+        """A dir that is offline already while a log with an open transaction is loaded ends the broker."""
+        for loaded in self._loaded:
+            if loaded.dir_state.doubtful and loaded.open_transactions:
+                self._refuse(ALREADY_OFFLINE.format(loaded.dir_state.path))
+
+    def _lines(self, states: Sequence[DirState], kraft: bool, image: MetadataImage | None) -> Iterator[Line]:
+        records = size = count = 0
+        for loaded in self._loaded:
+            if isinstance(loaded.outcome, PartitionOutcome):
+                line = self._served(loaded, loaded.outcome)
+                count += 1
+                records, size = records + line.records_lost, size + line.bytes_lost
+                yield line
+        yield from self._others
+        if self._refusal is None:
+            yield from self._later
+        for state in states:
+            yield DirOutcome(
+                dir=state.path, online=state.offline is None, clean_shutdown=state.clean,
+                reason=state.offline or state.fatal, effects=tuple(state.effects),
+            )  # fmt: skip
+        threads = self._config.number("num.recovery.threads.per.data.dir")
+        yield BrokerOutcome(
+            starts=self._refusal is None, reason=self._refusal, partitions=count,
+            seconds=seconds((state.work for state in states), threads),
+            release=str(self._options.release), release_reason=self._options.release_reason,
+            records_lost=records, bytes_lost=size, skipped=tuple(self._skipped(kraft, image)),
+        )  # fmt: skip
+
+    def _served(self, loaded: Loaded, outcome: PartitionOutcome) -> PartitionOutcome:
+        """The line, without an `after` where nothing is served, without effects where nothing is touched."""
+        if self._untouched:
+            return replace(outcome, after=Extent(), effects=())
+        if self._refusal is not None or loaded.dir_state.offline is not None:
+            return replace(outcome, after=Extent())
+        return outcome
+
+    def _skipped(self, kraft: bool, image: MetadataImage | None) -> Iterator[str]:
+        if not self._options.deep:
+            yield "damage inside segments that the start does not read (--deep)"
+        if kraft and image is None:
+            yield "replicas that the metadata does not expect (no readable __cluster_metadata here)"
+        if self._options.config is None:
+            yield "server.properties (--config)"
+
+
+def _metadata_of(log_dir: LogDir) -> PartitionDir | None:
+    return next((p for p in log_dir.partitions if p.kind == "cluster-metadata"), None)

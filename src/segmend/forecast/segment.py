@@ -1,0 +1,253 @@
+"""One segment as the load leaves it, and where a broker thinks that it ends.
+
+The bytes stay on disk; a segment knows how many of them are left. Follows
+`LogSegment.readNextOffset`, `LogSegment.translateOffset` and `AbstractIndex.indexSlotRangeFor`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+from typing import Final
+
+from segmend.broker.failures import fatal
+from segmend.broker.recovery import TOO_SMALL
+from segmend.formats.java_number import wrap_long
+from segmend.formats.offset_index import ENTRY_SIZE
+from segmend.kernel.scan import iter_batches, next_offset_from, scan_log
+from segmend.kernel.types import Reader, SegmentScan
+from segmend.logdir.disk import FileReader
+from segmend.logdir.files import FileEntry
+
+_ENTRY = Struct(">ii")
+_WARM: Final = 1024
+"""Entries at the end of an index that are searched first (KAFKA-6432)."""
+INVISIBLE: Final = 17
+"""Bytes at the end of a log that are too few for a header, so that no broker looks at them."""
+
+
+class Prefix:
+    """The first `size` bytes of a file, as a `Reader`."""
+
+    __slots__ = ("_reader", "size")
+
+    def __init__(self, reader: Reader, size: int) -> None:
+        self._reader = reader
+        self.size = min(size, reader.size)
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """As the file's own, ending early."""
+        return self._reader.read_into(buffer[: max(self.size - position, 0)], position)
+
+
+@dataclass(slots=True, kw_only=True)
+class Segment:
+    """`log` is None for one the broker creates. `size` is what is left of it in bytes.
+
+    `index` is the offset index on disk; None if there is none, or it was rebuilt. `next_offset`
+    is set once the load has walked the segment (recovery does), `sure` if it found nothing wrong.
+    """
+
+    base_offset: int
+    log: FileEntry | None
+    size: int
+    index: FileEntry | None = None
+    next_offset: int | None = None
+    recovered: bool = False
+    sure: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the log file."""
+        return f"{self.base_offset:020d}.log"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """Where `readNextOffset` ended. `sure` if all bytes to the end are batches in order."""
+
+    next_offset: int
+    position: int
+    sure: bool
+    found: bool
+
+
+class _Index:
+    """Entries of an offset index, read as they are asked for; the end of it at once."""
+
+    def __init__(self, entry: FileEntry | None) -> None:
+        self._reader = None if entry is None else entry.reader()
+        self.count = 0 if self._reader is None else self._reader.size // ENTRY_SIZE
+        self._first = max(self.count - _WARM - 1, 0)
+        size = (self.count - self._first) * ENTRY_SIZE
+        self._warm = self._reader.read(size, self._first * ENTRY_SIZE) if self._reader else b""
+
+    def entry(self, row: int) -> tuple[int, int]:
+        """(relative offset, position)."""
+        at = (row - self._first) * ENTRY_SIZE
+        if at >= 0:
+            data = self._warm[at : at + ENTRY_SIZE]
+        else:
+            data = self._reader.read(ENTRY_SIZE, row * ENTRY_SIZE) if self._reader else b""
+        return _ENTRY.unpack(data) if len(data) == ENTRY_SIZE else (0, 0)
+
+    def lookup(self, relative: int) -> int:
+        """`OffsetIndex.lookup`: the position of the largest entry not above, by the broker's own search."""
+        if self.count == 0:
+            return 0
+        first_hot = max(0, self.count - 1 - _WARM)
+        if self.entry(first_hot)[0] < relative:
+            return self.entry(self._search(relative, first_hot, self.count - 1))[1]
+        if self.entry(0)[0] > relative:
+            return 0
+        return self.entry(self._search(relative, 0, first_hot))[1]
+
+    def _search(self, relative: int, low: int, high: int) -> int:
+        while low < high:
+            middle = (low + high + 1) // 2
+            found = self.entry(middle)[0]
+            if found == relative:
+                return middle
+            low, high = (low, middle - 1) if found > relative else (middle, high)
+        return low
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+
+
+def position_of(segment: Segment, offset: int) -> int:
+    """Where a broker begins to look for an offset: the position its index names, 0 without one."""
+    index = _Index(segment.index)
+    try:
+        return max(index.lookup(offset - segment.base_offset), 0)
+    finally:
+        index.close()
+
+
+def end_of(segment: Segment) -> End:
+    """`LogSegment.readNextOffset`; raises `LoadFailure` where it throws."""
+    if segment.next_offset is not None or segment.log is None:
+        known = segment.base_offset if segment.next_offset is None else segment.next_offset
+        return End(next_offset=known, position=segment.size, sure=True, found=True)
+    index = _Index(segment.index)
+    try:
+        relative = index.entry(index.count - 1)[0] if index.count else 0
+        start = max(index.lookup(relative), 0)
+    finally:
+        index.close()
+    with segment.log.reader() as reader:
+        return _walk(segment, Prefix(reader, segment.size), start, segment.base_offset + relative)
+
+
+def _walk(segment: Segment, reader: Prefix, start: int, target: int) -> End:
+    next_offset, position, highest, found = segment.base_offset, start, -1, False
+    sure = True
+    for batch in iter_batches(reader, start=start) if start < reader.size else ():
+        if not found and batch.last_offset >= target:
+            found = True
+        if position == start and not segment.base_offset <= batch.base_offset <= max(target, 0):
+            sure = start == 0
+        next_offset, position = wrap_long(batch.last_offset + 1), batch.end
+        sure = sure and batch.last_offset > highest
+        highest = max(highest, batch.last_offset)
+    check_end(segment, reader, position)
+    whole = found or (start == 0 and position == start)
+    return End(
+        next_offset=next_offset if found else segment.base_offset,
+        position=position,
+        sure=sure and whole and position == reader.size,
+        found=found,
+    )
+
+
+def check_end(segment: Segment, reader: Reader, position: int) -> None:
+    """Raise what `FileLogInputStream` throws where the batches end at `position`."""
+    if reader.size - position <= INVISIBLE:
+        return
+    end = next_offset_from(reader, position, segment.base_offset)
+    if end.failure == "size-too-small":
+        raise fatal("CorruptRecordException", TOO_SMALL.format(end.found_size, segment.name), segment.name)
+    if end.failure is not None:
+        raise fatal(
+            "KafkaException", f"Failed to load record batch at position {end.position} from {segment.name}",
+            segment.name,
+        )  # fmt: skip
+
+
+def scan(
+    segment: Segment, *, start: int = 0, stop: int | None = None, crc: bool = False
+) -> SegmentScan | None:
+    """The scan of what is left of a segment; None where there is no log."""
+    if segment.log is None:
+        return None
+    with segment.log.reader() as reader:
+        return scan_log(
+            Prefix(reader, segment.size), base_offset=segment.base_offset, start=start, stop=stop, crc=crc
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """Records that go: their number (without control records), bytes, and times in ms."""
+
+    records: int = 0
+    bytes: int = 0
+    first_timestamp: int = -1
+    last_timestamp: int = -1
+
+    def __add__(self, other: Lost) -> Lost:
+        stamps = [t for t in (self.first_timestamp, other.first_timestamp) if t >= 0]
+        return Lost(
+            records=self.records + other.records,
+            bytes=self.bytes + other.bytes,
+            first_timestamp=min(stamps, default=-1),
+            last_timestamp=max(self.last_timestamp, other.last_timestamp),
+        )
+
+
+def lost_from(segment: Segment, start: int, *, size: int | None = None) -> Lost:
+    """What goes when the log is cut at byte `start`; `size` is its length before."""
+    if segment.log is None:
+        return Lost()
+    length = segment.size if size is None else size
+    with segment.log.reader() as reader:
+        found = scan_log(Prefix(reader, length), base_offset=segment.base_offset, start=start, crc=False)
+    return Lost(
+        records=max(found.records - found.control.control_batches, 0),
+        bytes=max(length - start, 0),
+        first_timestamp=found.min_timestamp,
+        last_timestamp=found.max_timestamp,
+    )
+
+
+def start_of_offset(segment: Segment, offset: int) -> int:
+    """The position of the first batch that ends at or after `offset`, by a walk from the beginning."""
+    if segment.log is None:
+        return 0
+    with segment.log.reader() as reader:
+        return _start_of_offset(segment, reader, offset)
+
+
+def _start_of_offset(segment: Segment, reader: FileReader, offset: int) -> int:
+    position = 0
+    for batch in iter_batches(Prefix(reader, segment.size), resync=True, base_offset=segment.base_offset):
+        if batch.last_offset >= offset:
+            return batch.position
+        position = batch.end
+    return position
+
+
+def true_end(segment: Segment, end: End | None) -> int:
+    """The offset after the last batch that can be found on disk, whatever the index says."""
+    if segment.log is None:
+        return segment.base_offset
+    if end is not None and end.sure:
+        return end.next_offset
+    found = scan(segment)
+    if found is None or found.last_offset is None:
+        return segment.base_offset
+    kinds = dict(found.problem_counts)
+    if "offset-overflow" in kinds or "offset-before-base" in kinds:
+        return found.next_offset
+    return max(found.next_offset, found.last_offset + 1)

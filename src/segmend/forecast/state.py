@@ -1,0 +1,86 @@
+"""One partition while it is loaded: the names, segments and snapshots as they stand at that moment."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from segmend.forecast.epochs import EpochCache
+from segmend.forecast.segment import End, Lost, Segment
+from segmend.forecast.values import Effect
+from segmend.kernel.types import ProducerState
+from segmend.logdir.files import FileEntry
+from segmend.logdir.release import Release
+from segmend.logdir.tree import PartitionDir
+
+States = dict[int, ProducerState]
+"""What a broker knows of each producer, by producer id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What `LogLoader` is given. `recover` is False for a directory that waits for its deletion;
+    `remote`: the log start offset is the checkpoint's, whatever segments there are (KIP-405)."""
+
+    release: Release
+    clean: bool
+    recovery_point: int = 0
+    log_start: int = 0
+    interval: int = 4096
+    recover: bool = True
+    remote: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class LoadState:
+    """`files` are the names that are left; `snapshots` go from offset to a file or to states just taken."""
+
+    partition: PartitionDir
+    settings: Settings
+    files: dict[str, FileEntry]
+    segments: list[Segment] = field(default_factory=list)
+    snapshots: dict[int, FileEntry | States] = field(default_factory=dict)
+    snapshot_faults: dict[int, str] = field(default_factory=dict)
+    epochs: EpochCache = field(default_factory=EpochCache)
+    states: States = field(default_factory=dict)
+    end: End | None = None
+    effects: list[Effect] = field(default_factory=list)
+    scanned_bytes: int = 0
+    scanned_segments: int = 0
+
+    def path(self, name: str) -> str:
+        """A file of the partition, relative to the log dir."""
+        return f"{self.partition.name}/{name}"
+
+    def note(
+        self,
+        effect: str,
+        name: str | None = None,
+        *,
+        offset: int | None = None,
+        says: str | None = None,
+        lost: Lost | None = None,
+    ) -> None:
+        """Remember an effect on a file of the partition (on the directory itself without `name`)."""
+        gone = lost or Lost()
+        self.effects.append(
+            Effect(
+                effect=effect,
+                file=self.path(name) if name else self.partition.name,
+                offset=offset,
+                records_lost=gone.records,
+                bytes_lost=gone.bytes,
+                broker_says=says,
+                first_timestamp=gone.first_timestamp,
+                last_timestamp=gone.last_timestamp,
+            )
+        )
+
+    def add(self, segment: Segment) -> None:
+        """Add a segment in its place; one of the same base is replaced."""
+        bases = [each.base_offset for each in self.segments]
+        at = bisect_right(bases, segment.base_offset)
+        if at and bases[at - 1] == segment.base_offset:
+            self.segments[at - 1] = segment
+        else:
+            self.segments.insert(at, segment)

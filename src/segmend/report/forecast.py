@@ -1,0 +1,148 @@
+"""A forecast for people: the losses first, what Kafka will log, and the next command."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+
+from segmend.forecast.values import (
+    EFFECTS,
+    BrokerOutcome,
+    DirectoryOutcome,
+    DirOutcome,
+    Effect,
+    Extent,
+    Later,
+    PartitionOutcome,
+)
+from segmend.report import text
+from segmend.report.style import PLAIN, Style
+
+_RUN = 3
+"""Effects of one kind that are told one by one; more of them are counted."""
+
+
+def partition_lines(
+    outcomes: Sequence[PartitionOutcome], style: Style = PLAIN, *, every: bool = False
+) -> Iterator[str]:
+    """The partitions that matter, the worst first; the others fold into one line unless `every`."""
+    told = [each for each in outcomes if every or each.matters]
+    told.sort(key=lambda o: (o.failure is None, -o.records_lost, -o.bytes_lost, o.dir, o.name))
+    for outcome in told:
+        yield from _partition(outcome, style)
+        yield ""
+    rest = len(outcomes) - len(told)
+    if rest:
+        scanned = sum(_scans(each.effects) for each in outcomes if not each.matters)
+        recovered = f", {text.plural(scanned, 'segment')} recovered" if scanned else ""
+        yield f"{text.plural(rest, 'partition')} {'lose' if rest > 1 else 'loses'} nothing{recovered}"
+
+
+def _scans(effects: Iterable[Effect]) -> int:
+    return sum(effect.effect == "recovery-scan" for effect in effects)
+
+
+def _partition(outcome: PartitionOutcome, style: Style) -> Iterator[str]:
+    yield style("bold", text.clean(f"{outcome.dir}  {outcome.name}"))
+    yield f"  {_extents(outcome.before, outcome.after)}"
+    if outcome.failure is not None:
+        yield f"  {style('red', 'does not load:')} {text.clean(outcome.failure)}"
+    yield from _effects(outcome.effects, style)
+    if outcome.matters:
+        path = shlex.quote(f"{outcome.dir.rstrip('/')}/{outcome.name}")
+        yield f"  next:   {style('cyan', text.clean(f'segmend check --deep {path}'))}"
+
+
+def _extents(before: Extent, after: Extent) -> str:
+    now = (
+        f"{_range(before)} in {text.plural(before.segments or 0, 'segment')}, {text.size(before.bytes or 0)}"
+    )
+    if after.log_end_offset is None:
+        return f"offsets {now}; not served after the start"
+    if after == before:
+        return f"offsets {now}; the same after the start"
+    segments = text.plural(after.segments or 0, "segment")
+    return f"offsets {now}; after the start {_range(after)} in {segments}, {text.size(after.bytes or 0)}"
+
+
+def _range(extent: Extent) -> str:
+    return f"{extent.log_start_offset} to {extent.log_end_offset}"
+
+
+def _effects(effects: Sequence[Effect], style: Style) -> Iterator[str]:
+    counts: dict[str, int] = {}
+    ordered = sorted(effects, key=lambda e: (-e.records_lost, not e.loses))
+    for effect in ordered:
+        counts[effect.effect] = counts.get(effect.effect, 0) + 1
+        if counts[effect.effect] <= _RUN:
+            yield from _effect(effect, style)
+    for name, count in counts.items():
+        if count > _RUN:
+            yield f"  ... and {text.plural(count - _RUN, f'more {name}', f'more {name}')}"
+
+
+def _effect(effect: Effect, style: Style) -> Iterator[str]:
+    name = style("red" if effect.loses else "dim", effect.effect)
+    where = text.clean((effect.file or "").rpartition("/")[2])
+    offset = "" if effect.offset is None else f" offset {effect.offset}"
+    yield f"  {name} {where}{offset}: {EFFECTS[effect.effect]}{_loss(effect)}"
+    if effect.broker_says and effect.loses:
+        yield f"          broker: {style('dim', text.clean(effect.broker_says))}"
+
+
+def _loss(effect: Effect) -> str:
+    if not effect.records_lost:
+        return ""
+    words = f"; lost: {text.plural(effect.records_lost, 'record')}, {text.size(effect.bytes_lost)}"
+    if effect.last_timestamp < 0:
+        return words
+    return f"{words}, from {text.when(effect.first_timestamp)} to {text.when(effect.last_timestamp)}"
+
+
+def directory_lines(
+    outcomes: Iterable[DirectoryOutcome], style: Style = PLAIN, *, every: bool = False
+) -> Iterator[str]:
+    """Directories that are no current replica: one line each, with what matters below."""
+    for outcome in outcomes:
+        if not every and not outcome.matters and outcome.kind in ("cluster-metadata", "remote-index-cache"):
+            continue
+        yield text.clean(f"{outcome.dir}  {outcome.name}: {outcome.kind}, {outcome.outcome}")
+        if outcome.failure is not None:
+            yield f"  {style('red', 'does not load:')} {text.clean(outcome.failure)}"
+        yield from _effects([e for e in outcome.effects if every or e.loses], style)
+
+
+def later_lines(outcomes: Iterable[Later], style: Style = PLAIN) -> Iterator[str]:
+    """What follows within minutes."""
+    for later in outcomes:
+        when = "later" if later.seconds is None else f"{later.seconds} s after the start"
+        what = f"{text.plural(later.segments, 'segment')}, {text.plural(later.records_lost, 'record')}"
+        yield (
+            f"{when}: {style('yellow', later.what)} {text.clean(f'{later.dir}  {later.file}')}: {what}, "
+            + (f"{text.size(later.bytes_lost)} ({later.why})")
+        )
+
+
+def dir_lines(outcomes: Iterable[DirOutcome], style: Style = PLAIN) -> Iterator[str]:
+    """One line a log dir, with the reason if it does not serve."""
+    for outcome in outcomes:
+        stop = "stopped cleanly" if outcome.clean_shutdown else "not stopped cleanly"
+        state = "online" if outcome.online else style("red", "offline")
+        yield f"{text.clean(outcome.dir)}: {state}; {stop}"
+        if outcome.reason is not None:
+            yield f"  because: {text.clean(outcome.reason)}"
+
+
+def broker_lines(outcome: BrokerOutcome, style: Style = PLAIN) -> Iterator[str]:
+    """The verdict."""
+    rules = f"rules of Kafka {outcome.release} ({outcome.release_reason})"
+    if not outcome.starts:
+        yield f"{style('red', 'the broker refuses to start')}: {text.clean(outcome.reason or '')}"
+        yield rules
+        return
+    lost = "nothing lost"
+    if outcome.records_lost or outcome.bytes_lost:
+        lost = f"{text.plural(outcome.records_lost, 'record')} lost, {text.size(outcome.bytes_lost)}"
+    yield f"the broker starts, {lost}; about {text.duration(outcome.seconds)}; {rules}"
+    if outcome.skipped:
+        yield f"not looked at: {'; '.join(outcome.skipped)}"

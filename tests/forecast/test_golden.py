@@ -1,0 +1,102 @@
+"""The forecast of every golden directory against what its own broker did and logged when it restarted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import expected, golden_names
+
+from segmend.forecast import DirectoryOutcome, DirOutcome, Options, PartitionOutcome, forecast
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+
+RECOVERING = re.compile(
+    r"(?:partition=(?P<new>\S+?),.*)?Recovering unflushed segment (?P<base>\d+)(?: in log (?P<old>\S+)\.)?"
+)
+BROKERS = [(name, broker) for name in golden_names() for broker in expected(name)["restart"]["brokers"]]
+Lines = Sequence[Any]
+
+
+def start(root: Path, name: str, **options: Any) -> Lines:
+    """The lines of a forecast by the rules of the golden's own release."""
+    dirs = [LogDir.open(str(path)) for path in sorted(root.glob("d*"))]
+    return list(forecast(dirs, Options(release=Release.parse(name.partition("-")[0]), **options)))
+
+
+def effects(lines: Lines, name: str) -> list[Any]:
+    told = (line for line in lines if isinstance(line, PartitionOutcome | DirectoryOutcome))
+    return [(line, effect) for line in told for effect in line.effects if effect.effect == name]
+
+
+@pytest.fixture(params=BROKERS, ids=lambda pair: "-".join(pair))
+def case(request: pytest.FixtureRequest, golden: Callable[[str], Path]) -> tuple[str, str, Lines]:
+    name, broker = request.param
+    return name, broker, start(golden(name) / broker, name)
+
+
+def test_it_starts_and_nothing_is_lost(case: tuple[str, str, Lines]) -> None:
+    lines = case[2]
+    assert lines[-1].starts
+    assert lines[-1].records_lost == 0
+    assert all(line.online for line in lines if isinstance(line, DirOutcome))
+    assert not [line for line in lines if isinstance(line, PartitionOutcome) and line.matters]
+
+
+def test_offsets_are_those_of_the_broker(case: tuple[str, str, Lines]) -> None:
+    name, _, lines = case
+    real = expected(name)["restart"]["partitions"]
+    ours = {line.name: line for line in lines if isinstance(line, PartitionOutcome)}
+    assert len(ours) > 20
+    for partition, line in ours.items():
+        after = {"log_start_offset": line.after.log_start_offset, "log_end_offset": line.after.log_end_offset}
+        assert after == {key: real[partition][key] for key in after}
+        assert line.before.log_end_offset == line.after.log_end_offset
+
+
+def test_the_recovery_scans_are_those_it_logs(case: tuple[str, str, Lines]) -> None:
+    name, broker, lines = case
+    logged = expected(name)["restart"]["brokers"][broker]["lines"]
+    found = [match for match in map(RECOVERING.search, logged) if match]
+    theirs = [(match["new"] or match["old"], match["base"]) for match in found]
+    ours = [(f"{o.topic}-{o.partition}", str(effect.offset)) for o, effect in effects(lines, "recovery-scan")]
+    assert sorted(ours) == sorted(theirs)
+
+
+def test_index_warnings_are_those_it_logs(case: tuple[str, str, Lines]) -> None:
+    name, broker, lines = case
+    warned = expected(name)["restart"]["brokers"][broker]["startup_warnings"]
+    rebuilt = effects(lines, "index-rebuilt")
+    theirs = sorted(each["file"].rpartition(".")[0] for each in warned)
+    assert sorted(effect.file.rpartition(".")[0] for _, effect in rebuilt) == theirs
+    said = {re.sub(r"d\d/", "", each["line"]).partition(" due to ")[2].partition("}")[0] for each in warned}
+    assert {effect.broker_says.partition(" due to ")[2].partition("}")[0] for _, effect in rebuilt} == said
+
+
+def test_a_clean_start_touches_next_to_nothing(case: tuple[str, str, Lines]) -> None:
+    """Without a crash only snapshots nobody needs go, and epochs below the log start."""
+    _, _, lines = case
+    if not all(line.clean_shutdown for line in lines if isinstance(line, DirOutcome)):
+        pytest.skip("killed")
+    seen = {effect.effect for line in lines if isinstance(line, PartitionOutcome) for effect in line.effects}
+    assert seen <= {"snapshot-deleted", "epochs-rewritten"}
+
+
+def test_deleted_snapshots_are_those_it_logs(case: tuple[str, str, Lines]) -> None:
+    """Releases from 3.x on log each one; ours are the ones gone in the end, theirs may come back."""
+    name, broker, lines = case
+    logged = expected(name)["restart"]["brokers"][broker]["lines"]
+    theirs = {m[1] for m in (re.search(r"state snapshot d\d/(\S+)", line) for line in logged) if m}
+    if not theirs:
+        pytest.skip("not logged")
+    ours = {effect.file for _, effect in effects(lines, "snapshot-deleted")}
+    assert {file for file in ours if "-delete/" not in file} <= theirs
+
+
+def test_deep_finds_no_fault_either(case: tuple[str, str, Lines], golden: Callable[[str], Path]) -> None:
+    name, broker, _ = case
+    lines = start(golden(name) / broker, name, deep=True)
+    assert not effects(lines, "reads-fail")
