@@ -1,0 +1,96 @@
+"""The audit on Spark: the same tables and findings as on the local driver."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.conftest import GOLDEN
+from tests.fleet.build import plain, three_brokers, write_broker
+from tests.golden.unpack import unpack
+
+from segmend.checks import Level
+from segmend.errors import SegmendError
+from segmend.fleet import delta
+from segmend.fleet.audit import Outcome, Request, audit
+from segmend.fleet.driver import LocalDriver
+from segmend.fleet.schemas import AUDIT_TABLES
+from segmend.spark.driver import SparkDriver
+
+pytestmark = pytest.mark.spark
+
+BUNDLED = GOLDEN.parent.parent / "examples" / "fleet" / "fleet.tar.xz"
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpack(BUNDLED, tmp_path_factory.mktemp("bundled"))
+
+
+def rows(out: Path, outcome: Outcome, name: str) -> list[str]:
+    found = delta.read(str(out), name, run_id=outcome.run.run_id).drop_columns("run_id").to_pylist()
+    return sorted(map(repr, found))
+
+
+def test_spark_and_the_local_driver_write_the_same_tables(
+    spark: SparkSession, fleet: Path, tmp_path: Path
+) -> None:
+    def run(driver: Any) -> tuple[Path, Outcome]:
+        out = tmp_path / driver.name
+        return out, audit(Request(paths=(str(fleet),), out=str(out), level=Level.DEEP), driver)
+
+    (ours, local), (theirs, on_spark) = run(LocalDriver(1)), run(SparkDriver(spark))
+    assert on_spark.codes == local.codes
+    assert {"L05", "R01", "R02", "R03"} <= set(on_spark.codes)
+    for name in AUDIT_TABLES:
+        # The time of a run and the free space of a disk are never the same twice.
+        if name not in ("runs", "log_dirs"):
+            assert rows(theirs, on_spark, name) == rows(ours, local, name), name
+    assert on_spark.exit_code == 4
+
+
+def test_any_spark_reads_the_tables(spark: SparkSession, tmp_path: Path) -> None:
+    from deltalake import DeltaTable
+
+    audit(Request(paths=(str(three_brokers(tmp_path / "f")),), out=str(tmp_path / "o")), SparkDriver(spark))
+    frame = spark.read.parquet(*DeltaTable(tmp_path / "o/segments").file_uris())
+    assert frame.groupBy("broker").count().count() == 3
+    assert frame.selectExpr("sum(records)").first()[0] == 1440
+
+
+def test_progress_and_the_session_s_settings_survive(spark: SparkSession, tmp_path: Path) -> None:
+    before = spark.conf.get("spark.sql.codegen.wholeStage")
+    write_broker(tmp_path / "f", 1, [plain("t", 0)])
+    seen: list[str] = []
+    request = Request(paths=(str(tmp_path / "f"),), out=str(tmp_path / "o"))
+    audit(request, SparkDriver(spark), lambda done, total, what: seen.append(what))
+    assert seen[0] == "listing log dirs"
+    assert seen[-1] == "comparing replicas"
+    assert spark.conf.get("spark.sql.codegen.wholeStage") == before
+
+
+def _fail(task: int) -> int:
+    raise OSError(f"no space left for task {task}")
+
+
+def test_a_task_that_cannot_go_on_is_one_line(spark: SparkSession) -> None:
+    with pytest.raises(SegmendError, match=r"a Spark task failed: .*no space left") as error:
+        list(SparkDriver(spark).run(_fail, [1]))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.slow
+def test_the_command_starts_a_cluster_of_its_own(fleet: Path, tmp_path: Path) -> None:
+    """Two executors with their own JVMs: nothing of the driver's process is there."""
+    command = [
+        sys.executable, "-m", "segmend", "fleet", "audit", str(fleet), "--out", str(tmp_path / "out"),
+        "--master", "local-cluster[2,1,1024]", "--no-report",
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=os.environ)
+    assert done.returncode == 4, done.stderr
+    assert "on spark" in done.stdout

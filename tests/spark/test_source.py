@@ -1,0 +1,115 @@
+"""`kafka-log` as Spark users meet it: by name, in SQL, pruned, and a drop-in for Spark's own Kafka source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+from tests.fleet.build import mixed, three_brokers
+
+from segmend.fleet.options import parse_options
+from segmend.fleet.schemas import TABLES
+from segmend.fleet.tables import open_table, read
+from segmend.spark.scan import scan
+
+pytestmark = pytest.mark.spark
+
+# KafkaRecordToRowConverter.kafkaSchema of Spark 4.x, copied from `format("kafka").load().schema`.
+KAFKA = {
+    "key": "binary", "value": "binary", "topic": "string", "partition": "int", "offset": "bigint",
+    "timestamp": "timestamp", "timestampType": "int",
+}  # fmt: skip
+HEADERS = {"headers": "array<struct<key:string,value:binary>>"}
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(three_brokers(tmp_path_factory.mktemp("fleet")))
+
+
+def types(schema: StructType) -> dict[str, str]:
+    return {field.name: field.dataType.simpleString() for field in schema.fields}
+
+
+def test_the_columns_are_those_of_sparks_own_kafka_source(spark: SparkSession, fleet: str) -> None:
+    source = spark.read.format("kafka-log")
+    assert types(source.load(fleet).schema) == KAFKA
+    assert types(source.option("includeHeaders", "true").load(fleet).schema) == KAFKA | HEADERS
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_schema_and_rows_survive_the_trip_through_spark(spark: SparkSession, fleet: str, table: str) -> None:
+    frame = spark.read.format("kafka-log").option("table", table).load(fleet)
+    options = parse_options({"table": table})
+    assert frame.schema == from_arrow_schema(options.schema)
+    wanted = sum(batch.num_rows for work in open_table([fleet], options, cores=1) for batch in read(work))
+    assert frame.count() == wanted
+
+
+def test_records_are_those_of_the_reader_without_spark(spark: SparkSession, tmp_path: Path) -> None:
+    root = str(mixed(tmp_path))
+    frame = spark.read.format("kafka-log").option("splitBytes", "700").load(root)
+    found = frame.orderBy("offset").toArrow().to_pylist()
+    options = parse_options({})
+    rows = [
+        row
+        for work in open_table([root], options, cores=1)
+        for batch in read(work)
+        for row in batch.to_pylist()
+    ]
+    assert found == sorted(rows, key=lambda row: row["offset"])
+
+
+def test_sql_finds_the_source_by_its_name(spark: SparkSession, fleet: str) -> None:
+    spark.sql(f"create temporary view logs using `kafka-log` options (path '{fleet}', brokers '2')")
+    found = spark.sql("select topic, count(*) as n from logs group by topic order by topic").collect()
+    assert [(row.topic, row.n) for row in found] == [("clicks", 240), ("orders", 240)]
+
+
+def test_several_paths_and_a_glob(spark: SparkSession, fleet: str) -> None:
+    source = spark.read.format("kafka-log").option("topics", "orders")
+    assert source.load([f"{fleet}/b1", f"{fleet}/b3"]).count() == 480
+    assert source.load(f"{fleet}/*/data").count() == 720
+
+
+def test_a_schema_prunes_columns(spark: SparkSession, fleet: str) -> None:
+    frame = spark.read.format("kafka-log").schema("topic string, offset bigint").load(fleet)
+    assert frame.columns == ["topic", "offset"]
+    assert frame.agg({"offset": "max"}).first()[0] == 119
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"path": "{fleet}/nowhere"}, "no such directory"),
+        ({"path": "{fleet}", "table": "recrods"}, "there is no table recrods"),
+        ({"path": "{fleet}", "colour": "red"}, "has no option colour"),
+        ({}, "needs a path"),
+    ],
+)
+def test_what_makes_no_sense_is_said(
+    spark: SparkSession, fleet: str, options: dict[str, str], said: str
+) -> None:
+    source = spark.read.format("kafka-log")
+    for name, value in options.items():
+        source = source.option(name, value.format(fleet=fleet))
+    with pytest.raises(PySparkException, match=said):
+        source.load().count()
+
+
+def test_a_type_that_is_not_the_table_s_is_said(spark: SparkSession, fleet: str) -> None:
+    with pytest.raises(PySparkException, match="other types"):
+        spark.read.format("kafka-log").schema("offset string").load(fleet).count()
+
+
+def test_scan_reads_only_the_segments_it_is_given(spark: SparkSession, fleet: str) -> None:
+    segments = spark.read.format("kafka-log").option("table", "segments").load(fleet)
+    some = segments.where("broker = 2 and topic = 'orders' and segment >= 60")
+    found = scan(spark, some, fleet, columns=["broker", "topic", "offset"])
+    assert {(row.broker, row.topic) for row in found.distinct().collect()} == {(2, "orders")}
+    assert (found.count(), found.agg({"offset": "min"}).first()[0]) == (120, 60)
+    assert scan(spark, segments.where("false"), fleet).count() == 0
