@@ -13,6 +13,7 @@ from enum import StrEnum
 from segmend.broker.failures import LoadFailure, fatal
 from segmend.broker.rule import Rule
 from segmend.formats.txn_index import VERSION, AbortedTxn
+from segmend.logdir.release import Release
 
 
 class IndexSanity(StrEnum):
@@ -29,20 +30,24 @@ INDEX_SANITY: Rule[IndexSanity] = Rule(
     "OffsetIndex.sanityCheck; relaxed in 2.0, dropped in 2.3 (KAFKA-7283, KAFKA-6324)",
     (((0, 8), IndexSanity.STRICT), ((2, 0), IndexSanity.RELAXED), ((2, 3), IndexSanity.NONE)),
 )
+NOT_ABOVE: Rule[str] = Rule(
+    "OffsetIndex.sanityCheck; words changed with KAFKA-6324",
+    (((0, 8), "no larger than"), ((1, 1), "no greater than")),
+)
 CORRUPT_INDEX_IS_FATAL: Rule[bool] = Rule("Log.loadSegments; 0.9 rebuilds", (((0, 8), True), ((0, 9), False)))
 TIME_INDEX: Rule[bool] = Rule("TimeIndex; KIP-33", (((0, 8), False), ((0, 10, 1), True)))
 TXN_INDEX: Rule[bool] = Rule("TransactionIndex; KIP-98", (((0, 8), False), ((0, 11), True)))
 
 
 def offset_index_fault(
-    sanity: IndexSanity, *, name: str, base_offset: int, last_relative: int | None, rest: int, size: int
+    release: Release, *, name: str, base_offset: int, last_relative: int | None, rest: int, size: int
 ) -> str | None:
     """Kafka's words on a corrupt `.index`, None if it passes; `rest` bytes make no whole entry."""
     if last_relative is not None:
         offset = base_offset + last_relative
-        strict = sanity == IndexSanity.STRICT
+        strict = INDEX_SANITY.of(release) == IndexSanity.STRICT
         if offset < base_offset or (strict and offset == base_offset):
-            words = "no larger than" if strict else "less than"
+            words = NOT_ABOVE.of(release) if strict else "less than"
             found = f"Corrupt index found, index file ({name}) has non-zero size but the last offset"
             return f"{found} is {offset} which is {words} the base offset {base_offset}."
     return odd_length("Index", name, size, 8) if rest else None

@@ -100,9 +100,8 @@ def _rebuild(state: LoadState, segment: Segment, index_name: str, says: str | No
 
 
 def _fault(state: LoadState, segment: Segment, stem: str) -> str | None:
-    sanity = INDEX_SANITY.of(state.settings.release)
-    if sanity != IndexSanity.NONE:
-        found = _old_fault(state, segment, stem, sanity)
+    if INDEX_SANITY.of(state.settings.release) != IndexSanity.NONE:
+        found = _old_fault(state, segment, stem)
         if found is not None:
             return found
     txn = state.files.get(f"{stem}.txnindex")
@@ -115,7 +114,7 @@ def _fault(state: LoadState, segment: Segment, stem: str) -> str | None:
     return fault
 
 
-def _old_fault(state: LoadState, segment: Segment, stem: str, sanity: IndexSanity) -> str | None:
+def _old_fault(state: LoadState, segment: Segment, stem: str) -> str | None:
     """What brokers up to 2.2 looked at."""
     base = segment.base_offset
     index, times = state.files.get(f"{stem}.index"), state.files.get(f"{stem}.timeindex")
@@ -124,7 +123,7 @@ def _old_fault(state: LoadState, segment: Segment, stem: str, sanity: IndexSanit
         relative = int.from_bytes(last[:4], "big", signed=True) if last else None
         name = state.path(index.name)
         found = offset_index_fault(
-            sanity, name=name, base_offset=base, last_relative=relative, rest=rest, size=size
+            state.settings.release, name=name, base_offset=base, last_relative=relative, rest=rest, size=size
         )
         if found:
             return found
