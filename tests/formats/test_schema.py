@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from segmend.formats.cursor import Cursor, Malformed
 from segmend.formats.schema import Message, messages, read
-from segmend.topics import coordinators, metadata
+from segmend.topics import coordinators, metadata, remote_log, share_groups
 
 TABLE = (
     "id:i32 name:string? tags:[]string parts:[]{n:i8 flag:bool} ratio:f64@1+ uid:uuid@1 old:i16@0 x:u16@2+#3"
@@ -63,6 +63,7 @@ def test_what_cannot_be_is_malformed(data: bytes, version: int, said: str) -> No
 TABLES = [
     coordinators.OFFSET_KEYS, coordinators.OFFSET_VALUES, coordinators.TRANSACTION_KEYS,
     coordinators.TRANSACTION_VALUES, coordinators.CONSUMER_PROTOCOL, metadata.RECORDS,
+    share_groups.KEYS, share_groups.VALUES, remote_log.RECORDS,
 ]  # fmt: skip
 
 

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from segmend.topics import coordinators, decoder_for, metadata
 
-TOPICS = ["__consumer_offsets", "__transaction_state", "__cluster_metadata"]
+TOPICS = [
+    "__consumer_offsets",
+    "__transaction_state",
+    "__cluster_metadata",
+    "__share_group_state",
+    "__remote_log_metadata",
+]
 STRING = st.text(max_size=5).map(lambda s: len(s.encode()).to_bytes(2, "big") + s.encode())
 
 

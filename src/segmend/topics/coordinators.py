@@ -1,8 +1,7 @@
 """`__consumer_offsets` and `__transaction_state`: what the coordinators remember.
 
-Follows `CoordinatorRecordSerde`: an i16 in front of the key is its type, an i16 in front of the
-value its version. Tables are those of 4.3, which hold the older versions of each message. The
-shapes are those of `kafka-dump-log --offsets-decoder` and `--transaction-log-decoder` of 4.x.
+Tables are those of 4.3, which hold the older versions of each message. The shapes are those
+of `kafka-dump-log --offsets-decoder` and `--transaction-log-decoder` of 4.x.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from segmend.formats.cursor import Cursor, Malformed
+from segmend.formats.envelope import keyed
 from segmend.formats.schema import messages, read
 
 _GROUP_METADATA = 2
@@ -19,8 +19,8 @@ _SUBSCRIPTION, _ASSIGNMENT = 0, 1
 
 
 def decode_offsets(key: bytes | None, value: bytes | None) -> Mapping[str, Any]:
-    """A record of `__consumer_offsets`; see `_decode`. Members' subscriptions are read as well."""
-    decoded = _decode(key, value, OFFSET_KEYS, OFFSET_VALUES)
+    """A record of `__consumer_offsets`; see `keyed`. Members' subscriptions are read as well."""
+    decoded = keyed(key, value, OFFSET_KEYS, OFFSET_VALUES)
     data = decoded["value"] and decoded["value"].get("data")
     if data and data.get("protocolType") == "consumer":
         for member in data["members"]:
@@ -30,38 +30,8 @@ def decode_offsets(key: bytes | None, value: bytes | None) -> Mapping[str, Any]:
 
 
 def decode_transaction(key: bytes | None, value: bytes | None) -> Mapping[str, Any]:
-    """A record of `__transaction_state`; see `_decode`."""
-    return _decode(key, value, TRANSACTION_KEYS, TRANSACTION_VALUES)
-
-
-def _decode(key: bytes | None, value: bytes | None, keys: str, values: str) -> dict[str, Any]:
-    """`{"key": {"type", "data"}, "value": {"version", "data"}}`; a tombstone's value is None.
-
-    What cannot be read is `{"error", "hex"}`. Numbers are strings where Kafka prints them so.
-    """
-    kind = None if key is None or len(key) < 2 else int.from_bytes(key[:2], "big", signed=True)
-    # Types 0 and 1 of offsets are the same message in two versions.
-    table = 1 if kind == 0 and values is OFFSET_VALUES else kind
-    return {
-        "key": _part(key, "type", keys, kind, version=0),
-        "value": _part(value, "version", values, table),
-    }
-
-
-def _part(
-    data: bytes | None, label: str, table: str, kind: int | None, version: int | None = None
-) -> dict[str, Any] | None:
-    if data is None:
-        return None
-    cursor = Cursor(data)
-    try:
-        number = cursor.i16()
-        message = messages(table).get(-1 if kind is None else kind)
-        if message is None:
-            raise Malformed(0, f"record type {kind} is not known")
-        return {label: str(number), "data": read(message, cursor, number if version is None else version)}
-    except Malformed as error:
-        return {"error": f"byte {error.position}: {error.reason}", "hex": data.hex()}
+    """A record of `__transaction_state`; see `keyed`."""
+    return keyed(key, value, TRANSACTION_KEYS, TRANSACTION_VALUES)
 
 
 def _consumer_protocol(text: str, kind: int) -> Any:

@@ -1,7 +1,6 @@
 """`__cluster_metadata`: what KRaft controllers write down about the cluster.
 
-Follows `MetadataRecordSerde`: frame version, api key and version as unsigned varints, then the
-message; the key is null. Tables are those of 4.3, which hold the older versions of each record.
+Follows `MetadataRecordSerde`. Tables are those of 4.3, which hold the older versions of each record.
 Values have the shapes of `kafka-dump-log --cluster-metadata-decoder`.
 """
 
@@ -10,42 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from segmend.formats.cursor import Cursor, Malformed
-from segmend.formats.schema import base64, messages, read
-
-FRAME_VERSION = 1
+from segmend.formats.envelope import framed
 
 
 def decode(key: bytes | None, value: bytes | None) -> Mapping[str, Any]:
-    """`{"key": None, "value": {"type", "version", "data"}}`.
-
-    What cannot be read is `{"error", "hex"}`; a record of a later release has its api key for
-    a type and its bytes (base64) for data.
-    """
-    return {
-        "key": None if key is None else {"hex": key.hex()},
-        "value": None if value is None else _value(value),
-    }
-
-
-def _value(data: bytes) -> dict[str, Any]:
-    cursor = Cursor(data)
-    try:
-        frame, kind, version = cursor.uvarint(), cursor.uvarint(), cursor.uvarint()
-        if frame != FRAME_VERSION:
-            raise Malformed(0, f"frame version {frame} is not known")
-        message = messages(RECORDS).get(kind)
-        if message is None or version > message.highest:
-            name = kind if message is None else message.name
-            return {"type": name, "version": version, "data": base64(data[cursor.position :])}
-        value = {"type": message.name, "version": version, "data": read(message, cursor, version)}
-        if cursor.remaining:
-            raise Malformed(
-                cursor.position, f"Found {cursor.remaining} byte(s) of garbage after {message.name}"
-            )
-    except Malformed as error:
-        return {"error": f"byte {error.position}: {error.reason}", "hex": data.hex()}
-    return value
+    """A record of `__cluster_metadata`; see `framed`."""
+    return framed(key, value, RECORDS)
 
 
 RECORDS = """

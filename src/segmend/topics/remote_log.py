@@ -1,0 +1,61 @@
+"""`__remote_log_metadata`: which segments tiered storage (KIP-405) holds, and in which state.
+
+Follows `RemoteLogMetadataSerde`; the tables are those of 4.3. Kafka's dump prints its objects'
+`toString`; here a record has the fields of its message, as for `__cluster_metadata`, and
+besides the number of a state its name, as `state`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from segmend.formats.envelope import framed
+
+
+def decode(key: bytes | None, value: bytes | None) -> Mapping[str, Any]:
+    """A record of `__remote_log_metadata`; see `framed`."""
+    decoded = framed(key, value, RECORDS)
+    data = decoded["value"] and decoded["value"].get("data")
+    if isinstance(data, dict):
+        for field, names in _STATES.items():
+            if data.get(field) in range(len(names)):
+                data["state"] = names[data[field]]
+    return decoded
+
+
+# The constants of the enums `RemoteLogSegmentState` and `RemotePartitionDeleteState`, by number.
+_STATES = {
+    "remoteLogSegmentState": [
+        "COPY_SEGMENT_STARTED",
+        "COPY_SEGMENT_FINISHED",
+        "DELETE_SEGMENT_STARTED",
+        "DELETE_SEGMENT_FINISHED",
+    ],
+    "remotePartitionDeleteState": [
+        "DELETE_PARTITION_MARKED",
+        "DELETE_PARTITION_STARTED",
+        "DELETE_PARTITION_FINISHED",
+    ],
+}
+
+
+RECORDS = """
+0 RemoteLogSegmentMetadataRecord 0 flexible 0+
+    remoteLogSegmentId:{topicIdPartition:{name:string id:uuid partition:i32} id:uuid} startOffset:i64
+    endOffset:i64 brokerId:i32 maxTimestampMs:i64 eventTimestampMs:i64
+    segmentLeaderEpochs:[]{leaderEpoch:i32 offset:i64} segmentSizeInBytes:i32 customMetadata:bytes?
+    remoteLogSegmentState:i8 txnIndexEmpty:bool#0
+1 RemoteLogSegmentMetadataUpdateRecord 0 flexible 0+
+    remoteLogSegmentId:{topicIdPartition:{name:string id:uuid partition:i32} id:uuid} brokerId:i32
+    eventTimestampMs:i64 customMetadata:bytes? remoteLogSegmentState:i8
+2 RemotePartitionDeleteMetadataRecord 0 flexible 0+
+    topicIdPartition:{name:string id:uuid partition:i32} brokerId:i32 eventTimestampMs:i64
+    remotePartitionDeleteState:i8
+3 RemoteLogSegmentMetadataSnapshotRecord 0 flexible 0+
+    segmentId:uuid startOffset:i64 endOffset:i64 brokerId:i32 maxTimestampMs:i64 eventTimestampMs:i64
+    segmentLeaderEpochs:[]{leaderEpoch:i32 offset:i64} segmentSizeInBytes:i32 customMetadata:bytes?
+    remoteLogSegmentState:i8 txnIndexEmpty:bool#0
+"""
+
+DECODERS = {"__remote_log_metadata": decode}
