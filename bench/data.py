@@ -30,6 +30,7 @@ class Shape:
     value_bytes: int
     records_per_batch: int
     codec: int
+    compressible: bool = False
 
     @property
     def folder(self) -> str:
@@ -38,19 +39,22 @@ class Shape:
 
 
 KIB = Shape(name="1 KiB records", value_bytes=1000, records_per_batch=15, codec=0)
-SMALL = Shape(name="100 B records", value_bytes=85, records_per_batch=145, codec=0)
+JSON = Shape(name="100 B JSON records", value_bytes=85, records_per_batch=145, codec=0, compressible=True)
+JSON_LZ4 = Shape(
+    name="100 B JSON records, lz4", value_bytes=85, records_per_batch=145, codec=LZ4, compressible=True
+)
 SMALL_LZ4 = Shape(name="100 B records, lz4", value_bytes=85, records_per_batch=145, codec=LZ4)
 
 
 def templates(shape: Shape) -> list[bytes]:
-    """Built batches with base offset 0; hex values compress about as JSON does, by half."""
+    """Built batches with base offset 0."""
     chance = random.Random(shape.name)
     return [
         build_batch(
             [
                 NewRecord(
                     key=b"%012d" % chance.randrange(10**12),
-                    value=chance.randbytes(shape.value_bytes // 2).hex().encode(),
+                    value=value(shape, chance),
                     timestamp=START_MS + n,
                 )
                 for n in range(shape.records_per_batch)
@@ -59,6 +63,21 @@ def templates(shape: Shape) -> list[bytes]:
         )
         for _ in range(TEMPLATES)
     ]
+
+
+def value(shape: Shape, chance: random.Random) -> bytes:
+    """One value of about the wanted size: JSON, or bytes that no codec can shrink."""
+    if not shape.compressible:
+        return chance.randbytes(shape.value_bytes)
+    number = chance.randrange(10**9)
+    row = b'{"order":%d,"user":"u-%06d","amount":%d.%02d,"currency":"EUR","status":"%s"}'
+    return row % (
+        number,
+        number % 10**6,
+        number % 9973,
+        number % 100,
+        (b"paid", b"open", b"sent")[number % 3],
+    )
 
 
 def log_dir(folder: Path, shape: Shape, *, total_bytes: int, segments: int = 4) -> list[Path]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 from aiokafka.record.default_records import DefaultRecordBatch
 
-from bench.data import SMALL, SMALL_LZ4, log_dir
+from bench.data import JSON, JSON_LZ4, log_dir
 from bench.measure import Contender, race
 from bench.scale import Scale
 from bench.table import Target, show
@@ -75,8 +75,8 @@ def timed(
 
 
 def run(scale: Scale) -> None:
-    """100-byte records, plain and lz4."""
-    for shape in (SMALL, SMALL_LZ4):
+    """100-byte JSON records, plain and lz4."""
+    for shape in (JSON, JSON_LZ4):
         folder = scale.folder / shape.folder
         files = log_dir(folder, shape, total_bytes=scale.small_bytes)[:1]
         rows: set[int] = set()
