@@ -15,11 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from segmend.fleet.schemas import DIGEST_OFFSETS
-from segmend.kernel.arrow import batch_headers
-from segmend.kernel.types import Reader
+from segmend.formats.batch import RecordBatch
+from segmend.kernel.batch_rows import WIDTH, batch_rows
+from segmend.kernel.types import Problem, Reader
 
 _I64: TypeAlias = npt.NDArray[np.int64]
-_COLUMNS = ("base_offset", "last_offset", "leader_epoch", "crc", "records", "magic")
+_COLUMNS = tuple(
+    RecordBatch._fields.index(name)
+    for name in ("base_offset", "last_offset", "magic", "crc", "records_count")
+)
+_EPOCH = RecordBatch._fields.index("partition_leader_epoch")
+_FOLD = 65_536
 _LAST = (1 << 63) - 2
 
 
@@ -33,24 +39,41 @@ class _Bucket:
 
 @dataclass(slots=True)
 class PartitionDigest:
-    """Folds the segments of one replica, in any order."""
+    """Folds the segments of one replica, in any order; many small ones at a time."""
 
-    buckets: dict[int, _Bucket] = field(default_factory=dict)
-    has_holes: bool = False
-    """A batch has fewer records than offsets: the cleaner took some."""
+    _buckets: dict[int, _Bucket] = field(default_factory=dict)
+    _waiting: list[_I64] = field(default_factory=list)
+    _rows: int = 0
+    _holes: bool = False
 
     def add(self, reader: Reader, base_offset: int) -> None:
-        """Fold the batches of one `.log`; those behind damage too."""
-        for chunk in batch_headers(reader, base_offset=base_offset):
-            if chunk.num_rows:
-                self._fold(*(chunk[name].to_numpy() for name in _COLUMNS))
+        """Take the batches of one `.log`; those behind damage too."""
+        for data in batch_rows(reader, base_offset=base_offset, report=_ignore):
+            rows = np.frombuffer(data, np.int64).reshape(-1, WIDTH)
+            self._waiting.append(rows)
+            self._rows += len(rows)
+            if self._rows >= _FOLD:
+                self._fold()
 
-    def _fold(self, base: _I64, last: _I64, epoch: _I64, crc: _I64, count: _I64, magic: _I64) -> None:
+    @property
+    def has_holes(self) -> bool:
+        """Whether a batch has fewer records than offsets: the cleaner took some."""
+        self._fold()
+        return self._holes
+
+    def _fold(self) -> None:
+        rows = np.concatenate(self._waiting) if self._rows else np.empty((0, WIDTH), np.int64)
+        self._waiting.clear()
+        self._rows = 0
+        if len(rows) == 0:
+            return
+        base, last, magic, crc, count = (rows[:, column] for column in _COLUMNS)
         last = np.minimum(last, _LAST)
+        epoch = np.where(magic >= 2, rows[:, _EPOCH], -1)
         holes = (magic >= 2) & (count >= 0) & (count < last - base + 1)
-        self.has_holes = self.has_holes or bool(np.any(holes))
+        self._holes = self._holes or bool(np.any(holes))
         hashes = _hash(base, last, epoch, crc)
-        numbers = base // DIGEST_OFFSETS
+        numbers: _I64 = base // DIGEST_OFFSETS
         order = np.argsort(numbers, kind="stable")
         starts = np.flatnonzero(np.diff(numbers[order], prepend=numbers[order[0]] - 1))
         sums = np.add.reduceat(hashes[order], starts)
@@ -62,9 +85,9 @@ class PartitionDigest:
             self._merge(number, _Bucket(n, first, end + 1, digest))
 
     def _merge(self, number: int, new: _Bucket) -> None:
-        old = self.buckets.get(number)
+        old = self._buckets.get(number)
         if old is None:
-            self.buckets[number] = new
+            self._buckets[number] = new
             return
         old.batches += new.batches
         old.first_offset = min(old.first_offset, new.first_offset)
@@ -73,7 +96,8 @@ class PartitionDigest:
 
     def rows(self, keys: dict[str, Any]) -> Iterable[dict[str, Any]]:
         """Rows of the `digests` table; `keys` are the columns that say whose they are."""
-        for number, bucket in sorted(self.buckets.items()):
+        self._fold()
+        for number, bucket in sorted(self._buckets.items()):
             yield keys | {
                 "bucket": number,
                 "batches": bucket.batches,
@@ -93,3 +117,8 @@ def _hash(*columns: _I64) -> npt.NDArray[np.uint64]:
         state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         state = state ^ (state >> np.uint64(31))
     return state
+
+
+def _ignore(problem: Problem) -> None:
+    """The scan has told it already."""
+    del problem
