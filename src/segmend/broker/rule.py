@@ -19,8 +19,9 @@ class Rule(Generic[T]):
 
     def of(self, release: Release) -> T:
         """The value for a release; the first one for anything older."""
+        number = release.padded
         value = self.steps[0][1]
         for since, later in self.steps:
-            if release >= since:
+            if number >= since:
                 value = later
         return value

@@ -41,6 +41,8 @@ def by_retention(
     """The segments that the first look of retention deletes, 30 seconds after the start."""
     state = loaded.state
     segments = state.segments
+    if _all_stay(loaded, after, limits, now_ms):
+        return
     retained = _retained(loaded, after, limits, now_ms)
     found = breaches(
         retained, limits, log_start=after.log_start_offset or 0, high_watermark=high_watermark, now_ms=now_ms
@@ -56,6 +58,18 @@ def by_retention(
             seconds=FIRST_LOOK_SECONDS, segments=breach.count, records_lost=lost.records,
             bytes_lost=lost.bytes, broker_says=breach.broker_says,
         )  # fmt: skip
+
+
+def _all_stay(loaded: LoadedLog, after: Extent, limits: Limits, now_ms: int) -> bool:
+    """Whether the oldest segment stays, and so all do: most partitions of most brokers."""
+    segments = loaded.state.segments
+    if limits.delete and limits.retention_bytes >= 0:
+        return False
+    if len(segments) > 1 and segments[1].base_offset <= (after.log_start_offset or 0):
+        return False
+    if not limits.delete or limits.retention_ms < 0:
+        return True
+    return now_ms - _largest_timestamp(loaded, segments[0])[0] <= limits.retention_ms
 
 
 def _retained(loaded: LoadedLog, after: Extent, limits: Limits, now_ms: int) -> list[Retained]:
@@ -80,7 +94,7 @@ def _largest_timestamp(loaded: LoadedLog, segment: Segment) -> tuple[int, bool]:
     """`LogSegment.largestTimestamp`: the last entry of the time index as it stands, else the mtime."""
     if segment.recovered and segment.log is not None and segment.size:
         return lost_from(segment, 0).last_timestamp, False
-    index = loaded.state.files.get(f"{segment.base_offset:020d}{time_index.SUFFIX}")
+    index = loaded.state.file(f"{segment.base_offset:020d}{time_index.SUFFIX}")
     if index is not None:
         with index.reader() as reader:
             count = reader.size // time_index.ENTRY_SIZE

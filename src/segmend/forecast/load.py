@@ -64,7 +64,7 @@ class LoadedLog:
 
 def load(partition: PartitionDir, settings: Settings) -> LoadedLog:
     """Load a partition; never raises on what is in its files."""
-    state = LoadState(partition=partition, settings=settings, files=dict(partition.files))
+    state = LoadState(partition=partition, settings=settings, names=_names(partition))
     topic_id = None
     after, failure = None, None
     try:
@@ -84,7 +84,7 @@ def _load(state: LoadState) -> Extent:
     _read_epochs(state)
     listed = _list_snapshots(state)
     pass_leftovers(state)
-    state.snapshots = {o: f for o, f in state.snapshots.items() if _named(f) in state.files}
+    state.snapshots = {o: f for o, f in state.snapshots.items() if _named(f) in state.names}
     open_segments(state)
     next_offset = _recover_log(state) if state.settings.recover else 0
     if not state.segments:
@@ -102,6 +102,11 @@ def _load(state: LoadState) -> Extent:
         state.states = rebuild(state, next_offset, clean=state.settings.clean)
         note_snapshots(state, listed)
     return _extent(state, log_start, next_offset)
+
+
+def _names(partition: PartitionDir) -> dict[str, str]:
+    files = (name for name, type in partition.entries.items() if type in ("file", "link-file"))
+    return {name: name for name in files}
 
 
 def _named(file: object) -> str:
@@ -141,7 +146,7 @@ def _list_snapshots(state: LoadState) -> dict[int, FileEntry]:
         if name.endswith(".snapshot"):
             words = f'For input string: "{name.partition(".")[0]}"'
             raise fatal("NumberFormatException", words, state.path(name))
-    listed = {offset: state.files[file.name] for offset, file in state.partition.snapshots}
+    listed = dict(state.partition.snapshots)
     state.snapshots.update(listed)
     return listed
 
@@ -269,7 +274,7 @@ def _extent(state: LoadState, log_start: int, end: int) -> Extent:
 def _before(state: LoadState) -> Extent:
     """What is on disk now, whatever indexes and checkpoints say: the records that could be read."""
     partition, settings = state.partition, state.settings
-    logs = {base: partition.files[name] for base, name in partition.layout.logs.items()}
+    logs = partition.layout.logs
     if not logs:
         return Extent(
             log_start_offset=settings.log_start, log_end_offset=settings.log_start, segments=0, bytes=0
@@ -277,14 +282,21 @@ def _before(state: LoadState) -> Extent:
     first, last = min(logs), max(logs)
     end = last
     try:
-        same = next((s for s in state.segments if s.base_offset == last and s.log is logs[last]), None)
-        size = sum(log.stat().size for log in logs.values())
-        segment = Segment(base_offset=last, log=logs[last], size=logs[last].size, index=None)
-        end = _end_before(state, segment, same)
+        opened = {s.log.name: s for s in state.segments if s.log is not None}
+        size = sum(_size(partition, name, opened) for name in logs.values())
+        entry = partition.file(logs[last])
+        segment = Segment(base_offset=last, log=entry, size=entry.stat().size if entry else 0)
+        end = _end_before(state, segment, opened.get(logs[last]))
     except Unreadable:
         size = 0
     start = settings.log_start if first <= settings.log_start <= end else first
     return Extent(log_start_offset=start, log_end_offset=end, segments=len(logs), bytes=size)
+
+
+def _size(partition: PartitionDir, name: str, opened: dict[str, Segment]) -> int:
+    segment = opened.get(name)
+    entry = partition.file(name) if segment is None else segment.log
+    return entry.stat().size if entry is not None else 0
 
 
 def _end_before(state: LoadState, disk: Segment, loaded: Segment | None) -> int:

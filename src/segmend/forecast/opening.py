@@ -32,7 +32,12 @@ _INDEXES = (".index", ".timeindex", ".txnindex")
 
 def open_segments(state: LoadState) -> None:
     """Fill `state.segments` from the names; raises `LoadFailure`."""
-    for name in sorted(state.files):
+    layout = state.partition.layout
+    if not (layout.swap or layout.shadowed or layout.unpadded or layout.unparsable or layout.orphans):
+        for base in sorted(layout.logs):
+            _open(state, layout.logs[base], base)
+        return
+    for name in sorted(state.names):
         if name.endswith(_INDEXES):
             _check_orphan(state, name)
         elif name.endswith(".log"):
@@ -48,24 +53,25 @@ def _base(name: str) -> int:
 
 
 def _check_orphan(state: LoadState, name: str) -> None:
-    if name[:20].isdecimal() and f"{name[:20]}.log" in state.files:
+    if name[:20].isdecimal() and f"{name[:20]}.log" in state.names:
         return
     log = f"{_base(name):020d}.log"
-    if log not in state.files:
-        del state.files[name]
+    if log not in state.names:
+        del state.names[name]
         state.note("file-deleted", name, says=ORPHAN.format(state.path(name)))
 
 
 def _open(state: LoadState, name: str, base: int) -> None:
     stem = f"{base:020d}"
-    entry = state.files.get(f"{stem}.log")
+    entry = state.file(f"{stem}.log")
     if name != f"{stem}.log":
-        lost = lost_from(Segment(base_offset=base, log=state.files[name], size=state.files[name].size), 0)
+        hidden = state.file(name)
+        lost = lost_from(Segment(base_offset=base, log=hidden, size=hidden.size if hidden else 0), 0)
         state.note("segment-skipped", name, offset=base, lost=lost)
-    size = 0 if entry is None else entry.size
+    size = 0 if entry is None else entry.stat().size
     if size > MAX_FILE_BYTES:
         raise fatal("KafkaException", TOO_LARGE.format(state.path(name), size), state.path(name))
-    segment = Segment(base_offset=base, log=entry, size=size, index=state.files.get(f"{stem}.index"))
+    segment = Segment(base_offset=base, log=entry, size=size, index=state.file(f"{stem}.index"))
     try:
         _sanity_check(state, segment, stem)
     finally:
@@ -76,7 +82,7 @@ def _sanity_check(state: LoadState, segment: Segment, stem: str) -> None:
     """Recover the segment if an index is missing or fails; what recovery cuts off is ignored here."""
     index_name, time_name = f"{stem}.index", f"{stem}.timeindex"
     release = state.settings.release
-    if index_name not in state.partition.entries and index_name not in state.files:
+    if index_name not in state.partition.entries and index_name not in state.names:
         trusted = state.settings.clean or segment.base_offset < state.settings.recovery_point
         says = NO_INDEX.format(state.path(segment.name)) if trusted else None
         _rebuild(state, segment, index_name, says)
@@ -90,7 +96,7 @@ def _sanity_check(state: LoadState, segment: Segment, stem: str) -> None:
             log=state.path(segment.name), why=fault, files=f"{times}{state.path(index_name)}"
         )
         _rebuild(state, segment, index_name, says)
-    elif TIME_INDEX.of(release) and time_name not in state.partition.entries and time_name not in state.files:
+    elif TIME_INDEX.of(release) and time_name not in state.partition.entries and time_name not in state.names:
         state.note("index-created", time_name)
 
 
@@ -104,7 +110,7 @@ def _fault(state: LoadState, segment: Segment, stem: str) -> str | None:
         found = _old_fault(state, segment, stem)
         if found is not None:
             return found
-    txn = state.files.get(f"{stem}.txnindex")
+    txn = state.file(f"{stem}.txnindex") if f"{stem}.txnindex" in state.names else None
     if txn is None or not TXN_INDEX.of(state.settings.release):
         return None
     entries = txn_index.parse(txn.read())[0].entries
@@ -117,7 +123,7 @@ def _fault(state: LoadState, segment: Segment, stem: str) -> str | None:
 def _old_fault(state: LoadState, segment: Segment, stem: str) -> str | None:
     """What brokers up to 2.2 looked at."""
     base = segment.base_offset
-    index, times = state.files.get(f"{stem}.index"), state.files.get(f"{stem}.timeindex")
+    index, times = state.file(f"{stem}.index"), state.file(f"{stem}.timeindex")
     if index is not None:
         _, last, rest, size = _ends(index, offset_index.ENTRY_SIZE)
         relative = int.from_bytes(last[:4], "big", signed=True) if last else None

@@ -62,7 +62,7 @@ def note_snapshots(state: LoadState, before: dict[int, FileEntry]) -> None:
         if offset in state.snapshot_faults:
             says = FAILED_SNAPSHOT.format(state.path(file.name), state.snapshot_faults[offset])
             state.note("snapshot-deleted", file.name, offset=offset, says=says)
-        elif offset not in state.snapshots and file.name in state.files:
+        elif offset not in state.snapshots and file.name in state.names:
             state.note("snapshot-deleted", file.name, offset=offset)
 
 

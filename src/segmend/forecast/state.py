@@ -33,11 +33,14 @@ class Settings:
 
 @dataclass(slots=True, kw_only=True)
 class LoadState:
-    """`files` are the names that are left; `snapshots` go from offset to a file or to states just taken."""
+    """`names` are the files that are left, and what each is called on disk until its rename is real.
+
+    `snapshots` go from offset to a file, or to the states of one that was just taken.
+    """
 
     partition: PartitionDir
     settings: Settings
-    files: dict[str, FileEntry]
+    names: dict[str, str]
     segments: list[Segment] = field(default_factory=list)
     snapshots: dict[int, FileEntry | States] = field(default_factory=dict)
     snapshot_faults: dict[int, str] = field(default_factory=dict)
@@ -47,6 +50,11 @@ class LoadState:
     effects: list[Effect] = field(default_factory=list)
     scanned_bytes: int = 0
     scanned_segments: int = 0
+
+    def file(self, name: str) -> FileEntry | None:
+        """A file that is left, by the name it has by now."""
+        on_disk = self.names.get(name)
+        return None if on_disk is None else self.partition.file(on_disk)
 
     def path(self, name: str) -> str:
         """A file of the partition, relative to the log dir."""
@@ -78,6 +86,9 @@ class LoadState:
 
     def add(self, segment: Segment) -> None:
         """Add a segment in its place; one of the same base is replaced."""
+        if not self.segments or self.segments[-1].base_offset < segment.base_offset:
+            self.segments.append(segment)
+            return
         bases = [each.base_offset for each in self.segments]
         at = bisect_right(bases, segment.base_offset)
         if at and bases[at - 1] == segment.base_offset:
