@@ -87,6 +87,9 @@ def _sanity_check(state: LoadState, segment: Segment, stem: str) -> None:
         says = NO_INDEX.format(state.path(segment.name)) if trusted else None
         _rebuild(state, segment, index_name, says)
         return
+    if state.partition.entries.get(index_name) in ("dir", "link-dir"):
+        # Only the active segment's indexes are opened now; a fetch from this one takes the dir offline.
+        state.note("reads-fail", index_name, offset=segment.base_offset, says="(Is a directory)")
     fault = _fault(state, segment, stem)
     if fault is not None:
         if CORRUPT_INDEX_IS_FATAL.of(release):

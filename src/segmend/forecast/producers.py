@@ -112,13 +112,16 @@ def _state(row: producer_snapshot.ProducerStateEntry) -> ProducerState:
 
 
 def _replay(state: LoadState, states: States, start: int, last_offset: int) -> States:
-    """Read the batches from `start` to `last_offset` again."""
+    """Read the batches from `start` to `last_offset` again; snapshots are taken on the way."""
+    kept = {segment.base_offset for segment in state.segments[-2:]}
     for number, segment in enumerate(state.segments):
         following = state.segments[number + 1 : number + 2]
         below = following and following[0].base_offset <= start
         if below or segment.base_offset >= last_offset or segment.log is None or not segment.size:
             continue
         first = max(segment.base_offset, start, state.settings.log_start)
+        if segment.base_offset in kept:
+            _take(state, first, states, start)
         # A batch of a segment before the last reaches the offset only if it overlaps the next one.
         last = last_offset if not following or following[0].base_offset > last_offset else None
         states = _replay_segment(state, segment, states, first, last)

@@ -32,6 +32,7 @@ from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 from segmend.logdir.tree import PartitionDir
 
+_UNKNOWN_TOPIC = " of the broker; the topic's own settings are not on this disk"
 EMPTY = Extent(log_start_offset=0, log_end_offset=0, segments=1, bytes=0)
 
 
@@ -198,4 +199,7 @@ def _served(dir_state: DirState, loaded: LoadedLog, after: Extent, situation: Si
         last = state.effects[-1]
         state.effects[-1] = replace(last, file=HIGH_WATERMARK)
     limits = limits_of(situation.config, situation.topic(partition.topic), partition.topic)
-    return tuple(by_retention(loaded, after, limits, high_watermark=end, now_ms=situation.now_ms))
+    found = by_retention(loaded, after, limits, high_watermark=end, now_ms=situation.now_ms)
+    if situation.image is not None:
+        return tuple(found)
+    return tuple(replace(each, why=f"{each.why}{_UNKNOWN_TOPIC}") for each in found)

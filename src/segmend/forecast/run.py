@@ -41,6 +41,8 @@ DUPLICATE = (
 )
 ALL_DIRS_FAILED = "Shutdown broker because all log dirs in {} have failed"
 
+METADATA_DIR_FAILED = "Shutdown broker because the metadata log dir {} has failed: {}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
@@ -110,6 +112,9 @@ class _Run:
             self._refuse(state.fatal)
         self._duplicates()
         self._doubtful()
+        for state in states:
+            if state.offline and kraft and _metadata_of(state.log_dir) is not None:
+                self._refuse(METADATA_DIR_FAILED.format(state.path, state.offline))
         if states and all(state.offline for state in states):
             self._refuse(ALL_DIRS_FAILED.format(", ".join(state.path for state in states)))
         yield from self._lines(states, kraft, image)
@@ -254,6 +259,8 @@ class _Run:
             yield "damage inside segments that the start does not read (--deep)"
         if kraft and image is None:
             yield "replicas that the metadata does not expect (no readable __cluster_metadata here)"
+        if any(log_dir.broker_running() for log_dir in self._dirs):
+            yield "what the broker that runs here has not written yet"
         if self._options.config is None:
             yield "server.properties (--config)"
 

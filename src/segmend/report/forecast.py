@@ -18,6 +18,8 @@ from segmend.forecast.values import (
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 
+_LATER = 8
+"""Lines of what follows later that are told one by one."""
 _RUN = 3
 """Effects of one kind that are told one by one; more of them are counted."""
 
@@ -112,8 +114,18 @@ def directory_lines(
         yield from _effects([e for e in outcome.effects if every or e.loses], style)
 
 
-def later_lines(outcomes: Iterable[Later], style: Style = PLAIN) -> Iterator[str]:
-    """What follows within minutes."""
+def later_lines(outcomes: Iterable[Later], style: Style = PLAIN, *, every: bool = False) -> Iterator[str]:
+    """What follows within minutes, the largest first; only the first of them unless `every`."""
+    ordered = sorted(outcomes, key=lambda later: (-later.bytes_lost, later.dir, later.file))
+    shown = ordered if every else ordered[:_LATER]
+    more = ordered[len(shown) :]
+    yield from _later(shown, style)
+    if more:
+        lost = sum(later.bytes_lost for later in more)
+        yield f"... and later in {text.plural(len(more), 'more place')}, {text.size(lost)} (--all)"
+
+
+def _later(outcomes: Iterable[Later], style: Style) -> Iterator[str]:
     for later in outcomes:
         when = "later" if later.seconds is None else f"{later.seconds} s after the start"
         what = f"{text.plural(later.segments, 'segment')}, {text.plural(later.records_lost, 'record')}"

@@ -93,7 +93,7 @@ def _tell(found: Forecast, look: Style, progress: Progress, *, every: bool) -> i
     emit(partition_lines([x for x in lines if isinstance(x, PartitionOutcome)], look, every=every))
     emit(directory_lines((x for x in lines if isinstance(x, DirectoryOutcome)), look, every=every))
     emit(dir_lines((x for x in lines if isinstance(x, DirOutcome)), look))
-    emit(later_lines((x for x in lines if isinstance(x, Later)), look))
+    emit(later_lines((x for x in lines if isinstance(x, Later)), look, every=every))
     if found.broker is not None:
         emit(broker_lines(found.broker, look))
     return max(map(_code, lines), default=CALM)
