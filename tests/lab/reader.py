@@ -1,0 +1,98 @@
+"""What a client gets of hurt logs: `python -m tests.lab.reader offsets|read BOOTSTRAP TOPIC...`.
+
+Prints one JSON object. A process of its own: librdkafka may abort on damaged segments.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
+
+IDLE_SECONDS = 4
+
+
+def consumer(bootstrap: str, isolation: str) -> Consumer:
+    """A consumer that checks every CRC and says where a partition ends."""
+    return Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "reader",
+            "enable.auto.commit": False,
+            "isolation.level": isolation,
+            "check.crcs": True,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "error",
+            "fetch.wait.max.ms": 100,
+            "log_level": 0,
+        }
+    )
+
+
+def led(bootstrap: str, topics: list[str], seconds: float = 3) -> list[str]:
+    """The topics that have a leader, waiting a while until all have one."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    deadline = time.monotonic() + seconds
+    while True:
+        known = admin.list_topics(timeout=10).topics
+        ready = [name for name in topics if name in known and known[name].partitions]
+        ready = [name for name in ready if known[name].partitions[0].leader >= 0]
+        if len(ready) == len(topics) or time.monotonic() > deadline:
+            return ready
+        time.sleep(0.3)
+
+
+def offsets(bootstrap: str, topics: list[str]) -> dict[str, Any]:
+    """Log start, log end and last stable offset of each topic; None where there is no leader."""
+    found: dict[str, Any] = dict.fromkeys(topics)
+    plain, committed = consumer(bootstrap, "read_uncommitted"), consumer(bootstrap, "read_committed")
+    for topic in led(bootstrap, topics):
+        part = TopicPartition(topic, 0)
+        try:
+            low, high = plain.get_watermark_offsets(part, timeout=8)
+            found[topic] = [low, high, committed.get_watermark_offsets(part, timeout=8)[1]]
+        except KafkaException as error:
+            found[topic] = str(error.args[0].name())
+    return found
+
+
+def read(bootstrap: str, topics: list[str]) -> dict[str, Any]:
+    """The offsets of all records that a read_uncommitted consumer gets of each topic, and its errors."""
+    seen: dict[str, list[int]] = {topic: [] for topic in topics}
+    errors: dict[str, list[str]] = {topic: [] for topic in topics}
+    waiting = set(led(bootstrap, topics))
+    client = consumer(bootstrap, "read_uncommitted")
+    client.assign([TopicPartition(topic, 0, OFFSET_BEGINNING) for topic in sorted(waiting)])
+    last = time.monotonic()
+    while waiting and time.monotonic() - last < IDLE_SECONDS:
+        message = client.poll(0.2)
+        if message is None or (topic := message.topic()) is None:
+            continue
+        error = message.error()
+        if error is None:
+            offset = message.offset()
+            assert offset is not None
+            seen[topic].append(offset)
+            last = time.monotonic()
+        elif error.name() == "_PARTITION_EOF":
+            waiting.discard(topic)
+        elif error.name() not in errors[topic]:
+            errors[topic].append(error.name())
+            last = time.monotonic()
+    stops = {
+        part.topic: part.offset for part in client.position([TopicPartition(t, 0) for t in sorted(waiting)])
+    }
+    return {
+        topic: {"seen": seen[topic], "errors": errors[topic], "stuck": stops.get(topic)} for topic in topics
+    }
+
+
+if __name__ == "__main__":
+    what, address, *names = sys.argv[1:]
+    answer = offsets(address, names) if what == "offsets" else read(address, names)
+    print(json.dumps(answer))
+    sys.stdout.flush()

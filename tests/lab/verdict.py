@@ -1,0 +1,232 @@
+"""Record what real brokers do to hurt log dirs: `python -m tests.lab.verdict 4.3.1 clean [NAME...]`.
+
+Faults that stay inside their partition share one start, each on a topic of its own; the others get a
+start each. A shared start that fails is taken apart until the culprits are known; those get starts of
+their own. What is recorded goes to `tests/lab/verdicts/<release>-<mark>.json`: offsets, names and sizes,
+no paths and no times, so that the same base gives the same file. With names, only those are done again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.lab.base import Base, base
+from tests.lab.faults.patient import Patient
+from tests.lab.faults.table import Fault, all_faults
+from tests.lab.jars import cache_dir
+from tests.lab.releases import release
+from tests.lab.trial import FULL, SERIOUS, Trial, copy_base, listing, run_trial, telling, without_names
+
+HERE = Path(__file__).parent / "verdicts"
+HEALTHY = "(none)"
+"""The entry of a partition to which nothing was done."""
+Verdicts = dict[str, dict[str, Any]]
+
+
+def patient_in(root: Path, topic: str) -> Patient:
+    """The topic's partition as a patient; the other one is a story topic of the other log dir."""
+    dirs = (root / "b1" / "d0", root / "b1" / "d1")
+    here = next(path for path in dirs if (path / f"{topic}-0").exists())
+    there = next(path for path in dirs if path != here)
+    other = min(there.glob("f[0-9][0-9][0-9]-0"))
+    return Patient(dirs, here / f"{topic}-0", other)
+
+
+def lonely_topic(root: Path) -> str:
+    """The topic hurt in a start of its own: the first of the log dir without the KRaft log."""
+    return sorted((root / "b1" / "d1").glob("f[0-9][0-9][0-9]-0"))[0].name[:-2]
+
+
+def ranges(offsets: Sequence[int]) -> list[list[int]]:
+    """Sorted offsets as ranges, both ends inclusive."""
+    found: list[list[int]] = []
+    for offset in offsets:
+        if found and found[-1][1] == offset - 1:
+            found[-1][1] = offset
+        else:
+            found.append([offset, offset])
+    return found
+
+
+def reading(read: dict[str, Any], whole: Sequence[int]) -> dict[str, Any]:
+    """What a consumer misses of the sound log, gets on top of it, and complains about."""
+    seen: list[int] = read["seen"]
+    found = {
+        "missing": ranges(sorted(set(whole) - set(seen))),
+        "extra": ranges(sorted(set(seen) - set(whole)))[:8],
+        "repeated": len(seen) - len(set(seen)),
+        "errors": sorted(read["errors"]),
+        "stuck": read["stuck"],
+    }
+    return {key: value for key, value in found.items() if value not in ([], 0, None)}
+
+
+def changes(before: dict[str, int], after: dict[str, int] | None) -> dict[str, Any]:
+    """Files gone, new (with sizes) and of another size; indexes grown to their full size are no news."""
+    if after is None:
+        return {"gone": ["*"]}
+    full = {name for name, size in after.items() if FULL.get(name.rpartition(".")[2]) == size}
+    found = {
+        "gone": sorted(set(before) - set(after)),
+        "new": {name: after[name] for name in sorted(set(after) - set(before))},
+        "resized": {
+            name: [before[name], after[name]]
+            for name in sorted(set(before) & set(after) - full)
+            if before[name] != after[name]
+        },
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def of_partition(
+    trial: Trial, topic: str, before: dict[str, dict[str, int]], whole: list[int]
+) -> dict[str, Any]:
+    """What the start did to one partition."""
+    places = [place for place in before if place.endswith(f"/{topic}-0")]
+    offsets, found = trial.offsets.get(topic), {}
+    if places:
+        found = changes(before[places[0]], trial.after.get(places[0]))
+    strays = [place for place in trial.after if re.search(rf"/{topic}-0\.[0-9a-f]{{32}}-stray$", place)]
+    return {
+        "offsets": offsets,
+        **found,
+        **({"stray": True} if strays else {}),
+        **({"read": read} if topic in trial.reads and (read := reading(trial.reads[topic], whole)) else {}),
+        **({"says": says} if (says := telling(trial.lines, topic)) else {}),
+    }
+
+
+def folders(
+    before: dict[str, dict[str, int]], after: dict[str, dict[str, int]], topic: str
+) -> dict[str, Any]:
+    """Directories that came and went."""
+    gone = sorted(without_names(name, topic) for name in set(before) - set(after))
+    new = sorted(without_names(name, topic) for name in set(after) - set(before))
+    new = [
+        re.sub(r"[0-9a-f]{32}-", "HEX-", name) for name in new if not name.endswith("__consumer_offsets-0")
+    ]
+    return {**({"dirs_gone": gone} if gone else {}), **({"dirs_new": new} if new else {})}
+
+
+class Recorder:
+    """All trials of one release after one kind of stop; `verdicts` is what is known so far."""
+
+    def __init__(self, version: str, mark: str, work: Path) -> None:
+        self.version, self.mark, self.work = version, mark, work
+        self.path = HERE / f"{version}-{mark}.json"
+        self.verdicts: Verdicts = json.loads(self.path.read_text()) if self.path.exists() else {}
+        self.whole: list[int] = []
+
+    def base(self, size: str) -> Base:
+        """The base to copy."""
+        return base(self.version, self.mark, size)
+
+    def save(self) -> None:
+        """Write what is known: one line a fault."""
+        rows = (
+            f"{json.dumps(name)}: {json.dumps(self.verdicts[name], sort_keys=True, separators=(',', ':'))}"
+            for name in sorted(self.verdicts)
+        )
+        self.path.write_text("{\n" + ",\n".join(rows) + "\n}\n")
+
+    def healthy(self) -> None:
+        """A start with no fault at all: the records that a sound log has."""
+        root = self.work / "trial"
+        copy_base(self.base("few"), root)
+        topic = lonely_topic(root)
+        before = listing([root / "b1" / "d0", root / "b1" / "d1"])
+        trial = run_trial(self.base("few"), root, [topic])
+        self.whole = trial.reads[topic]["seen"]
+        verdict = of_partition(trial, topic, before, self.whole)
+        self.verdicts[HEALTHY] = {"outcome": "starts", "partition": verdict, "records": ranges(self.whole)}
+
+    def lonely(self, fault: Fault) -> None:
+        """A start for one fault."""
+        root = self.work / "trial"
+        copy_base(self.base("few"), root)
+        patient = patient_in(root, topic := lonely_topic(root))
+        place = f"{patient.log_dir.name}/{patient.partition.name}"
+        fault.hurt(patient)
+        before = listing(list(patient.dirs))
+        trial = run_trial(self.base("few"), root, [topic])
+        verdict: dict[str, Any] = {"row": fault.row, "place": place.replace(topic, "T")}
+        verdict["outcome"] = "starts" if trial.starts else "refuses"
+        if (fatal := trial.fatal()) is not None:
+            verdict["fatal"] = without_names(fatal, topic)[:300]
+        if trial.offline:
+            verdict["offline"] = trial.offline
+        if trial.starts:
+            verdict["partition"] = of_partition(trial, topic, before, self.whole)
+            if set(trial.offline_later) - set(trial.offline):
+                verdict["offline_later"] = trial.offline_later
+            verdict |= folders(before, trial.after, topic)
+        self.verdicts[fault.name] = verdict
+
+    def together(self, faults: list[Fault]) -> None:
+        """One start for faults on topics of their own; taken apart when it fails."""
+        if len(faults) <= 1:
+            for fault in faults:
+                self.lonely(fault)
+            return
+        root = self.work / "trial"
+        copy_base(self.base("many"), root)
+        dirs = [root / "b1" / "d0", root / "b1" / "d1"]
+        topics = {fault.name: f"f{number:03d}" for number, fault in enumerate(faults)}
+        for fault in faults:
+            fault.hurt(patient_in(root, topics[fault.name]))
+        before = listing(dirs)
+        trial = run_trial(self.base("many"), root, list(topics.values()))
+        if not trial.starts or trial.offline or trial.offline_later:
+            for part in self.apart(trial, faults, topics):
+                self.together(part)
+            return
+        for fault in faults:
+            topic = topics[fault.name]
+            verdict = of_partition(trial, topic, before, self.whole)
+            self.verdicts[fault.name] = {"row": fault.row, "outcome": "starts", "partition": verdict}
+
+    def apart(self, trial: Trial, faults: list[Fault], topics: dict[str, str]) -> Iterator[list[Fault]]:
+        """Smaller groups: those that the broker names in its errors each alone, else halves."""
+        serious = "\n".join(line for line in trial.lines if SERIOUS.search(line) or "Caused by" in line)
+        named = [fault for fault in faults if re.search(rf"\b{topics[fault.name]}-0\b", serious)]
+        print(f"  taken apart: {[fault.name for fault in named]} {trial.fatal()}", flush=True)
+        if named and len(named) < 6:
+            yield from ([fault] for fault in named)
+            yield [fault for fault in faults if fault not in named]
+        else:
+            yield faults[: len(faults) // 2]
+            yield faults[len(faults) // 2 :]
+
+
+def record(version: str, mark: str, names: Sequence[str]) -> None:
+    """Record the faults of these names, or those that are not recorded yet."""
+    work = cache_dir() / "lab" / "work" / f"{version}-{mark}"
+    work.mkdir(parents=True, exist_ok=True)
+    recorder = Recorder(version, mark, work)
+    wanted = [fault for fault in all_faults() if fault.applies(release(version).number, mark)]
+    wanted = [
+        fault for fault in wanted if (fault.name in names if names else fault.name not in recorder.verdicts)
+    ]
+    started = time.monotonic()
+    recorder.healthy()
+    recorder.together([fault for fault in wanted if fault.scope(mark) == "partition"])
+    recorder.save()
+    for fault in wanted:
+        if fault.scope(mark) == "broker":
+            recorder.lonely(fault)
+            print(
+                f"{time.monotonic() - started:.0f} s {fault.name}: {recorder.verdicts[fault.name]}",
+                flush=True,
+            )
+            recorder.save()
+    print(f"{version} {mark}: {len(recorder.verdicts)} recorded, {time.monotonic() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    record(sys.argv[1], sys.argv[2], sys.argv[3:])
