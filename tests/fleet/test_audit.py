@@ -11,7 +11,7 @@ from tests.checks.build_partition import PartitionWriter, batch, record
 from tests.fleet.build import Edit, plain, three_brokers, write_broker
 
 from segmend.checks import Level
-from segmend.errors import UsageError
+from segmend.errors import SegmendError, UsageError
 from segmend.fleet import delta
 from segmend.fleet.audit import Outcome, Request, audit
 from segmend.fleet.driver import LocalDriver
@@ -216,3 +216,12 @@ def test_the_golden_fleet_is_healthy(name: str, golden: Callable[[str], Path], t
     outcome = run(golden(name), tmp_path / "out", processes=2)
     assert {code for code in outcome.codes if code != "R01"} == set()
     assert outcome.exit_code == 0
+
+
+def _fail(task: int) -> int:
+    raise OSError(f"no space left for task {task}")
+
+
+def test_a_task_that_cannot_go_on_is_one_line() -> None:
+    with pytest.raises(SegmendError, match="a task failed: no space left"):
+        list(LocalDriver(2).run(_fail, [1, 2]))

@@ -44,4 +44,5 @@ def test_the_target_stays_within_its_bounds() -> None:
 
 
 def test_there_is_work_for_every_core() -> None:
-    assert len(pack([Stone(n, 10) for n in range(9)], cores=4)) == 4
+    assert len(pack([Stone(n, 8 << 20) for n in range(9)], cores=4)) == 4
+    assert len(pack([Stone(n, 10) for n in range(9)], cores=4)) == 1

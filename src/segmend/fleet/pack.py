@@ -12,6 +12,8 @@ REMOTE_FILE_COST: Final = 1 << 20
 
 SMALLEST_TARGET: Final = 64 << 20
 LARGEST_TARGET: Final = 256 << 20
+WORTH_A_CORE: Final = 16 << 20
+"""Less than this is done before another process has started."""
 ROUNDS: Final = 3
 """Tasks for each core: enough for a late one to be evened out, few enough to cost nothing."""
 
@@ -36,13 +38,14 @@ def target_bytes(total: int, cores: int) -> int:
 def pack(pieces: Iterable[W], *, cores: int, target: int | None = None) -> list[list[W]]:
     """`pieces` in tasks, the heaviest task first, none empty.
 
-    There are as many tasks as `target` bytes (default `target_bytes`) ask for, and at least
-    one a core. A piece is never cut; one that is heavier than the target is a task alone.
+    There are as many tasks as `target` bytes (default `target_bytes`) ask for, and one for each
+    core that has enough to do. A piece is never cut; one that is heavier than the target is a task alone.
     """
     ordered = sorted(pieces, key=lambda piece: piece.weight, reverse=True)
     total = sum(piece.weight for piece in ordered)
     wanted = -(-total // (target or target_bytes(total, cores)))
-    tasks: list[list[W]] = [[] for _ in range(min(len(ordered), max(cores, wanted)))]
+    busy = min(cores, -(-total // WORTH_A_CORE))
+    tasks: list[list[W]] = [[] for _ in range(min(len(ordered), max(busy, wanted)))]
     heap = [(0, number) for number in range(len(tasks))]
     for piece in ordered:
         load, number = heapq.heappop(heap)

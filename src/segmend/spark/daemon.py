@@ -17,7 +17,7 @@ def worker(sock: socket.socket, authenticated: bool) -> int:
     """PySpark's own; a pipe closed by the JVM ends it quietly."""
     try:
         return int(_worker(sock, authenticated))
-    except BrokenPipeError:
+    except ConnectionError:
         return 1
 
 
