@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from segmend.formats.build import NewRecord, build_batch
+from segmend.formats.batch import read_header
+from segmend.formats.build import NewRecord, build_batch, render
+from segmend.formats.record import iter_records
 from segmend.logdir.overview import dir_overview, log_end_offset, partition_overview, segment_overview
 from segmend.logdir.tail import last_entry, last_timestamp, tail
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -203,3 +205,31 @@ def test_no_bytes_make_an_overview_fail(
     assert partition_overview(log_dir.partitions[0]).size == len(content)
     assert segment_overview(log_dir.partitions[0].segments[0]).size == len(content)
     assert dir_overview(log_dir).partitions == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "oldest"),
+    [
+        ({}, NOW + 5),
+        ({"codec": 1}, NOW + 5),
+        ({"magic": 1}, NOW + 5),
+        ({"magic": 1, "codec": 1}, NOW + 5),
+        ({"append_time": NOW + 77}, NOW + 77),
+        ({"magic": 0}, -1),
+    ],
+)
+def test_the_oldest_time_is_the_first_records(options: dict[str, int], oldest: int, tmp_path: Path) -> None:
+    """In a compressed wrapper of magic 1 too, whose header has the newest time."""
+    content = build_batch([NewRecord(b"v", timestamp=NOW + n) for n in (5, 9, 7)], **options)  # type: ignore[arg-type]
+    assert partition_overview(partition(tmp_path, {0: b"", 1: content})).oldest_timestamp == oldest
+
+
+def test_the_oldest_time_under_a_delete_horizon(tmp_path: Path) -> None:
+    """The horizon stands where the base timestamp was, and the records count from it."""
+    made = build_batch([NewRecord(b"v", timestamp=NOW), NewRecord(None, b"k", timestamp=NOW + 3)])
+    header = read_header(made, 0, 0)
+    (first, second) = iter_records(made, header, [])
+    horizon = header._replace(attributes=header.attributes | 1 << 6, base_timestamp=NOW + 10**6)
+    assert render(horizon, [first, second]) != made
+    found = partition(tmp_path, {0: render(horizon, [first, second])})
+    assert partition_overview(found).oldest_timestamp == NOW

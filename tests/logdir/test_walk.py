@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
 import pytest
 
 from segmend.formats.build import NewRecord, build_batch
 from segmend.logdir import walk as module
-from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
-from segmend.logdir.walk import BatchItem, DamageItem, RecordItem, Selection, position_of, walk
+from segmend.logdir.walk import BatchItem, DamageItem, RecordItem, Selection, walk
 
 ZERO = "00000000000000000000"
 
@@ -86,37 +84,3 @@ def test_undecodable_records_are_damage(tmp_path: Path) -> None:
     hurt[70:] = bytes(len(hurt) - 70)
     kinds = [item.kind for item in items(write(tmp_path, bytes(hurt))) if isinstance(item, DamageItem)]
     assert "undecodable" in kinds
-
-
-@pytest.mark.parametrize(
-    ("entries", "offset", "found"),
-    [
-        ([(3, 1), (6, 2)], 7, 2),
-        ([(3, 1), (6, 2)], 3, 1),
-        ([(3, 1), (6, 2)], 2, 0),
-        ([(3, 1)], 0, 0),
-        ([(8, 2)], 7, 0),
-        ([], 7, 0),
-    ],
-)
-def test_the_index_says_where_to_begin(
-    entries: list[tuple[int, int]], offset: int, found: int, tmp_path: Path
-) -> None:
-    size = len(batch(0))
-    entry = write(tmp_path, batch(0), batch(3), batch(6))
-    index = b"".join(struct.pack(">ii", relative, number * size) for relative, number in entries)
-    (tmp_path / f"{ZERO}.index").write_bytes(index)
-    with FileReader(entry.path) as reader:
-        assert position_of(entry, reader, offset) == found * size
-
-
-@pytest.mark.parametrize("position", [1, 60, 10**6, -4])
-def test_a_false_index_is_not_believed(position: int, tmp_path: Path) -> None:
-    entry = write(tmp_path, batch(0), batch(3))
-    (tmp_path / f"{ZERO}.index").write_bytes(struct.pack(">ii", 1, position))
-    with FileReader(entry.path) as reader:
-        assert position_of(entry, reader, 5) == 0
-    (tmp_path / f"{ZERO}.index").unlink()
-    with FileReader(entry.path) as reader:
-        assert position_of(entry, reader, 5) == 0
-        assert position_of(FileEntry(str(tmp_path), "x.checkpoint"), reader, 5) == 0

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
-from segmend.formats.batch import RecordBatch
 from segmend.logdir import disk
 from segmend.logdir.disk import Space, Unreadable
-from segmend.logdir.tail import Tail, first_batch, last_timestamp, tail
+from segmend.logdir.tail import Tail, first_timestamp, last_timestamp, tail
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 
 __all__ = [
@@ -206,19 +205,13 @@ def _sizes(partition: PartitionDir) -> tuple[int, int]:
 
 
 def _oldest(segments: list[LogSegment]) -> int:
-    """The first timestamp of the first batch of the first segment that has one."""
+    """The timestamp of the first record of the first segment that has one."""
     for segment in segments:
         log = segment.log
-        batch = _or_none(first_batch, log) if log else None
-        time = _first_timestamp(batch) if batch is not None else -1
-        if time != -1:
+        time = _or_none(first_timestamp, log) if log else None
+        if time is not None and time != -1:
             return time
     return -1
-
-
-def _first_timestamp(batch: RecordBatch) -> int:
-    """The base timestamp, unless compaction left a delete horizon in its place."""
-    return batch.max_timestamp if batch.has_delete_horizon else batch.base_timestamp
 
 
 def _newest(segments: list[LogSegment], end: Tail | None) -> int:

@@ -13,7 +13,16 @@ from dataclasses import dataclass
 from struct import Struct
 
 from segmend.formats import offset_index, time_index
-from segmend.formats.batch import HEADER_SIZE_V2, MIN_SIZE, PREFIX, RecordBatch, header_size, read_header
+from segmend.formats.batch import (
+    HEADER_SIZE_V2,
+    LOG_APPEND_TIME,
+    MIN_SIZE,
+    PREFIX,
+    RecordBatch,
+    header_size,
+    read_header,
+)
+from segmend.formats.record import iter_records
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.disk import FileReader, Unreadable
 from segmend.logdir.files import FileEntry
@@ -22,6 +31,7 @@ from segmend.logdir.tree import LogSegment
 _INT32_PAIR = Struct(">ii")
 _TIMESTAMP = Struct(">q")
 _MAX_SEGMENT_SPAN = 2**31
+_DECODE_LIMIT = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +75,30 @@ def _walk(reader: FileReader, base_offset: int, start: int, newest: int) -> Tail
     )
 
 
-def first_batch(log: FileEntry) -> RecordBatch | None:
-    """The header of the first batch; None for an empty log or bytes that are no header."""
+def first_timestamp(log: FileEntry) -> int:
+    """The timestamp (ms) of the first record of a log; -1 if it has none, or no first batch.
+
+    The header tells it, but for a batch with a delete horizon in its place (KAFKA-8522) and a
+    compressed wrapper of magic 1, which are looked into.
+    """
     with log.reader() as reader:
-        return _header_at(reader, 0)
+        batch = _header_at(reader, 0)
+        if batch is None:
+            return -1
+        if batch.timestamp_type == LOG_APPEND_TIME:
+            return batch.max_timestamp
+        if batch.has_delete_horizon or (batch.magic == 1 and batch.codec):
+            return _decoded_timestamp(reader, batch)
+        return batch.base_timestamp
+
+
+def _decoded_timestamp(reader: FileReader, batch: RecordBatch) -> int:
+    """The first record's own timestamp; the batch's newest for what cannot be looked into."""
+    if batch.size > _DECODE_LIMIT:
+        return batch.max_timestamp
+    data = reader.read(batch.size, batch.position)
+    first = next(iter_records(data, batch, [], limit=_DECODE_LIMIT), None)
+    return batch.max_timestamp if first is None else first.timestamp
 
 
 def last_timestamp(index: FileEntry | None) -> int:

@@ -12,14 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from segmend.crc32c import crc32c
-from segmend.formats import offset_index
 from segmend.formats.batch import CRC_START_LEGACY, CRC_START_V2, RecordBatch
 from segmend.formats.damage import Damage
 from segmend.formats.record import Record, iter_records
 from segmend.kernel.scan import iter_batches, scan_log
 from segmend.kernel.types import KINDS
-from segmend.logdir.disk import FileReader, Unreadable
-from segmend.logdir.files import FileEntry
+from segmend.logdir.disk import FileReader
 
 DECODE_LIMIT = 64 << 20
 """Batches larger than this, or that decompress to more, are not looked into."""
@@ -187,22 +185,3 @@ def _between(
             )
     if not found:
         yield DamageItem(kind="hole", position=start, end=end, reason="no batch can be read here")
-
-
-def position_of(log: FileEntry, reader: FileReader, offset: int) -> int:
-    """Where to begin for an offset, by the `.index` beside the log; 0 if that says nothing sound."""
-    if offset <= 0 or not log.name.endswith(".log"):
-        return 0
-    base = log.parsed.base_offset
-    index = FileEntry(log.dir_path, log.name[: -len(".log")] + offset_index.SUFFIX)
-    try:
-        entries, _ = offset_index.parse(index.read())
-    except Unreadable:
-        return 0
-    if base is None or not 0 <= offset - base < 2**31:
-        return 0
-    position = entries.lookup(offset - base)
-    if not 0 < position < reader.size:
-        return 0
-    batch = next(iter_batches(reader, start=position), None)
-    return position if batch is not None and batch.magic == 2 and base <= batch.base_offset <= offset else 0

@@ -17,7 +17,8 @@ from segmend.formats.names import parse_dir_name
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
-from segmend.logdir.walk import Item, position_of, walk
+from segmend.logdir.seek import start_of
+from segmend.logdir.walk import Item, walk
 from segmend.report import fields, files, log, text
 from segmend.report.log import RecordView
 from segmend.report.partitions import Choice
@@ -105,7 +106,7 @@ def _show_log(opened: Opened, reader: FileReader, args: argparse.Namespace) -> N
 def items_of(opened: Opened, reader: FileReader, args: argparse.Namespace) -> Iterator[Item]:
     """The stream of a log's batches, records and damage, as far as selected."""
     wanted = selection(args)
-    start = position_of(opened.entry, reader, wanted.first_offset) if args.position is None else 0
+    start = start_of(opened.entry, reader, wanted) if args.position is None else 0
     return walk(reader, base_offset=opened.base_offset, selection=wanted, start=start, records=args.records)
 
 

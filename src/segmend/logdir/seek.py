@@ -1,0 +1,101 @@
+"""Where to begin reading a log for an offset or a time, by the indexes beside it.
+
+Follows `LogSegment.read` and `LogSegment.findOffsetByTimestamp`, but an index is a hint here:
+what it says is believed only where the batch it leads to bears it out, and byte 0 is always
+an answer. There is no such hint for an end: later records may be older.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+from segmend.formats import offset_index, time_index
+from segmend.formats.batch import RecordBatch
+from segmend.formats.offset_index import OffsetIndex
+from segmend.formats.time_index import TimeIndex
+from segmend.kernel.scan import iter_batches
+from segmend.logdir.disk import FileReader, Unreadable
+from segmend.logdir.files import FileEntry
+from segmend.logdir.walk import Selection
+
+_LOG = ".log"
+_TRIES = 8
+
+
+def start_of(log: FileEntry, reader: FileReader, selection: Selection) -> int:
+    """The byte of a batch before which nothing of the selection lies; `reader` reads `log`."""
+    by_offset = position_of(log, reader, selection.first_offset)
+    if selection.since is None:
+        return by_offset
+    return max(by_offset, position_by_time(log, reader, selection.since))
+
+
+def position_of(log: FileEntry, reader: FileReader, offset: int) -> int:
+    """Where to begin for an offset, by the `.index` beside the log; 0 if that says nothing sound."""
+    base = log.parsed.base_offset
+    index = _offset_index(log)
+    if base is None or index is None or not 0 < offset - base < 2**31:
+        return 0
+    # An entry may lead into a compressed wrapper of magic 0 or 1, whose first offset is not
+    # known: then one of the entries before it does.
+    last = bisect_right(index.relative_offsets, offset - base)
+    for position in reversed(index.positions[max(0, last - _TRIES) : last]):
+        if 0 < position < reader.size and _begins_by(_batch_at(reader, position), base, offset):
+            return position
+    return 0
+
+
+def position_by_time(log: FileEntry, reader: FileReader, since: int) -> int:
+    """Where to begin for records not older than `since` (ms), by `.timeindex` and `.index`; 0 without hint.
+
+    An entry (time, offset) says that no record up to that offset is younger. The batch
+    that holds the offset must have exactly that time for its newest.
+    """
+    base = log.parsed.base_offset
+    index = _time_index(log)
+    if base is None or index is None:
+        return 0
+    row = bisect_left(index.timestamps, since) - 1
+    if row < 0:
+        return 0
+    time, relative = index[row]
+    start = position_of(log, reader, base + relative)
+    for batch in iter_batches(reader, start=start) if start else ():
+        if batch.last_offset >= base + relative:
+            return start if batch.max_timestamp == time else 0
+    return 0
+
+
+def _begins_by(batch: RecordBatch | None, base: int, offset: int) -> bool:
+    """Whether it is a batch of this segment that begins at `offset` or before it."""
+    if batch is None or not 0 <= batch.magic <= 2:
+        return False
+    first = batch.base_offset if batch.magic == 2 or not batch.codec else batch.last_offset
+    return base <= first <= offset
+
+
+def _batch_at(reader: FileReader, position: int) -> RecordBatch | None:
+    return next(iter_batches(reader, start=position, crc=True), None)
+
+
+def _offset_index(log: FileEntry) -> OffsetIndex | None:
+    data = _beside(log, offset_index.SUFFIX)
+    return None if data is None else offset_index.parse(data)[0]
+
+
+def _time_index(log: FileEntry) -> TimeIndex | None:
+    """The time index, None if its entries are not in order."""
+    data = _beside(log, time_index.SUFFIX)
+    if data is None:
+        return None
+    index, damages = time_index.parse(data)
+    return None if any(damage.kind != "trailing-bytes" for damage in damages) else index
+
+
+def _beside(log: FileEntry, suffix: str) -> bytes | None:
+    if not log.name.endswith(_LOG):
+        return None
+    try:
+        return FileEntry(log.dir_path, log.name.removesuffix(_LOG) + suffix).read()
+    except Unreadable:
+        return None
