@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from segmend.fleet.audit import Outcome, Request, audit
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.publish import finding_objects, manual_pages, summary, write_summary
 from segmend.fleet.schemas import AUDIT_TABLES, STORED, SUMMARY_KEYS
+from segmend.logdir import disk
 
 
 def run(root: Path, out: Path, *, level: Level = Level.DEEP, processes: int = 1) -> Outcome:
@@ -225,3 +227,44 @@ def _fail(task: int) -> int:
 def test_a_task_that_cannot_go_on_is_one_line() -> None:
     with pytest.raises(SegmendError, match="a task failed: no space left"):
         list(LocalDriver(2).run(_fail, [1, 2]))
+
+
+def test_a_log_dir_that_cannot_be_listed_is_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = three_brokers(tmp_path / "fleet")
+    listing = disk.listing
+
+    def refused(path: str) -> dict[str, disk.EntryType]:
+        if path.endswith("b2/data"):
+            raise disk.Unreadable(path, "permission denied", errno.EACCES)
+        return listing(path)
+
+    monkeypatch.setattr(disk, "listing", refused)
+    outcome = run(root, tmp_path / "out")
+    assert outcome.exit_code == 12
+    assert outcome.unreadable == (f"{root}/b2/data",)
+    found = finding_objects(str(tmp_path / "out"), outcome.run.run_id)
+    assert [(f["code"], f["dir"]) for f in found] == [("K14b", f"{root}/b2/data")]
+
+
+def test_a_partition_that_cannot_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = three_brokers(tmp_path / "fleet")
+    listing = disk.listing
+
+    def refused(path: str) -> dict[str, disk.EntryType]:
+        if path.endswith("b2/data/orders-0"):
+            raise disk.Unreadable(path, "input/output error", errno.EIO)
+        return listing(path)
+
+    monkeypatch.setattr(disk, "listing", refused)
+    outcome = run(root, tmp_path / "out")
+    assert outcome.exit_code == 4
+    assert outcome.codes["K14b"] == 1
+
+
+def test_out_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    root = three_brokers(tmp_path / "fleet")
+    (tmp_path / "file").touch()
+    with pytest.raises(SegmendError, match="--out"):
+        run(root, tmp_path / "file" / "out")
