@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import segmend
-from segmend.formats.build import NewRecord, build_batch
+from segmend.formats.build import NewRecord, build_batch, build_marker
 from tests.cli.run import python
+from tests.conftest import expected, golden_names
 
 
 def data(tmp_path: Path) -> Path:
@@ -50,3 +53,97 @@ def test_every_public_name_is_there_and_importing_is_light() -> None:
         assert name in dir(segmend)
     ran = python("-c", "import sys, segmend; print(*sys.modules)")
     assert not [module for module in ran.stdout.split() if module.startswith("segmend.")]
+
+
+def long_partition(tmp_path: Path) -> segmend.PartitionDir:
+    """Offsets 0 to 29 in three segments of two batches, with a marker at 25."""
+    root = tmp_path / "t-0"
+    root.mkdir()
+    for base in (0, 10, 20):
+        halves = (
+            build_batch(
+                [NewRecord(b"v%d" % n, key=b"k", timestamp=1000 + n) for n in range(first, first + 5)],
+                base_offset=first,
+                producer_id=7,
+            )
+            for first in (base, base + 5)
+        )
+        (root / f"{base:020d}.log").write_bytes(b"".join(halves))
+    marker = build_marker(offset=30, commit=True, producer_id=7, producer_epoch=0, timestamp=2000)
+    with open(root / f"{20:020d}.log", "ab") as log:
+        log.write(marker)
+    (found,) = segmend.open(tmp_path).partitions
+    return found
+
+
+def offsets(*args: object, **options: object) -> list[int]:
+    pieces = segmend.records(*args, columns=["offset"], **options)  # type: ignore[arg-type]
+    return [offset for piece in pieces for offset in piece.column("offset").to_pylist()]
+
+
+def test_records_as_arrow(tmp_path: Path) -> None:
+    found = long_partition(tmp_path)
+    assert offsets(found) == list(range(30))
+    assert offsets(found, control=True)[-1] == 30
+    assert offsets(found.segments[1]) == list(range(10, 20))
+    assert offsets(found, first_offset=8, last_offset=11) == [8, 9, 10, 11]
+    assert offsets(found, since=1027) == [27, 28, 29]
+    assert offsets(found, until=1001) == [0, 1]
+    (whole,) = segmend.records(found.segments[0], last_offset=0)
+    (row,) = whole.to_pylist()
+    assert (row["key"], row["value"], row["timestamp"], row["producer_id"]) == (b"k", b"v0", 1000, 7)
+
+
+def test_batches_as_arrow(tmp_path: Path) -> None:
+    found = long_partition(tmp_path)
+    rows = [row for piece in segmend.batches(found, crc=True) for row in piece.to_pylist()]
+    assert [row["base_offset"] for row in rows] == [0, 5, 10, 15, 20, 25, 30]
+    assert all(row["crc_ok"] for row in rows)
+    assert [row["is_control"] for row in rows] == [False] * 6 + [True]
+
+
+def test_damage_is_passed_over_and_told(tmp_path: Path) -> None:
+    found = long_partition(tmp_path)
+    log = Path(found.path) / f"{10:020d}.log"
+    content = bytearray(log.read_bytes())
+    content[70] ^= 1
+    log.write_bytes(content)
+    told: list[tuple[int, str]] = []
+    got = offsets(found, on_problem=lambda segment, problem: told.append((segment.base_offset, problem.kind)))
+    assert got == [*range(10), *range(15, 30)]
+    assert told == [(10, "crc-mismatch")]
+    assert offsets(found) == got
+
+
+def test_what_cannot_be_asked_of_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = long_partition(tmp_path)
+    with pytest.raises(segmend.UsageError, match=r"no such column: vlaue; have offset, timestamp, "):
+        segmend.records(found, columns=["vlaue"])
+    for module in ("segmend.kernel.arrow", "pyarrow"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.delattr("segmend.kernel.arrow", raising=False)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for door in (segmend.records, segmend.batches):
+        with pytest.raises(segmend.SegmendError, match=r"need pyarrow: pip install 'segmend\[arrow\]'"):
+            door(found)
+    assert segmend.log_end_offset(found) == 31
+
+
+@pytest.mark.parametrize("name", [n for n in golden_names() if n.endswith("-clean")])
+def test_records_of_a_real_broker(name: str, golden: Callable[[str], Path]) -> None:
+    """Every record that Kafka's dump lists, with its bytes, in the partitions of the first log dir."""
+    dumped = expected(name)["files"]
+    checked = 0
+    for partition in segmend.open(golden(name) / "b1" / "d0").partitions:
+        for segment in partition.segments:
+            theirs = dumped.get(f"b1/d0/{partition.name}/{segment.name}", {}).get("records", [])
+            theirs = [row for row in theirs if "isControl" not in row and "endTxnMarker" not in row]
+            pieces = segmend.records(segment, control=False, columns=["offset", "value"])
+            ours = [tuple(row.values()) for piece in pieces for row in piece.to_pylist()]
+            if partition.topic.startswith("__"):
+                continue
+            assert [offset for offset, _ in ours] == [row["offset"] for row in theirs]
+            values = [None if value is None else value.hex() for _, value in ours]
+            assert values == [row.get("value") for row in theirs]
+            checked += len(ours)
+    assert checked > 100

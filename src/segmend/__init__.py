@@ -5,6 +5,8 @@
     log_dir = segmend.open("/var/lib/kafka/data")
     for partition in log_dir.partitions:
         print(partition.topic, partition.partition, partition.size, segmend.log_end_offset(partition))
+        for batch in segmend.records(partition, columns=["offset", "key", "value"]):
+            print(batch)  # a pyarrow.RecordBatch: pip install 'segmend[arrow]'
     for finding in segmend.check(log_dir):
         print(finding.severity, finding.message)
 
@@ -19,8 +21,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from segmend.api import batches as batches
     from segmend.api import check as check
     from segmend.api import open as open
+    from segmend.api import records as records
     from segmend.checks import CheckRun as CheckRun
     from segmend.checks import Level as Level
     from segmend.errors import SegmendError as SegmendError
@@ -44,9 +48,11 @@ _HOMES = {
     "SegmendError": "segmend.errors",
     "Severity": "segmend.findings",
     "UsageError": "segmend.errors",
+    "batches": "segmend.api",
     "check": "segmend.api",
     "log_end_offset": "segmend.logdir.overview",
     "open": "segmend.api",
+    "records": "segmend.api",
 }
 __all__ = sorted(_HOMES)
 

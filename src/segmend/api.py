@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator
 from os import PathLike, fspath
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from segmend.checks import CheckRun, Level, run_checks
+from segmend.errors import SegmendError, UsageError
+from segmend.kernel.types import Problem
 from segmend.logdir.release import Release, guess_release
-from segmend.logdir.tree import LogDir
+from segmend.logdir.seek import start_of
+from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
+from segmend.logdir.walk import Selection
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+OnProblem = Callable[[LogSegment, Problem], None]
 
 
 def open(path: str | PathLike[str]) -> LogDir:
@@ -23,3 +35,120 @@ def check(
     """
     release = Release.parse(kafka) if kafka else guess_release(log_dirs)[0]
     return run_checks(log_dirs, level=level, release=release, jobs=jobs)
+
+
+def records(
+    source: PartitionDir | LogSegment,
+    *,
+    columns: Collection[str] | None = None,
+    first_offset: int | None = None,
+    last_offset: int | None = None,
+    since: int | None = None,
+    until: int | None = None,
+    control: bool = False,
+    on_problem: OnProblem | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The records of a segment, or of all segments of a partition, as pyarrow RecordBatches.
+
+    Columns: offset, timestamp (ms, -1 none), timestamp_type, key, value, headers, leader_epoch,
+    producer_id, producer_epoch, sequence, is_transactional, is_control, batch_position;
+    `columns` takes some of them, which is faster. Offsets and times (ms) are inclusive.
+    Transaction markers are left out unless `control`. What cannot be decoded is passed over
+    and given to `on_problem`. Raises `SegmendError` without pyarrow (extra `arrow`) and for a
+    file that cannot be read, `UsageError` for a column that is none.
+    """
+    arrow = _arrow()
+    unknown = set(columns or ()) - arrow.RECORD_FIELDS.keys()
+    if unknown:
+        raise UsageError(
+            f"no such column: {', '.join(sorted(unknown))}; have {', '.join(arrow.RECORD_FIELDS)}"
+        )
+    low, high = arrow.LONG_MIN, arrow.LONG_MAX
+    selection = Selection(
+        first_offset=low if first_offset is None else first_offset,
+        last_offset=high if last_offset is None else last_offset,
+        since=since,
+        until=until,
+    )
+    return _records(source, arrow, columns, selection, control, on_problem)
+
+
+def _records(
+    source: PartitionDir | LogSegment,
+    arrow: ModuleType,
+    columns: Collection[str] | None,
+    selection: Selection,
+    control: bool,
+    on_problem: OnProblem | None,
+) -> Iterator[pa.RecordBatch]:
+    for segment in _segments(source, selection):
+        if segment.log is not None:
+            with segment.log.reader() as reader:
+                yield from arrow.record_batches(
+                    reader,
+                    base_offset=segment.base_offset,
+                    columns=arrow.RECORD_FIELDS.keys() if columns is None else columns,
+                    start=start_of(segment.log, reader, selection),
+                    first_offset=selection.first_offset,
+                    last_offset=selection.last_offset,
+                    since=arrow.LONG_MIN if selection.since is None else selection.since,
+                    until=arrow.LONG_MAX if selection.until is None else selection.until,
+                    control=control,
+                    problems=_teller(segment, on_problem),
+                )
+
+
+def batches(
+    source: PartitionDir | LogSegment, *, crc: bool = False, on_problem: OnProblem | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The batch headers of a segment, or of all segments of a partition, as pyarrow RecordBatches.
+
+    A row a batch: position, size_bytes, base_offset, last_offset, codec, producer_id and so on;
+    `crc_ok` is null unless `crc`. Damage is passed over and given to `on_problem`. Raises
+    `SegmendError` without pyarrow (extra `arrow`) and for a file that cannot be read.
+    """
+    return _batches(source, _arrow(), crc, on_problem)
+
+
+def _batches(
+    source: PartitionDir | LogSegment, arrow: ModuleType, crc: bool, on_problem: OnProblem | None
+) -> Iterator[pa.RecordBatch]:
+    for segment in _segments(source, Selection()):
+        if segment.log is not None:
+            with segment.log.reader() as reader:
+                yield from arrow.batch_headers(
+                    reader,
+                    base_offset=segment.base_offset,
+                    crc=crc,
+                    problems=_teller(segment, on_problem),
+                )
+
+
+def _segments(source: PartitionDir | LogSegment, selection: Selection) -> Iterator[LogSegment]:
+    """The segments that can hold a wanted offset; raises `Unreadable` where they cannot be listed."""
+    if isinstance(source, LogSegment):
+        yield source
+        return
+    if source.unreadable is not None:
+        raise source.unreadable
+    for segment in source.segments:
+        following = segment.next_base_offset
+        if segment.base_offset <= selection.last_offset and (
+            following is None or selection.first_offset < following
+        ):
+            yield segment
+
+
+def _teller(segment: LogSegment, on_problem: OnProblem | None) -> Callable[[Problem], None] | None:
+    return None if on_problem is None else lambda problem: on_problem(segment, problem)
+
+
+def _arrow() -> ModuleType:
+    """The door to the extra `arrow`: the core neither needs pyarrow nor waits for its import."""
+    try:
+        from segmend.kernel import arrow
+    except ModuleNotFoundError as error:
+        raise SegmendError(
+            f"records and batches as Arrow need {error.name}: pip install 'segmend[arrow]'"
+        ) from None
+    return arrow
