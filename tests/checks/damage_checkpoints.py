@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.checks.damages import Row, clean_dir, in_place, killed_dir, removed, two_dirs, written
+from tests.checks.damages import Row, clean_dir, in_place, killed_dir, removed, two_dirs, written, zookeeper
 
 from segmend.checks import Level
 
@@ -82,7 +82,7 @@ ROWS = [
     Row(
         name="start-beyond-end-2.2",
         codes=codes("C08"),
-        base=clean_dir,
+        base=zookeeper(clean_dir),
         hurt=value(START, 1000),
         release="2.2",
     ),

@@ -208,7 +208,7 @@ ROWS = [
     Row(
         name="magic-2-under-0.10",
         codes=codes("K19"),
-        base=clean_dir,
+        base=zookeeper(clean_dir),
         hurt=lambda dirs: None,
         release="0.10.2",
     ),

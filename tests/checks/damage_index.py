@@ -10,7 +10,7 @@ from segmend.checks import Level
 
 from . import build_partition as build
 from .build_partition import INDEX_BYTES, PartitionWriter
-from .damages import Row, all_of, clean_dir, in_place, killed_dir, removed, renamed, written
+from .damages import Base, Row, all_of, clean_dir, in_place, killed_dir, removed, renamed, written, zookeeper
 from .surgery import ACTIVE, ROLLED, entry, one, time_entry, txn_entry, unhurt
 
 DAY_MS = 86_400_000
@@ -78,7 +78,9 @@ def times_of_magic_0() -> PartitionWriter:
     return writer
 
 
-def row(name: str, codes: str, hurt: object, base: object = clean_dir, **more: object) -> Row:
+def row(name: str, codes: str, hurt: object, base: Base = clean_dir, **more: object) -> Row:
+    """The releases named here are older than KRaft."""
+    base = zookeeper(base) if "release" in more else base
     return Row(name=name, codes=frozenset(codes.split()), hurt=hurt, base=base, **more)  # type: ignore[arg-type]
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.checks.damages import clean_dir, killed_dir
+from tests.checks.damages import clean_dir, killed_dir, zookeeper
 
 from segmend.checks import Level, run_checks
 from segmend.findings import Finding, Severity
@@ -102,7 +102,8 @@ def test_too_many_segments_for_the_kernel(tmp_path: Path) -> None:
     dirs = clean_dir(tmp_path)
     (finding,) = found(dirs, Level.STARTUP, max_map_count=2_001)
     assert (finding.code, finding.severity) == ("K20", Severity.WARNING)
-    (eager,) = found(dirs, Level.STARTUP, release="2.2", max_map_count=2_001)
+    old = zookeeper(clean_dir)(tmp_path / "old")
+    (eager,) = found(old, Level.STARTUP, release="2.2", max_map_count=2_001)
     assert eager.severity == Severity.ERROR
     assert not found(dirs, Level.STARTUP, max_map_count=2_014)
 

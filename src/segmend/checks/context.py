@@ -33,7 +33,7 @@ from segmend.kernel.scan import next_offset_from, scan_log
 from segmend.logdir.disk import Unreadable
 from segmend.logdir.files import FileEntry
 
-from . import remedies
+from . import cluster, remedies
 from .index_bytes import INDEX_LIMIT_BYTES, last_position, read_index
 from .levels import Level
 
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from segmend.logdir.disk import FileStat
     from segmend.logdir.release import Release
     from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
+
+    from .cluster import Cluster
 
 # partition.metadata has 43 bytes; a broker looks at its first two lines only.
 SMALL_FILE_BYTES = 64 << 10
@@ -109,6 +111,23 @@ class BrokerContext:
             if parsed and not parsed[1] and parsed[0].topic_id:
                 found.append((partition, parsed[0].topic_id))
         return found
+
+    @cached_property
+    def cluster(self) -> Cluster | None:
+        """What `__cluster_metadata` in one of the dirs says; None without one."""
+        if not any(cluster.DIRECTORY in log_dir.entries for log_dir in self.dirs):
+            return None
+        try:
+            return cluster.read_cluster(self.dirs)
+        except Unreadable:
+            # The checks of the metadata log will say so.
+            return None
+
+    @cached_property
+    def node_id(self) -> int | None:
+        """The id of this node, from the first meta.properties that tells it."""
+        found = (context.identity[0].node_id for context in self._contexts.values() if context.identity)
+        return next((node_id for node_id in found if node_id is not None), None)
 
     @cached_property
     def kraft(self) -> bool:

@@ -3,19 +3,21 @@
 Codes
     K01  meta.properties is missing
     K02  meta.properties cannot be read, or a key is missing
-    K05  the directory id is one of the reserved ones
+    K05  the directory id is reserved, or not the one that this node registered
 
 What it means
     The file holds the cluster id, the node id and (since 3.7) the id of this directory.
 What the broker does
     K01: in KRaft mode it does not start; in ZooKeeper mode it writes the file. K02: the
     log dir is offline; if it is the metadata dir or the only one, the broker does not
-    start. K05: it does not start.
+    start. K05: with a reserved id it does not start. With a changed one the
+    controller takes the replicas for offline until the broker has reassigned each.
 What to do
     Write the file with the ids of the broker's other dirs and a directory id of its
     own: the former one, which `__cluster_metadata-0` knows, or a new one.
 Kafka
-    MetaPropertiesEnsemble, KIP-631, KIP-858 (directory ids, 3.7).
+    MetaPropertiesEnsemble, KIP-631, KIP-858 (directory ids, 3.7): RegisterBrokerRecord,
+    BrokerRegistrationChangeRecord.
 """
 
 from __future__ import annotations
@@ -57,4 +59,24 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
             if reserved
             else f"Error while reading meta.properties file {context.path}/{FILE_NAME}",
             remedy=remedy,
+        )
+    if not context.identity[1]:
+        yield from _changed(context, context.identity[0].directory_id)
+
+
+def _changed(context: DirContext, own: str | None) -> Iterator[Finding]:
+    """An id the node never registered is a new disk, unless a registered one is nowhere."""
+    cluster, node = context.broker.cluster, context.broker.node_id
+    registered = cluster.log_dirs.get(node, ()) if cluster and node is not None else ()
+    if not registered or own is None or own in registered:
+        return
+    present = [context.broker.of(log_dir).identity for log_dir in context.broker.dirs]
+    missing = sorted({*registered} - {found[0].directory_id for found in present if found})
+    if missing:
+        yield context.finding(
+            "K05",
+            f"directory id {own}, but node {node} registered {' and '.join(missing)}, which no dir here has",
+            file=FILE_NAME,
+            remedy=remedies.identity(context.path),
+            severity=Severity.WARNING,
         )

@@ -1,7 +1,7 @@
 """The data is newer than the broker that is to read it.
 
 Codes
-    K19  a message format, codec or file version that this release does not know
+    K19  a message format, codec, batch attribute or file version that this release does not know
 
 What it means
     A broker was downgraded, or the disk was moved to an older cluster, or `--kafka`
@@ -11,7 +11,9 @@ What the broker does
 What to do
     Start at least the release that the finding names.
 Kafka
-    Magic 1 since 0.10 (KIP-32), magic 2 since 0.11 (KIP-98), zstd since 2.1 (KIP-110).
+    Magic 1 since 0.10 (KIP-32), magic 2 since 0.11 (KIP-98), zstd since 2.1 (KIP-110),
+    the delete horizon of compacted batches since 3.1 (KAFKA-8522), version 1 of
+    quorum-state since 3.9 (KIP-853).
 """
 
 from __future__ import annotations
@@ -20,6 +22,9 @@ from collections.abc import Iterator
 from itertools import chain
 
 from segmend.findings import Finding, Severity
+from segmend.formats import quorum_state
+from segmend.formats.offset_checkpoint import CLEANER_OFFSET
+from segmend.kernel.scan import iter_batches
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
@@ -31,17 +36,44 @@ LEVEL = Level.DEFAULT
 
 _MAGIC_SINCE = {1: (0, 10), 2: (0, 11)}
 _CODEC_SINCE = {4: (2, 1)}
+_HORIZON_SINCE = (3, 1)
+_QUORUM_SINCE = (3, 9)
 
 
-def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
     """The highest need of the whole partition."""
     needs: dict[tuple[int, ...], str] = {}
     for scan in filter(None, context.scans):
         magics = ((_MAGIC_SINCE.get(magic), f"magic {magic}") for magic, _ in scan.magics)
         codecs = ((_CODEC_SINCE.get(codec), "zstd") for codec, _ in scan.codecs)
         needs.update((since, what) for since, what in chain(magics, codecs) if since)
+    if context.release < _HORIZON_SINCE and _has_horizon(context):
+        needs[_HORIZON_SINCE] = "a delete horizon"
+    if _quorum_version(partition) == 1:
+        needs[_QUORUM_SINCE] = f"version 1 of {quorum_state.FILE_NAME}"
     if needs and context.release < max(needs):
         since = max(needs)
         release = ".".join(map(str, since))
         message = f"holds {needs[since]}, which Kafka {context.release} cannot read; {release} or later can"
         yield context.finding("K19", message)
+
+
+def _has_horizon(context: PartitionContext) -> bool:
+    """Only the cleaner sets it, so only partitions that it has cleaned are looked at once more."""
+    cleaned = context.checkpointed(CLEANER_OFFSET)
+    if cleaned is None:
+        return False
+    for view in context.views:
+        if view.base_offset >= cleaned:
+            return False
+        with view.log.reader() as reader:
+            if any(batch.has_delete_horizon for batch in iter_batches(reader)):
+                return True
+    return False
+
+
+def _quorum_version(partition: PartitionDir) -> int | None:
+    if partition.kind != "cluster-metadata":
+        return None
+    state = partition.quorum_state
+    return state.value.data_version if state.value else None

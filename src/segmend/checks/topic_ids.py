@@ -1,12 +1,14 @@
 """Topic ids and topic names do not go together.
 
 Codes
-    M05  a partition's topic id differs from that of the topic's other partitions
+    M05  a partition's topic id is not the one that the topic has in this cluster
     M06  two directories have the same topic id and partition but different names
 
 What it means
     M05: the directory comes from a topic that was deleted and created again under the
-    same name, or from another cluster. M06: a directory was renamed or copied.
+    same name, or from another cluster. The topic's id is read from `__cluster_metadata`
+    if one of the dirs holds it, else most of the topic's partitions have it.
+    M06: a directory was renamed or copied.
 What the broker does
     It takes the partition with the wrong id for a stray: renames it and creates an
     empty replica. Before 3.0 it refuses requests for it. The name is never compared.
@@ -37,7 +39,7 @@ Identified = tuple[PartitionDir, str]
 
 
 def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
-    """The majority of a topic's partitions is right; two that differ both are told of."""
+    """The metadata log is right, else the majority; two that differ both are told of."""
     by_topic: dict[str, list[Identified]] = {}
     by_id: dict[tuple[str, int], list[PartitionDir]] = {}
     for partition, topic_id in context.topic_ids:
@@ -45,11 +47,21 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
         by_id.setdefault((topic_id, partition.partition), []).append(partition)
     same_id = [group for group in by_id.values() if len({p.topic for p in group}) > 1]
     renamed = {id(partition) for group in same_id for partition in group}
-    for found in by_topic.values():
-        yield from _differing(broker, [item for item in found if id(item[0]) not in renamed])
+    truth = context.cluster.image.ids if context.cluster else {}
+    for topic, found in by_topic.items():
+        left = [item for item in found if id(item[0]) not in renamed]
+        known = truth.get(topic)
+        yield from _other_than(broker, known, left) if known else _differing(broker, left)
     for group in same_id:
         for other in group[1:]:
             yield _renamed(broker, group[0], other)
+
+
+def _other_than(broker: BrokerContext, known: str, found: list[Identified]) -> Iterator[Finding]:
+    for partition, topic_id in found:
+        if topic_id != known:
+            message = f"topic id {topic_id}, but in the cluster's metadata the topic has {known}"
+            yield _finding(broker, "M05", partition, message)
 
 
 def _differing(broker: BrokerContext, found: list[Identified]) -> Iterator[Finding]:

@@ -117,7 +117,7 @@ def guess_release(log_dirs: Iterable[LogDir]) -> tuple[Release, str]:
     dirs = list(log_dirs)
     registered = next((found for found in map(registered_metadata_version, dirs) if found), None)
     if registered is not None:
-        return _release_of(registered), f"the node registered with metadata.version up to {registered}"
+        return release_of_level(registered), f"the node registered with metadata.version up to {registered}"
     newest = max((t for d in dirs for t in _traces(d)), key=lambda t: t.since, default=None)
     if newest is None:
         return NEWEST, "nothing on the disk tells a release"
@@ -128,7 +128,8 @@ def guess_release(log_dirs: Iterable[LogDir]) -> tuple[Release, str]:
     return release, said
 
 
-def _release_of(metadata_version: int) -> Release:
+def release_of_level(metadata_version: int) -> Release:
+    """The first release that knows this level of the feature `metadata.version`."""
     return next((Release(r) for highest, r in _BY_METADATA_VERSION if metadata_version <= highest), NEWEST)
 
 

@@ -46,14 +46,14 @@ I01 ss  I02 ss  I03 nn  I04 ln  I05 ln  I06 rn  I07 nn  I08 ww  I09 ww  I10 ww  
 I13 ll  I14 ll  I15 nn  I16 ww  I17 ww  I18 rr  I19 ss  I20 ww  I21 ww  I22 nn  I23 oo
 P01 ss  P02 ws  P03 ss  P04 rr  P05 nn  P06 ww  P07 ww  P08 ww  P09 ww  P10 nr  P11 nr  P12 ww
 E01 oo  E02 rr  E03 rr  E04 ww  E05 ww  E06 nn  E07 ww  E08 ww
-M01 ll  M02 rr  M03 rr  M04 oo  M05 ll  M06 ww
+M01 ll  M02 rr  M03 rr  M04 oo  M05 ll  M06 ww  M07 ll
 C01 oo  C02 sl  C03 ns  C04 nw  C05 rr  C06 nn  C07 oo  C08 ll  C09 ll  C10 ww  C11 ss  C12 ln
 C13 ns  C14 nn  C15 nn
 N01 rr  N02 nn  N03 rr  N04 ll  N05 wr  N06 nn  N07 ww  N08 ww  N09 nn  N10 ll  N11 ll  N12 nn
 N13 nn  N14 nn  N15 ll  N16 ww  N17 rr  N18 nn  N19 nn  N20 nn  N21 rr  N22 nn  N23 nn  N24 rr
 N25 nn  N26 ll
 K01 rr  K02 oo  K03 rr  K04 rr  K05 ww  K06 rr  K07 ll  K08 rr  K09 rr  K10 nn  K11 rr  K12 nn
-K13 oo  K14 oo  K15 rr  K16 rr  K17 nn  K18 nn  K19 nn  K20 rr
+K13 oo  K14 oo  K15 rr  K16 rr  K17 nn  K18 nn  K19 nn  K20 rr  K21 rr
 """
 
 _TABLE: Final[dict[str, str]] = dict(zip(_CATALOGUE.split()[::2], _CATALOGUE.split()[1::2], strict=True))

@@ -1,0 +1,57 @@
+"""The log dirs belong to a newer kind of cluster than this release can join.
+
+Codes
+    K21  meta.properties or the cluster's metadata.version is newer than this release knows
+
+What it means
+    A broker was downgraded after the cluster's features were upgraded, a disk was moved
+    back to a ZooKeeper broker, or `--kafka` names the wrong release.
+What the broker does
+    It does not start: before 2.8 it knows version 0 of meta.properties only, and no
+    release reads a metadata log whose metadata.version it does not know.
+What to do
+    Start at least the release that the finding names.
+Kafka
+    BrokerMetadataCheckpoint, MetadataVersion.fromFeatureLevel, KIP-584, KIP-778.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding, Severity
+from segmend.formats.meta_properties import FILE_NAME
+from segmend.logdir.release import release_of_level
+
+from .context import BrokerContext
+from .levels import Level, Scope
+
+CODES = {"K21": Severity.ERROR}
+SCOPE = Scope.BROKER
+LEVEL = Level.STARTUP
+
+_KRAFT_SINCE = (2, 8)
+_FEATURE = "metadata.version"
+
+
+def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
+    """The version of each meta.properties, and the cluster's level."""
+    for log_dir in broker.dirs:
+        own = broker.of(log_dir)
+        if own.formatted_for_kraft and context.release < _KRAFT_SINCE:
+            yield own.finding(
+                "K21",
+                f"version 1 of {FILE_NAME}, which Kafka {context.release} cannot read; 2.8 or later can",
+                file=FILE_NAME,
+                broker_says="Unrecognized version of the server meta.properties file: 1",
+            )
+    cluster = context.cluster
+    level = cluster.features.get(_FEATURE, 0) if cluster else 0
+    if cluster and level and context.release < release_of_level(level):
+        yield broker.of(cluster.log_dir).finding(
+            "K21",
+            f"the cluster has metadata.version {level}, which Kafka {context.release} does not know; "
+            f"{release_of_level(level)} or later does",
+            file=cluster.name,
+            broker_says=f"No MetadataVersion with feature level {level}",
+        )

@@ -1,0 +1,82 @@
+"""Records of `__cluster_metadata` as a controller writes them, byte by byte, and a node that follows them."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.checks import build_partition as build
+
+NODE = 1
+LEVEL_4_3 = 30
+
+
+def uuid(text: str) -> bytes:
+    """The 16 bytes of an id in Kafka's base64."""
+    return base64.urlsafe_b64decode(text + "==")
+
+
+def compact(items: Sequence[bytes] | bytes) -> bytes:
+    """A compact array of ready items, or a compact string."""
+    return bytes([len(items) + 1]) + (items if isinstance(items, bytes) else b"".join(items))
+
+
+def topic(name: str, topic_id: str) -> bytes:
+    """TopicRecord."""
+    return b"\x01\x02\x00" + compact(name.encode()) + uuid(topic_id) + b"\0"
+
+
+def remove_topic(topic_id: str) -> bytes:
+    """RemoveTopicRecord."""
+    return b"\x01\x09\x00" + uuid(topic_id) + b"\0"
+
+
+def partition(topic_id: str, number: int, replicas: Sequence[int]) -> bytes:
+    """PartitionRecord; the first replica leads."""
+    nodes = compact([struct.pack(">i", node) for node in replicas])
+    fields = struct.pack(">i", number) + uuid(topic_id) + nodes * 2 + compact([]) * 2
+    return b"\x01\x03\x00" + fields + struct.pack(">iii", replicas[0], 0, 0) + b"\0"
+
+
+def register(directory_ids: Sequence[str], node: int = NODE) -> bytes:
+    """RegisterBrokerRecord version 3, with the node's directory ids."""
+    fixed = struct.pack(">i?", node, False) + bytes(16) + struct.pack(">q", 7) + compact([]) * 2
+    dirs = compact([uuid(directory_id) for directory_id in directory_ids])
+    return b"\x01\x00\x03" + fixed + b"\0\0\0" + b"\x01\x00" + bytes([len(dirs)]) + dirs
+
+
+def feature(name: str, level: int) -> bytes:
+    """FeatureLevelRecord."""
+    return b"\x01\x0c\x00" + compact(name.encode()) + struct.pack(">h", level) + b"\0"
+
+
+def cluster(
+    topics: Sequence[str],
+    *,
+    ids: Mapping[str, str] | None = None,
+    replicas: Sequence[int] = (NODE,),
+    directory_ids: Sequence[str] = (build.DIRECTORY_ID,),
+    level: int = LEVEL_4_3,
+) -> list[bytes]:
+    """A cluster with one node's registration and topics of one partition."""
+    named = [(name, (ids or {}).get(name, build.topic_id(name))) for name in topics]
+    made = [record for name, own in named for record in (topic(name, own), partition(own, 0, replicas))]
+    return [feature("metadata.version", level), register(directory_ids), *made]
+
+
+def write_metadata(log_dir: Path, records: Sequence[bytes]) -> Path:
+    """`__cluster_metadata-0` with these records, one batch each."""
+    log = build.PartitionWriter("__cluster_metadata", epoch=2)
+    for value in records:
+        data = build.batch(log.next_offset, [build.record(0, None, value)], epoch=2, base_timestamp=log.clock)
+        log.write(data, 1, log.clock)
+    path = log.write_to(log_dir)
+    for snapshot in path.glob("*.snapshot"):
+        snapshot.unlink()
+    (path / "quorum-state").write_text(
+        '{"leaderId":1,"leaderEpoch":2,"votedId":1,"data_version":0,'
+        '"clusterId":"","appliedOffset":0,"currentVoters":[{"voterId":1}]}'
+    )
+    return path
