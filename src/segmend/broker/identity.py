@@ -20,6 +20,7 @@ CLUSTER_IDS: Rule[bool] = Rule("KafkaServer; KAFKA-7335", (((0, 8), False), ((2,
 UNFORMATTED = "No `meta.properties` found in {} (have you run `kafka-storage.sh` to format the directory?)"
 NONE_READABLE = "No readable meta.properties files found."
 METADATA_DIR_FAILED = "Encountered I/O error in metadata log directory {}. Cannot continue."
+NO_NODE_ID = "Error: node ID not found in {}"
 UNREADABLE = "Error while reading meta.properties file {}/meta.properties"
 UNEXPECTED_METADATA = "Found unexpected metadata location in data directory {}"
 
@@ -81,6 +82,8 @@ def _refusals(
     for each in identities:
         if kraft and each.missing:
             yield UNFORMATTED.format(each.path)
+        if kraft and not each.failed and each.value is not None and each.value.node_id is None:
+            yield NO_NODE_ID.format(each.path)
 
 
 def _clashes(

@@ -36,6 +36,9 @@ NOT_ABOVE: Rule[str] = Rule(
 )
 CORRUPT_INDEX_IS_FATAL: Rule[bool] = Rule("Log.loadSegments; 0.9 rebuilds", (((0, 8), True), ((0, 9), False)))
 TIME_INDEX: Rule[bool] = Rule("TimeIndex; KIP-33", (((0, 8), False), ((0, 10, 1), True)))
+TXN_VERSION_SHIFT: Rule[int] = Rule(
+    "AbortedTxn.version: only the high byte of the 16 bits up to 4.3", (((0, 8), 8), ((4, 4), 0))
+)
 TXN_INDEX: Rule[bool] = Rule("TransactionIndex; KIP-98", (((0, 8), False), ((0, 11), True)))
 
 
@@ -72,11 +75,15 @@ def odd_length(kind: str, name: str, size: int, unit: int) -> str:
     return f"{found} which is neither positive nor a multiple of {unit}."
 
 
-def txn_index_fault(name: str, base_offset: int, entries: Sequence[AbortedTxn]) -> str | LoadFailure | None:
+def txn_index_fault(
+    release: Release, name: str, base_offset: int, entries: Sequence[AbortedTxn]
+) -> str | LoadFailure | None:
     """`TransactionIndex.sanityCheck`: words on a corrupt one, or the exception that ends the start."""
+    shift = TXN_VERSION_SHIFT.of(release)
     for entry in entries:
-        if entry.version > VERSION:
-            words = f"Unexpected aborted transaction version {entry.version} in transaction index {name}"
+        version = entry.version >> shift
+        if version > VERSION:
+            words = f"Unexpected aborted transaction version {version} in transaction index {name}"
             return fatal("KafkaException", f"{words}, supported version range is 0 to 0", name)
         if entry.last_offset < base_offset:
             return (

@@ -38,6 +38,10 @@ MISSING_TOPIC_ID: Rule[MissingTopicId] = Rule(
     (((0, 8), MissingTopicId.FATAL), ((3, 7, 1), MissingTopicId.STRAY)),
 )
 
+PROMOTES_FUTURE: Rule[bool] = Rule(
+    "LogManager.recoverAbandonedFutureLogs; KAFKA-16082, 3.8", (((0, 8), False), ((3, 8), True))
+)
+
 NO_TOPIC_ID = "The topicId does not exist in {}, treat it as a stray log."
 NO_TOPIC_ID_FATAL = (
     "The log dir {} does not have a topic ID, which is not allowed when running in KRaft mode."

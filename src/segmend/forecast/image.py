@@ -30,12 +30,19 @@ class MetadataImage:
     names: dict[str, str] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
     replicas: dict[tuple[str, int], tuple[int, ...]] = field(default_factory=dict)
+    directories: dict[tuple[str, int], tuple[str, ...]] = field(default_factory=dict)
     configs: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def assigned(self, topic: str, partition: int, node_id: int | None) -> bool:
         """Whether this node is to hold a replica of the partition."""
         topic_id = self.ids.get(topic)
         return topic_id is not None and node_id in self.replicas.get((topic_id, partition), ())
+
+    def directory(self, topic_id: str, partition: int, node_id: int | None) -> str | None:
+        """The id of the log dir in which the node is to hold its replica, None if that is not told."""
+        key = topic_id, partition
+        pairs = zip(self.replicas.get(key, ()), self.directories.get(key, ()), strict=False)
+        return next((directory for replica, directory in pairs if replica == node_id), None)
 
     def apply(self, kind: str, data: Data) -> None:
         """Take one metadata record."""
@@ -49,11 +56,18 @@ class MetadataImage:
 
     def _partition(self, data: Data) -> None:
         self.replicas[data["topicId"], data["partitionId"]] = tuple(data["replicas"])
+        self._assign(data)
 
     def _change(self, data: Data) -> None:
         replicas = data.get("replicas")
         if replicas is not None:
             self.replicas[data["topicId"], data["partitionId"]] = tuple(replicas)
+        self._assign(data)
+
+    def _assign(self, data: Data) -> None:
+        directories = data.get("directories")
+        if directories is not None:
+            self.directories[data["topicId"], data["partitionId"]] = tuple(directories)
 
     def _remove(self, data: Data) -> None:
         topic_id = data["topicId"]

@@ -86,7 +86,7 @@ def _complete_swaps(state: LoadState) -> None:
             base = _offset(name)
             index = state.file(f"{base:020d}.index.swap")
             low = min(low, base)
-            high = max(high, end_of(_segment(state.file(name), base, index)).next_offset)
+            high = max(high, end_of(_segment(state.file(name), base, index), state.how).next_offset)
             state.note("swap-completed", name, offset=base, says=FROM_SWAP.format(state.path(name)))
     _delete_covered(state, low, high)
     recover = SWAP.of(state.settings.release) == SwapHandling.RECOVER

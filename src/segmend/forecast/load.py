@@ -99,7 +99,7 @@ def _load(state: LoadState) -> Extent:
     if PRODUCER_STATE.of(state.settings.release):
         if STRAY_SNAPSHOTS.of(state.settings.release):
             remove_strays(state)
-        state.states = rebuild(state, next_offset, clean=state.settings.clean)
+        state.states = rebuild(state, next_offset, clean=state.settings.clean, log_start=log_start)
         note_snapshots(state, listed)
     return _extent(state, log_start, next_offset)
 
@@ -157,7 +157,7 @@ def _recover_log(state: LoadState) -> int:
     if not settings.clean and state.segments:
         _recover_unflushed(state)
     if state.segments:
-        end = end_of(state.segments[-1])
+        end = end_of(state.segments[-1], state.how)
         state.end = end
         if end.next_offset >= settings.log_start or not DELETE_IF_START_ABOVE_END.of(settings.release):
             _judge_end(state, end)
@@ -204,7 +204,7 @@ def _recover_one(state: LoadState, segment: Segment, says: str) -> int:
 
 
 def _delete_following(state: LoadState, segment: Segment, waiting: list[Segment]) -> None:
-    says = CORRUPTION.format(segment.base_offset, end_of(segment).next_offset)
+    says = CORRUPTION.format(segment.base_offset, end_of(segment, state.how).next_offset)
     for each in waiting:
         state.note("segments-deleted", each.name, offset=each.base_offset, says=says, lost=lost_from(each, 0))
         state.snapshots.pop(each.base_offset, None)

@@ -20,10 +20,11 @@ from segmend.broker.sanity import (
     txn_index_fault,
 )
 from segmend.forecast.recovery import recover_segment
-from segmend.forecast.segment import Segment, lost_from
+from segmend.forecast.segment import Lost, Segment, lost_from
 from segmend.forecast.state import LoadState
 from segmend.formats import offset_index, time_index, txn_index
 from segmend.formats.java_number import parse_long
+from segmend.kernel.scan import iter_batches
 from segmend.logdir.files import FileEntry
 
 _TIME_ENTRY = Struct(">qi")
@@ -66,7 +67,7 @@ def _open(state: LoadState, name: str, base: int) -> None:
     entry = state.file(f"{stem}.log")
     if name != f"{stem}.log":
         hidden = state.file(name)
-        lost = lost_from(Segment(base_offset=base, log=hidden, size=hidden.size if hidden else 0), 0)
+        lost = _hidden(state, Segment(base_offset=base, log=hidden, size=hidden.size if hidden else 0))
         state.note("segment-skipped", name, offset=base, lost=lost)
     size = 0 if entry is None else entry.stat().size
     if size > MAX_FILE_BYTES:
@@ -76,6 +77,17 @@ def _open(state: LoadState, name: str, base: int) -> None:
         _sanity_check(state, segment, stem)
     finally:
         state.add(segment)
+
+
+def _hidden(state: LoadState, segment: Segment) -> Lost:
+    """What is in a log that is not loaded, unless it is a copy of one that is."""
+    if segment.log is None:
+        return Lost()
+    with segment.log.reader() as reader:
+        first = next(iter_batches(reader), None)
+    if first is not None and f"{first.base_offset:020d}.log" in state.names:
+        return Lost()
+    return lost_from(segment, 0)
 
 
 def _sanity_check(state: LoadState, segment: Segment, stem: str) -> None:
@@ -117,7 +129,7 @@ def _fault(state: LoadState, segment: Segment, stem: str) -> str | None:
     if txn is None or not TXN_INDEX.of(state.settings.release):
         return None
     entries = txn_index.parse(txn.read())[0].entries
-    fault = txn_index_fault(state.path(txn.name), segment.base_offset, entries)
+    fault = txn_index_fault(state.settings.release, state.path(txn.name), segment.base_offset, entries)
     if isinstance(fault, LoadFailure):
         raise fault
     return fault

@@ -7,6 +7,7 @@ Follows `UnifiedLog.rebuildProducerState` and `ProducerStateManager` (`truncateA
 from __future__ import annotations
 
 from segmend.broker.failures import fatal
+from segmend.broker.search import search
 from segmend.forecast.segment import Prefix, Segment, check_end, position_of
 from segmend.forecast.state import LoadState, States
 from segmend.formats import producer_snapshot
@@ -24,9 +25,9 @@ _REFUSED = {
 FAILED_SNAPSHOT = "Failed to load producer snapshot from '{}': {}"
 
 
-def rebuild(state: LoadState, last_offset: int, *, clean: bool) -> States:
+def rebuild(state: LoadState, last_offset: int, *, clean: bool, log_start: int) -> States:
     """The producers as of (exclusive) `last_offset`; changes `state.snapshots`. Raises `LoadFailure`."""
-    snapshots, log_start = state.snapshots, state.settings.log_start
+    snapshots = state.snapshots
     if not snapshots and clean:
         _assume_empty(state, last_offset)
         return {}
@@ -135,10 +136,10 @@ def _replay_segment(
         return states
     with segment.log.reader() as reader:
         prefix = Prefix(reader, segment.size)
-        begin = _translate(segment, prefix, first)
+        begin = _translate(state, segment, prefix, first)
         if begin is None:
             return states
-        stop = prefix.size if last is None else _stop(prefix, begin, last)
+        stop = prefix.size if last is None else _stop(state, prefix, begin, last)
         state.scanned_bytes += stop - begin
         found = _scan(segment, prefix, states, begin, stop)
         damage = next((p for p in found.problems if p.kind in CHAIN_KINDS), None)
@@ -159,18 +160,20 @@ def _scan(segment: Segment, reader: Prefix, states: States, start: int, stop: in
     )  # fmt: skip
 
 
-def _translate(segment: Segment, reader: Prefix, offset: int) -> int | None:
+def _translate(state: LoadState, segment: Segment, reader: Prefix, offset: int) -> int | None:
     """`LogSegment.translateOffset`: the first batch from the index's position on that reaches `offset`."""
     start = position_of(segment, offset) if segment.index is not None else 0
-    position = start
+    found = search(iter_batches(reader, start=start), offset, state.how) if start < reader.size else None
+    if found is not None:
+        return found.position
+    end = start
     for batch in iter_batches(reader, start=start) if start < reader.size else ():
-        if batch.last_offset >= offset:
-            return batch.position
-        position = batch.end
-    check_end(segment, reader, position)
+        end = batch.end
+    check_end(segment, reader, end)
     return None
 
 
-def _stop(reader: Prefix, begin: int, last: int) -> int:
+def _stop(state: LoadState, reader: Prefix, begin: int, last: int) -> int:
     """The position of the first batch that reaches `last`; the end of the log if none does."""
-    return next((b.position for b in iter_batches(reader, start=begin) if b.last_offset >= last), reader.size)
+    found = search(iter_batches(reader, start=begin), last, state.how)
+    return reader.size if found is None else found.position

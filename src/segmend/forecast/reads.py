@@ -1,52 +1,77 @@
 """What a consumer meets after the start in segments that the start did not look into.
 
-Only with `--deep`: every batch of every segment is read and its CRC checked. A consumer gets
-an error where a batch is damaged, and silently misses records where an index leads it past them.
+Every batch is read, its CRC checked and its records taken apart. A consumer gets an error where
+a batch is damaged, and silently misses records where an index leads it past them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from segmend.forecast.load import LoadedLog
 from segmend.forecast.segment import Lost, Prefix, Segment
 from segmend.kernel.scan import scan_log
-from segmend.kernel.types import CHAIN_KINDS, KINDS, SegmentScan
+from segmend.kernel.types import CHAIN_KINDS, KINDS, TAIL_KINDS, SegmentScan
 from segmend.logdir.disk import Unreadable
 
 _MOST = 20
 """Effects told of one segment; the first ones say what is wrong."""
+_AT_THEIR_OFFSET = frozenset({"crc-mismatch", "bad-magic", "bad-codec", "undecodable", "record-structure"})
+_FAILING = CHAIN_KINDS | _AT_THEIR_OFFSET
 _INDEX_LIMIT = 64 << 20
 _SKIPPING = frozenset(
     {"offset-behind", "position-past-end", "not-a-boundary", "position-order", "offset-order"}
 )
 
 
-def note_failing_reads(loaded: LoadedLog) -> None:
+@dataclass(slots=True, kw_only=True)
+class Budget:
+    """How much is read beyond what the start itself reads: small disks whole, large ones with `--deep`."""
+
+    unlimited: bool = False
+    segments: int = 2_000
+    bytes: int = 256 << 20
+    refused: int = 0
+
+    def takes(self, size: int) -> bool:
+        """Whether a segment of this size may be read."""
+        if not self.unlimited and (self.segments <= 0 or self.bytes < size):
+            self.refused += 1
+            return False
+        self.segments, self.bytes = self.segments - 1, self.bytes - size
+        return True
+
+
+def note_failing_reads(loaded: LoadedLog, budget: Budget) -> None:
     """Add a `reads-fail` for each place between log start and log end that cannot be read as it should."""
-    for segment in loaded.state.segments:
-        if segment.log is None or not segment.size:
+    segments = loaded.state.segments
+    for number, segment in enumerate(segments):
+        if segment.log is None or not segment.size or not budget.takes(segment.size):
             continue
+        following = segments[number + 1].base_offset if number + 1 < len(segments) else None
         try:
-            _note(loaded, segment)
+            _note(loaded, segment, following)
         except Unreadable as error:
             loaded.state.note("reads-fail", segment.name, offset=segment.base_offset, says=str(error))
 
 
-def _note(loaded: LoadedLog, segment: Segment) -> None:
+def _note(loaded: LoadedLog, segment: Segment, following: int | None) -> None:
     if segment.log is None:
         return
     index = None if segment.index is None else segment.index.read(_INDEX_LIMIT)
     with segment.log.reader() as reader:
-        found = scan_log(Prefix(reader, segment.size), base_offset=segment.base_offset, offset_index=index)
-    for problem in [p for p in found.problems if p.kind in CHAIN_KINDS][:_MOST]:
-        last = segment is loaded.state.segments[-1]
-        if last and problem.end >= found.size and problem.kind != "crc-mismatch":
-            continue
-        offset = (
-            problem.offset if problem.kind == "crc-mismatch" else _offset_before(segment, problem.position)
+        found = scan_log(
+            Prefix(reader, segment.size), base_offset=segment.base_offset, records=True, offset_index=index
         )
+    for problem in [p for p in found.problems if p.kind in _FAILING][:_MOST]:
+        # The end of the active log was judged with the log end offset; elsewhere only a gap tells of a loss.
+        if problem.kind in TAIL_KINDS and (following is None or found.next_offset >= following):
+            continue
+        offset = problem.offset
+        if problem.kind not in _AT_THEIR_OFFSET:
+            offset = _offset_before(segment, problem.position)
         lost = Lost(bytes=problem.end - problem.position)
-        says = KINDS[problem.kind]
-        loaded.state.note("reads-fail", segment.name, offset=offset, says=says, lost=lost)
+        loaded.state.note("reads-fail", segment.name, offset=offset, says=KINDS[problem.kind], lost=lost)
     _note_index(loaded, segment, found)
 
 

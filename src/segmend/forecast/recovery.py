@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from segmend.broker.failures import fatal
 from segmend.broker.recovery import INVALID_MESSAGES, PRODUCER_STATE, SPLIT_ON_OVERFLOW, SPLIT_REFUSED
+from segmend.broker.search import search
 from segmend.forecast.producers import after_recovery, rebuild
 from segmend.forecast.segment import Lost, Prefix, Segment, check_end, lost_from
 from segmend.forecast.state import LoadState, States
@@ -41,7 +42,7 @@ class Overflow(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class _Walk:
-    """What `LogSegment.recover` keeps while it goes over the batches."""
+    """What `LogSegment.recover` keeps while it goes over the batches; `since` the last index entry."""
 
     valid: int = 0
     next_offset: int
@@ -50,6 +51,7 @@ class _Walk:
     epochs: list[tuple[int, int]] = field(default_factory=list)
     states: States = field(default_factory=dict)
     last_entry: int = 0
+    since: list[RecordBatch] = field(default_factory=list)
     index_offset: int | None = None
     time_entry: tuple[int, int] | None = None
     max_timestamp: int = -1
@@ -62,7 +64,7 @@ def recover_segment(state: LoadState, segment: Segment) -> int:
     state.scanned_segments += 1
     states: States = {}
     if PRODUCER_STATE.of(state.settings.release):
-        states = rebuild(state, segment.base_offset, clean=False)
+        states = rebuild(state, segment.base_offset, clean=False, log_start=state.settings.log_start)
     walk = _recovered(state, segment, states)
     cut = segment.size - walk.valid
     if cut > 0:
@@ -121,7 +123,8 @@ def _walk(state: LoadState, segment: Segment, reader: FileReader, states: States
             break
         _check_range(state, segment, batch, prefix)
         _index(walk, batch, state.settings.interval)
-        walk.valid, walk.next_offset = batch.end, batch.last_offset + 1
+        walk.since.append(batch)
+        walk.valid = batch.end
         if batch.magic >= 2:
             walk.epochs.append((batch.partition_leader_epoch, batch.base_offset))
             if batch.producer_id >= 0 and not _producers(segment, batch, reader, fold):
@@ -133,6 +136,9 @@ def _walk(state: LoadState, segment: Segment, reader: FileReader, states: States
         if end.failure == "header-past-end":
             check_end(segment, prefix, walk.valid)
     walk.states = fold.states
+    target = segment.base_offset if walk.index_offset is None else walk.index_offset
+    if search(walk.since, target, state.how) is not None:
+        walk.next_offset = walk.since[-1].last_offset + 1
     return walk
 
 
@@ -166,6 +172,7 @@ def _index(walk: _Walk, batch: RecordBatch, interval: int) -> None:
     if walk.index_offset is not None and batch.last_offset <= walk.index_offset:
         raise InvalidOffset
     walk.index_offset = batch.last_offset
+    walk.since = []
     entry = walk.time_entry
     if entry is not None and walk.offset_of_max < entry[1]:
         raise InvalidOffset

@@ -22,7 +22,7 @@ from segmend.forecast.dirs import DirState
 from segmend.forecast.image import MetadataImage
 from segmend.forecast.later import by_deletion, by_retention, limits_of
 from segmend.forecast.load import LoadedLog, load
-from segmend.forecast.reads import note_failing_reads
+from segmend.forecast.reads import Budget, note_failing_reads
 from segmend.forecast.segment import Lost, lost_from
 from segmend.forecast.state import Settings
 from segmend.forecast.values import DirectoryOutcome, Extent, Later, PartitionOutcome
@@ -45,8 +45,8 @@ class Situation:
     image: MetadataImage | None
     node_id: int | None
     config: ServerConfig
-    deep: bool
     now_ms: int
+    budget: Budget
 
     def topic(self, name: str) -> Mapping[str, str]:
         """The topic's own settings, as far as the metadata tells them."""
@@ -63,6 +63,8 @@ class Loaded:
     key: tuple[str, str, int] | None
     failure: LoadFailure | None
     open_transactions: bool
+    before: Extent
+    after: Extent | None
     later: tuple[Later, ...] = ()
 
 
@@ -135,7 +137,7 @@ def _other(
     return Loaded(
         outcome=line, dir_state=dir_state, path=partition.path, failure=failure, later=later,
         key=key if partition.kind == "future" and not stray and failure is None else None,
-        open_transactions=loaded.open_transactions,
+        open_transactions=loaded.open_transactions, before=loaded.before, after=loaded.after,
     )  # fmt: skip
 
 
@@ -154,8 +156,7 @@ def _current(
     elif stray is not None:
         after = _set_aside(loaded, stray, situation)
     else:
-        if situation.deep:
-            note_failing_reads(loaded)
+        note_failing_reads(loaded, situation.budget)
         later = _served(dir_state, loaded, after, situation)
     line = PartitionOutcome(
         dir=dir_state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
@@ -165,7 +166,7 @@ def _current(
     return Loaded(
         outcome=line, dir_state=dir_state, path=partition.path, failure=failure, later=later,
         key=None if stray or failure else ("current", partition.topic, partition.partition),
-        open_transactions=loaded.open_transactions,
+        open_transactions=loaded.open_transactions, before=loaded.before, after=loaded.after,
     )  # fmt: skip
 
 

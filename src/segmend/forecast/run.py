@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from segmend.broker.failures import ALREADY_OFFLINE, DIR_FAILED, Fate, LoadFailure
-from segmend.broker.identity import UNEXPECTED_METADATA, Verdict, verify
+from segmend.broker.identity import UNEXPECTED_METADATA, Identity, Verdict, verify
 from segmend.broker.strays import is_kraft
 from segmend.forecast.dirs import DirState, identity_of, read_dir
+from segmend.forecast.expected import missing_replicas
 from segmend.forecast.image import MetadataImage, read_image
 from segmend.forecast.metadata import look_at_metadata
 from segmend.forecast.minutes import seconds
+from segmend.forecast.reads import Budget
 from segmend.forecast.replicas import Loaded, Situation, load_directory
 from segmend.forecast.values import (
     BrokerOutcome,
@@ -46,7 +48,7 @@ METADATA_DIR_FAILED = "Shutdown broker because the metadata log dir {} has faile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """`clean` overrides the marker; `now_ms` is for retention; `deep` reads every record batch."""
+    """`clean` overrides the marker; `now_ms` is for retention; `deep` reads every batch of any disk."""
 
     release: Release
     release_reason: str = "as given"
@@ -97,6 +99,7 @@ class _Run:
         self._others: list[DirectoryOutcome] = []
         self._refusal: str | None = None
         self._untouched = False
+        self._budget = Budget(unlimited=options.deep)
 
     def lines(self) -> Iterator[Line]:
         states = [read_dir(d, self._options.release, clean=self._options.clean) for d in self._dirs]
@@ -110,6 +113,9 @@ class _Run:
         self._load_all(states, self._situation(kraft, image))
         for state in states:
             self._refuse(state.fatal)
+        if image is not None:
+            release, node = self._options.release, self._node_id()
+            self._loaded.extend(missing_replicas(image, node, list(self._loaded), states, release))
         self._duplicates()
         self._doubtful()
         for state in states:
@@ -129,7 +135,7 @@ class _Run:
     def _situation(self, kraft: bool, image: MetadataImage | None) -> Situation:
         return Situation(
             release=self._options.release, kraft=kraft, image=image, node_id=self._node_id(),
-            config=self._config, deep=self._options.deep, now_ms=self._options.now_ms,
+            config=self._config, now_ms=self._options.now_ms, budget=self._budget,
         )  # fmt: skip
 
     def _node_id(self) -> int | None:
@@ -141,7 +147,16 @@ class _Run:
     def _identity(self, kraft: bool) -> Verdict:
         metadata_dir = self._metadata_dir()
         identities = [identity_of(each, is_metadata_dir=each is metadata_dir) for each in self._dirs]
+        identities += [Identity(path=path, missing=True, value=None) for path in self._absent()]
         return verify(identities, kraft=kraft, node_id=self._config.node_id, release=self._options.release)
+
+    def _absent(self) -> list[str]:
+        """Log dirs of the configuration that are not there, if any of the others is among those given."""
+        given = {disk.real_path(each.path) for each in self._dirs}
+        wanted = [] if self._options.config is None else list(self._config.log_dirs)
+        if not any(disk.real_path(path) in given for path in wanted):
+            return []
+        return [path for path in wanted if disk.path_type(path) is None]
 
     def _metadata_dir(self) -> LogDir | None:
         """The dir of `metadata.log.dir`; without a configuration the one that has the metadata."""
@@ -255,8 +270,8 @@ class _Run:
         return outcome
 
     def _skipped(self, kraft: bool, image: MetadataImage | None) -> Iterator[str]:
-        if not self._options.deep:
-            yield "damage inside segments that the start does not read (--deep)"
+        if self._budget.refused:
+            yield f"damage inside {self._budget.refused:,} segments that the start does not read (--deep)"
         if kraft and image is None:
             yield "replicas that the metadata does not expect (no readable __cluster_metadata here)"
         if any(log_dir.broker_running() for log_dir in self._dirs):

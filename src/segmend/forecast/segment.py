@@ -12,6 +12,7 @@ from typing import Final
 
 from segmend.broker.failures import fatal
 from segmend.broker.recovery import TOO_SMALL
+from segmend.broker.search import Search
 from segmend.formats.java_number import wrap_long
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.kernel.scan import iter_batches, next_offset_from, scan_log
@@ -125,7 +126,7 @@ def position_of(segment: Segment, offset: int) -> int:
         index.close()
 
 
-def end_of(segment: Segment) -> End:
+def end_of(segment: Segment, how: Search) -> End:
     """`LogSegment.readNextOffset`; raises `LoadFailure` where it throws."""
     if segment.next_offset is not None or segment.log is None:
         known = segment.base_offset if segment.next_offset is None else segment.next_offset
@@ -137,21 +138,22 @@ def end_of(segment: Segment) -> End:
     finally:
         index.close()
     with segment.log.reader() as reader:
-        return _walk(segment, Prefix(reader, segment.size), start, segment.base_offset + relative)
+        return _walk(segment, Prefix(reader, segment.size), start, segment.base_offset + relative, how)
 
 
-def _walk(segment: Segment, reader: Prefix, start: int, target: int) -> End:
+def _walk(segment: Segment, reader: Prefix, start: int, target: int, how: Search) -> End:
     next_offset, position, highest, found = segment.base_offset, start, -1, False
-    sure = True
+    sure, last = True, None
     for batch in iter_batches(reader, start=start) if start < reader.size else ():
-        if not found and batch.last_offset >= target:
-            found = True
+        last = batch
+        found = found or (batch.last_offset if how == Search.LAST_OFFSET else batch.base_offset) >= target
         if position == start and not segment.base_offset <= batch.base_offset <= max(target, 0):
             sure = start == 0
         next_offset, position = wrap_long(batch.last_offset + 1), batch.end
         sure = sure and batch.last_offset > highest
         highest = max(highest, batch.last_offset)
     check_end(segment, reader, position)
+    found = found or (last is not None and last.last_offset >= target)
     whole = found or (start == 0 and position == start)
     return End(
         next_offset=next_offset if found else segment.base_offset,

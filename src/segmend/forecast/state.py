@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
+from segmend.broker.search import SEARCH, Search
 from segmend.forecast.epochs import EpochCache
 from segmend.forecast.segment import End, Lost, Segment
 from segmend.forecast.values import Effect
@@ -50,6 +51,11 @@ class LoadState:
     effects: list[Effect] = field(default_factory=list)
     scanned_bytes: int = 0
     scanned_segments: int = 0
+
+    @property
+    def how(self) -> Search:
+        """How this release searches a log for an offset."""
+        return SEARCH.of(self.settings.release)
 
     def file(self, name: str) -> FileEntry | None:
         """A file that is left, by the name it has by now."""
