@@ -46,6 +46,8 @@ QUIET = {
     "producer.id.expiration.ms": FOREVER,
     "transactional.id.expiration.ms": FOREVER,
     "zookeeper.session.timeout.ms": "4000",
+    "broker.session.timeout.ms": "4000",
+    "broker.heartbeat.interval.ms": "1000",
 }
 """Nothing but loading happens to the files: no retention, no compaction, no late deletion."""
 FEW, MANY = 4, 180

@@ -112,9 +112,11 @@ def run_trial(base: Base, root: Path, topics: list[str]) -> Trial:
         after, lines = listing(dirs), shortened(broker.lines(), root)
         served = [topic for topic in topics if isinstance(offsets[topic], list)]
         reads = client("read", broker, served) if served else {}
-        later = offline_dirs(shortened(broker.lines(), root))
-        starts = broker.running
-        return Trial(starts, lines, after, offline_dirs(lines), later, offsets, reads)
+        all_lines = shortened(broker.lines(), root)
+        later = offline_dirs(all_lines)
+        if not broker.running:
+            return Trial(False, all_lines, after, later)
+        return Trial(True, lines, after, offline_dirs(lines), later, offsets, reads)
     finally:
         broker.kill()
         if zookeeper:

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.golden.pack import pack
 from tests.lab.base import Base, base
 from tests.lab.faults.patient import Patient
 from tests.lab.faults.table import Fault, all_faults
@@ -93,6 +96,7 @@ def of_partition(
     if places:
         found = changes(before[places[0]], trial.after.get(places[0]))
     strays = [place for place in trial.after if re.search(rf"/{topic}-0\.[0-9a-f]{{32}}-stray$", place)]
+    strays = [place for place in strays if place not in before]
     return {
         "offsets": offsets,
         **found,
@@ -195,13 +199,30 @@ class Recorder:
         """Smaller groups: those that the broker names in its errors each alone, else halves."""
         serious = "\n".join(line for line in trial.lines if SERIOUS.search(line) or "Caused by" in line)
         named = [fault for fault in faults if re.search(rf"\b{topics[fault.name]}-0\b", serious)]
-        print(f"  taken apart: {[fault.name for fault in named]} {trial.fatal()}", flush=True)
+        print(f"  taken apart: {[fault.name for fault in named]} {trial.offline} {trial.fatal()}", flush=True)
+        shutil.copy(self.work / "trial" / "b1" / "server.log", self.work / "taken-apart.log")
         if named and len(named) < 6:
             yield from ([fault] for fault in named)
             yield [fault for fault in faults if fault not in named]
         else:
             yield faults[: len(faults) // 2]
             yield faults[len(faults) // 2 :]
+
+
+def pack_base(version: str, mark: str) -> None:
+    """Keep what a forecast of the lonely faults needs: two topics of the base, and the KRaft log."""
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch)
+        copy_base(base(version, mark, "few"), root)
+        kept = {
+            lonely_topic(root),
+            patient_in(root, lonely_topic(root)).other.name[:-2],
+            "__cluster_metadata",
+        }
+        for folder in (root / "b1").glob("d*/*/"):
+            if folder.name[:-2] not in kept:
+                shutil.rmtree(folder)
+        pack(root, ["b1/d0", "b1/d1"], HERE / f"{version}-{mark}.tar.xz")
 
 
 def record(version: str, mark: str, names: Sequence[str]) -> None:
@@ -214,6 +235,7 @@ def record(version: str, mark: str, names: Sequence[str]) -> None:
         fault for fault in wanted if (fault.name in names if names else fault.name not in recorder.verdicts)
     ]
     started = time.monotonic()
+    pack_base(version, mark)
     recorder.healthy()
     recorder.together([fault for fault in wanted if fault.scope(mark) == "partition"])
     recorder.save()

@@ -1,0 +1,88 @@
+"""The forecast against the real broker: every fault that was recorded, on every release, point by point.
+
+The verdicts were recorded by `tests.lab.verdict`; beside each lies the base that was hurt. Starts or
+refuses, log dirs, log start and end offset, segments and their bytes, files gone, strays.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from segmend.forecast import Options, forecast
+from segmend.logdir.disk import Unreadable
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+from tests.golden.unpack import unpack
+from tests.lab.compare import disagreements, of_reads
+from tests.lab.faults.table import Fault, all_faults
+from tests.lab.known import KNOWN, KNOWN_READS
+from tests.lab.releases import release
+from tests.lab.trial import listing
+from tests.lab.verdict import HEALTHY, lonely_topic, patient_in
+
+RECORDED = Path(__file__).parent / "verdicts"
+NAMES = sorted(path.stem for path in RECORDED.glob("*.json"))
+UNHURT = Fault(name=HEALTHY, row="", hurt=lambda _patient: None)
+
+
+@functools.cache
+def verdicts(name: str) -> dict[str, Any]:
+    """What was recorded for a release and a kind of stop."""
+    read: dict[str, Any] = json.loads((RECORDED / f"{name}.json").read_text())
+    return read
+
+
+def recorded(name: str) -> list[Fault]:
+    """The faults with a verdict."""
+    return [fault for fault in [*all_faults(), UNHURT] if fault.name in verdicts(name)]
+
+
+def compare(name: str, fault: Fault, base: Path, root: Path, *, deep: bool = False) -> list[str]:
+    """Hurt a copy of the base, forecast its start, and compare."""
+    shutil.rmtree(root, ignore_errors=True)
+    shutil.copytree(base, root, symlinks=True)
+    topic = lonely_topic(root)
+    patient = patient_in(root, topic)
+    place = f"{patient.log_dir.name}/{patient.partition.name}"
+    fault.hurt(patient)
+    before = listing(list(patient.dirs)).get(place, {})
+    options = Options(release=Release.parse(name.partition("-")[0]), deep=deep)
+    try:
+        lines = list(forecast([LogDir.open(str(path)) for path in patient.dirs], options))
+    except Unreadable as error:
+        return [f"no forecast: {str(error).rpartition(': ')[2]}"]
+    verdict = verdicts(name)[fault.name]
+    return of_reads(verdict, lines, topic) if deep else disagreements(verdict, before, lines, topic)
+
+
+def only_known_ones_differ(found: dict[str, list[str]], known: dict[str, str]) -> None:
+    """Nothing differs but what is known to, and all of that still does."""
+    assert {fault: points for fault, points in found.items() if points and fault not in known} == {}
+    assert sorted(fault for fault in known if not found.get(fault)) == [], "no longer wrong: take them out"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_fault_is_recorded(name: str) -> None:
+    version, _, mark = name.partition("-")
+    wanted = {fault.name for fault in all_faults() if fault.applies(release(version).number, mark)}
+    assert set(verdicts(name)) - {HEALTHY} == wanted
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_forecast_is_what_the_broker_did(name: str, tmp_path: Path) -> None:
+    base = unpack(RECORDED / f"{name}.tar.xz", tmp_path / "base")
+    found = {fault.name: compare(name, fault, base, tmp_path / "hurt") for fault in recorded(name)}
+    only_known_ones_differ(found, KNOWN.get(name, {}))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_where_a_consumer_fails_the_forecast_says_so(name: str, tmp_path: Path) -> None:
+    base = unpack(RECORDED / f"{name}.tar.xz", tmp_path / "base")
+    found = {fault.name: compare(name, fault, base, tmp_path / "hurt", deep=True) for fault in recorded(name)}
+    only_known_ones_differ(found, KNOWN_READS.get(name, {}))
