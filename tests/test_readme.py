@@ -1,0 +1,126 @@
+"""README.md stays true: each command of "Use it" and the Python example run on a real broker's dirs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from segmend.cli.main import main
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = (ROOT / "README.md").read_text()
+
+
+def golden_for(command: str) -> str:
+    """Dirs of the release that the command names, of the newest else."""
+    return "1.1.0-clean" if "--kafka 1.1" in command else "4.3.1-clean"
+
+
+def section(title: str, text: str = TEXT) -> str:
+    """From the heading to the next of its level."""
+    level, _, _ = title.partition(" ")
+    found = re.search(
+        rf"^{re.escape(title)}$(.*?)(?=^#{{1,{len(level)}}} |\Z)", text, re.DOTALL | re.MULTILINE
+    )
+    assert found is not None, title
+    return found[1]
+
+
+COMMANDS = [
+    line.partition(" #")[0].strip()
+    for line in section("## Use it").splitlines()
+    if line.startswith("    segmend ")
+]
+# The one that needs Java runs without it here as well, by the driver that is for small fleets.
+RUNS = [
+    pytest.param(command, (), id=command, marks=[pytest.mark.spark] if " fleet " in command else [])
+    for command in COMMANDS
+] + [
+    pytest.param(command, ("--driver", "local"), id=f"{command} (local)")
+    for command in COMMANDS
+    if " fleet " in command
+]
+
+
+def stage(root: Path, golden: Path) -> None:
+    """The paths of the README below `root`, as links to a golden directory."""
+    first, second = golden / "b1" / "d0", golden / "b1" / "d1"
+    partition = max(first.glob("codec-*-0"), key=lambda path: len(list(path.glob("*.log"))))
+    log = max(partition.glob("*.log"))
+    for path, target in {
+        "var/lib/kafka": first,
+        "disk1/kafka": first,
+        "disk2/kafka": second,
+        "brokers/b1/data": first,
+        "…/orders-3": partition,
+        "…/00000000000000368769.log": log,
+        "DIR": first,
+    }.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).symlink_to(target)
+
+
+def placed(command: str, root: Path) -> list[str]:
+    """The words of the command, its absolute paths moved below `root`."""
+    return [f"{root}{word}" if word.startswith("/") else word for word in shlex.split(command)]
+
+
+def test_there_are_commands() -> None:
+    assert {command.split()[1] for command in COMMANDS} >= {"show", "check", "explain", "fleet"}
+
+
+@pytest.mark.parametrize(("command", "more"), RUNS)
+def test_each_command_runs_as_it_stands(
+    command: str,
+    more: tuple[str, ...],
+    golden: Callable[[str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    stage(tmp_path, golden(golden_for(command)))
+    monkeypatch.chdir(tmp_path)
+    program, *arguments = placed(command, tmp_path)
+    assert program == "segmend"
+    assert main([*arguments, *more]) == 0, capfd.readouterr().err
+    assert capfd.readouterr().out
+    if " fleet " in command:
+        assert (tmp_path / "report" / "report.html").exists()
+
+
+def test_each_command_takes_json(
+    golden: Callable[[str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for command in COMMANDS:
+        root = tmp_path / golden_for(command)
+        if not root.exists():
+            stage(root, golden(root.name))
+        monkeypatch.chdir(root)
+        local = ["--driver", "local"] if " fleet " in command else []
+        assert main([*placed(command, root)[1:], *local, "--json"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines, command
+        assert all(line.startswith("{") and line.endswith("}") for line in lines), command
+
+
+def test_the_python_example(
+    golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage(tmp_path, golden(golden_for("")))
+    (example,) = re.findall(r"```python\n(.*?)```", section("### From Python"), re.DOTALL)
+    exec(compile(example.replace('"/var/lib', f'"{tmp_path}/var/lib'), "README.md", "exec"), {})
+    assert len(capsys.readouterr().out.splitlines()) > 20
+
+
+def test_the_links_lead_somewhere() -> None:
+    links = [link for link in re.findall(r"\]\(([^)#]+)", TEXT) if "://" not in link]
+    assert links
+    assert not [link for link in links if not os.path.exists(ROOT / link)]
