@@ -9,17 +9,20 @@ import pytest
 from segmend.checks import severities
 from segmend.cli.commands.explain import FAMILIES
 from segmend.cli.main import main
+from segmend.fleet.cross import all_cross_checks
+
+CODES = {**severities(), **{code: how for check in all_cross_checks() for code, how in check.codes.items()}}
 
 
 def test_the_list_has_every_code_once(capsys) -> None:
     assert main(["explain"]) == 0
     out = capsys.readouterr().out
     listed = [line.split()[0] for line in out.splitlines() if line.startswith("  ")]
-    assert sorted(listed) == sorted(severities())
-    assert {code[0] for code in severities()} <= set(FAMILIES)
+    assert sorted(listed) == sorted(CODES)
+    assert {code[0] for code in CODES} <= set(FAMILIES)
 
 
-@pytest.mark.parametrize("code", ["N01", "n01", "C10b", "c10B"])
+@pytest.mark.parametrize("code", ["N01", "n01", "C10b", "c10B", "R02"])
 def test_a_page(code: str, capsys) -> None:
     assert main(["explain", code]) == 0
     out = capsys.readouterr().out
@@ -28,15 +31,15 @@ def test_a_page(code: str, capsys) -> None:
 
 
 def test_every_page_is_shown(capsys) -> None:
-    assert main(["explain", *severities()]) == 0
+    assert main(["explain", *CODES]) == 0
     out = capsys.readouterr().out
-    assert all(f"{code}  {severity}: " in out for code, severity in severities().items())
+    assert all(f"{code}  {severity}: " in out for code, severity in CODES.items())
 
 
 def test_json(capsys) -> None:
     assert main(["explain", "--json"]) == 0
     pages = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert sorted(page["code"] for page in pages) == sorted(severities())
+    assert sorted(page["code"] for page in pages) == sorted(CODES)
     assert all(page["type"] == "explanation" and page["what_to_do"] for page in pages)
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from segmend.checks import Check, all_checks, by_code
-from segmend.checks.manual import HEADINGS, Page, page_of
+from segmend.checks import all_checks
+from segmend.checks.manual import HEADINGS, Page, parse_page
 from segmend.cli.common import add_output_options, emit, emit_json, style
 from segmend.errors import UsageError
+from segmend.findings import Severity
+from segmend.fleet.cross import all_cross_checks
 from segmend.report.style import Style
 
 NAME = "explain"
@@ -27,7 +30,23 @@ FAMILIES = {
     "C": "checkpoints of the log dir, clean shutdown marker",
     "N": "names, the set of segments, layout",
     "K": "identity, KRaft metadata, environment",
+    "R": "replicas side by side (fleet audit)",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One code: how bad, where it is looked for, and the page it is on."""
+
+    code: str
+    severity: Severity
+    level: str
+    page: Page
+
+    @property
+    def summary(self) -> str:
+        """The code's one line."""
+        return self.page.codes[self.code]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -46,23 +65,33 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def find(code: str) -> tuple[str, Check]:
-    """The code as it is written, and its check; raises `UsageError`."""
+def entries() -> dict[str, Entry]:
+    """Every code there is: those of one broker's disks and those of replicas side by side."""
+    sources = [(check.codes, check.level.name.lower(), check.page) for check in all_checks()]
+    sources += [(check.codes, "fleet", check.page) for check in all_cross_checks()]
+    return {
+        code: Entry(code=code, severity=severity, level=level, page=parse_page(page))
+        for codes, level, page in sources
+        for code, severity in codes.items()
+    }
+
+
+def find(code: str, known: Mapping[str, Entry]) -> Entry:
+    """What is known of a code, however it is spelled; raises `UsageError`."""
     for spelling in (code, code.upper(), code[:1].upper() + code[1:].lower()):
-        check = by_code(spelling)
-        if check is not None:
-            return spelling, check
+        if spelling in known:
+            return known[spelling]
     raise UsageError(f"no finding is called '{code}' (`segmend explain` lists them)")
 
 
 def _pages(codes: list[str], look: Style) -> Iterator[str]:
-    for number, (code, check) in enumerate(map(find, codes)):
-        page = page_of(check)
+    known = entries()
+    for number, entry in enumerate([find(code, known) for code in codes]):
         if number:
             yield ""
-        yield look("bold", f"{code}  {check.codes[code]}: {page.codes[code]}")
+        yield look("bold", f"{entry.code}  {entry.severity}: {entry.summary}")
         yield ""
-        yield from _sections(page, look)
+        yield from _sections(entry.page, look)
 
 
 def _sections(page: Page, look: Style) -> Iterator[str]:
@@ -76,26 +105,26 @@ def _sections(page: Page, look: Style) -> Iterator[str]:
 
 
 def _list(look: Style) -> Iterator[str]:
-    lines = {code: (text, check) for check in all_checks() for code, text in page_of(check).codes.items()}
+    known = entries()
     for letter, family in FAMILIES.items():
         yield look("bold", f"{letter}  {family}")
-        for code in sorted(code for code in lines if code[0] == letter):
-            text, check = lines[code]
-            severity = check.codes[code]
-            yield f"  {code:<5} {look.severity(severity, f'{severity:<8}')} {text}"
+        for entry in (known[code] for code in sorted(known) if code[0] == letter):
+            severity = look.severity(entry.severity, f"{entry.severity:<8}")
+            yield f"  {entry.code:<5} {severity} {entry.summary}"
         yield ""
 
 
 def _objects(codes: list[str]) -> Iterator[dict[str, object]]:
-    wanted = dict(map(find, codes)) if codes else {c: check for check in all_checks() for c in check.codes}
-    for code, check in sorted(wanted.items()):
-        page = page_of(check)
+    known = entries()
+    wanted = [find(code, known).code for code in codes] if codes else list(known)
+    for entry in (known[code] for code in sorted(wanted)):
+        page = entry.page
         yield {
             "type": "explanation",
-            "code": code,
-            "severity": check.codes[code].value,
-            "level": check.level.name.lower(),
-            "summary": page.codes[code],
+            "code": entry.code,
+            "severity": entry.severity.value,
+            "level": entry.level,
+            "summary": entry.summary,
             "title": page.title,
             **{heading.lower().replace(" ", "_"): page.sections.get(heading, "") for heading in HEADINGS[1:]},
         }
