@@ -305,7 +305,7 @@ ROWS = [
     ),
     row("I20-txn-partial", appended(f"{SECOND}.txnindex", b"abc"), **SAFE),
     row("I22-orphan", removed(f"{SECOND}.log"), "file-deleted", says="orphaned index file"),
-    row("I23-log-directory", all_of(removed(f"{SECOND}.log"), made(f"{SECOND}.log")), "file-deleted"),
+    row("I23-log-directory", all_of(removed(f"{SECOND}.log"), made(f"{SECOND}.log")), **SAFE),
     row("I23-active-index-directory", all_of(removed(f"{LAST}.index"), made(f"{LAST}.index")), offline=True),
     # 6.3 producers
     row(

@@ -16,6 +16,7 @@ from segmend.forecast.values import Effect
 from segmend.formats.clean_shutdown import FILE_NAME as CLEAN_SHUTDOWN
 from segmend.formats.damage import Damage
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
+from segmend.logdir import disk
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 
@@ -96,8 +97,10 @@ def _read_checkpoint(state: DirState, name: str, release: Release) -> None:
 
 
 def identity_of(log_dir: LogDir, *, is_metadata_dir: bool) -> Identity:
-    """The dir's meta.properties for `identity.verify`."""
+    """The dir's meta.properties for `identity.verify`; a file in its place cannot be read."""
     found = log_dir.meta_properties
+    if not log_dir.entries and disk.path_type(log_dir.path) not in ("dir", None):
+        return Identity(path=log_dir.path, missing=False, value=None, is_metadata_dir=is_metadata_dir)
     return Identity(
         path=log_dir.path,
         missing=found.missing,

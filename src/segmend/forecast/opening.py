@@ -35,6 +35,7 @@ def open_segments(state: LoadState) -> None:
     """Fill `state.segments` from the names; raises `LoadFailure`."""
     layout = state.partition.layout
     if not (layout.swap or layout.shadowed or layout.unpadded or layout.unparsable or layout.orphans):
+        # Nothing but padded names, and every index has its log.
         for base in sorted(layout.logs):
             _open(state, layout.logs[base], base)
         return
@@ -57,7 +58,8 @@ def _check_orphan(state: LoadState, name: str) -> None:
     if name[:20].isdecimal() and f"{name[:20]}.log" in state.names:
         return
     log = f"{_base(name):020d}.log"
-    if log not in state.names:
+    if log not in state.names and log not in state.partition.entries:
+        # A folder of that name counts: `File.exists`.
         del state.names[name]
         state.note("file-deleted", name, says=ORPHAN.format(state.path(name)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 
 from segmend.cli.common import (
     add_output_options,
@@ -25,7 +26,9 @@ from segmend.forecast import (
     PartitionOutcome,
     forecast,
 )
+from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.tree import LogDir
 from segmend.report.forecast import broker_lines, dir_lines, directory_lines, later_lines, partition_lines
 from segmend.report.progress import Progress
 from segmend.report.style import Style
@@ -59,7 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute the start, tell it, and say by the exit code whether it is a good one."""
-    dirs = open_log_dirs(args.paths)
+    dirs = _open(args.paths)
     release, reason = release_of(args, dirs)
     config = None if args.config is None else ServerConfig.load(args.config, release)
     options = Options(
@@ -77,6 +80,13 @@ def run(args: argparse.Namespace) -> int:
         return _tell_json(found) if args.json else _tell(found, style(args), progress, every=args.all)
     finally:
         progress.done()
+
+
+def _open(paths: Sequence[str]) -> list[LogDir]:
+    """The log dirs. One that is missing, or no directory, is a broker's problem if others are there."""
+    real = [path for path in paths if disk.path_type(path) == "dir"]
+    opened = {log_dir.path: log_dir for log_dir in open_log_dirs(real or paths)}
+    return [opened.get(path) or LogDir(path, {}) for path in paths]
 
 
 def _tell_json(found: Forecast) -> int:
