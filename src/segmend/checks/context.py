@@ -418,6 +418,20 @@ class SegmentView:
         found: bytes | None = self._kept["txnindex"]
         return found
 
+    def length(self, name: str) -> int | None:
+        """Size in bytes of the file `log`, `index` or `timeindex`, asked once; None when it is missing."""
+        key = f"{name}.length"
+        if key not in self._kept:
+            entry = self.log if name == "log" else getattr(self.segment, name)
+            self._kept[key] = entry and entry.size
+        found: int | None = self._kept[key]
+        return found
+
+    @property
+    def size(self) -> int:
+        """Size of the log in bytes."""
+        return self.length("log") or 0
+
     def _index(self, name: str, entry_size: int) -> tuple[bytes | None, int]:
         """(bytes, zero entries left out at their end)."""
         if name not in self._kept:

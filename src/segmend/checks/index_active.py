@@ -60,7 +60,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     last = _last_entry(view)
     if last is None or last.position < 0:
         return
-    if last.position >= view.log.size:
+    if last.position >= view.size:
         yield _past_end(view, context, last)
     elif not is_sound(view, last.position):
         yield from _off_boundary(view, context, last)
@@ -86,7 +86,7 @@ def _reached(view: SegmentView, last: _Last) -> bool:
 
 
 def _past_end(view: SegmentView, context: PartitionContext, last: _Last) -> Finding:
-    size = view.log.size
+    size = view.size
     claimed = claimed_end(context)
     if claimed > view.scan_for_end.next_offset:
         words = (
@@ -123,7 +123,7 @@ def _finding(
         code,
         words,
         file=view.segment.name if code == "L25" else f"{view.base_offset:020d}.index",
-        position=view.log.size if code == "L25" else last.row * ENTRY_SIZE,
+        position=view.size if code == "L25" else last.row * ENTRY_SIZE,
         offset=last.offset,
         broker_says="Found record size ... smaller than minimum record overhead (14) in file ..."
         if code == "I06"

@@ -37,11 +37,11 @@ _LARGE = 2 << 20
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """By size."""
     index = view.segment.index
-    if index is None or index.size or view.log.size <= _LARGE or view.scan.batches < 3:
+    if index is None or view.length("index") or view.size <= _LARGE or view.scan.batches < 3:
         return
     yield context.finding(
         "I02",
-        f"the index is empty, the log has {view.log.size:,} bytes: every read scans it from the beginning",
+        f"the index is empty, the log has {view.size:,} bytes: every read scans it from the beginning",
         file=index.name,
         offset=view.base_offset,
         remedy=context.repair(),

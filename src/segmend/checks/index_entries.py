@@ -95,7 +95,7 @@ def _left_to_us(view: SegmentView, match: IndexMatch) -> list[IndexMismatch]:
         for m in match.mismatches
         if not (view.is_active and m.entry == last and m.kind != "position-negative")
     ]
-    if view.scan.tail or not view.log.size or view.is_active:
+    if view.scan.tail or not view.size or view.is_active:
         wrong = [m for m in wrong if m.kind not in ("position-past-end", "offset-past-end")]
     return wrong
 

@@ -35,15 +35,13 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """By size."""
     if in_flight(view):
         return
-    for entry, unit in (
-        (view.segment.index, offset_index.ENTRY_SIZE),
-        (view.segment.timeindex, time_index.ENTRY_SIZE),
-    ):
-        if entry is not None and entry.size % unit:
+    for name, unit in (("index", offset_index.ENTRY_SIZE), ("timeindex", time_index.ENTRY_SIZE)):
+        size = view.length(name) or 0
+        if size % unit:
             yield context.finding(
                 "I03",
-                f"{counted(entry.size % unit, 'byte')} after the last whole entry",
-                file=entry.name,
-                position=entry.size - entry.size % unit,
+                f"{counted(size % unit, 'byte')} after the last whole entry",
+                file=f"{view.base_offset:020d}.{name}",
+                position=size - size % unit,
                 remedy=context.repair(),
             )

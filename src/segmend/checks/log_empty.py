@@ -33,8 +33,7 @@ LEVEL = Level.DEFAULT
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """Rolled segments only."""
-    log = view.log
-    if view.next_base is None or log.size:
+    if view.next_base is None or view.size:
         return
     if compacted(context) and not (view.offset_index or b"").strip(b"\0"):
         return

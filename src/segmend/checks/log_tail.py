@@ -71,7 +71,7 @@ def _seen_by_the_scan(view: SegmentView) -> tuple[str, int, int] | None:
 def _seen_by_a_broker(view: SegmentView) -> tuple[str, int, int] | None:
     """The same from what a broker meets behind the last index entry."""
     end = view.tail
-    size = view.log.size
+    size = view.size
     if end.failure is not None:
         return ("zero-tail", end.position, size) if _all_zero(view, end.position) else None
     if end.ignored == 0 or (end.batches == 0 and end.position and not is_sound(view, end.position)):

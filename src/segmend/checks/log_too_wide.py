@@ -36,13 +36,12 @@ MOST = 2**31 - 1
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """The length at every level; the offsets where headers are read."""
-    log = view.log
-    if log.size > MOST:
+    if view.size > MOST:
         yield context.finding(
             "L23",
-            f"the log is {log.size:,} bytes long, a broker reads at most {MOST:,}",
+            f"the log is {view.size:,} bytes long, a broker reads at most {MOST:,}",
             file=view.segment.name,
-            broker_says=f"The size of segment ... ({log.size}) is larger than the maximum allowed segment"
+            broker_says=f"The size of segment ... ({view.size}) is larger than the maximum allowed segment"
             f" size of {MOST}",
             remedy=context.repair(),
         )

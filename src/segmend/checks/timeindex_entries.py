@@ -41,7 +41,7 @@ _TOO_HIGH = "Attempt to append an offset (...) to slot ... no larger than the la
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """One finding for each time index."""
     match, scan = view.scan.time_index, view.scan
-    if match is None or not match.mismatches or in_flight(view) or not view.log.size:
+    if match is None or not match.mismatches or in_flight(view) or not view.size:
         return
     timestamp = _last_timestamp(view)
     whole = not (scan.damaged_batches or scan.tail or was_cut(view, scan) or _holds_magic_0(scan))
