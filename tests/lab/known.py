@@ -7,19 +7,13 @@ from __future__ import annotations
 
 Table = dict[str, dict[str, str]]
 """By release and kind of stop, then by fault."""
-NOT_A_DIR = "segmend wants readable log dirs: it ends with one line and exit code 8 instead of a forecast"
-NO_FORECAST = {"log-dir-is-a-file": NOT_A_DIR, "log-dir-missing": NOT_A_DIR}
-FOLDER = "the broker takes a folder named .log for the log of an index; to the forecast that one is an orphan"
 TWICE = "the broker serves the offsets of a repeated or rewound batch twice; reads-fail is not said of it"
 
-KNOWN: Table = {
-    "4.3.1-clean": {**NO_FORECAST, "log-is-a-folder": FOLDER},
-}
+KNOWN: Table = {}
 """Start, log dirs, offsets, files, strays."""
 
 KNOWN_READS: Table = {
     "4.3.1-clean": {
-        **NO_FORECAST,
         "log-batch-twice-active-last": TWICE,
         "log-offset-backwards-rolled": TWICE,
         "segment-unpadded": "offsets 220 to 224 do not exist: a librdkafka consumer waits at 220 for ever",

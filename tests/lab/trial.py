@@ -17,13 +17,17 @@ from tests.lab.broker import Broker
 from tests.lab.errors import LabError
 
 FULL = {"index": int(QUIET["log.index.size.max.bytes"]), "timeindex": 32760}
-TELLING = re.compile(r" (?:WARN|ERROR|FATAL) |Recovering|stray|orphan|swap|Split|Deleted log|Deleting|Loaded")
+TELLING = re.compile(r"^(?:WARN|ERROR|FATAL) |Recovering|stray|orphan|swap|Split|Deleted log|Deleting|Loaded")
 OFFLINE = re.compile(
     r"(?:Stopping serving (?:replicas|logs) in dir|Error while reading meta\.properties file|"
     r"Failed to create or validate data directory|Error while loading log dir) "
     r"(\S+?)(?:/meta\.properties)?(?: |$|,)"
 )
-SERIOUS = re.compile(r" (?:ERROR|FATAL) ")
+SERIOUS = re.compile(
+    r"There was an error in one of the threads|Encountered fatal fault|Fatal error during|"
+    r"Exiting Kafka due to fatal|Prepare to shutdown"
+)
+"""Lines of a start that failed, with the exception in them or right behind."""
 
 
 @dataclass
@@ -42,9 +46,15 @@ class Trial:
         """The line that says why it does not start."""
         if self.starts:
             return None
-        return next((line for line in self.lines if SERIOUS.search(line)), None) or (
-            next((line for line in self.lines if "Exception" in line), "it says nothing")
-        )
+        for number, line in enumerate(self.lines):
+            if SERIOUS.search(line):
+                behind = [
+                    word
+                    for word in self.lines[number : number + 2]
+                    if "Exception" in word or "Error:" in word
+                ]
+                return (behind or [line])[0]
+        return next((line for line in self.lines if "Exception" in line), "it says nothing")
 
 
 def copy_base(base: Base, root: Path) -> None:

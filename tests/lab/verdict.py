@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -197,7 +198,7 @@ class Recorder:
 
     def apart(self, trial: Trial, faults: list[Fault], topics: dict[str, str]) -> Iterator[list[Fault]]:
         """Smaller groups: those that the broker names in its errors each alone, else halves."""
-        serious = "\n".join(line for line in trial.lines if SERIOUS.search(line) or "Caused by" in line)
+        serious = "\n".join(line for line in trial.lines if SERIOUS.search(line))
         named = [fault for fault in faults if re.search(rf"\b{topics[fault.name]}-0\b", serious)]
         print(f"  taken apart: {[fault.name for fault in named]} {trial.offline} {trial.fatal()}", flush=True)
         shutil.copy(self.work / "trial" / "b1" / "server.log", self.work / "taken-apart.log")
@@ -251,4 +252,5 @@ def record(version: str, mark: str, names: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the broker ends with it
     record(sys.argv[1], sys.argv[2], sys.argv[3:])
