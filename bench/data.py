@@ -6,7 +6,9 @@ that field changed; a gigabyte is there in seconds and every batch is valid.
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -134,6 +136,19 @@ def many_segments(folder: Path, *, segments: int, a_partition: int = 1000) -> Pa
             offset = write_segment(partition, offset, iter(built[:1]), shape)
         ends[partition] = offset
     finish(folder, ends)
+    return folder
+
+
+def replicas(folder: Path, original: Path, *, brokers: int = 3) -> Path:
+    """A fleet of brokers that all hold the original's partitions, as hard links; only the node ids differ."""
+    for node in range(1, brokers + 1):
+        if (folder / f"b{node}" / MARKER).exists():
+            continue
+        shutil.copytree(original, folder / f"b{node}", copy_function=os.link, dirs_exist_ok=True)
+        identity = folder / f"b{node}" / "meta.properties"
+        text = identity.read_text()
+        identity.unlink()
+        identity.write_text(text.replace("node.id=1", f"node.id={node}").replace("=JKf3", f"=JKf{node}"))
     return folder
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.golden.unpack import unpack
 
-from bench.data import KIB, log_dir, many_segments
+from bench.data import KIB, log_dir, many_segments, replicas
 from bench.measure import Contender, race
 from bench.peers import segmend
 from bench.scale import Scale
@@ -45,13 +45,14 @@ def run(scale: Scale) -> None:
 
 
 def warm(scale: Scale) -> None:
-    """In one session, after one audit: every CRC of a big partition, then very many small segments."""
+    """In one session, after one audit: every CRC of a big partition's replicas, then many small segments."""
     files = log_dir(scale.folder / KIB.folder, KIB, total_bytes=scale.kib_bytes)
     tiny = many_segments(scale.folder / "tiny", segments=scale.tiny_segments)
     drivers = {"Spark": SparkDriver(session("local[*]", cache=CACHE)), "no Spark": LocalDriver()}
-    total = sum(file.stat().st_size for file in files) / 1e9
+    fleet = replicas(scale.folder / "replicas", files[0].parent.parent)
+    total = 3 * sum(file.stat().st_size for file in files) / 1e9
     contenders = [
-        Contender(f"every CRC, {name}", function=timed(driver, files[0].parent.parent, Level.DEEP))
+        Contender(f"every CRC, {name}", function=timed(driver, fleet, Level.DEEP))
         for name, driver in drivers.items()
     ]
     race(contenders, runs=scale.runs)
