@@ -50,9 +50,9 @@ RECORD_FIELDS = {
 
 
 def sampled(name: str) -> list[tuple[str, dict[str, Any]]]:
-    """All files of the clean golden directories; a share of the others, which repeat much of them."""
+    """All files of small and clean golden directories; a share of the others, which repeat much of them."""
     found = expected(name)["files"].items()
-    if name.endswith("-clean"):
+    if name.endswith("-clean") or len(found) < 200:
         return list(found)
     return [(file, dumped) for file, dumped in found if zlib.crc32(file.rpartition("/")[0].encode()) % 8 == 0]
 
@@ -126,7 +126,8 @@ def test_every_index_entry_is_as_kafka_dumps_it(
         base = int(Path(file).stem)
         assert ours == [entry for entry in theirs if entry not in ([base, 0], [0, base])], file
         checked += len(ours)
-    assert checked > 20 or not name.endswith("-clean")
+    written = suffix == ".index" or not name.startswith("0.8")  # time indexes came with 0.10.1
+    assert checked > 20 or not written or not name.endswith("-clean")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -203,7 +204,8 @@ def test_the_disks_page_for_people(golden: Golden, capsys: pytest.CaptureFixture
 
 
 def test_the_release_is_read_off_each_golden(golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, wanted in {"4.3.1-clean": "4.3", "4.3.1-killed": "4.3", "1.1.0-clean": "2.2"}.items():
+    guesses = {"4.3.1-clean": "4.3", "4.3.1-killed": "4.3", "1.1.0-clean": "2.2", "0.8.2.2-clean": "0.8.2"}
+    for name, wanted in guesses.items():
         dirs = sorted((golden(name) / "b1").glob("d*"))
         (summary,) = run(capsys, "show", *dirs, "--json").of("summary")
         assert summary["kafka"] == wanted

@@ -177,7 +177,7 @@ def dump(release: Release, root: Path, scratch: Path) -> dict[str, dict[str, lis
         root,
         "records" if release.number < (2, 0) else "batches",
     )
-    if (0, 9) <= release.number < (2, 0):  # their deep dump leaves the batch lines out
+    if release.number < (2, 0):  # their deep dump leaves the batch lines out
         logs = [path for path in wanted if path.suffix == ".log"]
         shallow = parse(run_dump(release, scratch, logs), root, "batches")
         for name, content in shallow.items():

@@ -9,9 +9,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.golden import story
+from tests.golden import old_story, story
 
 STORIES = {
+    "0.8.2.2": old_story.tell,
     "0.10.2.2": story.tell,
     "1.1.0": story.tell,
     "2.8.2": story.tell,
