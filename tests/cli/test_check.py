@@ -140,7 +140,7 @@ def test_the_dirs_of_a_broker_are_looked_at_together(tmp_path: Path, capsys) -> 
 
 USAGE = [
     ("a file", 16),
-    ("no log dir", 16),
+    ("no log dir", 8),
     ("twice", 16),
     ("mixed", 16),
     ("missing", 8),

@@ -25,7 +25,7 @@ class Targets:
 
 
 def open_targets(paths: Sequence[str]) -> Targets:
-    """Open what the paths stand for; raises `UsageError` for what is no log dir."""
+    """Open what the paths stand for; raises `Unreadable` for what is no log dir."""
     kinds = [disk.path_type(path) for path in paths]
     files = [path for path, kind in zip(paths, kinds, strict=True) if kind == "file"]
     folders = [_folder(path) if kind == "file" else path for path, kind in zip(paths, kinds, strict=True)]
@@ -71,5 +71,5 @@ def _proved(log_dir: LogDir) -> LogDir:
     if not log_dir.entries:
         raise Unreadable(log_dir.path, "the directory is empty")
     if not log_dir.partitions and not any(name in log_dir.entries for name in _TOP_LEVEL):
-        raise UsageError(f"{log_dir.path}: no log dir of a broker: it has no partition and no checkpoint")
+        raise Unreadable(log_dir.path, "no log dir of a broker: it has no partition and no checkpoint")
     return log_dir
