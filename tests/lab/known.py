@@ -9,7 +9,11 @@ Table = dict[str, dict[str, str]]
 """By release and kind of stop, then by fault."""
 TWICE = "the broker serves the offsets of a repeated or rewound batch twice; reads-fail is not said of it"
 
-KNOWN: Table = {}
+KNOWN: Table = {
+    "4.3.1-killed": {
+        "index-is-a-folder": "recovery cannot open the folder: the log dir goes offline while it loads",
+    },
+}
 """Start, log dirs, offsets, files, strays."""
 
 KNOWN_READS: Table = {

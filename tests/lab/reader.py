@@ -33,12 +33,22 @@ def consumer(bootstrap: str, isolation: str) -> Consumer:
     )
 
 
+def topics_of(admin: AdminClient) -> dict[str, Any]:
+    """All topics that the broker tells of; none if it does not answer."""
+    try:
+        topics: dict[str, Any] = admin.list_topics(timeout=10).topics
+    except KafkaException as error:
+        print(f"no metadata: {error}", file=sys.stderr)
+        return {}
+    return topics
+
+
 def led(bootstrap: str, topics: list[str], seconds: float = 3) -> list[str]:
     """The topics that have a leader, waiting a while until all have one."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     deadline = time.monotonic() + seconds
     while True:
-        known = admin.list_topics(timeout=10).topics
+        known = topics_of(admin)
         ready = [name for name in topics if name in known and known[name].partitions]
         ready = [name for name in ready if known[name].partitions[0].leader >= 0]
         if len(ready) == len(topics) or time.monotonic() > deadline:

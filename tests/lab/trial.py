@@ -134,11 +134,11 @@ def run_trial(base: Base, root: Path, topics: list[str]) -> Trial:
 
 
 def telling(lines: list[str], topic: str) -> list[str]:
-    """What the broker said of the topic's partition while it loaded, at most six lines."""
+    """What the broker said of the topic's partition while it loaded, at most three lines."""
     mine = re.compile(rf"\b{re.escape(topic)}-0\b")
     found = [line for line in lines if mine.search(line) and TELLING.search(line) and LOADING.search(line)]
     unique = list(dict.fromkeys(without_names(line, topic) for line in found))
-    return [line[:240] for line in unique][:6]
+    return [line[:200] for line in unique][:3]
 
 
 def without_names(line: str, topic: str) -> str:

@@ -195,6 +195,7 @@ class Recorder:
             topic = topics[fault.name]
             verdict = of_partition(trial, topic, before, self.whole)
             self.verdicts[fault.name] = {"row": fault.row, "outcome": "starts", "partition": verdict}
+        self.save()
 
     def apart(self, trial: Trial, faults: list[Fault], topics: dict[str, str]) -> Iterator[list[Fault]]:
         """Smaller groups: those that the broker names in its errors each alone, else halves."""
