@@ -12,12 +12,11 @@ from segmend.broker.retention import (
     breaches,
 )
 from segmend.forecast.load import LoadedLog
-from segmend.forecast.segment import Lost, Segment, lost_from
+from segmend.forecast.segment import Segment, lost_from
 from segmend.forecast.values import Extent, Later
 from segmend.formats import time_index
 from segmend.formats.java_number import parse_long
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.disk import Unreadable
 from segmend.logdir.tree import PartitionDir
 
 
@@ -38,7 +37,10 @@ def limits_of(config: ServerConfig, topic: Mapping[str, str], name: str) -> Limi
 def by_retention(
     loaded: LoadedLog, after: Extent, limits: Limits, *, high_watermark: int, now_ms: int
 ) -> Iterator[Later]:
-    """The segments that the first look of retention deletes, 30 seconds after the start."""
+    """The segments that the first look of retention deletes, 30 seconds after the start.
+
+    Records are counted by offsets: to count them exactly, all that is deleted would be read.
+    """
     state = loaded.state
     segments = state.segments
     if _all_stay(loaded, after, limits, now_ms):
@@ -51,12 +53,13 @@ def by_retention(
     for breach in found:
         doomed = segments[gone : gone + breach.count]
         gone += breach.count
-        lost = sum((lost_from(each, 0) for each in doomed), Lost())
+        ends = retained[gone - 1].end_offset
         yield Later(
             dir=state.partition.log_dir.path, file=state.partition.name, topic=state.partition.topic,
             partition=state.partition.partition, what="segments-deleted", why=breach.why,
-            seconds=FIRST_LOOK_SECONDS, segments=breach.count, records_lost=lost.records,
-            bytes_lost=lost.bytes, broker_says=breach.broker_says,
+            seconds=FIRST_LOOK_SECONDS, segments=breach.count,
+            records_lost=ends - doomed[0].base_offset, bytes_lost=sum(each.size for each in doomed),
+            broker_says=breach.broker_says,
         )  # fmt: skip
 
 
@@ -109,19 +112,9 @@ def _largest_timestamp(loaded: LoadedLog, segment: Segment) -> tuple[int, bool]:
 def by_deletion(partition: PartitionDir) -> Later:
     """A `-delete` directory goes after `file.delete.delay.ms`."""
     size = partition.size
-    try:
-        lost = sum(
-            (
-                lost_from(Segment(base_offset=base, log=partition.files[name], size=size), 0).records
-                for base, name in partition.layout.logs.items()
-            ),
-            0,
-        )
-    except Unreadable:
-        lost = 0
     return Later(
         dir=partition.log_dir.path, file=partition.name, topic=partition.topic, partition=partition.partition,
         what="directory-deleted", why="the topic was deleted, or the replica moved", bytes_lost=size,
-        segments=len(partition.layout.logs), seconds=DELETE_DELAY_SECONDS, records_lost=lost,
+        segments=len(partition.layout.logs), seconds=DELETE_DELAY_SECONDS,
         broker_says=f"Deleted log for partition {partition.topic}-{partition.partition} in {partition.path}.",
     )  # fmt: skip

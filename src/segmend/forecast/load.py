@@ -22,9 +22,9 @@ from segmend.broker.recovery import (
 )
 from segmend.forecast.epochs import EpochCache
 from segmend.forecast.leftovers import pass_leftovers
-from segmend.forecast.opening import check_active, open_segments
+from segmend.forecast.opening import open_segments
 from segmend.forecast.producers import note_snapshots, rebuild, remove_strays
-from segmend.forecast.recovery import InvalidOffset, Overflow, emptied, recover_segment
+from segmend.forecast.recovery import InvalidOffset, Overflow, check_index_files, emptied, recover_segment
 from segmend.forecast.segment import (
     INVISIBLE,
     End,
@@ -91,7 +91,7 @@ def _load(state: LoadState) -> Extent:
         state.add(Segment(base_offset=0, log=None, size=0))
     if not state.settings.recover:
         return _extent(state, state.segments[0].base_offset, 0)
-    check_active(state)
+    check_index_files(state, state.segments[-1])
     _trim_epochs(state, next_offset)
     log_start = state.settings.log_start
     if not state.settings.remote:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from segmend.broker.failures import LoadFailure, fatal, io_failure
+from segmend.broker.failures import LoadFailure, fatal
 from segmend.broker.recovery import CORRUPT_INDEX, MAX_FILE_BYTES, NO_INDEX, ORPHAN, TOO_LARGE
 from segmend.broker.sanity import (
     CORRUPT_INDEX_IS_FATAL,
@@ -167,12 +167,3 @@ def _ends(file: FileEntry, unit: int) -> tuple[bytes, bytes, int, int]:
         if count == 0:
             return b"", b"", rest, reader.size
         return reader.read(unit), reader.read(unit, (count - 1) * unit), rest, reader.size
-
-
-def check_active(state: LoadState) -> None:
-    """The active segment's indexes are opened and sized: a directory in their place is an IOException."""
-    stem = f"{state.segments[-1].base_offset:020d}"
-    for suffix in (".index", ".timeindex"):
-        if state.partition.entries.get(stem + suffix) in ("dir", "link-dir"):
-            says = f"{state.path(stem + suffix)} (Is a directory)"
-            raise io_failure(state.settings.release, says, state.path(stem + suffix))

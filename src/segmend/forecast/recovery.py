@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from segmend.broker.failures import fatal
+from segmend.broker.failures import fatal, io_failure
 from segmend.broker.recovery import INVALID_MESSAGES, PRODUCER_STATE, SPLIT_ON_OVERFLOW, SPLIT_REFUSED
 from segmend.broker.search import search
 from segmend.forecast.producers import after_recovery, rebuild
@@ -60,6 +60,7 @@ class _Walk:
 
 def recover_segment(state: LoadState, segment: Segment) -> int:
     """Recover one segment; returns the bytes cut off. Raises `LoadFailure`, `InvalidOffset`, `Overflow`."""
+    check_index_files(state, segment)
     state.scanned_bytes += segment.size
     state.scanned_segments += 1
     states: States = {}
@@ -77,6 +78,15 @@ def recover_segment(state: LoadState, segment: Segment) -> int:
     if PRODUCER_STATE.of(state.settings.release):
         after_recovery(state, walk.next_offset, walk.states)
     return cut
+
+
+def check_index_files(state: LoadState, segment: Segment) -> None:
+    """A folder in the place of an index that is opened to be written is an IOException."""
+    stem = f"{segment.base_offset:020d}"
+    for suffix in (".index", ".timeindex"):
+        if state.partition.entries.get(stem + suffix) in ("dir", "link-dir"):
+            says = f"{state.path(stem + suffix)} (Is a directory)"
+            raise io_failure(state.settings.release, says, state.path(stem + suffix))
 
 
 def _recovered(state: LoadState, segment: Segment, states: States) -> _Walk:

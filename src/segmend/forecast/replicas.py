@@ -32,6 +32,7 @@ from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 from segmend.logdir.tree import PartitionDir
 
+_READ_AT_MOST = 256 << 20
 _UNKNOWN_TOPIC = " of the broker; the topic's own settings are not on this disk"
 EMPTY = Extent(log_start_offset=0, log_end_offset=0, segments=1, bytes=0)
 
@@ -174,7 +175,7 @@ def _set_aside(loaded: LoadedLog, reason: str, situation: Situation) -> Extent:
     """Say that the directory is a stray; what clients then see of the partition."""
     state = loaded.state
     partition = state.partition
-    lost = sum((lost_from(each, 0) for each in state.segments), Lost())
+    lost = _all_of(loaded)
     if STRAYS.of(situation.release) == StrayHandling.DELETE:
         state.note("directory-deleted", says=reason, lost=lost)
     else:
@@ -187,6 +188,15 @@ def _set_aside(loaded: LoadedLog, reason: str, situation: Situation) -> Extent:
         return Extent()
     state.note("log-recreated-empty", offset=0)
     return EMPTY
+
+
+def _all_of(loaded: LoadedLog) -> Lost:
+    """Everything in the log; counted by offsets where it would take long to read."""
+    segments, after = loaded.state.segments, loaded.after
+    size = sum(each.size for each in segments)
+    if size <= _READ_AT_MOST or after is None:
+        return sum((lost_from(each, 0) for each in segments), Lost())
+    return Lost(records=(after.log_end_offset or 0) - (after.log_start_offset or 0), bytes=size)
 
 
 def _served(dir_state: DirState, loaded: LoadedLog, after: Extent, situation: Situation) -> tuple[Later, ...]:
