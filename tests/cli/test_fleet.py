@@ -52,7 +52,7 @@ def test_json_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["audit", "{tmp}/nowhere", "--out", "{tmp}/out"], 16, "no such directory"),
+        (["audit", "{tmp}/nowhere", "--out", "{tmp}/out"], 8, "no such directory"),
         (["audit", "{tmp}/fleet", "--out", "{tmp}/fleet/b1/data/x"], 16, "lies in the log dir"),
         (["audit", "{tmp}/fleet"], 16, "--out"),
         (["audit"], 16, "PATH"),

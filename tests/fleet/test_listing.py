@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.fleet.build import plain, three_brokers, write_broker
 
-from segmend.errors import UsageError
+from segmend.errors import SegmendError
 from segmend.fleet.listing import brokers, find_places
 
 
@@ -73,7 +73,7 @@ def test_one_clear_line_for_a_path_that_makes_no_sense(tmp_path: Path, what: str
     (tmp_path / "file").touch()
     (tmp_path / "empty").mkdir()
     path = f"{tmp_path}/{'nothing*' if what == 'glob' else what}"
-    with pytest.raises(UsageError, match=what if what != "glob" else "matches no"):
+    with pytest.raises(SegmendError, match=what if what != "glob" else "matches no"):
         find_places([path])
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
-from segmend.errors import UsageError
+from segmend.errors import SegmendError
 from segmend.fleet.remote import attach
 from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.logdir import disk
@@ -56,7 +56,7 @@ class Place:
 def find_places(paths: Sequence[str]) -> list[Place]:
     """The log dirs under `paths`, each once, sorted by broker and path.
 
-    UsageError when a path is not there, is a file, or has no log dir under it. What is
+    SegmendError when a path is not there, is a file, or has no log dir under it. What is
     there but cannot be listed comes as a `Place` with the reason.
     """
     attach(paths)
@@ -66,7 +66,7 @@ def find_places(paths: Sequence[str]) -> list[Place]:
         for path in _expand(given):
             found.update(_below(path, DEPTH, seen=set()))
         if len(found) == before and not any(_is_under(path, given) for path in found):
-            raise UsageError(f"{given}: no Kafka log dir in it")
+            raise SegmendError(f"{given}: no Kafka log dir in it")
     return _numbered([_place(path, reason) for path, reason in found.items()])
 
 
@@ -79,13 +79,13 @@ def _expand(given: str) -> list[str]:
     if "://" not in given and glob.has_magic(given) and disk.path_type(given) is None:
         matches = sorted(path for path in glob.glob(given) if disk.path_type(path) == "dir")
         if not matches:
-            raise UsageError(f"{given}: matches no directory")
+            raise SegmendError(f"{given}: matches no directory")
         return matches
     kind = disk.path_type(given)
     if kind is None:
-        raise UsageError(f"{given}: no such directory")
+        raise SegmendError(f"{given}: no such directory")
     if kind != "dir":
-        raise UsageError(f"{given}: not a directory")
+        raise SegmendError(f"{given}: not a directory")
     return [given.rstrip("/") or "/"]
 
 

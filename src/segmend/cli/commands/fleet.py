@@ -78,7 +78,10 @@ def run(args: argparse.Namespace) -> int:
     # These need the extras that were looked for just now.
     from segmend.checks import Level
     from segmend.fleet.audit import Request, audit
+    from segmend.fleet.listing import find_places
 
+    # A path that is not there is told at once, not after Spark has started.
+    find_places(args.paths)
     request = Request(
         paths=tuple(args.paths),
         out=args.out,
