@@ -20,7 +20,7 @@ from segmend.logdir.tree import LogDir
 from tests.golden.unpack import unpack
 from tests.lab.compare import disagreements, of_reads
 from tests.lab.faults.table import Fault, all_faults
-from tests.lab.known import KNOWN, KNOWN_READS
+from tests.lab.known import KNOWN, KNOWN_READS, UNFINISHED
 from tests.lab.releases import release
 from tests.lab.trial import listing
 from tests.lab.verdict import HEALTHY, lonely_topic, patient_in
@@ -72,7 +72,9 @@ def only_known_ones_differ(found: dict[str, list[str]], known: dict[str, str]) -
 def test_every_fault_is_recorded(name: str) -> None:
     version, _, mark = name.partition("-")
     wanted = {fault.name for fault in all_faults() if fault.applies(release(version).number, mark)}
-    assert set(verdicts(name)) - {HEALTHY} == wanted
+    done = set(verdicts(name)) - {HEALTHY}
+    assert done <= wanted
+    assert (done == wanted) == (name not in UNFINISHED), wanted - done
 
 
 @pytest.mark.parametrize("name", NAMES)
