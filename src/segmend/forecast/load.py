@@ -24,11 +24,17 @@ from segmend.forecast.epochs import EpochCache
 from segmend.forecast.leftovers import pass_leftovers
 from segmend.forecast.opening import open_segments
 from segmend.forecast.producers import note_snapshots, rebuild, remove_strays
-from segmend.forecast.recovery import InvalidOffset, Overflow, check_index_files, emptied, recover_segment
+from segmend.forecast.recovery import (
+    InvalidOffset,
+    Overflow,
+    check_index_files,
+    emptied,
+    recover_segment,
+    split,
+)
 from segmend.forecast.segment import (
     INVISIBLE,
     End,
-    Prefix,
     Segment,
     end_of,
     lost_from,
@@ -38,12 +44,9 @@ from segmend.forecast.segment import (
 from segmend.forecast.state import LoadState, Settings
 from segmend.forecast.values import Extent
 from segmend.formats.partition_metadata import PartitionMetadata
-from segmend.kernel.scan import iter_batches
 from segmend.logdir.disk import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
-
-_SPAN = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +182,7 @@ def _recover_unflushed(state: LoadState) -> None:
         try:
             cut = _recover_one(state, segment, says)
         except Overflow:
-            waiting[:0] = _split(state, segment)
+            waiting[:0] = split(state, segment)
             continue
         number += 1
         if cut:
@@ -219,25 +222,6 @@ def _delete_all(state: LoadState, end: int) -> None:
     state.note("log-start-moved", offset=state.settings.log_start)
     state.segments, state.snapshots = [], {}
     state.epochs.clear()
-
-
-def _split(state: LoadState, segment: Segment) -> list[Segment]:
-    """`UnifiedLog.splitOverflowedSegment`: new segments, each within 31 bits of its first batch."""
-    made: list[Segment] = []
-    if segment.log is None:
-        return made
-    with segment.log.reader() as reader:
-        for batch in iter_batches(Prefix(reader, segment.size)):
-            if not made or not 0 <= batch.last_offset - made[-1].base_offset <= _SPAN:
-                made.append(Segment(base_offset=batch.base_offset, log=None, size=0))
-            made[-1].size += batch.size
-            made[-1].next_offset = batch.last_offset + 1
-    state.segments = [each for each in state.segments if each is not segment]
-    for each in made:
-        state.add(each)
-        if each.base_offset != segment.base_offset:
-            state.note("index-created", f"{each.base_offset:020d}.index", offset=each.base_offset)
-    return made
 
 
 def _judge_end(state: LoadState, end: End) -> None:

@@ -19,7 +19,7 @@ from segmend.broker.sanity import (
     time_index_fault,
     txn_index_fault,
 )
-from segmend.forecast.recovery import recover_segment
+from segmend.forecast.recovery import InvalidOffset, Overflow, recover_segment, split
 from segmend.forecast.segment import Lost, Segment, lost_from
 from segmend.forecast.state import LoadState
 from segmend.formats import offset_index, time_index, txn_index
@@ -77,7 +77,13 @@ def _open(state: LoadState, name: str, base: int) -> None:
     segment = Segment(base_offset=base, log=entry, size=size, index=state.file(f"{stem}.index"))
     try:
         _sanity_check(state, segment, stem)
-    finally:
+    except Overflow:
+        split(state, segment)
+    except InvalidOffset as error:
+        # Only the recovery of an unclean start catches this one.
+        words = "Attempt to append an offset no larger than the last offset appended"
+        raise fatal("InvalidOffsetException", words, state.path(segment.name)) from error
+    else:
         state.add(segment)
 
 

@@ -230,3 +230,22 @@ def emptied(state: LoadState, segment: Segment, says: str) -> Lost:
     segment.size, segment.next_offset = 0, segment.base_offset
     segment.index, segment.recovered = None, True
     return lost
+
+
+def split(state: LoadState, segment: Segment) -> list[Segment]:
+    """`UnifiedLog.splitOverflowedSegment`: new segments, each within 31 bits of its first batch."""
+    made: list[Segment] = []
+    if segment.log is None:
+        return made
+    with segment.log.reader() as reader:
+        for batch in iter_batches(Prefix(reader, segment.size)):
+            if not made or not 0 <= batch.last_offset - made[-1].base_offset <= _SPAN:
+                made.append(Segment(base_offset=batch.base_offset, log=None, size=0))
+            made[-1].size += batch.size
+            made[-1].next_offset = batch.last_offset + 1
+    state.segments = [each for each in state.segments if each is not segment]
+    for each in made:
+        state.add(each)
+        if each.base_offset != segment.base_offset:
+            state.note("index-created", f"{each.base_offset:020d}.index", offset=each.base_offset)
+    return made
