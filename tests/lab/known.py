@@ -14,9 +14,6 @@ KNOWN: Table = {
         "log-offset-backwards-active": "1.1.0 dies of InvalidOffsetException; said: emptied",
         "log-size-huge-rolled": "1.1.0 ends with 'capacity < 0' for a size of 2^31-1; the forecast starts",
     },
-    "4.3.1-killed": {
-        "index-is-a-folder": "recovery cannot open the folder: the log dir goes offline while it loads",
-    },
 }
 """Start, log dirs, offsets, files, strays."""
 
