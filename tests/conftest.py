@@ -17,6 +17,11 @@ from tests.golden.unpack import unpack
 
 GOLDEN = Path(__file__).parent / "golden"
 
+# Spark's workers unpickle functions of test modules, so they too must find `tests`.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [str(GOLDEN.parents[1]), os.environ.get("PYTHONPATH")])
+)
+
 
 def golden_names() -> list[str]:
     """Every golden directory, by the name of its archive."""

@@ -76,7 +76,7 @@ def audit(request: Request, driver: Driver, progress: OnProgress = lambda *_: No
     progress(0, 0, "listing log dirs")
     plan = make_plan(
         request.paths,
-        request.out,
+        os.path.abspath(request.out),  # a task's process may stand in another directory
         run,
         level=request.level,
         release=request.release,
