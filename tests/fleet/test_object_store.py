@@ -14,7 +14,7 @@ from obstore.store import MemoryStore
 from tests.fleet.build import plain, write_broker
 
 from segmend.checks import Level
-from segmend.errors import UsageError
+from segmend.errors import SegmendError, UsageError
 from segmend.fleet.audit import Request, audit
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.object_store import ObjectStore
@@ -82,7 +82,7 @@ def test_an_audit_of_a_bucket(bucket: str, tmp_path: Path) -> None:
 
 
 def test_a_missing_prefix_is_one_line(bucket: str) -> None:
-    with pytest.raises(UsageError, match="no such directory"):
+    with pytest.raises(SegmendError, match="no such directory"):
         open_table([f"{bucket}/nowhere"], parse_options({}), cores=1)
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.conftest import golden_names
 from tests.fleet.build import mixed, plain, three_brokers, write_broker
 
-from segmend.errors import UsageError
+from segmend.errors import SegmendError
 from segmend.fleet.options import parse_options
 from segmend.fleet.schemas import TABLES
 from segmend.fleet.tables import open_table, read
@@ -197,5 +197,5 @@ def test_a_vanished_file_is_fewer_rows(tmp_path: Path) -> None:
 
 
 def test_a_missing_path_is_said_before_any_task(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no such directory"):
+    with pytest.raises(SegmendError, match="no such directory"):
         rows_of(tmp_path / "nowhere")
