@@ -7,7 +7,7 @@ import functools
 import json
 import lzma
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,17 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 def golden_names() -> list[str]:
     """Every golden directory, by the name of its archive."""
     return sorted(path.name.removesuffix(".tar.xz") for path in GOLDEN.glob("*.tar.xz"))
+
+
+def golden_params(names: Iterable[str] = ()) -> list[Any]:
+    """These golden directories (all, by default) for a test that reads every byte of them.
+
+    The fast tests take one of each release, and the killed one, which holds more; CI takes all.
+    """
+    return [
+        name if name.endswith("-killed") else pytest.param(name, marks=pytest.mark.slow)
+        for name in names or golden_names()
+    ]
 
 
 @pytest.fixture(scope="session")

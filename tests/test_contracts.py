@@ -48,6 +48,7 @@ def test_the_source_keeps_every_contract(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("contract", "file", "line"), VIOLATIONS, ids=[f"{a[:12]}-{b}" for a, b, _ in VIOLATIONS]
 )

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.run import python
+from tests.cli.run import python, run
 from tests.conftest import golden_names
 
 Golden = Callable[[str], Path]
@@ -63,6 +63,8 @@ def commands(root: Path) -> list[list[str]]:
         ["check", "--startup", *dirs],
         ["check", *dirs],
         ["check", "--deep", *dirs, "--json"],
+        ["forecast", *dirs],
+        ["forecast", "--unclean", *dirs, "--json"],
         ["explain"],
     ]
 
@@ -88,8 +90,15 @@ def state(root: Path) -> dict[str, tuple[object, ...]]:
     return found
 
 
-@pytest.mark.parametrize("name", [name for name in golden_names() if name.endswith("-killed")])
-def test_no_reading_command_changes_anything(name: str, golden: Golden) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name.startswith(("1.1.0", "4.3.1")) else pytest.param(name, marks=pytest.mark.slow)
+        for name in golden_names()
+        if name.endswith("-killed")
+    ],
+)
+def test_no_reading_command_changes_anything(name: str, golden: Golden, tmp_path: Path) -> None:
     root = golden(name)
     before = state(root)
     ran = python("-c", WATCHER, json.dumps(commands(root)))
@@ -98,6 +107,8 @@ def test_no_reading_command_changes_anything(name: str, golden: Golden) -> None:
     assert told["seen"] == []
     assert set(told["codes"]) <= {0, 4}
     assert told["opened"] > 100
+    audit = ["fleet", "audit", str(root), "--out", str(tmp_path / "report"), "--driver", "local", "--deep"]
+    assert run(*audit).code in {0, 4}  # its tasks are other processes, out of the hook's sight
     assert state(root) == before
 
 

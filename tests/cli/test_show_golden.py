@@ -10,13 +10,10 @@ from typing import Any
 
 import pytest
 from tests.cli.run import run
-from tests.conftest import GOLDEN, expected, golden_names
+from tests.conftest import GOLDEN, expected, golden_names, golden_params
 
 Golden = Callable[[str], Path]
-NAMES = [name for name in golden_names() if (GOLDEN / f"{name}.expected.json.xz").exists()]
-CLEAN = [name for name in NAMES if name.endswith("-clean")]
-
-pytestmark = pytest.mark.skipif(not NAMES, reason="no golden directories yet")
+NAMES = golden_params(name for name in golden_names() if (GOLDEN / f"{name}.expected.json.xz").exists())
 
 BATCH_FIELDS = {
     "baseOffset": "base_offset",
@@ -168,7 +165,7 @@ def test_offsets_are_what_the_broker_said(
             assert row["log_start_offset"] == offsets["log_start_offset"], partition
 
 
-@pytest.mark.parametrize("name", golden_names())
+@pytest.mark.parametrize("name", golden_params())
 def test_every_file_can_be_shown_as_text_and_json(
     name: str, golden: Golden, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.conftest import golden_names
+from tests.conftest import golden_params
 from tests.fleet.build import mixed, plain, three_brokers, write_broker
 
 from segmend.errors import SegmendError
@@ -63,10 +63,7 @@ def headers_of(row: dict[str, Any]) -> list[tuple[str, bytes]]:
     return [(header["key"], header["value"]) for header in row["headers"] or ()]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=pytest.mark.slow) if n.endswith("-fleet") else n for n in golden_names()],
-)
+@pytest.mark.parametrize("name", golden_params())
 def test_records_of_every_golden_dir_are_those_of_the_plain_decoder(
     name: str, golden: Callable[[str], Path]
 ) -> None:

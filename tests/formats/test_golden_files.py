@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from tests.conftest import golden_params
 
 from segmend.formats import (
     clean_shutdown,
@@ -37,9 +38,7 @@ BY_SUFFIX: dict[str, ModuleType] = {
 ALWAYS = {".index", ".timeindex", "meta.properties", *offset_checkpoint.FILE_NAMES[:2]}
 SINCE_0_9 = {".timeindex", "meta.properties"}
 
-names = pytest.mark.parametrize(
-    "name", sorted(p.name.removesuffix(".tar.xz") for p in GOLDEN.glob("*.tar.xz"))
-)
+names = pytest.mark.parametrize("name", golden_params())
 
 
 @functools.lru_cache(maxsize=4)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import golden_params
 
 from segmend.formats import control, offset_index, producer_snapshot, time_index, txn_index
 from segmend.formats.batch import CODEC_NAMES, RecordBatch, compute_crc, parse
@@ -32,7 +33,8 @@ def told(kind: str) -> pytest.MarkDecorator:
     """One test for every golden directory of which Kafka told that kind of thing."""
     ending = f".{kind}.json.xz"
     return pytest.mark.parametrize(
-        "name", sorted(path.name.removesuffix(ending) for path in GOLDEN.glob(f"*{ending}"))
+        "name",
+        golden_params(sorted(path.name.removesuffix(ending) for path in GOLDEN.glob(f"*{ending}"))),
     )
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.conftest import golden_names
+from tests.conftest import golden_params
 from tests.kernel.log_writer import (
     GZIP,
     LZ4,
@@ -156,7 +156,7 @@ def test_batch_headers(engine: str) -> None:
 
 
 @needs_native
-@pytest.mark.parametrize("name", golden_names())
+@pytest.mark.parametrize("name", golden_params())
 def test_golden_records_are_those_that_the_formats_read(name: str, golden: Callable[[str], Path]) -> None:
     for path in sorted(golden(name).rglob("*.log")):
         if not re.fullmatch(r"\d{20}\.log", path.name) or not path.stat().st_size:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.conftest import golden_names
+from tests.conftest import golden_params
 from tests.kernel.log_writer import seal, starts, varied_log
 
 from segmend.kernel import native
@@ -75,7 +75,7 @@ def damaged(seed: int) -> bytes:
 
 
 @needs_native
-@pytest.mark.parametrize("name", golden_names())
+@pytest.mark.parametrize("name", golden_params())
 def test_golden_logs_have_no_problem_and_read_the_same(name: str, golden: Callable[[str], Path]) -> None:
     for path in sorted(golden(name).rglob("*.log")):
         if not re.fullmatch(r"\d{20}\.log", path.name):
@@ -90,7 +90,7 @@ def test_golden_logs_have_no_problem_and_read_the_same(name: str, golden: Callab
             assert match is None or match.mismatched == 0
 
 
-@pytest.mark.parametrize("name", golden_names())
+@pytest.mark.parametrize("name", golden_params())
 def test_aborted_transactions_are_those_of_the_brokers_txnindex(
     name: str, golden: Callable[[str], Path], engine: str
 ) -> None:
