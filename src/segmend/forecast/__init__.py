@@ -6,7 +6,8 @@ and `LogLoader.load` take them, over a model of the directory that can be change
 
 from __future__ import annotations
 
-from segmend.forecast.run import Forecast, Options, forecast
+from segmend.forecast.prelude import Options
+from segmend.forecast.run import Forecast, forecast
 from segmend.forecast.values import (
     EFFECTS,
     BrokerOutcome,

@@ -6,16 +6,14 @@ Follows `KafkaRaftServer.initializeLogDirs` and `LogManager.loadLogs`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from segmend.broker.failures import ALREADY_OFFLINE, DIR_FAILED, Fate, LoadFailure
-from segmend.broker.identity import UNEXPECTED_METADATA, Identity, Verdict, verify
-from segmend.broker.strays import is_kraft
-from segmend.forecast.dirs import DirState, identity_of, read_dir
+from segmend.forecast.dirs import DirState
 from segmend.forecast.expected import missing_replicas
-from segmend.forecast.image import MetadataImage, read_image
-from segmend.forecast.metadata import look_at_metadata
-from segmend.forecast.minutes import seconds
+from segmend.forecast.image import MetadataImage
+from segmend.forecast.minutes import estimate
+from segmend.forecast.prelude import Options, Prelude, metadata_of
 from segmend.forecast.reads import Budget
 from segmend.forecast.replicas import Loaded, Situation, load_directory
 from segmend.forecast.values import (
@@ -27,9 +25,6 @@ from segmend.forecast.values import (
     PartitionOutcome,
 )
 from segmend.formats.names import REMOTE_INDEX_CACHE
-from segmend.logdir import disk
-from segmend.logdir.config import ServerConfig
-from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 
 Line = PartitionOutcome | DirectoryOutcome | DirOutcome | Later | BrokerOutcome
@@ -44,18 +39,6 @@ DUPLICATE = (
 ALL_DIRS_FAILED = "Shutdown broker because all log dirs in {} have failed"
 
 METADATA_DIR_FAILED = "Shutdown broker because the metadata log dir {} has failed: {}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """`clean` overrides the marker; `now_ms` is for retention; `deep` reads every batch of any disk."""
-
-    release: Release
-    release_reason: str = "as given"
-    config: ServerConfig | None = None
-    clean: bool | None = None
-    deep: bool = False
-    now_ms: int = 0
 
 
 class Forecast:
@@ -92,96 +75,38 @@ class _Run:
     ) -> None:
         self._options = options
         self._progress = progress
-        self._config = options.config or ServerConfig(release=options.release)
+        self._budget = Budget(unlimited=options.deep)
+        self._prelude = Prelude(dirs, options, self._budget)
         self._dirs = dirs
         self._loaded: list[Loaded] = []
         self._later: list[Later] = []
         self._others: list[DirectoryOutcome] = []
         self._refusal: str | None = None
         self._untouched = False
-        self._budget = Budget(unlimited=options.deep)
 
     def lines(self) -> Iterator[Line]:
-        states = [read_dir(d, self._options.release, clean=self._options.clean) for d in self._dirs]
-        kraft = is_kraft(self._options.release, self._versions())
-        verdict = self._identity(kraft)
-        for state in states:
-            if state.path in verdict.offline:
-                state.offline = verdict.offline[state.path]
-        self._refusal, self._untouched = verdict.refusal, verdict.refusal is not None
-        image = self._metadata(states) if kraft else None
-        self._load_all(states, self._situation(kraft, image))
+        prelude = self._prelude
+        states, kraft = prelude.states, prelude.kraft
+        self._refusal = prelude.verdict.refusal
+        self._untouched = self._refusal is not None
+        self._others.extend(prelude.read_metadata_logs(self._refuse))
+        self._load_all(states, prelude.situation())
         for state in states:
             self._refuse(state.fatal)
-        if image is not None:
-            release, node = self._options.release, self._node_id()
-            self._loaded.extend(missing_replicas(image, node, list(self._loaded), states, release))
+        if prelude.image is not None:
+            node, release = prelude.node_id, self._options.release
+            self._loaded.extend(missing_replicas(prelude.image, node, list(self._loaded), states, release))
         self._duplicates()
         self._doubtful()
         for state in states:
-            if state.offline and kraft and _metadata_of(state.log_dir) is not None:
+            if state.offline and kraft and metadata_of(state.log_dir) is not None:
                 self._refuse(METADATA_DIR_FAILED.format(state.path, state.offline))
         if states and all(state.offline for state in states):
             self._refuse(ALL_DIRS_FAILED.format(", ".join(state.path for state in states)))
-        yield from self._lines(states, kraft, image)
-
-    def _versions(self) -> list[int | None]:
-        found = (log_dir.meta_properties.value for log_dir in self._dirs)
-        return [None if value is None else value.version for value in found]
+        yield from self._lines(states, kraft, prelude.image)
 
     def _refuse(self, reason: str | None) -> None:
         self._refusal = self._refusal or reason
-
-    def _situation(self, kraft: bool, image: MetadataImage | None) -> Situation:
-        return Situation(
-            release=self._options.release, kraft=kraft, image=image, node_id=self._node_id(),
-            config=self._config, now_ms=self._options.now_ms, budget=self._budget,
-        )  # fmt: skip
-
-    def _node_id(self) -> int | None:
-        if self._config.node_id is not None:
-            return self._config.node_id
-        found = (log_dir.meta_properties.value for log_dir in self._dirs)
-        return next((value.node_id for value in found if value and value.node_id is not None), None)
-
-    def _identity(self, kraft: bool) -> Verdict:
-        metadata_dir = self._metadata_dir()
-        identities = [identity_of(each, is_metadata_dir=each is metadata_dir) for each in self._dirs]
-        identities += [Identity(path=path, missing=True, value=None) for path in self._absent()]
-        return verify(identities, kraft=kraft, node_id=self._config.node_id, release=self._options.release)
-
-    def _absent(self) -> list[str]:
-        """Log dirs of the configuration that are not there, if any of the others is among those given."""
-        given = {disk.real_path(each.path) for each in self._dirs}
-        wanted = [] if self._options.config is None else list(self._config.log_dirs)
-        if not any(disk.real_path(path) in given for path in wanted):
-            return []
-        return [path for path in wanted if disk.path_type(path) is None]
-
-    def _metadata_dir(self) -> LogDir | None:
-        """The dir of `metadata.log.dir`; without a configuration the one that has the metadata."""
-        if self._options.config is not None:
-            wanted = disk.real_path(self._config.metadata_log_dir)
-            found = next((d for d in self._dirs if disk.real_path(d.path) == wanted), None)
-            if found is not None:
-                return found
-        return next((d for d in self._dirs if _metadata_of(d)), next(iter(self._dirs), None))
-
-    def _metadata(self, states: Sequence[DirState]) -> MetadataImage | None:
-        home = self._metadata_dir()
-        image = None
-        for state in states:
-            partition = _metadata_of(state.log_dir)
-            if partition is None:
-                continue
-            if state.log_dir is not home:
-                self._refuse(UNEXPECTED_METADATA.format(state.path))
-            outcome, work, refusal = look_at_metadata(partition, self._options.release)
-            state.scanned_bytes += work
-            self._refuse(refusal)
-            self._others.append(outcome)
-            image = image or read_image(partition)
-        return image
 
     def _load_all(self, states: Sequence[DirState], situation: Situation) -> None:
         total = sum(len(state.log_dir.partitions) for state in states)
@@ -253,10 +178,12 @@ class _Run:
                 dir=state.path, online=state.offline is None, clean_shutdown=state.clean,
                 reason=state.offline or state.fatal, effects=tuple(state.effects),
             )  # fmt: skip
-        threads = self._config.number("num.recovery.threads.per.data.dir")
+        threads = self._prelude.config.number("num.recovery.threads.per.data.dir")
+        work = [state.work for state in states]
+        time = estimate(work, self._options.release, threads, self._options.machine)
         yield BrokerOutcome(
             starts=self._refusal is None, reason=self._refusal, partitions=count,
-            seconds=seconds((state.work for state in states), threads),
+            seconds=time.seconds, breakdown=time.parts,
             release=str(self._options.release), release_reason=self._options.release_reason,
             records_lost=records, bytes_lost=size, skipped=tuple(self._skipped(kraft, image)),
         )  # fmt: skip
@@ -278,7 +205,3 @@ class _Run:
             yield "what the broker that runs here has not written yet"
         if self._options.config is None:
             yield "server.properties (--config)"
-
-
-def _metadata_of(log_dir: LogDir) -> PartitionDir | None:
-    return next((p for p in log_dir.partitions if p.kind == "cluster-metadata"), None)
