@@ -34,10 +34,24 @@ NOT_ABOVE: Rule[str] = Rule(
     "OffsetIndex.sanityCheck; words changed with KAFKA-6324",
     (((0, 8), "no larger than"), ((1, 1), "no greater than")),
 )
-CORRUPT_INDEX_IS_FATAL: Rule[bool] = Rule("Log.loadSegments; 0.9 rebuilds", (((0, 8), True), ((0, 9), False)))
+INDEXES_JUDGED_LAST: Rule[bool] = Rule(
+    "Log.loadSegments; 0.8 looks once all is recovered and ends over a corrupt one, 0.9 rebuilds it",
+    (((0, 8), True), ((0, 9), False)),
+)
 TIME_INDEX: Rule[bool] = Rule("TimeIndex; KIP-33", (((0, 8), False), ((0, 10, 1), True)))
 TXN_VERSION_SHIFT: Rule[int] = Rule(
     "AbortedTxn.version: only the high byte of the 16 bits up to 4.3", (((0, 8), 8), ((4, 4), 0))
+)
+TXN_VERSION_WORDS: Rule[str] = Rule(
+    "AbortedTxn.sanityCheck",
+    (
+        ((0, 8), "Unexpected aborted transaction version {} in transaction index {}, current version is 0"),
+        (
+            (4, 4),
+            "Unexpected aborted transaction version {} in transaction index {}, "
+            "supported version range is 0 to 0",
+        ),
+    ),
 )
 TXN_INDEX: Rule[bool] = Rule("TransactionIndex; KIP-98", (((0, 8), False), ((0, 11), True)))
 
@@ -79,12 +93,10 @@ def txn_index_fault(
     release: Release, name: str, base_offset: int, entries: Sequence[AbortedTxn]
 ) -> str | LoadFailure | None:
     """`TransactionIndex.sanityCheck`: words on a corrupt one, or the exception that ends the start."""
-    shift = TXN_VERSION_SHIFT.of(release)
     for entry in entries:
-        version = entry.version >> shift
-        if version > VERSION:
-            words = f"Unexpected aborted transaction version {version} in transaction index {name}"
-            return fatal("KafkaException", f"{words}, supported version range is 0 to 0", name)
+        words = txn_version_fault(release, name, entry)
+        if words is not None:
+            return fatal("KafkaException", words, name)
         if entry.last_offset < base_offset:
             return (
                 f"Last offset of aborted transaction AbortedTxn(version=0, producerId={entry.producer_id}, "
@@ -92,3 +104,9 @@ def txn_index_fault(
                 f"lastStableOffset={entry.last_stable_offset}) is less than start offset {base_offset}"
             )
     return None
+
+
+def txn_version_fault(release: Release, name: str, entry: AbortedTxn) -> str | None:
+    """The words of the exception that this release throws over the entry's version."""
+    version = entry.version >> TXN_VERSION_SHIFT.of(release)
+    return TXN_VERSION_WORDS.of(release).format(version, name) if version > VERSION else None

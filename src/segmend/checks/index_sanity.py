@@ -20,8 +20,11 @@ Kafka
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 
+from segmend.broker.recovery import CORRUPT_INDEX
+from segmend.broker.sanity import INDEX_SANITY, IndexSanity, offset_index_fault, time_index_fault
 from segmend.findings import Finding, Severity
 from segmend.formats import offset_index, time_index
 from segmend.logdir.files import FileEntry
@@ -34,13 +37,10 @@ CODES = {"I25": Severity.INFO}
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 
-# Of OffsetIndex: up to 1.0, in 1.1, from 2.0 on.
-_WORDS = ("no larger than", "no greater than", "less than")
-
 
 def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
     """Only at --startup, and in directories marked for deletion, too: a broker loads these as well."""
-    if context.release < (2, 3) and context.level == Level.STARTUP:
+    if INDEX_SANITY.of(context.release) != IndexSanity.NONE and context.level == Level.STARTUP:
         for view in context.views:
             yield from _check(view, context)
 
@@ -63,38 +63,31 @@ def _check(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
 
 
 def _words(context: PartitionContext, log: str, reason: str) -> str:
-    if context.release < (1, 1):
-        told = f"requirement failed: {reason}}}. deleting ... and rebuilding index..."
-        return f"Found a corrupted index file due to {told}"
-    told = f"{reason}}}, recovering segment and rebuilding index files..."
-    return f"Found a corrupted index file corresponding to log file {log} due to {told}"
+    return CORRUPT_INDEX.of(context.release).format(why=reason, files="...", log=log)
 
 
 def _offset_reason(view: SegmentView, context: PartitionContext, index: FileEntry) -> str | None:
-    """OffsetIndex.sanityCheck; 2.0 relaxed it to an offset that may equal the base."""
     count, rest, _, last = _ends(index, offset_index.ENTRY_SIZE)
-    offset = view.base_offset + int.from_bytes(last[:4], "big", signed=True)
-    strict = context.release < (2, 0)
-    if count and (offset < view.base_offset or (strict and offset == view.base_offset)):
-        words = _WORDS[(context.release >= (1, 1)) + (context.release >= (2, 0))]
-        found = f"Corrupt index found, index file ({index.name}) has non-zero size but the last offset"
-        return f"{found} is {offset} which is {words} the base offset {view.base_offset}."
-    return _odd_length("Index", index, offset_index.ENTRY_SIZE) if rest else None
+    return offset_index_fault(
+        context.release,
+        name=index.name,
+        base_offset=view.base_offset,
+        last_relative=int.from_bytes(last[:4], "big", signed=True) if count else None,
+        rest=rest,
+        size=index.size,
+    )
 
 
 def _time_reason(view: SegmentView, times: FileEntry) -> str | None:
-    """TimeIndex.sanityCheck."""
-    unit = time_index.ENTRY_SIZE
-    count, rest, start, last = _ends(times, unit)
-    first = int.from_bytes(start[:8], "big", signed=True)
-    timestamp = int.from_bytes(last[:8], "big", signed=True)
-    offset = view.base_offset + int.from_bytes(last[8:], "big", signed=True)
-    found = f"Corrupt time index found, time index file ({times.name}) has non-zero size but the last"
-    if count and timestamp < first:
-        return f"{found} timestamp is {timestamp} which is less than the first timestamp {first}"
-    if count and offset < view.base_offset:
-        return f"{found} offset is {offset} which is less than the first offset {view.base_offset}"
-    return _odd_length("Time index", times, unit) if rest else None
+    count, rest, first, last = _ends(times, time_index.ENTRY_SIZE)
+    return time_index_fault(
+        name=times.name,
+        base_offset=view.base_offset,
+        first=int.from_bytes(first[:8], "big", signed=True),
+        last=struct.unpack(">qi", last) if count else None,
+        rest=rest,
+        size=times.size,
+    )
 
 
 def _ends(file: FileEntry, unit: int) -> tuple[int, int, bytes, bytes]:
@@ -105,8 +98,3 @@ def _ends(file: FileEntry, unit: int) -> tuple[int, int, bytes, bytes]:
             return 0, rest, b"", b""
         first = reader.read(unit)
         return count, rest, first, first if count == 1 else reader.read(unit, (count - 1) * unit)
-
-
-def _odd_length(kind: str, file: FileEntry, unit: int) -> str:
-    found = f"{kind} file {file.name} is corrupt, found {file.size} bytes"
-    return f"{found} which is neither positive nor a multiple of {unit}."

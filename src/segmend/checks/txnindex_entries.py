@@ -9,10 +9,10 @@ What it means
     The file was damaged, belongs to another segment, or was cut.
 What the broker does
     It reads the whole file at every start. I18 kills it: "Unexpected aborted transaction
-    version 1 in transaction index ..., supported version range is 0 to 0". I19: "Found a
-    corrupted index file corresponding to log file ...", and it rescans the segment and
-    rebuilds its indexes. I20: it ignores the partial entry and appends behind it, so that
-    all later entries are misread.
+    version 1 in transaction index ..., current version is 0"; up to 4.3 it looks at the
+    high byte of the version only. I19: "Found a corrupted index file corresponding to log
+    file ...", and it rescans the segment and rebuilds its indexes. I20: it ignores the
+    partial entry and appends behind it, so that all later entries are misread.
 What to do
     Rebuild the transaction index from the log. I20: cut the partial entry off.
 Kafka
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.sanity import txn_version_fault
 from segmend.findings import Finding, Severity
 from segmend.formats.txn_index import ENTRY_SIZE, VERSION, TransactionIndex, parse
 from segmend.logdir.tree import PartitionDir
@@ -66,13 +67,15 @@ def _unreadable(
     """The first entry a broker stops at."""
     for row, entry in enumerate(index.entries):
         if entry.version != VERSION:
-            words = f"Unexpected aborted transaction version {entry.version} in transaction index {name}"
+            words = txn_version_fault(context.release, name, entry)
+            fate = "the broker does not start" if words else "only 4.4 and later see it, and do not start"
             yield context.finding(
                 "I18",
-                f"entry {row} has version {entry.version}: the broker does not start",
+                f"entry {row} has version {entry.version}: {fate}",
+                severity=None if words else Severity.WARNING,
                 file=name,
                 position=row * ENTRY_SIZE,
-                broker_says=f"{words}, supported version range is 0 to 0",
+                broker_says=words,
                 remedy=context.repair(),
             )
             return

@@ -6,8 +6,7 @@ Two uses of the same tables:
 * `segmend fleet audit PATHS... --out OUT` stores `STORED[name]`, the same columns with
   `run_id` in front, in a Delta table each. What lies on disk afterwards:
 
-      OUT/<table>/        a Delta table for each name in STORED (see `AUDIT_TABLES`);
-                          `batches` and `index_entries` only when asked for by --tables
+      OUT/<table>/        a Delta table for each name in STORED (see `AUDIT_TABLES`)
       OUT/report.html     the HTML report of the newest run
       OUT/summary.json    one object, the keys of `SUMMARY_KEYS`, of the newest run
 
