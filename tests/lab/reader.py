@@ -33,40 +33,50 @@ def consumer(bootstrap: str, isolation: str) -> Consumer:
     )
 
 
-def topics_of(admin: AdminClient) -> dict[str, Any]:
-    """All topics that the broker tells of; none if it does not answer."""
+def has_leader(admin: AdminClient, topic: str) -> bool:
+    """Whether the broker tells of a leader; each topic is asked for alone, for librdkafka cannot
+    parse the answer of a 1.1.0 about a hundred of them ("tmpabuf memory shortage")."""
     try:
-        topics: dict[str, Any] = admin.list_topics(timeout=10).topics
+        partitions = admin.list_topics(topic, timeout=10).topics[topic].partitions
     except KafkaException as error:
-        print(f"no metadata: {error}", file=sys.stderr)
-        return {}
-    return topics
+        print(f"no metadata of {topic}: {error}", file=sys.stderr)
+        return False
+    return 0 in partitions and partitions[0].leader >= 0
 
 
 def led(bootstrap: str, topics: list[str], seconds: float = 3) -> list[str]:
     """The topics that have a leader, waiting a while until all have one."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    deadline = time.monotonic() + seconds
+    deadline, waiting = time.monotonic() + seconds, set(topics)
     while True:
-        known = topics_of(admin)
-        ready = [name for name in topics if name in known and known[name].partitions]
-        ready = [name for name in ready if known[name].partitions[0].leader >= 0]
-        if len(ready) == len(topics) or time.monotonic() > deadline:
-            return ready
+        waiting = {name for name in waiting if not has_leader(admin, name)}
+        if not waiting or time.monotonic() > deadline:
+            return [name for name in topics if name not in waiting]
         time.sleep(0.3)
 
 
-def offsets(bootstrap: str, topics: list[str]) -> dict[str, Any]:
-    """Log start, log end and last stable offset of each topic; None where there is no leader."""
+def watermarks(plain: Consumer, committed: Consumer, topic: str) -> list[int] | str:
+    """Log start, log end and last stable offset, or the name of the error."""
+    part = TopicPartition(topic, 0)
+    try:
+        low, high = plain.get_watermark_offsets(part, timeout=8)
+        return [low, high, committed.get_watermark_offsets(part, timeout=8)[1]]
+    except KafkaException as error:
+        return str(error.args[0].name())
+
+
+def offsets(bootstrap: str, topics: list[str], seconds: float = 12) -> dict[str, Any]:
+    """The watermarks of each topic; None where there is no leader.
+
+    A broker that says it is up is leader of its partitions only a while later.
+    """
     found: dict[str, Any] = dict.fromkeys(topics)
     plain, committed = consumer(bootstrap, "read_uncommitted"), consumer(bootstrap, "read_committed")
-    for topic in led(bootstrap, topics):
-        part = TopicPartition(topic, 0)
-        try:
-            low, high = plain.get_watermark_offsets(part, timeout=8)
-            found[topic] = [low, high, committed.get_watermark_offsets(part, timeout=8)[1]]
-        except KafkaException as error:
-            found[topic] = str(error.args[0].name())
+    waiting, deadline = led(bootstrap, topics), time.monotonic() + seconds
+    while waiting and time.monotonic() < deadline:
+        found |= {topic: watermarks(plain, committed, topic) for topic in waiting}
+        waiting = [topic for topic in waiting if found[topic] == "NOT_LEADER_FOR_PARTITION"]
+        time.sleep(0.5 if waiting else 0)
     return found
 
 

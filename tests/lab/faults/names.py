@@ -141,7 +141,7 @@ FAULTS = [
     fault("swap-alone", "N14", swap_alone),
     fault("swap-of-two", "N14", swap_of_two),
     fault("swap-log-only", "N14", lambda p: p.copy("rolled", ".swap", kinds="log")),
-    fault("swap-absurd-offset", "N15", swap_absurd),
+    fault("swap-absurd-offset", "N15", swap_absurd, alone="clean killed"),
     fault(
         "swap-index-only",
         "N16",
