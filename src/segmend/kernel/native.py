@@ -14,13 +14,21 @@ from typing import Any, Final
 
 from segmend.crc32c import LIBRARY
 from segmend.formats.batch import RecordBatch, render_header
+from segmend.kernel.indexes import OFFSET_ENTRY, TIME_ENTRY
 from segmend.kernel.native_index import NativeIndex
-from segmend.kernel.types import DECODE_LIMIT, AbortedTxn, ControlFacts, Problem, ProducerState
+from segmend.kernel.types import (
+    DECODE_LIMIT,
+    AbortedTxn,
+    BuiltIndexes,
+    ControlFacts,
+    Problem,
+    ProducerState,
+)
 from segmend.kernel.walker import DAMAGE, MORE, Deferred, Facts, Sought, Stop, Task
 
 name: Final = "native"
 
-ABI: Final = 4
+ABI: Final = 5
 
 KINDS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("size-too-small", ()),
@@ -69,6 +77,14 @@ _LISTS: Final = (
     "epochs epoch_count epoch_room aborted aborted_count aborted_room "
     "producers producer_count producer_room slots slot_count heap heap_count heap_room scratch scratch_room "
 )
+_BUILD: Final = (
+    "build_interval build_first_offsets build_last_position build_last_offset "
+    "build_newest build_offset_of_newest build_last_timestamp bounded_index"
+)
+_BUILT: Final = (
+    "build_offsets build_offset_count build_offset_room build_times build_time_count build_time_room"
+)
+_BOUNDED: Final = ("aborted", "epochs", "index", "producers")
 _INDEX: Final = "{0}_entries {0}_verdicts {0}_expected {0}_count {0}_next "
 
 
@@ -86,6 +102,8 @@ class Walk(ctypes.Structure):
             (field, c_int64 if field.endswith(("_count", "_room", "_next")) else c_void_p)
             for field in (_LISTS + _INDEX.format("offset_index") + _INDEX.format("time_index")).split()
         ),
+        *((field, c_int64) for field in _BUILD.split()),
+        *((field, c_int64 if field.endswith(("_count", "_room")) else c_void_p) for field in _BUILT.split()),
     )
 
 
@@ -95,6 +113,7 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "segmend_admit": (c_int64, (c_void_p, c_void_p, c_int64, c_int64)),
     "segmend_skip": (None, (c_void_p, c_int64)),
     "segmend_finish": (None, (c_void_p, c_int64)),
+    "segmend_finish_index": (c_int64, (c_void_p,)),
     "segmend_free": (None, (c_void_p,)),
     "segmend_check_records": (None, (c_void_p, c_void_p, c_int64, c_void_p, c_int64)),
     "segmend_load_producers": (c_int64, (c_void_p, c_void_p, c_int64)),
@@ -148,6 +167,10 @@ class NativeWalker:
             records_exact=1, next_offset=task.base_offset, min_timestamp=-1, max_timestamp=-1,
             offset_of_max=-1, problems=address(self._lists[0]), problem_room=_PROBLEM_ROOM,
             deferred=address(self._lists[1]), deferred_room=_DEFERRED_ROOM,
+            build_interval=-1 if task.build is None else task.build.interval,
+            build_first_offsets=task.build is not None and task.build.first_offsets,
+            build_last_offset=task.base_offset - 1, build_newest=-1, build_offset_of_newest=task.base_offset,
+            build_last_timestamp=-1,
         )  # fmt: skip
         self._at = ctypes.addressof(walk)
         for field, index in (("offset_index", self._offsets), ("time_index", self._times)):
@@ -282,10 +305,19 @@ class NativeWalker:
             aborted=tuple(map(_aborted, _rows(_ABORTED, walk.aborted, walk.aborted_count))),
             offset_index=None if self._offsets is None else self._offsets.match(),
             time_index=None if self._times is None else self._times.match(),
-            bounded=tuple(
-                word for word in ("aborted", "epochs", "producers") if getattr(walk, f"bounded_{word}")
-            ),
+            built=self._built(),
+            bounded=tuple(word for word in _BOUNDED if getattr(walk, f"bounded_{word}")),
         )  # fmt: skip
+
+    def _built(self) -> BuiltIndexes | None:
+        if self._task.build is None:
+            return None
+        _enough(_C.segmend_finish_index(self._at))
+        walk = self._walk
+        return BuiltIndexes(
+            offset_index=_bytes(walk.build_offsets, walk.build_offset_count * OFFSET_ENTRY.size),
+            time_index=_bytes(walk.build_times, walk.build_time_count * TIME_ENTRY.size),
+        )
 
     def _count_quietly(self) -> None:
         for (kind, _), count in zip(KINDS, self._walk.quiet_counts, strict=True):
@@ -301,6 +333,10 @@ def _enough(status: int) -> int:
     if status > DAMAGE:
         raise MemoryError("the kernel got no memory")
     return status
+
+
+def _bytes(at: int | None, size: int) -> bytes:
+    return ctypes.string_at(at, size) if at and size else b""
 
 
 def _rows(row: Struct, at: int | None, count: int) -> list[tuple[int, ...]]:

@@ -20,6 +20,7 @@ from segmend.formats.batch import (
     read_header,
 )
 from segmend.formats.java_number import INT_MAX
+from segmend.kernel.index_build import IndexBuilder
 from segmend.kernel.indexes import PlainIndexes, Walked
 from segmend.kernel.producers import ProducerFold
 from segmend.kernel.records import check_payload, end_txn_marker, legacy_parts, problem_of, signed64
@@ -46,6 +47,7 @@ class ReferenceWalker:
         self._fold = ProducerFold(task.producers)
         self._indexes = PlainIndexes(task.base_offset, task.offset_index, task.time_index)
         self._indexes.holes.append((0, task.start))
+        self._builder = IndexBuilder(task.build, task.base_offset)
         self._after_hole = task.start > 0
         self._deferred: list[Deferred] = []
         self._problems: list[Problem] = []
@@ -122,6 +124,7 @@ class ReferenceWalker:
             self.last_offset = max(self.last_offset, batch.last_offset)
         if in_order:
             self._after_hole = False
+            self._builder.add(batch)
         if batch.magic == 2:
             self._accept_v2(batch, body, whole=whole)
         else:
@@ -288,7 +291,8 @@ class ReferenceWalker:
             aborted=tuple(fold.aborted),
             offset_index=self._indexes.match_offsets(self.last_offset, self.position if whole else self.end),
             time_index=self._indexes.match_times(self.last_offset, whole=whole and not self._after_hole),
-            bounded=tuple(sorted(self._bounded | fold.bounded)),
+            built=self._builder.built(),
+            bounded=tuple(sorted(self._bounded | fold.bounded | self._builder.bounded)),
         )
 
 

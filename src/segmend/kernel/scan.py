@@ -19,6 +19,7 @@ from segmend.kernel.types import (
     TAIL_KINDS,
     WINDOW,
     WINDOW_LIMIT,
+    IndexRule,
     Problem,
     ProducerState,
     Reader,
@@ -41,6 +42,7 @@ def scan_log(
     offset_index: bytes | memoryview | None = None,
     time_index: bytes | memoryview | None = None,
     producers: Sequence[ProducerState] = (),
+    build: IndexRule | None = None,
     engine: Engine = ENGINE,
     window: int = WINDOW,
 ) -> SegmentScan:
@@ -50,7 +52,8 @@ def scan_log(
     `records` also looks into every batch, decompressing it. The bytes of the indexes are
     matched against the batches on the way. `producers` is the state at the beginning (the
     snapshot of this base offset), without which transactions that began earlier are
-    unmatched. `start` must be a batch boundary. `window` is the size of one read in bytes.
+    unmatched. `build` makes the indexes anew. `start` must be a batch boundary. `window` is
+    the size of one read in bytes.
 
     Follows LogSegment.recover for what it folds; unlike it, it does not stop at damage.
     """
@@ -58,6 +61,7 @@ def scan_log(
     task = Task(
         base_offset=base_offset, start=start, stop=size if stop is None else min(stop, size), end=size,
         crc=crc, records=records, offset_index=offset_index, time_index=time_index, producers=producers,
+        build=build,
     )  # fmt: skip
     with Window(reader, size=window) as opened:
         return _Pass(engine, opened, task).run()
@@ -172,5 +176,6 @@ class _Pass:
             magics=facts.magics, codecs=facts.codecs, null_keys=facts.null_keys,
             control=facts.control, producers=facts.producers, aborted=facts.aborted,
             problems=tuple(self._problems), problem_counts=tuple(sorted(self._counts.items())),
-            offset_index=facts.offset_index, time_index=facts.time_index, bounded=tuple(sorted(bounded)),
+            offset_index=facts.offset_index, time_index=facts.time_index, built=facts.built,
+            bounded=tuple(sorted(bounded)),
         )  # fmt: skip

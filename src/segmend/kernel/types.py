@@ -29,6 +29,8 @@ MAX_MISMATCHES: Final = 100
 """Mismatched index entries kept of one index; `IndexMatch.mismatched` counts all of them."""
 
 MAX_EPOCHS: Final = 65_536
+MAX_INDEX_ENTRIES: Final = 1 << 22
+"""Entries built of one index; three times what the default segment.index.bytes has room for."""
 MAX_ABORTED: Final = 100_000
 MAX_PRODUCERS: Final = 100_000
 
@@ -170,6 +172,27 @@ class IndexMatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IndexRule:
+    """How index entries are made (class LogSegment, recover).
+
+    A batch gets an entry when it begins more than `interval` bytes (index.interval.bytes)
+    after the batch that got the last one. Its offset is the batch's last one, or its first
+    one with `first_offsets` (before 2.0); of a compressed magic 0/1 wrapper always the last.
+    """
+
+    interval: int = 4096
+    first_offsets: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltIndexes:
+    """The bytes of `.index` and `.timeindex` as a recovery of the sound batches writes them."""
+
+    offset_index: bytes
+    time_index: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerState:
     """What a broker remembers of one producer (class ProducerStateEntry, one snapshot row).
 
@@ -245,8 +268,9 @@ class SegmentScan:
     counts records without key outside control batches (only with `records=True`).
 
     `producers` is the state after the scan, by producer id, `aborted` the rows of the
-    `.txnindex`; `bounded` names what was cut at its limit (`problems`, `epochs`,
-    `producers`, `aborted`): past that point the named tuple is incomplete.
+    `.txnindex`; `built` are the indexes, where they were asked for. `bounded` names what was
+    cut at its limit (`problems`, `epochs`, `producers`, `aborted`, `index`): past that point
+    the named value is incomplete.
     """
 
     size: int
@@ -282,6 +306,7 @@ class SegmentScan:
     problem_counts: tuple[tuple[str, int], ...]
     offset_index: IndexMatch | None
     time_index: IndexMatch | None
+    built: BuiltIndexes | None = None
     bounded: tuple[str, ...] = field(default=())
 
     @property

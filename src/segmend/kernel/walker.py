@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from segmend.formats.batch import RecordBatch
-from segmend.kernel.types import AbortedTxn, ControlFacts, IndexMatch, Problem, ProducerState
+from segmend.kernel.types import (
+    AbortedTxn,
+    BuiltIndexes,
+    ControlFacts,
+    IndexMatch,
+    IndexRule,
+    Problem,
+    ProducerState,
+)
 
 END: Final = 0
 """`position` reached the end of what was to be walked."""
@@ -55,6 +63,7 @@ class Task:
     offset_index: bytes | memoryview | None
     time_index: bytes | memoryview | None
     producers: Sequence[ProducerState]
+    build: IndexRule | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +88,7 @@ class Facts:
     aborted: tuple[AbortedTxn, ...]
     offset_index: IndexMatch | None
     time_index: IndexMatch | None
+    built: BuiltIndexes | None
     bounded: tuple[str, ...]
 
 

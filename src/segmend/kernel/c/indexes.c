@@ -1,8 +1,6 @@
 /* Index entries against batches, on the way; twin of indexes.py. Entries come in ascending order. */
 #include "kernel.h"
 
-enum { OFFSET_ENTRY = 8, TIME_ENTRY = 12 };
-
 static int64_t offset_of(const walk_t *w, const uint8_t *relative) {
     return wrap_add(w->base_offset, be32s(relative));
 }

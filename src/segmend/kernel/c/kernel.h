@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SM_ABI 4
+#define SM_ABI 5
 #define EXPORT __attribute__((visibility("default")))
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -32,6 +32,7 @@ enum { ATTR_CODEC = 7, ATTR_APPEND_TIME = 8, ATTR_TXN = 16, ATTR_CONTROL = 32, A
 enum { CODEC_NONE, CODEC_GZIP, CODEC_SNAPPY, CODEC_LZ4, CODEC_ZSTD };
 enum { LOG_OVERHEAD = 12, PREFIX_SIZE = 17, HEADER_V0 = 26, HEADER_V1 = 34, HEADER_V2 = 61 };
 enum { CONTROL_LIMIT = 4096, MAX_EPOCHS = 65536, MAX_ABORTED = 100000, MAX_PRODUCERS = 100000 };
+enum { MAX_INDEX_ENTRIES = 1 << 22, OFFSET_ENTRY = 8, TIME_ENTRY = 12 };
 
 /* Verdicts on index entries; the order is that of VERDICTS in native.py. */
 enum {
@@ -60,6 +61,14 @@ typedef struct {
     int64_t count, next;
 } index_t;
 
+/* Indexes made anew. `interval` is negative where none are wanted. */
+typedef struct {
+    int64_t interval, first_offsets, last_position, last_offset;
+    int64_t newest, offset_of_newest, last_timestamp, bounded;
+    uint8_t *offsets; int64_t offset_count, offset_room;
+    uint8_t *times; int64_t time_count, time_room;
+} build_t;
+
 /* Mirrored by native.Walk field by field: 8 bytes each. */
 typedef struct {
     /* what to do */
@@ -85,11 +94,14 @@ typedef struct {
     open_t *heap; int64_t heap_count, heap_room;
     uint8_t *scratch; int64_t scratch_room;
     index_t offsets, times;
+    build_t build;
 } walk_t;
 
 static inline uint16_t be16(const uint8_t *p) { uint16_t x; memcpy(&x, p, 2); return __builtin_bswap16(x); }
 static inline uint32_t be32(const uint8_t *p) { uint32_t x; memcpy(&x, p, 4); return __builtin_bswap32(x); }
 static inline uint64_t be64(const uint8_t *p) { uint64_t x; memcpy(&x, p, 8); return __builtin_bswap64(x); }
+static inline void put32(uint8_t *p, uint32_t x) { x = __builtin_bswap32(x); memcpy(p, &x, 4); }
+static inline void put64(uint8_t *p, uint64_t x) { x = __builtin_bswap64(x); memcpy(p, &x, 8); }
 static inline int64_t be16s(const uint8_t *p) { return (int16_t)be16(p); }
 static inline int64_t be32s(const uint8_t *p) { return (int32_t)be32(p); }
 static inline int64_t be64s(const uint8_t *p) { return (int64_t)be64(p); }
@@ -123,6 +135,9 @@ int sm_fold_producer(walk_t *w, const batch_t *b, const int64_t *marker);
 void sm_match_offsets(walk_t *w, int64_t position);
 void sm_match_times(walk_t *w, int64_t base, const batch_t *b);
 void sm_skip_offsets(walk_t *w, int64_t end);
+
+/* build.c: 0 if memory is out */
+int sm_build_index(walk_t *w, const batch_t *b);
 
 /* varints as ByteUtils reads them: 0 if they do not fit */
 static inline int sm_varint(const uint8_t **p, const uint8_t *end, int64_t *out) {

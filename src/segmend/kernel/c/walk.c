@@ -142,6 +142,7 @@ static int accept(walk_t *w, const batch_t *b, const uint8_t *body) {
         if (w->times.next < w->times.count)
             sm_match_times(w, hidden_base ? wrap_add(w->previous_last, 1) : b->base, b);
         w->after_hole = 0;
+        if (w->build.interval >= 0 && !sm_build_index(w, b)) return 0;
     }
     count(w, b);
     if (order >= 0) {
@@ -230,12 +231,16 @@ EXPORT void segmend_free(walk_t *w) {
     free(w->slots);
     free(w->heap);
     free(w->scratch);
+    free(w->build.offsets);
+    free(w->build.times);
     w->epochs = NULL;
     w->aborted = NULL;
     w->producers = NULL;
     w->slots = NULL;
     w->heap = NULL;
     w->scratch = NULL;
+    w->build.offsets = NULL;
+    w->build.times = NULL;
 }
 
 /* The first place from `from` that may be a batch header with an offset in [low, high]; -1 if none. */
