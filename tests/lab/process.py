@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.lab.errors import LabError
@@ -46,7 +47,12 @@ def _kill_leftovers() -> None:
 
 
 def java_command(
-    release: Release, logging_dir: Path, main: str, *args: str | Path, classes: Path | None = None
+    release: Release,
+    logging_dir: Path,
+    main: str,
+    *args: str | Path,
+    classes: Path | None = None,
+    jvm: Sequence[str] = SMALL_JVM,
 ) -> list[str]:
     """The command line of a main class of that release, logging to stdout; `classes` are own classes."""
     logging = logging_dir / f"log4j{release.log4j}.properties"
@@ -54,7 +60,7 @@ def java_command(
     logging.write_text(LOG4J1 if release.log4j == 1 else LOG4J2)
     option = "log4j.configuration" if release.log4j == 1 else "log4j2.configurationFile"
     path = [*([str(classes)] if classes else []), f"{jars(release)}/*"]
-    flags = [*SMALL_JVM, f"-D{option}=file:{logging}", "-cp", ":".join(path)]
+    flags = [*jvm, f"-D{option}=file:{logging}", "-cp", ":".join(path)]
     return [str(find_java()), *flags, main, *map(str, args)]
 
 
@@ -67,6 +73,7 @@ class KafkaProcess:
         self.main = main
         self.config = config
         self.ready = re.compile(ready)
+        self.jvm: Sequence[str] = SMALL_JVM
         self.child: subprocess.Popen[bytes] | None = None
         self.log_start = 0
 
@@ -87,7 +94,7 @@ class KafkaProcess:
         """Start it and return at once."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self.log_start = self.log.stat().st_size if self.log.exists() else 0
-        command = java_command(self.release, self.log.parent, self.main, self.config)
+        command = java_command(self.release, self.log.parent, self.main, self.config, jvm=self.jvm)
         with open(self.log, "ab") as stream:
             self.child = subprocess.Popen(command, stdout=stream, stderr=stream, cwd=self.log.parent)
         _running.add(self.child)

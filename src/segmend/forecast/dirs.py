@@ -11,7 +11,7 @@ from segmend.broker.checkpoints import (
     dir_checkpoint,
 )
 from segmend.broker.identity import Identity
-from segmend.forecast.minutes import Work
+from segmend.forecast.minutes import DirWork, Job, Work
 from segmend.forecast.values import Effect
 from segmend.formats.clean_shutdown import FILE_NAME as CLEAN_SHUTDOWN
 from segmend.formats.damage import Damage
@@ -43,9 +43,8 @@ class DirState:
     doubtful: str | None = None
     effects: list[Effect] = field(default_factory=list)
     offsets: dict[str, Offsets] = field(default_factory=dict)
-    partitions: int = 0
-    segments: int = 0
-    scanned_bytes: int = 0
+    jobs: list[Job] = field(default_factory=list)
+    metadata: Work = field(default_factory=Work)
 
     @property
     def path(self) -> str:
@@ -53,9 +52,9 @@ class DirState:
         return self.log_dir.path
 
     @property
-    def work(self) -> Work:
+    def work(self) -> DirWork:
         """What loading it asks for."""
-        return Work(partitions=self.partitions, segments=self.segments, scanned_bytes=self.scanned_bytes)
+        return DirWork(path=self.path, jobs=self.jobs, metadata=self.metadata, device=disk.device(self.path))
 
     def of(self, checkpoint: str, key: tuple[str, int]) -> int | None:
         """The offset of a partition in one of the checkpoints."""

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from segmend.broker.metadata_log import INCONSISTENT, QUORUM_STATE
 from segmend.forecast.load import load
+from segmend.forecast.minutes import Work
 from segmend.forecast.state import Settings
 from segmend.forecast.values import DirectoryOutcome
 from segmend.logdir.release import Release
 from segmend.logdir.tree import PartitionDir
 
 
-def look_at_metadata(partition: PartitionDir, release: Release) -> tuple[DirectoryOutcome, int, str | None]:
-    """(the `directory` line, bytes that are scanned, why the process ends, or None)."""
+def look_at_metadata(partition: PartitionDir, release: Release) -> tuple[DirectoryOutcome, Work, str | None]:
+    """(the `directory` line, what is scanned, why the process ends, or None)."""
     loaded = load(partition, Settings(release=release, clean=False))
     refusal = None if loaded.failure is None else str(loaded.failure)
     quorum = partition.quorum_state
@@ -29,4 +30,4 @@ def look_at_metadata(partition: PartitionDir, release: Release) -> tuple[Directo
         partition=partition.partition, outcome="loaded" if refusal is None else "fatal",
         effects=tuple(loaded.state.effects), failure=refusal,
     )  # fmt: skip
-    return outcome, loaded.state.scanned_bytes, refusal
+    return outcome, loaded.state.work, refusal

@@ -1,42 +1,218 @@
-"""How long loading takes: a plain estimate from what has to be opened and read.
+"""How long a start takes: from what has to be opened and read to seconds, part by part.
 
-Per log dir, `num.recovery.threads.per.data.dir` threads load partitions; log dirs load beside
-each other. The constants are rough figures of a warm JVM on a local disk, not yet measured
-against real starts.
+Per log dir, `num.recovery.threads.per.data.dir` threads load partitions, one partition a
+thread; log dirs load beside each other (`LogManager.loadLogs`). The figures of `Costs` were
+fitted to real starts of Kafka 1.1.0 and 4.3.1 on one machine of two cores, with everything in the
+page cache (`tests/lab/startup_times.py`; `docs/startup-time.md` has the table and the error).
+Another processor is faster or slower by its own factor; a disk is asked for its own speed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-READ_BYTES_PER_SECOND: Final = 300e6
-"""Recovery reads, checks CRCs and decodes headers on one thread."""
-SECONDS_PER_SEGMENT: Final = 0.0002
-SECONDS_PER_PARTITION: Final = 0.003
-SECONDS_OF_A_START: Final = 3.0
-"""The JVM, the controller, and the first metadata, before any log is opened."""
+from segmend.broker.rule import Rule
+from segmend.logdir.release import Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What one log dir asks of the loader."""
+    """What loading asks for: counts of things, and bytes of `.log` files."""
 
-    partitions: int
-    segments: int
-    scanned_bytes: int
+    partitions: int = 0
+    segments: int = 0
+    checked: int = 0
+    """Segments whose index files are opened and sanity-checked (all of them up to 2.2)."""
+    recovered: int = 0
+    """Segments that are recovered: their indexes are built anew, a producer snapshot is written."""
+    scanned_bytes: int = 0
+    """Read in full by recovery, with a CRC a batch."""
+    scanned_batches: int = 0
+    replayed_bytes: int = 0
+    """Between the newest usable producer snapshot and the log end: only batch headers are read."""
+    replayed_batches: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            partitions=self.partitions + other.partitions,
+            segments=self.segments + other.segments,
+            checked=self.checked + other.checked,
+            recovered=self.recovered + other.recovered,
+            scanned_bytes=self.scanned_bytes + other.scanned_bytes,
+            scanned_batches=self.scanned_batches + other.scanned_batches,
+            replayed_bytes=self.replayed_bytes + other.replayed_bytes,
+            replayed_batches=self.replayed_batches + other.replayed_batches,
+        )
 
 
-def seconds(dirs: Iterable[Work], threads: int) -> float:
-    """The time from the start of the process until all logs are loaded."""
-    longest = max((_work(each) / max(threads, 1) for each in dirs), default=0.0)
-    return SECONDS_OF_A_START + longest
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """The load of one partition, which one thread does from beginning to end."""
+
+    name: str
+    work: Work
 
 
-def _work(work: Work) -> float:
-    return (
-        work.partitions * SECONDS_PER_PARTITION
-        + work.segments * SECONDS_PER_SEGMENT
-        + work.scanned_bytes / READ_BYTES_PER_SECOND
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirWork:
+    """One log dir: its jobs, the metadata log if it has it, and the device that it is on."""
+
+    path: str
+    jobs: Sequence[Job] = ()
+    metadata: Work = Work()
+    device: int = 0
+
+    @property
+    def total(self) -> Work:
+        """All jobs together."""
+        return sum((job.work for job in self.jobs), Work())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """Seconds on one thread, for one of each."""
+
+    start: float
+    """The JVM and all of a start but its logs: from the process to `started (kafka.server.KafkaServer)`."""
+    first_log: float
+    """Classes loaded with the first log."""
+    partition: float
+    segment: float
+    checked: float
+    recovered: float
+    scanned_batch: float
+    scanned_byte: float
+    replayed_batch: float
+
+
+COSTS: Final[Rule[Costs]] = Rule(
+    "LogManager.loadLogs; before and after KAFKA-7283 (2.3), measured on 1.1.0 and 4.3.1",
+    (
+        (
+            (0, 8),
+            Costs(
+                start=3.0, first_log=0.3, partition=0.003, segment=0.0002, checked=0.0003, recovered=0.003,
+                scanned_batch=5e-6, scanned_byte=1 / 1500e6, replayed_batch=2e-6,
+            ),
+        ),
+        (
+            (2, 3),
+            Costs(
+                start=5.0, first_log=0.3, partition=0.003, segment=0.0001, checked=0.0003, recovered=0.003,
+                scanned_batch=5e-6, scanned_byte=1 / 1500e6, replayed_batch=2e-6,
+            ),
+        ),
+    ),
+)  # fmt: skip
+
+PARTS: Final[Mapping[str, str]] = {
+    "jvm": "the JVM and everything but logs",
+    "metadata": "the metadata log, read in full at every start",
+    "open": "partitions and segments opened",
+    "sanity_checks": "index sanity checks",
+    "recovery_scan": "recovery scan",
+    "producer_state": "producer state read from the log",
+}
+"""The parts of an estimate and what they are, in the order of a start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What the broker has: cores (None: enough), disks read at `read_speed` bytes a second (None: cached)."""
+
+    cores: int | None = None
+    read_speed: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """Seconds by part (keys of `PARTS`), those of the dir that takes longest."""
+
+    parts: Mapping[str, float]
+    dirs: Sequence[DirWork] = ()
+    threads: int = 1
+    read_speed: float | None = None
+    longest: str | None = None
+    """The partition that keeps one thread busy after all others are done, if there is one."""
+
+    @property
+    def seconds(self) -> float:
+        """From the start of the process until clients are served."""
+        return sum(self.parts.values())
+
+    @property
+    def scanned_bytes(self) -> int:
+        """Read in full by recovery, over all dirs."""
+        return sum(each.total.scanned_bytes for each in self.dirs)
+
+    @property
+    def loading(self) -> float:
+        """Without the JVM: what the broker logs as the time of loading."""
+        return sum(value for name, value in self.parts.items() if name not in ("jvm", "metadata"))
+
+    def to_json(self) -> dict[str, float]:
+        """The parts, rounded."""
+        return {part: round(seconds, 3) for part, seconds in self.parts.items()}
+
+
+def estimate(
+    dirs: Sequence[DirWork], release: Release, threads: int, machine: Machine | None = None
+) -> Estimate:
+    """How long a start over these dirs takes, with so many recovery threads a dir."""
+    machine = machine or Machine()
+    costs = COSTS.of(release)
+    busy = sum(min(max(threads, 1), len(each.jobs)) for each in dirs)
+    slower = max(busy / machine.cores, 1.0) if machine.cores else 1.0
+    found = [_of_dir(each, costs, threads, slower, _disk_seconds(each, dirs, machine)) for each in dirs]
+    parts, longest = max(found, key=lambda pair: sum(pair[0].values()), default=({}, None))
+    loaded = any(each.jobs for each in dirs)
+    metadata = sum((each.metadata for each in dirs), Work())
+    parts = {**dict.fromkeys(PARTS, 0.0), **parts}
+    parts["open"] += costs.first_log if loaded else 0.0
+    parts["jvm"] = costs.start
+    parts["metadata"] = sum(_of_work(metadata, costs).values())
+    return Estimate(
+        parts=parts, dirs=tuple(dirs), threads=threads, read_speed=machine.read_speed, longest=longest
     )
+
+
+def _disk_seconds(each: DirWork, dirs: Sequence[DirWork], machine: Machine) -> float:
+    """How long the disk under a dir reads for all dirs on it."""
+    if not machine.read_speed:
+        return 0.0
+    together = (other.total.scanned_bytes for other in dirs if other.device == each.device)
+    return sum(together) / machine.read_speed
+
+
+def _of_dir(
+    work: DirWork, costs: Costs, threads: int, slower: float, disk: float
+) -> tuple[dict[str, float], str | None]:
+    """(seconds by part, the job that outlasts the others)."""
+    total = _of_work(work.total, costs)
+    alone = sum(total.values())
+    at_once = max(min(threads, len(work.jobs)), 1)
+    name, longest = max(_durations(work, costs), key=lambda pair: pair[1], default=("", 0.0))
+    outlasts = at_once > 1 and longest > alone / at_once
+    factor = max(1 / at_once, longest / alone if alone else 0.0) * slower
+    parts = {part: seconds * factor for part, seconds in total.items()}
+    # One thread reads, then computes; the kernel reads ahead of it, so the slower of the two counts.
+    parts["recovery_scan"] = max(parts["recovery_scan"], disk)
+    return parts, name if outlasts else None
+
+
+def _durations(work: DirWork, costs: Costs) -> Iterator[tuple[str, float]]:
+    return ((job.name, sum(_of_work(job.work, costs).values())) for job in work.jobs)
+
+
+def _of_work(work: Work, costs: Costs) -> dict[str, float]:
+    """Seconds on one thread, by part."""
+    return {
+        "open": work.partitions * costs.partition + work.segments * costs.segment,
+        "sanity_checks": work.checked * costs.checked,
+        "recovery_scan": work.recovered * costs.recovered
+        + work.scanned_batches * costs.scanned_batch
+        + work.scanned_bytes * costs.scanned_byte,
+        "producer_state": work.replayed_batches * costs.replayed_batch,
+    }

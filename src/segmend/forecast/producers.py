@@ -140,12 +140,13 @@ def _replay_segment(
         if begin is None:
             return states
         stop = prefix.size if last is None else _stop(state, prefix, begin, last)
-        state.scanned_bytes += stop - begin
+        state.replayed_bytes += stop - begin
         found = _scan(segment, prefix, states, begin, stop)
         damage = next((p for p in found.problems if p.kind in CHAIN_KINDS), None)
         if damage is not None and damage.kind != "crc-mismatch":
             check_end(segment, prefix, damage.position)
             found = _scan(segment, prefix, states, begin, damage.position)
+    state.replayed_batches += found.batches
     for problem in found.problems:
         if problem.kind in _REFUSED:
             kind, words = _REFUSED[problem.kind]

@@ -96,6 +96,7 @@ def _recovered(state: LoadState, segment: Segment, states: States) -> _Walk:
     with segment.log.reader() as reader:
         prefix = Prefix(reader, segment.size)
         found = scan_log(prefix, base_offset=segment.base_offset, producers=tuple(states.values()))
+        state.scanned_batches += found.batches
         if not _WALKED.isdisjoint(kind for kind, _ in found.problem_counts):
             return _walk(state, segment, reader, states)
         return _by_scan(segment, prefix, found, states)

@@ -22,6 +22,7 @@ from segmend.forecast.dirs import DirState
 from segmend.forecast.image import MetadataImage
 from segmend.forecast.later import by_deletion, by_retention, limits_of
 from segmend.forecast.load import LoadedLog, load
+from segmend.forecast.minutes import Job
 from segmend.forecast.reads import Budget, note_failing_reads
 from segmend.forecast.segment import Lost, lost_from
 from segmend.forecast.state import Settings
@@ -72,9 +73,7 @@ class Loaded:
 def load_directory(dir_state: DirState, partition: PartitionDir, situation: Situation) -> Loaded:
     """Load one partition directory as the broker does."""
     loaded = load(partition, _settings(dir_state, partition, situation))
-    dir_state.partitions += 1
-    dir_state.segments += len(loaded.state.segments)
-    dir_state.scanned_bytes += loaded.state.scanned_bytes
+    dir_state.jobs.append(Job(name=partition.name, work=loaded.state.work))
     stray, failure = _stray(loaded, partition, situation)
     failure = loaded.failure or failure
     if partition.kind != "current":

@@ -183,7 +183,7 @@ class _Run:
         time = estimate(work, self._options.release, threads, self._options.machine)
         yield BrokerOutcome(
             starts=self._refusal is None, reason=self._refusal, partitions=count,
-            seconds=time.seconds, breakdown=time.parts,
+            seconds=time.seconds, time=time,
             release=str(self._options.release), release_reason=self._options.release_reason,
             records_lost=records, bytes_lost=size, skipped=tuple(self._skipped(kraft, image)),
         )  # fmt: skip

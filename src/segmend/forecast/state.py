@@ -5,8 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
+from segmend.broker.sanity import INDEX_SANITY, IndexSanity
 from segmend.broker.search import SEARCH, Search
 from segmend.forecast.epochs import EpochCache
+from segmend.forecast.minutes import Work
 from segmend.forecast.segment import End, Lost, Segment
 from segmend.forecast.values import Effect
 from segmend.kernel.types import ProducerState
@@ -50,7 +52,25 @@ class LoadState:
     end: End | None = None
     effects: list[Effect] = field(default_factory=list)
     scanned_bytes: int = 0
+    scanned_batches: int = 0
     scanned_segments: int = 0
+    replayed_bytes: int = 0
+    replayed_batches: int = 0
+
+    @property
+    def work(self) -> Work:
+        """What the load has opened and read so far."""
+        checked = INDEX_SANITY.of(self.settings.release) != IndexSanity.NONE
+        return Work(
+            partitions=1,
+            segments=len(self.segments),
+            checked=len(self.segments) if checked else 0,
+            recovered=self.scanned_segments,
+            scanned_bytes=self.scanned_bytes,
+            scanned_batches=self.scanned_batches,
+            replayed_bytes=self.replayed_bytes,
+            replayed_batches=self.replayed_batches,
+        )
 
     @property
     def how(self) -> Search:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from segmend.forecast.minutes import Estimate
+
 EFFECTS: Final = {
     "index-rebuilt": "an index is missing or fails its sanity check; the segment is scanned and cut if bad",
     "index-created": "a missing index file is created empty and never filled",
@@ -237,6 +239,7 @@ class BrokerOutcome:
     bytes_lost: int = 0
     partitions: int = 0
     skipped: tuple[str, ...] = field(default=())
+    time: Estimate | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The last line."""
@@ -245,6 +248,7 @@ class BrokerOutcome:
             "outcome": "starts" if self.starts else "refuses",
             "reason": self.reason,
             "seconds": round(self.seconds, 2),
+            "breakdown": None if self.time is None else self.time.to_json(),
             "kafka": self.release,
             "kafka_because": self.release_reason,
             "records_lost": self.records_lost,

@@ -195,6 +195,14 @@ def file_size(path: str) -> int:
         raise Unreadable.of(error, path) from None
 
 
+def device(path: str) -> int:
+    """Which device a path is on; 0 if that cannot be told."""
+    try:
+        return file_stat(path).device
+    except Unreadable:
+        return 0
+
+
 def size_and_allocated(path: str) -> tuple[int, int]:
     """Size and bytes in blocks of one file, for sums over very many; raises `Unreadable`."""
     try:

@@ -1,0 +1,339 @@
+"""Measure how long real brokers take to load logs: the figures behind `segmend.forecast.minutes`.
+
+    python -m tests.lab.startup_times measure 4.3.1 [NAME...]    start brokers, keep what they logged
+    python -m tests.lab.startup_times table                      the model beside the measured times
+
+A layout is a row of `LAYOUTS`. Its log dir is written by `bench.data`, topics are created by the
+broker first (a KRaft broker sets aside what its metadata does not name), and before each start all files but the logs are put
+back as they were. The time is the broker's own `Loaded N logs in X` (`Logs loading complete in X`
+before 2.8). JVM options are those of kafka-server-start.sh. Everything is in the page cache unless
+the layout is `cold`: then the logs are dropped from it (`posix_fadvise`), which leaves inodes cached.
+The least of several starts counts: other processes only ever add to it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.data import EMPTY_SNAPSHOT, MARKER, Shape, cycle, templates, write_segment
+from segmend.forecast import Options, forecast
+from segmend.forecast.minutes import DirWork, Job, Work, estimate
+from segmend.logdir.config import ServerConfig
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+from tests.golden.topics import Topic, create
+from tests.lab.base import QUIET
+from tests.lab.broker import Broker
+from tests.lab.cluster import Cluster
+from tests.lab.errors import LabError
+from tests.lab.jars import cache_dir
+
+TABLE = Path(__file__).with_name("startup_times.json")
+TOPIC = "load"
+JVM = [
+    *("-Xmx1G", "-Xms1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
+    *(
+        "-XX:InitiatingHeapOccupancyPercent=35",
+        "-XX:+ExplicitGCInvokesConcurrent",
+        "-Djava.awt.headless=true",
+    ),
+]
+"""KAFKA_HEAP_OPTS and KAFKA_JVM_PERFORMANCE_OPTS of kafka-server-start.sh and kafka-run-class.sh."""
+RUNS = 4
+LOADED = re.compile(r"Loaded \d+ logs in (\d+) ?ms|Logs loading complete in (\d+) ms")
+KIB, MIB = 1 << 10, 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """One log dir: `segments` of `segment_bytes` in each of `partitions`.
+
+    `snapshots` False leaves only the producer snapshot of the second segment, so that the state
+    after it is read from the log.
+    """
+
+    name: str
+    partitions: int
+    segments: int
+    segment_bytes: int
+    value_bytes: int = 1000
+    records: int = 1
+    clean: bool = True
+    cold: bool = False
+    threads: int = 1
+    snapshots: bool = True
+
+    @property
+    def shape(self) -> Shape:
+        """Its batches."""
+        return Shape(name=self.name, value_bytes=self.value_bytes, records_per_batch=self.records, codec=0)
+
+
+LAYOUTS = (
+    Layout(name="one", partitions=1, segments=1, segment_bytes=16 * KIB),
+    Layout(name="500 segments", partitions=25, segments=20, segment_bytes=16 * KIB),
+    Layout(name="3,000 segments", partitions=60, segments=50, segment_bytes=16 * KIB),
+    Layout(name="3,000 segments, cold", partitions=60, segments=50, segment_bytes=16 * KIB, cold=True),
+    Layout(name="15,000 segments", partitions=100, segments=150, segment_bytes=16 * KIB),
+    Layout(name="1,000 partitions", partitions=1000, segments=1, segment_bytes=16 * KIB),
+    Layout(name="0.2 GB", partitions=4, segments=1, segment_bytes=50 * MIB, records=15, clean=False),
+    Layout(name="1 GB", partitions=8, segments=1, segment_bytes=128 * MIB, records=15, clean=False),
+    Layout(
+        name="1 GB, cold",
+        partitions=8,
+        segments=1,
+        segment_bytes=128 * MIB,
+        records=15,
+        clean=False,
+        cold=True,
+    ),
+    Layout(
+        name="1 GB, 2 threads",
+        partitions=8,
+        segments=1,
+        segment_bytes=128 * MIB,
+        records=15,
+        clean=False,
+        threads=2,
+    ),
+    Layout(name="3 GB", partitions=12, segments=1, segment_bytes=256 * MIB, records=15, clean=False),
+    Layout(
+        name="0.2 GB of small batches",
+        partitions=4,
+        segments=1,
+        segment_bytes=50 * MIB,
+        value_bytes=100,
+        clean=False,
+    ),
+    Layout(
+        name="1,000 segments to recover", partitions=100, segments=10, segment_bytes=16 * KIB, clean=False
+    ),
+    Layout(
+        name="1 GB of producer state",
+        partitions=4,
+        segments=5,
+        segment_bytes=50 * MIB,
+        records=15,
+        snapshots=False,
+    ),
+)
+
+
+def partition_dirs(log_dir: Path) -> list[Path]:
+    return sorted(log_dir.glob(f"{TOPIC}-[0-9]*"), key=lambda path: int(path.name.rpartition("-")[2]))
+
+
+def fill(log_dir: Path, layout: Layout) -> None:
+    """Put the layout's segments into the partitions of the stopped broker, and their offsets into its checkpoints."""
+    built = templates(layout.shape)
+    ends: dict[str, int] = {}
+    for number in range(layout.partitions):
+        partition = log_dir / f"{TOPIC}-{number}"
+        partition.mkdir(exist_ok=True)
+        for path in partition.iterdir():
+            if path.name != "partition.metadata":
+                path.unlink()
+        ends[partition.name] = fill_partition(partition, layout, built)
+    points = ends if layout.clean else dict.fromkeys(ends, 0)
+    offsets(log_dir / "recovery-point-offset-checkpoint", points)
+    offsets(log_dir / "replication-offset-checkpoint", ends)
+    if not layout.clean:
+        (log_dir / MARKER).unlink(missing_ok=True)
+
+
+def fill_partition(partition: Path, layout: Layout, built: Sequence[bytes]) -> int:
+    """Its segments with snapshots; the log end offset."""
+    offset, bases = 0, []
+    for _ in range(layout.segments):
+        bases.append(offset)
+        offset = write_segment(partition, offset, cycle(built, layout.segment_bytes), layout.shape)
+    for base in [*bases[1:], offset] if layout.snapshots else bases[1:2]:
+        (partition / f"{base:020d}.snapshot").write_bytes(EMPTY_SNAPSHOT)
+    (partition / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
+    return offset
+
+
+def offsets(path: Path, found: dict[str, int]) -> None:
+    """Write an offset checkpoint of the topic's partitions; others are kept."""
+    old = path.read_text().splitlines()[2:] if path.exists() else []
+    rows = [row for row in old if row.split()[0] != TOPIC]
+    rows += [f"{TOPIC} {name.rpartition('-')[2]} {offset}" for name, offset in found.items()]
+    path.write_text("\n".join(["0", str(len(rows)), *rows, ""]))
+
+
+class Keeper:
+    """All files of the log dir but the `.log` ones, to be put back before each start."""
+
+    def __init__(self, log_dir: Path) -> None:
+        self.log_dir = log_dir
+        self.kept = {path: path.read_bytes() for path in self._files() if path.suffix != ".log"}
+
+    def _files(self) -> Iterator[Path]:
+        for partition in partition_dirs(self.log_dir):
+            yield from partition.iterdir()
+        for path in self.log_dir.iterdir():
+            if path.is_file() and path.name != ".lock":
+                yield path
+
+    def put_back(self) -> None:
+        """As it was."""
+        for path in list(self._files()):
+            if path.suffix != ".log" and path not in self.kept:
+                path.unlink()
+        for path, data in self.kept.items():
+            if not path.exists() or path.read_bytes() != data:
+                path.write_bytes(data)
+
+    def evict(self) -> None:
+        """Drop the files from the page cache."""
+        os.sync()
+        for path in self._files():
+            descriptor = os.open(path, os.O_RDONLY)
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(descriptor)
+
+
+def measure(version: str, layout: Layout, root: Path) -> dict[str, Any]:
+    """Start the broker over the layout several times."""
+    settings = {
+        **QUIET,
+        "log.index.size.max.bytes": str(10 * MIB),
+        "num.recovery.threads.per.data.dir": str(layout.threads),
+    }
+    with Cluster(version, root, log_dirs=1, settings=settings) as cluster:
+        broker = cluster.brokers[0]
+        cluster.start()
+        create(cluster.bootstrap, [Topic(TOPIC, {"retention.ms": "-1"}, layout.partitions)])
+        broker.stop()
+        log_dir = broker.dirs[0]
+        fill(log_dir, layout)
+        keeper = Keeper(log_dir)
+        job = work_of(log_dir, version, layout)
+        broker.jvm = JVM
+        found = []
+        for _ in range(RUNS):
+            keeper.put_back()
+            if layout.cold:
+                keeper.evict()
+            found.append(one_start(broker, layout, wait=cluster.zookeeper is not None))
+    return {
+        "kafka": version,
+        "layout": layout.name,
+        "clean": layout.clean,
+        "cold": layout.cold,
+        "threads": layout.threads,
+        "jobs": job,
+        **{key: [run[key] for run in found] for key in found[0]},
+    }
+
+
+def one_start(broker: Broker, layout: Layout, *, wait: bool) -> dict[str, float]:
+    """Seconds until up, of these for logs, and for the stop."""
+    began = time.monotonic()
+    broker.configure()
+    broker.launch()
+    broker.wait_ready(600)
+    up = time.monotonic() - began
+    line = broker.wait_for(LOADED.pattern, 1)
+    found = LOADED.search(line)
+    assert found
+    loading = int(found[1] or found[2]) / 1000
+    began = time.monotonic()
+    broker.stop() if layout.clean else broker.kill()
+    stopped = time.monotonic() - began
+    if wait and not layout.clean:
+        time.sleep(7)  # until ZooKeeper forgets the broker
+    return {"loading": loading, "up": round(up, 2), "stop": round(stopped, 2)}
+
+
+def work_of(log_dir: Path, version: str, layout: Layout) -> list[dict[str, int]]:
+    """What `segmend forecast` counts for these files, in kinds of partitions that are alike."""
+    release = Release.parse(version)
+    config = ServerConfig(release=release)
+    run = forecast([LogDir.open(str(log_dir))], Options(release=release, config=config, clean=layout.clean))
+    list(run)
+    assert run.broker is not None
+    assert run.broker.time is not None
+    assert run.broker.starts, run.broker.reason
+    counts: dict[Work, int] = {}
+    for job in run.broker.time.dirs[0].jobs:
+        counts[job.work] = counts.get(job.work, 0) + 1
+    return [{"partitions_alike": count, **fields(work)} for work, count in counts.items()]
+
+
+def fields(work: Work) -> dict[str, int]:
+    return {name: getattr(work, name) for name in Work.__slots__ if getattr(work, name)}
+
+
+def read_table() -> list[dict[str, Any]]:
+    """The measured rows."""
+    return list(json.loads(TABLE.read_text())) if TABLE.exists() else []
+
+
+def write_table(rows: list[dict[str, Any]]) -> None:
+    """One row a line."""
+    order = [layout.name for layout in LAYOUTS]
+    rows.sort(key=lambda row: (row["kafka"], order.index(row["layout"])))
+    TABLE.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+
+
+def dir_work(row: dict[str, Any]) -> DirWork:
+    """The log dir of a measured row, as the model takes it."""
+    jobs = []
+    for kind in row["jobs"]:
+        counts = {name: value for name, value in kind.items() if name != "partitions_alike"}
+        jobs += [Job(name="", work=Work(**counts))] * kind["partitions_alike"]
+    return DirWork(path="", jobs=jobs)
+
+
+def modelled(row: dict[str, Any]) -> float:
+    """What the model says to a measured row."""
+    return estimate([dir_work(row)], Release.parse(row["kafka"]), row["threads"]).loading
+
+
+def print_table() -> None:
+    """The table of docs/startup-time.md."""
+    print("| Kafka | log dir | measured (least, most) | model | error |\n|---|---|--:|--:|--:|")
+    for row in read_table():
+        least, most = min(row["loading"]), max(row["loading"])
+        said = modelled(row)
+        error = "" if row["cold"] else f"{100 * (said - least) / least:+.0f} %"
+        print(f"| {row['kafka']} | {row['layout']} | {least:.2f} s, {most:.2f} s | {said:.2f} s | {error} |")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run as a program."""
+    if arguments[:1] == ["table"]:
+        print_table()
+        return
+    version, names = arguments[1], arguments[2:]
+    home = cache_dir() / "lab"
+    home.mkdir(parents=True, exist_ok=True)
+    for layout in LAYOUTS:
+        if names and layout.name not in names:
+            continue
+        root = Path(tempfile.mkdtemp(prefix="startup-", dir=home))
+        try:
+            row = measure(version, layout, root)
+        except LabError as error:
+            print(f"{layout.name}: {error}", file=sys.stderr)
+            continue
+        finally:
+            shutil.rmtree(root, ignore_errors=True)
+        rest = [each for each in read_table() if (each["kafka"], each["layout"]) != (version, layout.name)]
+        write_table([*rest, row])
+        print(f"{version} {layout.name}: {row['loading']} up {row['up']} stop {row['stop']}", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
