@@ -17,13 +17,8 @@ from segmend.logdir.tree import LogDir
 RECOVERING = re.compile(
     r"(?:partition=(?P<new>\S+?),.*)?Recovering unflushed segment (?P<base>\d+)(?: in log (?P<old>\S+)\.)?"
 )
-# What a start of 0.8 does is not forecast right yet: its golden restarted, after a kill too.
-BROKERS = [
-    (name, broker)
-    for name in golden_names()
-    if not name.startswith("0.8")
-    for broker in expected(name)["restart"]["brokers"]
-]
+BROKERS = [(name, broker) for name in golden_names() for broker in expected(name)["restart"]["brokers"]]
+COMPLETED = re.compile(r"Completed load of log (\S+) with log end offset (\d+)")
 Lines = Sequence[Any]
 
 
@@ -31,6 +26,14 @@ def start(root: Path, name: str, **options: Any) -> Lines:
     """The lines of a forecast by the rules of the golden's own release."""
     dirs = [LogDir.open(str(path)) for path in sorted(root.glob("d*"))]
     return list(forecast(dirs, Options(release=Release.parse(name.partition("-")[0]), **options)))
+
+
+def told(name: str, broker: str) -> dict[str, dict[str, int]]:
+    """Offsets by partition as clients saw them after the restart; as its log tells where none could ask."""
+    restart = expected(name)["restart"]
+    seen: dict[str, dict[str, int]] = restart["partitions"]
+    loaded = filter(None, map(COMPLETED.search, restart["brokers"][broker]["lines"]))
+    return seen or {found[1]: {"log_end_offset": int(found[2])} for found in loaded}
 
 
 def effects(lines: Lines, name: str) -> list[Any]:
@@ -53,13 +56,14 @@ def test_it_starts_and_nothing_is_lost(case: tuple[str, str, Lines]) -> None:
 
 
 def test_offsets_are_those_of_the_broker(case: tuple[str, str, Lines]) -> None:
-    name, _, lines = case
-    real = expected(name)["restart"]["partitions"]
+    name, broker, lines = case
+    real = told(name, broker)
     ours = {line.name: line for line in lines if isinstance(line, PartitionOutcome)}
-    assert len(ours) > 20
+    assert len(ours) > (5 if name.startswith("0.8") else 20)
     for partition, line in ours.items():
         after = {"log_start_offset": line.after.log_start_offset, "log_end_offset": line.after.log_end_offset}
-        assert after == {key: real[partition][key] for key in after}
+        seen = {key: offset for key, offset in real[partition].items() if key in after}
+        assert after.items() >= seen.items() > set()
         assert line.before.log_end_offset == line.after.log_end_offset
 
 

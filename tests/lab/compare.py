@@ -14,6 +14,8 @@ DELETING = frozenset(
     {"file-deleted", "snapshot-deleted", "segments-deleted", "swap-completed", "stray-renamed"}
 )
 """Effects that take a file away."""
+MAKING = frozenset({"index-created", "index-rebuilt"})
+"""Effects that make a file, perhaps in the place of one that was taken away."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,12 @@ class Said:
 
     @property
     def deleted(self) -> set[str]:
-        """Names of the partition's files that it says are taken away."""
+        """Names of the partition's files that it says are taken away for good."""
+        return self._files(DELETING) - self._files(MAKING)
+
+    def _files(self, effects: frozenset[str]) -> set[str]:
         found = self.partition.effects if self.partition else ()
-        return {Path(each.file).name for each in found if each.effect in DELETING and each.file}
+        return {Path(each.file).name for each in found if each.effect in effects and each.file}
 
 
 def after(before: dict[str, int], done: dict[str, Any]) -> dict[str, int]:
@@ -125,7 +130,8 @@ def of_reads(verdict: dict[str, Any], lines: Sequence[Line], topic: str) -> list
     if "partition" not in verdict or not isinstance(verdict["partition"]["offsets"], list):
         return []
     read, effects = verdict["partition"].get("read", {}), Said.of(lines, topic).effects
-    fails = bool(read.get("errors") or read.get("stuck") or read.get("repeated"))
+    waits = read.get("stuck") if read.get("missing") else None  # else it waits for what is written next
+    fails = bool(read.get("errors") or waits or read.get("repeated"))
     if fails and "reads-fail" not in effects:
         return [f"reads: {read.get('errors', [])} stuck at {read.get('stuck')}, said nothing"]
     return []

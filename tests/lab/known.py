@@ -7,7 +7,6 @@ from __future__ import annotations
 
 Table = dict[str, dict[str, str]]
 """By release and kind of stop, then by fault."""
-TWICE = "the broker serves the offsets of a repeated or rewound batch twice; reads-fail is not said of it"
 
 KNOWN: Table = {
     "1.1.0-killed": {
@@ -17,13 +16,7 @@ KNOWN: Table = {
 }
 """Start, log dirs, offsets, files, strays."""
 
-KNOWN_READS: Table = {
-    "4.3.1-clean": {
-        "log-batch-twice-active-last": TWICE,
-        "log-offset-backwards-rolled": TWICE,
-        "segment-unpadded": "offsets 220 to 224 do not exist: a librdkafka consumer waits at 220 for ever",
-    },
-}
+KNOWN_READS: Table = {}
 """What a consumer from the beginning gets."""
 
 UNFINISHED = frozenset({"1.1.0-killed"})

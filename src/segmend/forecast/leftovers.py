@@ -79,11 +79,11 @@ def _segment(log: FileEntry | None, base: int, index: FileEntry | None = None) -
 
 
 def _complete_swaps(state: LoadState) -> None:
-    swaps = _ending(state, ".swap")
+    swaps, bases = _ending(state, ".swap"), list[int]()
     low, high = _NEVER, -_NEVER
     for name in swaps:
         if name.endswith(".log.swap"):
-            base = _offset(name)
+            bases.append(base := _offset(name))
             index = state.file(f"{base:020d}.index.swap")
             low = min(low, base)
             high = max(high, end_of(_segment(state.file(name), base, index), state.how).next_offset)
@@ -94,6 +94,17 @@ def _complete_swaps(state: LoadState) -> None:
         on_disk = state.names.pop(name)
         if not (recover and not name.endswith(".log.swap")):
             state.names[name.removesuffix(".swap")] = on_disk
+    if not recover:
+        _create_indexes(state, bases)
+
+
+def _create_indexes(state: LoadState, bases: list[int]) -> None:
+    """A swap log was opened to ask for its end, which creates its index, of nothing but zeros."""
+    for base in bases:
+        name = f"{base:020d}.index"
+        if f"{name}.swap" not in state.names.values():
+            state.names[name] = f"{name}.swap"
+            state.note("index-created", name, offset=base)
 
 
 def _delete_covered(state: LoadState, low: int, high: int) -> None:

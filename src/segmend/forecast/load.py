@@ -22,7 +22,7 @@ from segmend.broker.recovery import (
 )
 from segmend.forecast.epochs import EpochCache
 from segmend.forecast.leftovers import pass_leftovers
-from segmend.forecast.opening import open_segments
+from segmend.forecast.opening import judge_indexes, open_segments
 from segmend.forecast.producers import note_snapshots, rebuild, remove_strays
 from segmend.forecast.recovery import (
     InvalidOffset,
@@ -95,6 +95,7 @@ def _load(state: LoadState) -> Extent:
     if not state.settings.recover:
         return _extent(state, state.segments[0].base_offset, 0)
     check_index_files(state, state.segments[-1])
+    judge_indexes(state)
     _trim_epochs(state, next_offset)
     log_start = state.settings.log_start
     if not state.settings.remote:
@@ -231,6 +232,9 @@ def _judge_end(state: LoadState, end: End) -> None:
     if end.next_offset < real:
         start = start_of_offset(active, end.next_offset)
         state.note("tail-truncated", active.name, offset=end.next_offset, lost=lost_from(active, start))
+        if end.next_offset < active.base_offset:
+            # Older segments go on behind the log end offset: consumers there are out of range.
+            state.note("reads-fail", active.name, offset=end.next_offset)
     elif end.next_offset > real or (end.found and end.position < active.size):
         state.note("reads-fail", active.name, offset=min(end.next_offset, real))
 

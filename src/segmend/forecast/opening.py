@@ -10,8 +10,8 @@ from struct import Struct
 from segmend.broker.failures import LoadFailure, fatal
 from segmend.broker.recovery import CORRUPT_INDEX, MAX_FILE_BYTES, NO_INDEX, ORPHAN, TOO_LARGE
 from segmend.broker.sanity import (
-    CORRUPT_INDEX_IS_FATAL,
     INDEX_SANITY,
+    INDEXES_JUDGED_LAST,
     TIME_INDEX,
     TXN_INDEX,
     IndexSanity,
@@ -102,7 +102,7 @@ def _sanity_check(state: LoadState, segment: Segment, stem: str) -> None:
     """Recover the segment if an index is missing or fails; what recovery cuts off is ignored here."""
     index_name, time_name = f"{stem}.index", f"{stem}.timeindex"
     release = state.settings.release
-    if index_name not in state.partition.entries and index_name not in state.names:
+    if _missing(state, index_name):
         trusted = state.settings.clean or segment.base_offset < state.settings.recovery_point
         says = NO_INDEX.format(state.path(segment.name)) if trusted else None
         _rebuild(state, segment, index_name, says)
@@ -110,17 +110,30 @@ def _sanity_check(state: LoadState, segment: Segment, stem: str) -> None:
     if state.partition.entries.get(index_name) in ("dir", "link-dir"):
         # Only the active segment's indexes are opened now; a fetch from this one takes the dir offline.
         state.note("reads-fail", index_name, offset=segment.base_offset, says="(Is a directory)")
-    fault = _fault(state, segment, stem)
+    fault = None if INDEXES_JUDGED_LAST.of(release) else _fault(state, segment, stem)
     if fault is not None:
-        if CORRUPT_INDEX_IS_FATAL.of(release):
-            raise fatal("IllegalArgumentException", fault, state.path(index_name))
         times = f"{state.path(time_name)}, " if TIME_INDEX.of(release) else ""
         says = CORRUPT_INDEX.of(release).format(
             log=state.path(segment.name), why=fault, files=f"{times}{state.path(index_name)}"
         )
         _rebuild(state, segment, index_name, says)
-    elif TIME_INDEX.of(release) and time_name not in state.partition.entries and time_name not in state.names:
+    elif TIME_INDEX.of(release) and _missing(state, time_name):
         state.note("index-created", time_name)
+
+
+def _missing(state: LoadState, name: str) -> bool:
+    """Whether there is no file of that name any more, nor a folder: `File.exists`."""
+    return name not in state.names and state.partition.entries.get(name) in (None, "file", "link-file")
+
+
+def judge_indexes(state: LoadState) -> None:
+    """What 0.8 does at last: a corrupt index of a segment that was not recovered ends the start."""
+    if not INDEXES_JUDGED_LAST.of(state.settings.release):
+        return
+    for segment in state.segments:
+        fault = None if segment.recovered else _fault(state, segment, f"{segment.base_offset:020d}")
+        if fault is not None:
+            raise fatal("IllegalArgumentException", fault, state.path(segment.name))
 
 
 def _rebuild(state: LoadState, segment: Segment, index_name: str, says: str | None) -> None:

@@ -6,17 +6,20 @@ a batch is damaged, and silently misses records where an index leads it past the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from segmend.forecast.load import LoadedLog
 from segmend.forecast.segment import Lost, Prefix, Segment
 from segmend.kernel.scan import scan_log
-from segmend.kernel.types import CHAIN_KINDS, KINDS, TAIL_KINDS, SegmentScan
+from segmend.kernel.types import CHAIN_KINDS, KINDS, TAIL_KINDS, Problem, SegmentScan
 from segmend.logdir.disk import Unreadable
 
 _MOST = 20
 """Effects told of one segment; the first ones say what is wrong."""
-_AT_THEIR_OFFSET = frozenset({"crc-mismatch", "bad-magic", "bad-codec", "undecodable", "record-structure"})
+_AT_THEIR_OFFSET = frozenset(
+    {"crc-mismatch", "bad-magic", "bad-codec", "undecodable", "record-structure", "offset-backwards"}
+)
 _FAILING = CHAIN_KINDS | _AT_THEIR_OFFSET
 _INDEX_LIMIT = 64 << 20
 _SKIPPING = frozenset(
@@ -48,14 +51,15 @@ def note_failing_reads(loaded: LoadedLog, budget: Budget) -> None:
     for number, segment in enumerate(segments):
         if segment.log is None or not segment.size or not budget.takes(segment.size):
             continue
-        following = segments[number + 1].base_offset if number + 1 < len(segments) else None
+        following = [each.base_offset for each in segments[number + 1 : number + 3]]
         try:
             _note(loaded, segment, following)
         except Unreadable as error:
             loaded.state.note("reads-fail", segment.name, offset=segment.base_offset, says=str(error))
 
 
-def _note(loaded: LoadedLog, segment: Segment, following: int | None) -> None:
+def _note(loaded: LoadedLog, segment: Segment, following: Sequence[int]) -> None:
+    """`following` are the base offsets of the next two segments, as far as there are any."""
     if segment.log is None:
         return
     index = None if segment.index is None else segment.index.read(_INDEX_LIMIT)
@@ -64,15 +68,30 @@ def _note(loaded: LoadedLog, segment: Segment, following: int | None) -> None:
             Prefix(reader, segment.size), base_offset=segment.base_offset, records=True, offset_index=index
         )
     for problem in [p for p in found.problems if p.kind in _FAILING][:_MOST]:
-        # The end of the active log was judged with the log end offset; elsewhere only a gap tells of a loss.
-        if problem.kind in TAIL_KINDS and (following is None or found.next_offset >= following):
+        if problem.kind in TAIL_KINDS and not _fails_at_tail(problem, found, following):
             continue
         offset = problem.offset
         if problem.kind not in _AT_THEIR_OFFSET:
             offset = _offset_before(segment, problem.position)
         lost = Lost(bytes=problem.end - problem.position)
         loaded.state.note("reads-fail", segment.name, offset=offset, says=KINDS[problem.kind], lost=lost)
+    _note_jump(loaded, segment, found, following)
     _note_index(loaded, segment, found)
+
+
+def _fails_at_tail(problem: Problem, found: SegmentScan, following: Sequence[int]) -> bool:
+    """The end of the active log was judged with the log end offset. Elsewhere consumers ignore a piece
+    of a batch unless a gap tells of a loss; zeros they take for a batch of size 0 (`nextBatchSize`)."""
+    return bool(following) and (problem.kind == "zero-tail" or found.next_offset < following[0])
+
+
+def _note_jump(loaded: LoadedLog, segment: Segment, found: SegmentScan, following: Sequence[int]) -> None:
+    """A last offset beyond the whole next segment: a consumer goes on behind it, or is out of range."""
+    end = None if loaded.after is None else loaded.after.log_end_offset
+    if not following or end is None or found.last_offset is None:
+        return
+    if found.last_offset >= (following[1] if len(following) > 1 else end):
+        loaded.state.note("reads-fail", segment.name, offset=following[0])
 
 
 def _note_index(loaded: LoadedLog, segment: Segment, found: SegmentScan) -> None:
