@@ -19,6 +19,7 @@ import os
 import stat
 import struct
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Literal, Protocol
@@ -217,6 +218,25 @@ def real_path(path: str) -> str:
     return path if "://" in path else os.path.realpath(path)
 
 
+def attributes(path: str) -> tuple[tuple[str, str], ...]:
+    """Extended attributes by name, values in hex: SELinux labels, ACLs; raises `Unreadable`."""
+    try:
+        names = sorted(os.listxattr(path, follow_symlinks=False))
+        return tuple((name, os.getxattr(path, name, follow_symlinks=False).hex()) for name in names)
+    except OSError as error:
+        if error.errno == errno.ENOTSUP:
+            return ()
+        raise Unreadable.of(error, path) from None
+
+
+def link_target(path: str) -> str | None:
+    """What a symbolic link says, unresolved; None where that cannot be read."""
+    try:
+        return os.readlink(path)
+    except OSError:
+        return None
+
+
 def may_read(path: str) -> bool:
     """Whether this process may read the path (no open is made)."""
     return "://" in path or os.access(path, os.R_OK)
@@ -278,6 +298,20 @@ class FileReader:
         data = bytearray(max(0, min(size, self.size - position)))
         got = self.read_into(memoryview(data), position)
         return bytes(data[:got])
+
+    def extents(self) -> Iterator[tuple[int, int]]:
+        """(start, end) of the parts that are no holes, where the file system tells holes."""
+        position = 0
+        while position < self.size:
+            try:
+                start = os.lseek(self._fd, position, os.SEEK_DATA)
+                end = os.lseek(self._fd, start, os.SEEK_HOLE)
+            except OSError as error:
+                if error.errno != errno.ENXIO:  # ENXIO: from here on there is only a hole
+                    yield position, self.size
+                return
+            yield start, min(end, self.size)
+            position = end
 
     def stat(self) -> FileStat:
         """The status of the open file, as it was when it was opened."""

@@ -1,0 +1,105 @@
+"""The only module that changes a disk: each method is one system call, or one call and a close.
+
+Everything that surgery writes goes through an `Effects`, so that a test can put in one that
+dies, fails, or forgets what was not synced, at any call. No call follows a symbolic link.
+What the system refuses is raised as it is (`OSError`); who calls says which file it was.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from typing import Final
+
+_NEW: Final = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_OLD: Final = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_DIR: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Effects:
+    """The real thing. File descriptors are plain numbers; positions and sizes are bytes."""
+
+    def create(self, path: str, mode: int = 0o600) -> int:
+        """Open a file for writing that is empty and new, or made empty; give its descriptor."""
+        return os.open(path, _NEW, mode)
+
+    def open(self, path: str) -> int:
+        """Open a file that is there for writing; changes nothing yet."""
+        return os.open(path, _OLD)
+
+    def open_dir(self, path: str) -> int:
+        """Open a directory, to set its owner, mode and times, or to sync it."""
+        return os.open(path, _DIR)
+
+    def close(self, fd: int) -> None:
+        """Close a descriptor; syncs nothing."""
+        os.close(fd)
+
+    def write(self, fd: int, data: bytes | memoryview, position: int) -> None:
+        """Write all of `data` at `position`."""
+        view = memoryview(data)
+        while view:
+            done = os.pwrite(fd, view, position)
+            view, position = view[done:], position + done
+
+    def truncate(self, fd: int, size: int) -> None:
+        """Cut a file, or lengthen it by a hole."""
+        os.ftruncate(fd, size)
+
+    def set_owner(self, fd: int, uid: int, gid: int) -> None:
+        """Owner and group; nothing is called where they are right already."""
+        status = os.fstat(fd)
+        if (status.st_uid, status.st_gid) != (uid, gid):
+            os.fchown(fd, uid, gid)
+
+    def set_mode(self, fd: int, mode: int) -> None:
+        """The permission bits."""
+        if stat.S_IMODE(os.fstat(fd).st_mode) != mode:
+            os.fchmod(fd, mode)
+
+    def set_attributes(self, fd: int, wanted: Mapping[str, bytes]) -> None:
+        """The extended attributes: an SELinux label, an ACL; those that are right are left alone."""
+        have = (
+            {name: os.getxattr(fd, name) for name in os.listxattr(fd)} if wanted or os.listxattr(fd) else {}
+        )
+        for name, value in wanted.items():
+            if have.get(name) != value:
+                os.setxattr(fd, name, value)
+        for name in have.keys() - wanted.keys():
+            # A label that the system gave the new file by its own rules stays, as it does for any new file.
+            if not name.startswith("security."):
+                os.removexattr(fd, name)
+
+    def set_mtime(self, fd: int, mtime_ns: int) -> None:
+        """The modification time, in ns; the access time stays."""
+        os.utime(fd, ns=(os.fstat(fd).st_atime_ns, mtime_ns))
+
+    def sync(self, fd: int) -> None:
+        """Bring a file's bytes, size, owner, mode and times to the disk; of a directory, its names."""
+        os.fsync(fd)
+
+    def rename(self, old: str, new: str) -> None:
+        """Rename; a file (never a directory) that has the new name is replaced."""
+        os.rename(old, new)
+
+    def remove(self, path: str) -> None:
+        """Unlink a file."""
+        os.unlink(path)
+
+    def make_dir(self, path: str, mode: int = 0o700) -> None:
+        """Make one directory."""
+        os.mkdir(path, mode)
+
+    def remove_dir(self, path: str) -> None:
+        """Remove an empty directory."""
+        os.rmdir(path)
+
+
+def sync_dir(fx: Effects, path: str) -> None:
+    """Bring the names in a directory to the disk."""
+    fd = fx.open_dir(path)
+    try:
+        fx.sync(fd)
+    finally:
+        fx.close(fd)

@@ -1,0 +1,150 @@
+"""What a file or a directory is: enough to see whether somebody changed it."""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, Self
+
+from segmend.logdir import disk
+from segmend.logdir.disk import FileReader, FileStat, Unreadable
+
+_PIECE: Final = 1 << 20
+_WORDS: Final = {
+    "size": "size", "mode": "mode", "uid": "owner", "gid": "group", "mtime_ns": "modification time",
+    "sha256": "content", "xattrs": "extended attributes",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fingerprint:
+    """A path's state. What is None was not looked at, or does not matter.
+
+    `kind` is file, dir, link, other or missing; `mode` the permission bits; `mtime_ns` in ns since the
+    epoch; `xattrs` pairs of name and value (hex). `sha256` is that of a file's bytes; of a
+    directory that of the list of everything below it: names, kinds, sizes, owners, modes, times.
+    """
+
+    kind: str
+    size: int | None = None
+    mode: int | None = None
+    uid: int | None = None
+    gid: int | None = None
+    mtime_ns: int | None = None
+    sha256: str | None = None
+    xattrs: tuple[tuple[str, str], ...] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The object in a plan, without what is None."""
+        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        if self.xattrs is not None:
+            found["xattrs"] = dict(self.xattrs)
+        return {name: value for name, value in found.items() if value is not None}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The reverse of `to_json`; raises `TypeError` for keys that are none."""
+        xattrs = data.get("xattrs")
+        return cls(**{**data, "xattrs": None if xattrs is None else tuple(sorted(xattrs.items()))})
+
+    def difference(self, found: Fingerprint) -> str | None:
+        """How `found` differs from what is expected here, None if it does not."""
+        if found.kind != self.kind:
+            return f"there is {_a(found.kind)}, not {_a(self.kind)}"
+        for name, word in _WORDS.items():
+            expected, is_now = getattr(self, name), getattr(found, name)
+            if expected is not None and is_now is not None and expected != is_now:
+                if name in ("sha256", "xattrs"):
+                    return f"its {word} changed"
+                shown = (oct(is_now)[2:], oct(expected)[2:]) if name == "mode" else (is_now, expected)
+                return f"its {word} is {shown[0]}, not {shown[1]}"
+        return None
+
+    def but(self, **changes: Any) -> Self:
+        """The same with other values."""
+        return replace(self, **changes)
+
+
+MISSING: Final = Fingerprint(kind="missing")
+
+
+def _a(kind: str) -> str:
+    return {"missing": "nothing", "dir": "a directory", "other": "something special"}.get(kind, f"a {kind}")
+
+
+def look(path: str, *, content: bool = True) -> Fingerprint:
+    """The state of a path; a link is not followed. Raises `Unreadable`.
+
+    With `content` the bytes of a file are hashed. Of a directory the list of what is below it is
+    hashed, never the bytes.
+    """
+    try:
+        status = disk.file_stat(path, follow=False)
+    except Unreadable as refused:
+        if refused.missing:
+            return MISSING
+        raise
+    kind = _kind(status)
+    found = Fingerprint(
+        kind=kind, mode=stat.S_IMODE(status.mode), uid=status.uid, gid=status.gid,
+        xattrs=disk.attributes(path) if kind in ("file", "dir") else None,
+    )  # fmt: skip
+    if kind == "dir":
+        return found.but(size=tree_size(path), sha256=_tree_hash(path)) if content else found
+    sha256 = hash_of(path) if content and kind == "file" else None
+    return found.but(size=status.size, mtime_ns=status.mtime_ns, sha256=sha256)
+
+
+def _kind(status: FileStat) -> str:
+    if stat.S_ISREG(status.mode):
+        return "file"
+    return "dir" if stat.S_ISDIR(status.mode) else "link" if stat.S_ISLNK(status.mode) else "other"
+
+
+def hash_of(path: str, position: int = 0, length: int | None = None) -> str:
+    """SHA-256 (hex) of a file, or of `length` bytes of it from `position`; raises `Unreadable`."""
+    digest = hashlib.sha256()
+    buffer = memoryview(bytearray(_PIECE))
+    with FileReader(path) as reader:
+        end = reader.size if length is None else min(reader.size, position + length)
+        while position < end:
+            got = reader.read_into(buffer[: min(_PIECE, end - position)], position)
+            if got == 0:
+                break
+            digest.update(buffer[:got])
+            position += got
+    return digest.hexdigest()
+
+
+def hash_bytes(data: bytes) -> str:
+    """SHA-256 (hex) of bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def below(path: str) -> Iterator[tuple[str, FileStat]]:
+    """Everything below a directory by its relative path, each directory before what is in it."""
+    for name in sorted(disk.listing(path)):
+        full = f"{path}/{name}"
+        status = disk.file_stat(full, follow=False)
+        yield name, status
+        if stat.S_ISDIR(status.mode):
+            for inner, its in below(full):
+                yield posixpath.join(name, inner), its
+
+
+def tree_size(path: str) -> int:
+    """Bytes of all files below a directory."""
+    return sum(status.size for _, status in below(path) if stat.S_ISREG(status.mode))
+
+
+def _tree_hash(path: str) -> str:
+    digest = hashlib.sha256()
+    for name, s in below(path):
+        # A directory's own size and time change when something in it is renamed and renamed back.
+        times = ("-", "-") if stat.S_ISDIR(s.mode) else (s.size, s.mtime_ns)
+        row = f"{name}\0{s.mode:o}\0{s.uid}\0{s.gid}\0{times[0]}\0{times[1]}\n"
+        digest.update(row.encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()

@@ -1,0 +1,145 @@
+"""A plan: the steps of an operation, what they expect and lose, as a JSON file with its own hash.
+
+A plan is a value without clock or chance: the same dirs and the same command give the same
+bytes. Nothing in it is done by making it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, Final, Self
+
+from segmend.errors import SegmendError, UsageError
+from segmend.logdir import disk
+from segmend.logdir.release import Release
+from segmend.surgery.made_for import MadeFor
+from segmend.surgery.step import Step
+from segmend.surgery.steps import step_of, step_to_json
+
+VERSION: Final = 1
+_LIMIT: Final = 1 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """What readers of one partition will not get any more; `last_offset` inclusive, None if not known."""
+
+    dir: str
+    topic: str
+    partition: int
+    records: int
+    bytes: int
+    first_offset: int | None = None
+    last_offset: int | None = None
+    what: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """`arguments` are those of the command; `notes` what a person must know before saying yes.
+
+    `forecast` holds the `broker` lines of `segmend forecast` before and after; `extra` what the operation
+    adds, such as the JSON for kafka-reassign-partitions.
+    """
+
+    operation: str
+    arguments: Mapping[str, Any]
+    release: Release
+    dirs: tuple[MadeFor, ...]
+    steps: tuple[Step, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    notes: tuple[str, ...] = ()
+    forecast: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def records_lost(self) -> int:
+        """Over all partitions."""
+        return sum(loss.records for loss in self.losses)
+
+    @property
+    def bytes_needed(self) -> int:
+        """Bytes that backups take, at most, beside the log dirs."""
+        return sum(need.bytes for step in self.steps for need in step.needs("") if not need.where)
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the file; `sha256` is that of all the rest."""
+        found: dict[str, Any] = {
+            "type": "plan", "version": VERSION,
+            "operation": self.operation, "arguments": dict(self.arguments), "kafka": str(self.release), "dirs": [each.to_json() for each in self.dirs],
+            "steps": [step_to_json(step) for step in self.steps],
+            "losses": [loss.to_json() for loss in self.losses], "notes": list(self.notes),
+            "backup_bytes": self.bytes_needed, "forecast": dict(self.forecast), "extra": dict(self.extra),
+        }  # fmt: skip
+        return {**found, "sha256": _hash(found)}
+
+    @cached_property
+    def sha256(self) -> str:
+        """What tells this plan from any other."""
+        found: str = self.to_json()["sha256"]
+        return found
+
+    def render(self) -> bytes:
+        """The file: JSON that one can read, ASCII only."""
+        return json.dumps(self.to_json(), indent=1).encode("ascii") + b"\n"
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The reverse; `KeyError`, `TypeError`, `ValueError` for what is none."""
+        return cls(
+            operation=data["operation"], arguments=data["arguments"], release=Release.parse(data["kafka"]),
+            dirs=tuple(MadeFor.from_json(each) for each in data["dirs"]),
+            steps=tuple(step_of(each) for each in data["steps"]),
+            losses=tuple(Loss(**each) for each in data["losses"]), notes=tuple(data["notes"]),
+            forecast=data["forecast"], extra=data["extra"],
+        )  # fmt: skip
+
+    @classmethod
+    def parse(cls, data: bytes, path: str) -> Self:
+        """The plan in a file; raises `UsageError` for no plan, `SegmendError` for an edited one."""
+        try:
+            found = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"{path}: is no plan: {error}") from None
+        if not isinstance(found, dict) or found.get("type") != "plan":
+            raise UsageError(f"{path}: is no plan (see `segmend plan --help`)")
+        if found.get("version") != VERSION:
+            raise SegmendError(f"{path}: is a plan of version {found.get('version')}; this is for {VERSION}")
+        said = found.pop("sha256", None)
+        if said != _hash(found):
+            raise SegmendError(f"{path}: was edited, or damaged, after it was made; make the plan again")
+        try:
+            return cls.from_json(found)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise SegmendError(f"{path}: cannot be read as a plan: {error!r}") from None
+
+    @classmethod
+    def load(cls, path: str) -> Self:
+        """Read a plan; raises `Unreadable` and what `parse` raises."""
+        return cls.parse(disk.read(path, _LIMIT), path)
+
+    def then(self, following: Plan) -> Self:
+        """Both in one; `following` must have been made for the dirs as this plan leaves them."""
+        return replace(
+            self,
+            operation=f"{self.operation}, {following.operation}",
+            arguments={**self.arguments, **following.arguments},
+            steps=self.steps + following.steps,
+            losses=self.losses + following.losses,
+            notes=tuple(dict.fromkeys(self.notes + following.notes)),
+            forecast={**self.forecast, "after": following.forecast.get("after")},
+            extra={**self.extra, **following.extra},
+        )
+
+
+def _hash(data: Mapping[str, Any]) -> str:
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -1,0 +1,149 @@
+"""What a step is: a value that says what it changes, and how to do and undo it from anywhere.
+
+Every step keeps four promises, which the crash tests hold it to:
+
+- `protect` brings what the step will change to a safe place and syncs it; it may run again.
+- `do` ends in the state after, whether it begins before, after, or where an earlier `do` or
+  `undo` was stopped; `undo` likewise ends in the state before. Both end with everything synced.
+- at every moment each old byte is in its place, or in the vault, or (moved) in its new place.
+- nothing but its own `paths` and its vault is touched.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, Self
+
+from segmend.logdir.release import NEWEST, Release
+from segmend.surgery.effects import Effects
+from segmend.surgery.fingerprint import Fingerprint
+
+
+def _nothing(*_: object) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a step is given to work with.
+
+    `vault` is the directory of this step's old bytes, `token` 32 hex digits that name its temporary
+    directories; `check` raises `Cancelled` if the user asked to stop, `tell` is told of bytes done.
+    """
+
+    fx: Effects
+    vault: str
+    token: str = "0" * 32
+    release: Release = NEWEST
+    check: Callable[[], None] = field(default=_nothing)
+    tell: Callable[[int], None] = field(default=_nothing)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Bytes that a step takes up on the file system of `where`, for good or for a while."""
+
+    where: str
+    bytes: int
+
+
+class View(Protocol):
+    """Files as they will be: what a plan is looked at through before it is applied."""
+
+    def seen(self, path: str) -> str:
+        """The path under which the model finds a real path's planned state."""
+        ...
+
+    def write(self, path: str, position: int, data: bytes, like: Fingerprint) -> None:
+        """Bytes at a position of a file, which is made if it is not there."""
+        ...
+
+    def replace(self, path: str, data: bytes, like: Fingerprint) -> None:
+        """A file with these bytes, and the owner, mode and time of `like`."""
+        ...
+
+    def cut(self, path: str, size: int) -> None:
+        """A file cut to `size` bytes."""
+        ...
+
+    def move(self, source: str, target: str) -> None:
+        """A file or directory under another path."""
+        ...
+
+    def hide(self, path: str) -> None:
+        """A file or directory that is gone."""
+        ...
+
+    def make_dir(self, path: str, like: Fingerprint) -> None:
+        """A new, empty directory."""
+        ...
+
+
+class Step(Protocol):
+    """One change. All paths are absolute and real."""
+
+    KIND: ClassVar[str]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """What it changes."""
+        ...
+
+    @property
+    def before(self) -> Fingerprint:
+        """What must be at the first of `paths` before it."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields as plain JSON values."""
+        ...
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The reverse; `TypeError`, `KeyError` or `ValueError` for what is no such step."""
+        ...
+
+    def words(self) -> str:
+        """One line for a person: what is done to which file, and why."""
+        ...
+
+    def needs(self, vault: str) -> Iterator[Need]:
+        """What it takes up."""
+        ...
+
+    def not_before(self) -> str | None:
+        """How the disk differs from what is expected before the step; None if it does not."""
+        ...
+
+    def not_after(self) -> str | None:
+        """How the disk differs from what the step leaves; None if it does not."""
+        ...
+
+    def protect(self, work: Work) -> None:
+        """Bring the old bytes to safety."""
+        ...
+
+    def do(self, work: Work) -> None:
+        """Make the change."""
+        ...
+
+    def undo(self, work: Work) -> None:
+        """Take it back."""
+        ...
+
+    def preview(self, view: View, release: Release) -> None:
+        """Make the change in a view."""
+        ...
+
+
+def folder(path: str) -> str:
+    """The directory of a path."""
+    return posixpath.dirname(path)
+
+
+def overlap(a: Step, b: Step) -> bool:
+    """Whether two steps touch the same file, or one a file in a directory that the other moves."""
+    return any(one == two or one.startswith(f"{two}/") or two.startswith(f"{one}/")
+               for one in a.paths for two in b.paths)  # fmt: skip

@@ -1,0 +1,44 @@
+"""The closed set of changes: one module a kind of step, found by `step_of`.
+
+A module has `STEP`, a frozen dataclass with a `KIND` and the methods of `Step`. A step is
+a value: what it touches, what it expects there before, what it leaves. It can be done from the
+state before, undone from the state after, and both from any point at which a power cut, a kill
+or a full disk stopped it.
+"""
+
+from __future__ import annotations
+
+import functools
+import pkgutil
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any
+
+from segmend.errors import SegmendError
+from segmend.surgery.step import Step
+
+
+@functools.cache
+def kinds() -> Mapping[str, type[Step]]:
+    """Every kind of step by its name."""
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
+    found = [import_module(f"{__name__}.{name}").STEP for name in names]
+    return MappingProxyType({step.KIND: step for step in found})
+
+
+def step_of(data: Mapping[str, Any]) -> Step:
+    """A step out of a plan; raises `SegmendError` for what is none."""
+    kind = data.get("kind")
+    found = kinds().get(str(kind))
+    if found is None:
+        raise SegmendError(f"this segmend knows no step '{kind}'; apply the plan with the one that made it")
+    try:
+        return found.from_json({name: value for name, value in data.items() if name != "kind"})
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise SegmendError(f"a step '{kind}' of the plan cannot be read: {error}") from None
+
+
+def step_to_json(step: Step) -> dict[str, Any]:
+    """The object in a plan; `step_of` reads it."""
+    return {"kind": step.KIND, **step.to_json()}

@@ -1,0 +1,169 @@
+"""A small file with new bytes: written beside, renamed into place; or a new file where there was none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+from segmend.errors import SegmendError
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+from segmend.surgery import recipes
+from segmend.surgery.effects import sync_dir
+from segmend.surgery.fingerprint import Fingerprint, hash_bytes, look
+from segmend.surgery.piece import Piece
+from segmend.surgery.step import Need, View, Work, folder
+from segmend.surgery.writing import bytes_of, clear, keep, part_of, read_kept, require, write_beside
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaceFile:
+    """The bytes come from `content`, or from a `recipe` run with `arguments` when the plan is applied.
+
+    A recipe is given the log dir `log_dir` (real path) and the name of a `partition` directory in it
+    ("" for files of the log dir itself); what it gives must have the hash of `after`.
+    """
+
+    KIND: ClassVar[str] = "replace_file"
+
+    path: str
+    before: Fingerprint
+    after: Fingerprint
+    reason: str
+    content: Piece | None = None
+    recipe: str | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    log_dir: str | None = None
+    partition: str = ""
+
+    @classmethod
+    def with_bytes(cls, path: str, data: bytes, reason: str, *, like: Fingerprint | None = None) -> Self:
+        """The step for these bytes, kept in the plan; see `_after` for owner, mode and time."""
+        before = look(path)
+        after = _after(path, before, data, like)
+        return cls(path=path, before=before, after=after, reason=reason, content=Piece.inline(data))
+
+    @classmethod
+    def with_recipe(
+        cls, path: str, recipe: str, reason: str, *, log_dir: LogDir, partition: str,
+        release: Release, arguments: Mapping[str, Any] | None = None, like: Fingerprint | None = None,
+    ) -> Self:  # fmt: skip
+        """The step for what the recipe gives now; raises what the recipe raises."""
+        given = arguments or {}
+        data = recipes.build(recipe, log_dir, partition, given, release)
+        before = look(path)
+        return cls(
+            path=path, before=before, after=_after(path, before, data, like), reason=reason, recipe=recipe,
+            arguments=given, log_dir=log_dir.path, partition=partition,
+        )  # fmt: skip
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The file."""
+        return (self.path,)
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields; the content as `base64` in `content`, or the recipe."""
+        found: dict[str, Any] = {
+            "path": self.path, "reason": self.reason,
+            "before": self.before.to_json(), "after": self.after.to_json(),
+        }  # fmt: skip
+        if self.content is not None:
+            return {**found, "content": self.content.to_json()}
+        return {
+            **found, "recipe": self.recipe, "arguments": dict(self.arguments),
+            "log_dir": self.log_dir, "partition": self.partition,
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The reverse."""
+        content = data.get("content")
+        return cls(**{
+            **data,
+            "before": Fingerprint.from_json(data["before"]),
+            "after": Fingerprint.from_json(data["after"]),
+            "content": None if content is None else Piece.from_json(content),
+        })  # fmt: skip
+
+    def words(self) -> str:
+        """One line."""
+        how = "make" if self.before.kind == "missing" else "rewrite"
+        return f"{how} {self.path}, {self.after.size} bytes: {self.reason}"
+
+    def needs(self, vault: str) -> Iterator[Need]:
+        """The backup, and the new file while the old one is still there."""
+        yield Need(vault, self.before.size or 0)
+        yield Need(folder(self.path), self.after.size or 0)
+
+    def not_before(self) -> str | None:
+        """Compares the whole file."""
+        changed = None if self.content is None else self.content.changed()
+        return self.before.difference(look(self.path)) or changed
+
+    def not_after(self) -> str | None:
+        """Compares the whole file."""
+        return self.after.difference(look(self.path))
+
+    def protect(self, work: Work) -> None:
+        """Keeps the old file."""
+        if self.before.sha256 is not None and self.not_after() is not None:
+            keep(work, "before", part_of(self.path, work), self.before.sha256)
+
+    def do(self, work: Work) -> None:
+        """Writes the new file."""
+        clear(work.fx, self.path)
+        if self.not_after() is None:
+            sync_dir(work.fx, folder(self.path))
+            return
+        data = self._data(work.release, self.log_dir)
+        write_beside(work, self.path, bytes_of(data, work), self.after)
+        require(self.not_after(), self.path)
+
+    def undo(self, work: Work) -> None:
+        """Brings the old file back, or removes the new one."""
+        clear(work.fx, self.path)
+        if self.before.difference(look(self.path)) is None:
+            pass
+        elif self.before.sha256 is None:
+            work.fx.remove(self.path)
+        else:
+            kept = read_kept(work, "before", self.before.sha256)
+            write_beside(work, self.path, part_of(kept, work), self.before)
+        sync_dir(work.fx, folder(self.path))
+        require(self.before.difference(look(self.path)), self.path)
+
+    def preview(self, view: View, release: Release) -> None:
+        """The new file in the view; a recipe sees the view's log dir."""
+        seen = None if self.log_dir is None else view.seen(self.log_dir)
+        view.replace(self.path, self._data(release, seen), self.after)
+
+    def _data(self, release: Release, log_dir: str | None) -> bytes:
+        data = self.content.read() if self.content is not None else self._cook(release, log_dir)
+        if hash_bytes(data) != self.after.sha256:
+            raise SegmendError(f"{self.path}: '{self.recipe}' gives other bytes than it did for the plan")
+        return data
+
+    def _cook(self, release: Release, path: str | None) -> bytes:
+        if self.recipe is None or path is None:
+            raise SegmendError(f"{self.path}: the plan says neither content nor recipe")
+        return recipes.build(self.recipe, LogDir.open(path), self.partition, self.arguments, release)
+
+
+def _after(path: str, before: Fingerprint, data: bytes, like: Fingerprint | None) -> Fingerprint:
+    """The new file keeps owner, mode, attributes and time of the old one.
+
+    A new one takes those of `like`, or the owner of its directory and the mode 644.
+    """
+    if before.kind not in ("file", "missing"):
+        raise SegmendError(f"{path}: is no plain file; move it out of the way first")
+    known = {"size": len(data), "sha256": hash_bytes(data)}
+    if before.kind == "file":
+        return before.but(**known)
+    home = look(folder(path), content=False)
+    model = like or Fingerprint(kind="file", mode=0o644, uid=home.uid, gid=home.gid)
+    return Fingerprint(kind="file", mode=model.mode, uid=model.uid, gid=model.gid, **known)  # type: ignore[arg-type]
+
+
+STEP = ReplaceFile
