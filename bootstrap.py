@@ -102,9 +102,16 @@ def pip_command():
 
 
 def run(command, **environment):
-    """Run one set-up step; its own words are the error, ours say what to do."""
-    if subprocess.call(command, stdout=sys.stderr, env=dict(os.environ, **environment)) != 0:
-        sys.exit(fail("set-up failed at: %s (is there a network?)" % " ".join(command[:6])))
+    """Run one set-up step; when it fails, say in one line why and what to do."""
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=dict(os.environ, **environment)
+    )
+    if done.returncode != 0:
+        words = done.stdout.decode(errors="replace")
+        lines = [line for line in words.splitlines() if line.strip()] or ["it says nothing"]
+        if "Failed to establish a new connection" in words or "No matching distribution" in words:
+            sys.exit(fail("packages cannot be fetched: connect a network, or name a mirror in PIP_INDEX_URL"))
+        sys.exit(fail("set-up failed at `%s`: %s" % (" ".join(command[1:5]), lines[-1])))
 
 
 def fingerprint():
