@@ -22,6 +22,7 @@ from segmend.formats.producer_snapshot import parse as parse_snapshot
 from segmend.formats.txn_index import AbortedTxn, TransactionIndex
 from segmend.formats.txn_index import parse as parse_txn_index
 from segmend.kernel import types as kernel
+from segmend.kernel.producers import state_of
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import ProducerState, SegmentScan
 from segmend.logdir.files import FileEntry
@@ -166,16 +167,7 @@ class _Replayer:
         entry = self._snapshots.get(view.base_offset)
         snapshot = snapshot_of(entry) if entry else None
         for row in snapshot.entries if snapshot else ():
-            self._found.states[row.producer_id] = ProducerState(
-                producer_id=row.producer_id,
-                epoch=row.producer_epoch,
-                last_sequence=row.last_sequence,
-                last_offset=row.last_offset,
-                offset_delta=row.offset_delta,
-                timestamp=row.timestamp,
-                coordinator_epoch=row.coordinator_epoch,
-                current_txn_first_offset=row.current_txn_first_offset,
-            )
+            self._found.states[row.producer_id] = state_of(row)
 
     def _look_at(self, view: SegmentView, scan: SegmentScan) -> None:
         sound = not (scan.damaged_batches or scan.tail or scan.bounded or was_cut(view, scan))

@@ -11,10 +11,29 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from segmend.formats.batch import RecordBatch
+from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.kernel.records import problem_of
 from segmend.kernel.types import MAX_ABORTED, MAX_PRODUCERS, AbortedTxn, ControlFacts, Problem, ProducerState
 
 ABORT = 0
+
+
+def state_of(row: ProducerStateEntry) -> ProducerState:
+    """A row of a snapshot as the kernel wants it."""
+    return ProducerState(
+        producer_id=row.producer_id, epoch=row.producer_epoch, last_sequence=row.last_sequence,
+        last_offset=row.last_offset, offset_delta=row.offset_delta, timestamp=row.timestamp,
+        coordinator_epoch=row.coordinator_epoch, current_txn_first_offset=row.current_txn_first_offset,
+    )  # fmt: skip
+
+
+def row_of(state: ProducerState) -> ProducerStateEntry:
+    """The reverse of `state_of`."""
+    return ProducerStateEntry(
+        producer_id=state.producer_id, producer_epoch=state.epoch, last_sequence=state.last_sequence,
+        last_offset=state.last_offset, offset_delta=state.offset_delta, timestamp=state.timestamp,
+        coordinator_epoch=state.coordinator_epoch, current_txn_first_offset=state.current_txn_first_offset,
+    )  # fmt: skip
 
 
 class ProducerFold:

@@ -1,0 +1,43 @@
+"""Recipes: derived files computed anew from the batches; one file a recipe, discovered.
+
+A recipe is pure: `build(log_dir, partition, arguments, release)` reads the model and gives
+the bytes of one file, the same bytes each time. A plan names recipe, arguments and the hash
+of what they give; `apply` runs the recipe again. `arguments` are JSON values, `partition` is
+the name of a partition directory, empty for a file of the log dir itself. A recipe raises
+`Unreadable`, and `SegmendError` where its sources do not tell what the file must hold.
+
+What is byte for byte what a broker writes, and where a broker's own bytes depend on more
+than the log holds, each recipe says in its docstring; `tests/surgery/test_recipes.py` counts
+it on every golden directory, `tests/surgery/test_broker_rebuild.py` against real brokers.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+
+from segmend.errors import SegmendError
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+from segmend.surgery.sources import Arguments
+
+Build = Callable[[LogDir, str, Arguments, Release], bytes]
+
+
+@functools.cache
+def all_recipes() -> Mapping[str, Build]:
+    """Every recipe of this package by its name."""
+    modules = (
+        importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)
+    )
+    return {module.NAME: module.build for module in modules}
+
+
+def build(name: str, log_dir: LogDir, partition: str, arguments: Arguments, release: Release) -> bytes:
+    """The bytes that the recipe `name` gives; raises `SegmendError` for a name that is none."""
+    found = all_recipes().get(name)
+    if found is None:
+        raise SegmendError(f"the plan asks for the recipe '{name}', which this segmend does not have")
+    return found(log_dir, partition, arguments, release)

@@ -1,0 +1,31 @@
+"""`leader-epoch-checkpoint`: where each leader epoch began, from the batches.
+
+Arguments: `start`, the log start offset.
+
+A live broker's file may end with one epoch more, which began at the log end offset and has no
+batch yet; the next start drops it (`LeaderEpochFileCache.truncateFromEnd`). Where the cleaner
+removed the first batches of an epoch it knows the true beginning, the log only what is left.
+"""
+
+from __future__ import annotations
+
+from segmend.forecast.epochs import EpochCache
+from segmend.formats import epoch_checkpoint
+from segmend.formats.epoch_checkpoint import EpochCheckpoint, EpochEntry
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+from segmend.surgery.sources import Arguments, partition_of, scanned, segment_of
+
+NAME = "leader-epochs"
+
+
+def build(log_dir: LogDir, partition: str, arguments: Arguments, _release: Release) -> bytes:
+    """See the module; raises `SegmendError` without the partition, `Unreadable`."""
+    found = partition_of(log_dir, partition)
+    cache = EpochCache()
+    for base in sorted(found.layout.logs):
+        cache.recover(scanned(segment_of(found, base)).epochs)
+    cache.truncate_from_start(int(arguments["start"]))
+    entries = (EpochEntry(epoch, start) for epoch, start in cache.entries)
+    header_lines = 2 if cache.entries else 0
+    return epoch_checkpoint.render(EpochCheckpoint(entries=tuple(entries), header_lines=header_lines))

@@ -1,0 +1,23 @@
+"""One of the four offset checkpoints of a log dir, from the offsets that a plan found.
+
+Arguments: `entries`, rows of topic, partition, offset.
+
+A broker writes the lines in the order of a hash map of its partitions, which has no meaning; here
+they keep the order in which they are given.
+"""
+
+from __future__ import annotations
+
+from segmend.formats import offset_checkpoint
+from segmend.formats.offset_checkpoint import CheckpointEntry, OffsetCheckpoint
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+from segmend.surgery.sources import Arguments
+
+NAME = "offset-checkpoint"
+
+
+def build(_log_dir: LogDir, _partition: str, arguments: Arguments, _release: Release) -> bytes:
+    """See the module."""
+    entries = tuple(CheckpointEntry(*row) for row in arguments["entries"])
+    return offset_checkpoint.render(OffsetCheckpoint(entries=entries))

@@ -1,0 +1,50 @@
+"""`.snapshot`: what is known of each producer before an offset, replayed from the batches.
+
+Arguments: `offset`, and `snapshot`, the offset of an older snapshot to begin with (null: nothing
+was known before the first segment).
+
+The rows come in the order of the broker's hash map, which has no meaning; Kafka up to 3.4 is
+taken for the build of its time (Scala 2.12, 2.13 from 2.6 on). A live broker's snapshot
+differs where a producer expired (producer.id.expiration.ms), and where the cleaner removed its
+batches from the log afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from segmend.broker.rule import Rule
+from segmend.formats import producer_snapshot
+from segmend.formats.producer_snapshot import ProducerSnapshot
+from segmend.kernel.producers import row_of
+from segmend.kernel.types import ProducerState
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.surgery.hash_order import HASH_ORDER
+from segmend.surgery.sources import Arguments, data_timestamps, partition_of, producers_before
+
+NAME = "producer-snapshot"
+
+MARKER_TIMES: Rule[bool] = Rule(
+    "ProducerStateEntry.lastTimestamp: that of a marker too, 2.4.1", (((0, 8), False), ((2, 4, 1), True))
+)
+
+
+def build(log_dir: LogDir, partition: str, arguments: Arguments, release: Release) -> bytes:
+    """See the module; raises `SegmendError` without the snapshot to begin with, `Unreadable`."""
+    found = partition_of(log_dir, partition)
+    states = producers_before(found, int(arguments["offset"]), arguments["snapshot"])
+    if not MARKER_TIMES.of(release):
+        states = _with_times_of_data(found, states)
+    by_id = {state.producer_id: row_of(state) for state in states}
+    order = HASH_ORDER.of(release)(list(by_id))
+    return producer_snapshot.render(ProducerSnapshot(entries=tuple(by_id[each] for each in order)))
+
+
+def _with_times_of_data(
+    partition: PartitionDir, states: tuple[ProducerState, ...]
+) -> tuple[ProducerState, ...]:
+    """The timestamp of the last data batch, where a marker may have come after it."""
+    marked = [state for state in states if state.coordinator_epoch >= 0]
+    times = data_timestamps(partition, marked) if marked else {}
+    return tuple(replace(state, timestamp=times.get(state.producer_id, state.timestamp)) for state in states)

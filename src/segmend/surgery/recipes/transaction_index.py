@@ -1,0 +1,34 @@
+"""`.txnindex` of a segment: its aborted transactions, wherever they began.
+
+Arguments: `base_offset`, and `snapshot`, the offset of the producer snapshot to begin with (null:
+nothing was open before the first segment).
+
+An entry needs the first offset of its transaction and the transactions of others that were open at
+the marker, so the producers before the segment are replayed. A live broker writes the same
+entries; a transaction whose beginning retention has removed has none in either.
+"""
+
+from __future__ import annotations
+
+from segmend.formats import txn_index
+from segmend.formats.txn_index import AbortedTxn, TransactionIndex
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+from segmend.surgery.sources import Arguments, partition_of, producers_before, replayed, segment_of
+
+NAME = "transaction-index"
+
+
+def build(log_dir: LogDir, partition: str, arguments: Arguments, _release: Release) -> bytes:
+    """See the module; raises `SegmendError` without the segment or snapshot, `Unreadable`."""
+    found = partition_of(log_dir, partition)
+    segment = segment_of(found, int(arguments["base_offset"]))
+    before = producers_before(found, segment.base_offset, arguments["snapshot"])
+    rows = replayed(segment, before).aborted
+    entries = (
+        AbortedTxn(
+            txn_index.VERSION, row.producer_id, row.first_offset, row.last_offset, row.last_stable_offset
+        )
+        for row in rows
+    )
+    return txn_index.render(TransactionIndex(entries=tuple(entries)))

@@ -1,0 +1,146 @@
+"""What recipes read: the segments of a partition, their batches, and the producers before each.
+
+The scans are remembered for a moment, so that the two or three files that come from the same
+batches cost one pass; a log that changed meanwhile (size or mtime) is read again.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from segmend.errors import SegmendError
+from segmend.formats import producer_snapshot
+from segmend.kernel.producers import state_of
+from segmend.kernel.scan import iter_batches, scan_log
+from segmend.kernel.types import IndexRule, ProducerState, SegmentScan
+from segmend.logdir.disk import FileReader
+from segmend.logdir.files import FileEntry
+from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
+
+SNAPSHOT_LIMIT: Final = 64 << 20
+Arguments = Mapping[str, Any]
+"""What a plan gives to a recipe: JSON values."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """A log file as it was when it was read: the key under which its scan is remembered."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+
+def partition_of(log_dir: LogDir, name: str) -> PartitionDir:
+    """The partition directory; raises `SegmendError` if it is not there."""
+    found = log_dir.partition(name)
+    if found is None:
+        raise SegmendError(f"{log_dir.path} has no directory {name or 'that the plan names'}")
+    return found
+
+
+def segment_of(partition: PartitionDir, base_offset: int) -> LogSegment:
+    """The segment with a log; raises `SegmendError` if it is not there."""
+    if base_offset not in partition.layout.logs:
+        raise SegmendError(f"{partition.path} has no segment {base_offset:020d}.log")
+    return LogSegment(partition, base_offset)
+
+
+def log_of(segment: LogSegment) -> FileEntry:
+    """The log of a segment of `segment_of`."""
+    found = segment.log
+    if found is None:
+        raise SegmendError(f"{segment.partition.path} has no segment {segment.name}")
+    return found
+
+
+def scanned(segment: LogSegment, build: IndexRule | None = None) -> SegmentScan:
+    """All sound batches of a segment, checksums verified."""
+    return _scanned(_key(segment), segment.base_offset, build, ())
+
+
+def replayed(segment: LogSegment, producers: tuple[ProducerState, ...]) -> SegmentScan:
+    """As `scanned`, with the producers known before it; raises `SegmendError` past the kernel's bounds."""
+    found = _scanned(_key(segment), segment.base_offset, None, producers)
+    cut = [what for what in found.bounded if what in ("producers", "aborted")]
+    if cut:
+        raise SegmendError(f"{log_of(segment).path} holds more {cut[0]} than can be replayed")
+    return found
+
+
+def _key(segment: LogSegment) -> _Log:
+    stat = log_of(segment).stat()
+    return _Log(log_of(segment).path, stat.size, stat.mtime_ns)
+
+
+@functools.lru_cache(maxsize=4)
+def _scanned(
+    log: _Log, base_offset: int, build: IndexRule | None, producers: tuple[ProducerState, ...]
+) -> SegmentScan:
+    folder, _, name = log.path.rpartition("/")
+    with FileEntry(folder, name).reader() as reader:
+        return scan_log(reader, base_offset=base_offset, build=build, producers=producers)
+
+
+def producers_before(partition: PartitionDir, offset: int, snapshot: int | None) -> tuple[ProducerState, ...]:
+    """The producers as of (exclusive) `offset`: those of the snapshot, and the batches after it.
+
+    `snapshot` is the offset in the name of a snapshot to begin with, None to begin with
+    nothing at the first segment. Follows `ProducerStateManager` and `LogLoader.recoverSegment`.
+    """
+    states = () if snapshot is None else snapshot_states(partition, snapshot)
+    bases = sorted(partition.layout.logs)
+    start = snapshot or 0
+    for number, base in enumerate(bases):
+        last = number + 1 == len(bases)
+        if base < offset and (last or bases[number + 1] > start):
+            states = _advanced(segment_of(partition, base), states, start, offset)
+    return states
+
+
+def snapshot_states(partition: PartitionDir, offset: int) -> tuple[ProducerState, ...]:
+    """The rows of a snapshot; raises `SegmendError` if a broker could not load it."""
+    entry = dict(partition.snapshots).get(offset)
+    if entry is None:
+        raise SegmendError(f"{partition.path} has no producer snapshot at offset {offset}")
+    snapshot, damages = producer_snapshot.parse(entry.read(SNAPSHOT_LIMIT))
+    if damages:
+        raise SegmendError(f"{entry.path}: {damages[0].reason}")
+    return tuple(map(state_of, snapshot.entries))
+
+
+def data_timestamps(partition: PartitionDir, states: Iterable[ProducerState]) -> dict[int, int]:
+    """The largest timestamp of the last batch of each producer that is still in the log."""
+    wanted = {state.last_offset: state.producer_id for state in states if state.last_offset >= 0}
+    found = {}
+    for base in sorted(partition.layout.logs):
+        segment = segment_of(partition, base)
+        with log_of(segment).reader() as reader:
+            for batch in iter_batches(reader, crc=True, resync=True, base_offset=base):
+                if batch.magic == 2 and wanted.get(batch.last_offset) == batch.producer_id:
+                    found[batch.producer_id] = batch.max_timestamp
+    return found
+
+
+def _advanced(
+    segment: LogSegment, states: tuple[ProducerState, ...], start: int, stop: int
+) -> tuple[ProducerState, ...]:
+    """The producers after the batches of one segment that begin in [start, stop)."""
+    found = replayed(segment, states)
+    if start <= segment.base_offset and found.next_offset <= stop:
+        return found.producers
+    with log_of(segment).reader() as reader:
+        first = None if start <= segment.base_offset else _position(reader, segment.base_offset, start)
+        return scan_log(
+            reader, base_offset=segment.base_offset, start=first or 0,
+            stop=_position(reader, segment.base_offset, stop), producers=states,
+        ).producers  # fmt: skip
+
+
+def _position(reader: FileReader, base_offset: int, offset: int) -> int:
+    """Where the first batch at or after `offset` begins; the end of the log without one."""
+    batches = iter_batches(reader, crc=True, resync=True, base_offset=base_offset)
+    return next((batch.position for batch in batches if batch.base_offset >= offset), reader.size)
