@@ -96,13 +96,12 @@ def of_partition(before: dict[str, int], done: dict[str, Any], said: Said) -> li
         return ["partition: no line of it"] if before else []  # no replica lies there: nothing to forecast
     stray = "stray-renamed" in said.effects
     found = [] if stray == done.get("stray", False) else [f"stray: {done.get('stray', False)}, said {stray}"]
-    if not isinstance(done["offsets"], list):
-        return found
     extent = said.partition.after
-    if done["offsets"][:2] != [extent.log_start_offset, extent.log_end_offset]:
-        found.append(
-            f"offsets: {done['offsets'][:2]}, said {[extent.log_start_offset, extent.log_end_offset]}"
-        )
+    if extent.log_end_offset is None:
+        return found  # its log dir is offline
+    ends = [extent.log_start_offset, extent.log_end_offset]
+    if isinstance(done["offsets"], list) and done["offsets"][:2] != ends:
+        found.append(f"offsets: {done['offsets'][:2]}, said {ends}")
     return found if stray or not before else found + of_files(before, done, said)
 
 

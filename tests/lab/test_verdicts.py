@@ -19,14 +19,17 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from tests.golden.unpack import unpack
 from tests.lab.compare import disagreements, of_reads
+from tests.lab.faults.patient import lonely_topic, patient_in
 from tests.lab.faults.table import Fault, all_faults
 from tests.lab.known import KNOWN, KNOWN_READS, UNFINISHED
+from tests.lab.pairs import PLUS, Pair
 from tests.lab.releases import release
 from tests.lab.trial import listing
-from tests.lab.verdict import HEALTHY, lonely_topic, patient_in
+from tests.lab.verdict import HEALTHY
 
 RECORDED = Path(__file__).parent / "verdicts"
 NAMES = sorted(path.stem for path in RECORDED.glob("*.json"))
+SINGLE = [name for name in NAMES if not name.endswith("-double")]
 EACH = 8
 """The fast tests take one fault of so many; the slow ones all."""
 UNHURT = Fault(name=HEALTHY, row="", hurt=lambda _patient: None)
@@ -40,8 +43,14 @@ def verdicts(name: str) -> dict[str, Any]:
 
 
 def recorded(name: str) -> list[Fault]:
-    """The faults with a verdict."""
-    return [fault for fault in [*all_faults(), UNHURT] if fault.name in verdicts(name)]
+    """The faults with a verdict, and the pairs."""
+    pairs = [Pair.named(each).as_fault() for each in verdicts(name) if PLUS in each]
+    return [fault for fault in [*all_faults(), UNHURT, *pairs] if fault.name in verdicts(name)]
+
+
+def archive(name: str) -> Path:
+    """The base that was hurt; pairs are done to that of the single faults."""
+    return RECORDED / f"{name.removesuffix('-double')}.tar.xz"
 
 
 def opened(path: Path) -> LogDir:
@@ -70,7 +79,7 @@ def only_known_ones_differ(found: dict[str, list[str]], known: dict[str, str]) -
     assert sorted(fault for fault in known if not found.get(fault)) == [], "no longer wrong: take them out"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SINGLE)
 def test_every_fault_is_recorded(name: str) -> None:
     version, _, mark = name.partition("-")
     wanted = {fault.name for fault in all_faults() if fault.applies(release(version).number, mark)}
@@ -81,7 +90,7 @@ def test_every_fault_is_recorded(name: str) -> None:
 
 def agree(name: str, faults: list[Fault], tmp_path: Path) -> None:
     """What is forecast for these faults is what the broker did."""
-    base = unpack(RECORDED / f"{name}.tar.xz", tmp_path / "base")
+    base = unpack(archive(name), tmp_path / "base")
     both = {fault.name: compare(name, fault, base, tmp_path / "hurt") for fault in faults}
     for known, points in ((KNOWN, 0), (KNOWN_READS, 1)):
         listed = {fault: why for fault, why in known.get(name, {}).items() if fault in both}

@@ -4,6 +4,8 @@ Faults that stay inside their partition share one start, each on a topic of its 
 start each. A shared start that fails is taken apart until the culprits are known; those get starts of
 their own. What is recorded goes to `tests/lab/verdicts/<release>-<mark>.json`: offsets, names and sizes,
 no paths and no times, so that the same base gives the same file. With names, only those are done again.
+`... 4.3.1 clean --pairs 120 1` records the first 120 pairs of faults of the draw with seed 1; they go to
+`<release>-<mark>-double.json`.
 """
 
 from __future__ import annotations
@@ -21,9 +23,10 @@ from typing import Any
 
 from tests.golden.pack import pack
 from tests.lab.base import Base, base
-from tests.lab.faults.patient import Patient
+from tests.lab.faults.patient import lonely_topic, patient_in
 from tests.lab.faults.table import Fault, all_faults
 from tests.lab.jars import cache_dir
+from tests.lab.pairs import drawn
 from tests.lab.releases import release
 from tests.lab.trial import FULL, SERIOUS, Trial, copy_base, listing, run_trial, telling, without_names
 
@@ -31,20 +34,6 @@ HERE = Path(__file__).parent / "verdicts"
 HEALTHY = "(none)"
 """The entry of a partition to which nothing was done."""
 Verdicts = dict[str, dict[str, Any]]
-
-
-def patient_in(root: Path, topic: str) -> Patient:
-    """The topic's partition as a patient; the other one is a story topic of the other log dir."""
-    dirs = (root / "b1" / "d0", root / "b1" / "d1")
-    here = next(path for path in dirs if (path / f"{topic}-0").exists())
-    there = next(path for path in dirs if path != here)
-    other = min(there.glob("f[0-9][0-9][0-9]-0"))
-    return Patient(dirs, here / f"{topic}-0", other)
-
-
-def lonely_topic(root: Path) -> str:
-    """The topic hurt in a start of its own: the first of the log dir without the KRaft log."""
-    return sorted((root / "b1" / "d1").glob("f[0-9][0-9][0-9]-0"))[0].name[:-2]
 
 
 def ranges(offsets: Sequence[int]) -> list[list[int]]:
@@ -122,9 +111,9 @@ def folders(
 class Recorder:
     """All trials of one release after one kind of stop; `verdicts` is what is known so far."""
 
-    def __init__(self, version: str, mark: str, work: Path) -> None:
+    def __init__(self, version: str, mark: str, work: Path, suffix: str = "") -> None:
         self.version, self.mark, self.work = version, mark, work
-        self.path = HERE / f"{version}-{mark}.json"
+        self.path = HERE / f"{version}-{mark}{suffix}.json"
         self.verdicts: Verdicts = json.loads(self.path.read_text()) if self.path.exists() else {}
         self.whole: list[int] = []
 
@@ -212,7 +201,7 @@ class Recorder:
 
 
 def pack_base(version: str, mark: str) -> None:
-    """Keep what a forecast of the lonely faults needs: two topics of the base, and the KRaft log."""
+    """Keep what forecasts and lonely starts need: two topics, the KRaft log or ZooKeeper's data."""
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
         copy_base(base(version, mark, "few"), root)
@@ -224,18 +213,32 @@ def pack_base(version: str, mark: str) -> None:
         for folder in (root / "b1").glob("d*/*/"):
             if folder.name[:-2] not in kept:
                 shutil.rmtree(folder)
-        pack(root, ["b1/d0", "b1/d1"], HERE / f"{version}-{mark}.tar.xz")
+        members = ["b1/d0", "b1/d1", "base.json", "zookeeper/data"]
+        pack(root, [each for each in members if (root / each).exists()], HERE / f"{version}-{mark}.tar.xz")
 
 
-def record(version: str, mark: str, names: Sequence[str]) -> None:
-    """Record the faults of these names, or those that are not recorded yet."""
-    work = cache_dir() / "lab" / "work" / f"{version}-{mark}"
-    work.mkdir(parents=True, exist_ok=True)
-    recorder = Recorder(version, mark, work)
-    wanted = [fault for fault in all_faults() if fault.applies(release(version).number, mark)]
-    wanted = [
-        fault for fault in wanted if (fault.name in names if names else fault.name not in recorder.verdicts)
-    ]
+def singles(recorder: Recorder, names: Sequence[str]) -> list[Fault]:
+    """The faults of these names, or those that are not recorded yet."""
+    number, mark = release(recorder.version).number, recorder.mark
+    wanted = [fault for fault in all_faults() if fault.applies(number, mark)]
+    return [each for each in wanted if (each.name in names if names else each.name not in recorder.verdicts)]
+
+
+def pairs(recorder: Recorder, count: int, seed: int) -> list[Fault]:
+    """The first so many pairs that can be done, in the order of the draw, without those that are recorded."""
+    root = recorder.base("few").root
+    found: dict[str, Fault] = {}
+    for pair in drawn(recorder.version, recorder.mark, seed):
+        if len(found) == count:
+            break
+        if pair.name not in found and pair.works(root, recorder.work / "draw"):
+            found[pair.name] = pair.as_fault()
+    return [fault for name, fault in found.items() if name not in recorder.verdicts]
+
+
+def record(recorder: Recorder, wanted: Sequence[Fault]) -> None:
+    """Record these faults."""
+    version, mark = recorder.version, recorder.mark
     started = time.monotonic()
     pack_base(version, mark)
     recorder.healthy()
@@ -244,14 +247,21 @@ def record(version: str, mark: str, names: Sequence[str]) -> None:
     for fault in wanted:
         if fault.scope(mark) == "broker":
             recorder.lonely(fault)
-            print(
-                f"{time.monotonic() - started:.0f} s {fault.name}: {recorder.verdicts[fault.name]}",
-                flush=True,
-            )
+            verdict = recorder.verdicts[fault.name]
+            print(f"{time.monotonic() - started:.0f} s {fault.name}: {verdict}", flush=True)
             recorder.save()
     print(f"{version} {mark}: {len(recorder.verdicts)} recorded, {time.monotonic() - started:.0f} s")
 
 
+def main(version: str, mark: str, *rest: str) -> None:
+    """Singles (those of the names in `rest`, if any), or with `--pairs COUNT SEED` pairs."""
+    suffix = "-double" if "--pairs" in rest else ""
+    work = cache_dir() / "lab" / "work" / f"{version}-{mark}{suffix}"
+    work.mkdir(parents=True, exist_ok=True)
+    recorder = Recorder(version, mark, work, suffix)
+    record(recorder, pairs(recorder, int(rest[1]), int(rest[2])) if suffix else singles(recorder, rest))
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the broker ends with it
-    record(sys.argv[1], sys.argv[2], sys.argv[3:])
+    main(*sys.argv[1:])

@@ -177,6 +177,6 @@ FAULTS = [
         "L25",
         on("active", lambda data: data[: positions(data)[len(positions(data)) // 2]]),
     ),
-    fault("log-old-batch-at-tail", "L26", old_batch_at_tail),
+    fault("log-old-batch-at-tail", "L26", old_batch_at_tail, alone="killed"),
     fault("log-batch-excised-rolled", "L04", on("rolled", without(1))),
 ]

@@ -122,7 +122,7 @@ FAULTS = [
     alone("file-x-index", "N03", left("x.index")),
     fault("segment-unpadded", "N04", unpadded),
     fault("segment-wrong-base", "N05", wrong_base, alone="killed"),
-    fault("segments-overlap", "N07", copied_with_new_base),
+    fault("segments-overlap", "N07", copied_with_new_base, alone="killed"),
     fault("segment-missing-old", "N08", segment_gone("old")),
     fault("segment-missing-rolled", "N08", segment_gone("rolled")),
     fault("log-missing-rolled", "N08", segment_gone("rolled", "log")),

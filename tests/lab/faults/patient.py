@@ -117,3 +117,17 @@ def put(path: Path, content: str | bytes) -> None:
     """Write a file, with the directories above it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def patient_in(root: Path, topic: str) -> Patient:
+    """The topic's partition as a patient; the other one is a story topic of the other log dir."""
+    dirs = (root / "b1" / "d0", root / "b1" / "d1")
+    here = next(path for path in dirs if (path / f"{topic}-0").exists())
+    there = next(path for path in dirs if path != here)
+    other = min(there.glob("f[0-9][0-9][0-9]-0"))
+    return Patient(dirs, here / f"{topic}-0", other)
+
+
+def lonely_topic(root: Path) -> str:
+    """The topic hurt in a start of its own: the first of the log dir without the KRaft log."""
+    return sorted((root / "b1" / "d1").glob("f[0-9][0-9][0-9]-0"))[0].name[:-2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.lab.faults.patient import Patient
@@ -21,7 +21,7 @@ class Fault:
 
     After a stop in `alone` the fault gets a start of its own, because it takes the log dir or
     the broker down or changes more than one partition; otherwise it shares a start with others.
-    `since` (inclusive) and `until` (exclusive) bound the releases.
+    `since` (inclusive) and `until` (exclusive) bound the releases. `family` is the file of the row.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Fault:
     alone: frozenset[str] = frozenset()
     since: tuple[int, ...] = (0, 8)
     until: tuple[int, ...] = (99,)
+    family: str = ""
 
     def applies(self, release: tuple[int, ...], mark: str) -> bool:
         """Whether the lab tries it on that release after that kind of stop."""
@@ -74,5 +75,6 @@ def all_faults() -> list[Fault]:
     modules = sorted({module.name for module in pkgutil.iter_modules([str(folder)])} - OTHER)
     found: list[Fault] = []
     for module in modules:
-        found += importlib.import_module(f"tests.lab.faults.{module}").FAULTS
+        rows: list[Fault] = importlib.import_module(f"tests.lab.faults.{module}").FAULTS
+        found += (replace(row, family=module) for row in rows)
     return sorted(found, key=lambda each: each.name)
