@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.checks import build_partition as build
-from tests.checks.damages import all_of, in_place, plain, removed, written
+from tests.checks.damages import all_of, in_place, plain, removed, renamed, written
 from tests.checks.surgery import ACTIVE, ROLLED, entry, flipped, positions, txn_entry, with_field, zeroed
 from tests.forecast.outcomes import Hurt, Row
 
@@ -95,6 +95,9 @@ SAFE: dict[str, Any] = {"lost": False}
 KILLED: dict[str, Any] = {"clean": False}
 SMALL = "smaller than minimum record overhead (14)"
 BAD_INDEX = entry(-1, ">i", 0, lambda offset: offset + 500)
+HUGE = with_field(1, "size", lambda _: 2**31 - 1)
+BEHIND = all_of(low_recovery_point(), checkpoint(START, f"t 0 {BASES[2]}"))
+ONLY_SWAP = all_of(*(renamed(f"{THIRD}{s}", f"{THIRD}{s}.swap") for s in (".log", ".index", ".timeindex")))
 SWAP_LOG = build.batch(BASES[1] + 900, [build.record(0, b"k", b"v")])
 
 ROWS = [
@@ -220,8 +223,8 @@ ROWS = [
     row(
         "L26-stale-tail-killed",
         in_place(f"{LAST}.log", lambda d: d + d[positions(d)[6] : positions(d)[7]]),
-        "tail-truncated",
-        after=(0, offset_of(3, 7)),
+        "segment-emptied",  # its entries lie closer than 4096 bytes: the topic's interval is smaller
+        after=(0, BASES[-1]),
         lost=True,
         **KILLED,
     ),
@@ -230,6 +233,22 @@ ROWS = [
         in_place(f"{LAST}.log", lambda d: d[:-10]),
         "tail-truncated",
         after=(0, offset_of(3, -1)),
+        **KILLED,
+    ),
+    row(
+        "L08-huge-1.1.0-killed",
+        in_place(f"{LAST}.log", HUGE),
+        refuses=True,
+        says="capacity < 0: (-2147483637 < 0)",
+        release="1.1.0",
+        **KILLED,
+    ),
+    row(
+        "L08-huge-1.1.1-killed",
+        in_place(f"{LAST}.log", HUGE),
+        "tail-truncated",
+        after=(0, offset_of(3, 1)),
+        release="1.1.1",
         **KILLED,
     ),
     # 6.2 indexes
@@ -243,6 +262,8 @@ ROWS = [
     row("I01-active-index", removed(f"{LAST}.index"), "index-rebuilt", **SAFE),
     row("I02-empty-index", emptied(f"{SECOND}.index"), **SAFE),
     row("I03-odd-length", appended(f"{SECOND}.index", b"abc"), **SAFE),
+    row("I01-index-1.1", removed(f"{SECOND}.index"), "index-created", release="1.1.0", **SAFE),
+    row("I01-index-1.0", removed(f"{SECOND}.index"), "index-rebuilt", release="1.0.2", **SAFE),
     row("I03-odd-length-2.2", appended(f"{SECOND}.index", b"abc"), "index-rebuilt", release="2.2", **SAFE),
     row(
         "I04-offset-high",
@@ -401,6 +422,15 @@ ROWS = [
         **KILLED,
     ),
     row("C09-start-inside", checkpoint(START, "t 0 60"), after=(60, END), **SAFE),
+    row(
+        "C09-start-behind-1.1-killed",
+        BEHIND,
+        refuses=True,
+        says="inconsistent range",
+        release="1.1",
+        **KILLED,
+    ),
+    row("C09-start-behind-2.0-killed", BEHIND, after=(BASES[2], END), release="2.0", **KILLED),
     row("C10-high-watermark", checkpoint(HIGH, "t 0 99999"), "high-watermark-reset", **SAFE),
     # 6.6 names and the segment set
     row("N01-foreign", made("lost+found"), refuses=True, says="is not in the form of topic-partition"),
@@ -423,6 +453,15 @@ ROWS = [
         all_of(*(copied(f"{SECOND}{s}", f"{SECOND}{s}.swap") for s in (".log", ".index", ".timeindex"))),
         "swap-completed",
         **SAFE,
+    ),
+    row("N14-only-swap", ONLY_SWAP, "swap-completed", **SAFE),
+    row("N14-only-swap-2.8", ONLY_SWAP, "swap-completed index-rebuilt", release="2.8", **SAFE),
+    row(
+        "N14-only-swap-1.1",  # the segment below it goes with those that it replaces
+        ONLY_SWAP,
+        "swap-completed segments-deleted",
+        lost=True,
+        release="1.1",
     ),
     row(
         "N15-far-swap",

@@ -24,6 +24,11 @@ IO_ERROR: Rule[Fate] = Rule(
     "LogManager.loadLogs, LogDirFailureChannel; KIP-112", (((0, 8), Fate.BROKER), ((1, 0), Fate.DIR))
 )
 
+OFFLINE_STOPS_READS: Rule[bool] = Rule(
+    "LocalLog.maybeHandleIOException asks first whether the dir is offline; KAFKA-12553, 3.0",
+    (((0, 8), False), ((3, 0), True)),
+)
+
 LOADING_FAILED = "There was an error in one of the threads during logs loading"
 DIR_FAILED = "Error while loading log dir {}"
 ALREADY_OFFLINE = "The log dir {} is already offline due to a previous IO exception."

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from segmend.broker.rule import Rule
+from segmend.formats.batch import LOG_OVERHEAD
+from segmend.logdir.release import Release
 
 
 class SwapHandling(StrEnum):
@@ -25,6 +27,18 @@ class SwapHandling(StrEnum):
 SWAP: Rule[SwapHandling] = Rule(
     "LogLoader.load; KAFKA-12520, 3.0", (((0, 8), SwapHandling.RECOVER), ((3, 0), SwapHandling.RENAME))
 )
+CLEANED_CONDEMNS_SWAP: Rule[bool] = Rule(
+    "Log.removeTempFilesAndCollectSwapFiles; KAFKA-6264, 2.0", (((0, 8), False), ((2, 0), True))
+)
+SWAP_INDEX_CONDEMNS_INDEXES: Rule[bool] = Rule(
+    "Log.removeTempFilesAndCollectSwapFiles; up to 1.0 the .swap of an index went, since 1.1 the indexes "
+    "of its segment",
+    (((0, 8), False), ((1, 1), True)),
+)
+SWAP_REPLACES_LOWER_NEIGHBOUR: Rule[bool] = Rule(
+    "Log.completeSwapOperations: logSegments() begins with the segment below, which is deleted too; 2.0",
+    (((0, 8), True), ((2, 0), False)),
+)
 DELETE_IF_START_ABOVE_END: Rule[bool] = Rule(
     "LogLoader.recoverLog, deleteSegmentsIfLogStartGreaterThanLogEnd; KAFKA-8306",
     (((0, 8), False), ((2, 3), True)),
@@ -36,6 +50,19 @@ SPLIT_ON_OVERFLOW: Rule[bool] = Rule(
 PRODUCER_STATE: Rule[bool] = Rule("ProducerStateManager; KIP-98", (((0, 8), False), ((0, 11), True)))
 STRAY_SNAPSHOTS: Rule[bool] = Rule(
     "ProducerStateManager.removeStraySnapshots; KAFKA-12209", (((0, 8), False), ((2, 8), True))
+)
+SIZES_WRAP: Rule[bool] = Rule(
+    "FileLogInputStream.nextBatch adds position and size in 32 bits; KAFKA-6292, 1.1.1",
+    (((0, 8), True), ((1, 1, 1), False)),
+)
+ENTRIES_NAME_FIRST_OFFSETS: Rule[bool] = Rule(
+    "LogSegment.recover: an entry of a rebuilt index has the first offset of its batch, later the last; 2.0",
+    (((0, 8), True), ((2, 0), False)),
+)
+REPLAYS_UNGUARDED: Rule[bool] = Rule(
+    "Log.recoverSegment asks for the segments from the log start offset to its own, in whatever order "
+    "these are; 2.0 goes through rebuildProducerState",
+    (((0, 8), False), ((0, 11), True), ((2, 0), False)),
 )
 RECOVERED_OF: Rule[str] = Rule(
     "LogLoader.recoverLog; the Java LogLoader of 4.0 divides the two numbers",
@@ -80,6 +107,7 @@ START_ABOVE_END = (
     "This could happen if segment files were deleted from the file system."
 )
 COMPACTED = "Deleting segment files {} that is compacted but has not been deleted yet."
+REPAIRING_SWAP = "Found log file {} from interrupted swap operation, repairing."
 FROM_SWAP = (
     "Found log file {} from interrupted swap operation, which is recoverable from .swap files by renaming."
 )
@@ -87,6 +115,11 @@ SPLIT_REFUSED = "Split operation is only permitted for segments with overflow, a
 TOO_LARGE = "The size of segment {} ({}) is larger than the maximum allowed segment size of 2147483647"
 TOO_SMALL = "Found record size {} smaller than minimum record overhead (14) in file {}."
 MAX_FILE_BYTES = 2**31 - 1
+
+
+def size_wraps(release: Release, position: int, size: int) -> bool:
+    """Whether the end of a batch of `size` bytes at `position` is negative to that release."""
+    return SIZES_WRAP.of(release) and size > MAX_FILE_BYTES - LOG_OVERHEAD - position
 
 
 def first_recovered(base_offsets: Sequence[int], recovery_point: int) -> int:

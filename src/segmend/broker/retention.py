@@ -72,6 +72,73 @@ def breaches(
     return found
 
 
+HOLDS = {
+    "compact-only": "cleanup.policy has no delete: the cleaner rewrites it, time and size do not count",
+    "no-limit": "neither retention.ms nor retention.bytes is a limit",
+    "empty-active": "it is the active segment, and empty",
+    "not-due": "no limit is reached yet",
+    "future": "its largest timestamp is in the future, and counts from there",
+    "high-watermark": "its time has come, but the high watermark has not reached its end",
+    "behind": "its time has come, but segments go from the oldest on, and one in front of it stays",
+}
+"""Why a segment stays."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What becomes of one segment: it goes at the next look (`goes` says why), or it stays (`holds`).
+
+    `due_ms` is when time alone would delete it, `date_ms` when it can go for that, with all in
+    front of it gone; `bytes_until` how much must be appended until size deletes it. None: never.
+    """
+
+    segment: Retained
+    goes: str | None
+    holds: str | None
+    due_ms: int | None
+    date_ms: int | None
+    bytes_until: int | None
+
+
+def judge(
+    segments: Sequence[Retained], limits: Limits, *, log_start: int, high_watermark: int, now_ms: int
+) -> list[Verdict]:
+    """Why each segment goes or stays, by the same look as `breaches`; every timestamp must be known."""
+    found = breaches(segments, limits, log_start=log_start, high_watermark=high_watermark, now_ms=now_ms)
+    reasons = [breach.why for breach in found for _ in range(breach.count)]
+    timed, sized = limits.delete and limits.retention_ms >= 0, limits.delete and limits.retention_bytes >= 0
+    room = limits.retention_bytes - sum(each.size for each in segments[len(reasons) :])
+    verdicts, date = [], 0
+    for number, each in enumerate(segments):
+        goes = reasons[number] if number < len(reasons) else None
+        due = each.largest_timestamp + limits.retention_ms + 1 if timed else None
+        date = max(date, due or 0)
+        room += each.size if goes is None else 0
+        holds = None if goes else _holds(segments, number, limits, high_watermark, now_ms, len(reasons))
+        verdicts.append(
+            Verdict(
+                segment=each, goes=goes, holds=holds, due_ms=due, date_ms=date if timed else None,
+                bytes_until=max(room, 0) if sized and goes is None else None,
+            )
+        )  # fmt: skip
+    return verdicts
+
+
+def _holds(
+    segments: Sequence[Retained], number: int, limits: Limits, high_watermark: int, now_ms: int, gone: int
+) -> str:
+    each = segments[number]
+    if not limits.delete:
+        return "compact-only"
+    if limits.retention_ms < 0 and limits.retention_bytes < 0:
+        return "no-limit"
+    if number == len(segments) - 1 and each.size == 0:
+        return "empty-active"
+    if limits.retention_ms >= 0 and now_ms - each.largest_timestamp > limits.retention_ms:
+        return "behind" if number > gone else "high-watermark"
+    return "future" if limits.retention_ms >= 0 and each.largest_timestamp > now_ms else "not-due"
+
+
 def _count(segments: Sequence[Retained], high_watermark: int, goes: Callable[[Retained], bool]) -> int:
     count = 0
     for number, segment in enumerate(segments):

@@ -1,7 +1,7 @@
 """The first three passes over a partition's names: what is deleted and renamed before any log is opened.
 
 Follows `LogLoader.removeTempFilesAndCollectSwapFiles` and the swap passes of `LogLoader.load`;
-up to 2.8 `Log.completeSwapOperations`.
+what releases up to 2.8 did is in `segmend.forecast.old_swaps`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 
 from segmend.broker.failures import fatal, io_failure
 from segmend.broker.recovery import COMPACTED, FROM_SWAP, SWAP, SwapHandling
+from segmend.forecast.old_swaps import collect
 from segmend.forecast.segment import Lost, Segment, end_of, lost_from
 from segmend.forecast.state import LoadState
 from segmend.formats.java_number import parse_long
@@ -27,6 +28,9 @@ def pass_leftovers(state: LoadState) -> None:
         return
     for name in layout.deleted:
         _delete(state, name)
+    if SWAP.of(state.settings.release) == SwapHandling.RECOVER:
+        collect(state)
+        return
     cleaned = min((_offset(name) for name in _ending(state, ".cleaned")), default=_NEVER)
     swaps = {name: _offset(name) for name in _ending(state, ".swap")}
     for name, offset in sorted(swaps.items()):
@@ -86,16 +90,13 @@ def _complete_swaps(state: LoadState) -> None:
             bases.append(base := _offset(name))
             index = state.file(f"{base:020d}.index.swap")
             low = min(low, base)
-            high = max(high, end_of(_segment(state.file(name), base, index), state.how).next_offset)
+            end = end_of(_segment(state.file(name), base, index), state.settings.release)
+            high = max(high, end.next_offset)
             state.note("swap-completed", name, offset=base, says=FROM_SWAP.format(state.path(name)))
     _delete_covered(state, low, high)
-    recover = SWAP.of(state.settings.release) == SwapHandling.RECOVER
     for name in swaps:
-        on_disk = state.names.pop(name)
-        if not (recover and not name.endswith(".log.swap")):
-            state.names[name.removesuffix(".swap")] = on_disk
-    if not recover:
-        _create_indexes(state, bases)
+        state.names[name.removesuffix(".swap")] = state.names.pop(name)
+    _create_indexes(state, bases)
 
 
 def _create_indexes(state: LoadState, bases: list[int]) -> None:

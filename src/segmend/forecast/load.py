@@ -22,6 +22,7 @@ from segmend.broker.recovery import (
 )
 from segmend.forecast.epochs import EpochCache
 from segmend.forecast.leftovers import pass_leftovers
+from segmend.forecast.old_swaps import complete
 from segmend.forecast.opening import judge_indexes, open_segments
 from segmend.forecast.producers import note_snapshots, rebuild, remove_strays
 from segmend.forecast.recovery import (
@@ -89,6 +90,7 @@ def _load(state: LoadState) -> Extent:
     pass_leftovers(state)
     state.snapshots = {o: f for o, f in state.snapshots.items() if _named(f) in state.names}
     open_segments(state)
+    complete(state)
     next_offset = _recover_log(state) if state.settings.recover else 0
     if not state.segments:
         state.add(Segment(base_offset=0, log=None, size=0))
@@ -161,7 +163,7 @@ def _recover_log(state: LoadState) -> int:
     if not settings.clean and state.segments:
         _recover_unflushed(state)
     if state.segments:
-        end = end_of(state.segments[-1], state.how)
+        end = end_of(state.segments[-1], state.settings.release)
         state.end = end
         if end.next_offset >= settings.log_start or not DELETE_IF_START_ABOVE_END.of(settings.release):
             _judge_end(state, end)
@@ -208,7 +210,7 @@ def _recover_one(state: LoadState, segment: Segment, says: str) -> int:
 
 
 def _delete_following(state: LoadState, segment: Segment, waiting: list[Segment]) -> None:
-    says = CORRUPTION.format(segment.base_offset, end_of(segment, state.how).next_offset)
+    says = CORRUPTION.format(segment.base_offset, end_of(segment, state.settings.release).next_offset)
     for each in waiting:
         state.note("segments-deleted", each.name, offset=each.base_offset, says=says, lost=lost_from(each, 0))
         state.snapshots.pop(each.base_offset, None)

@@ -12,6 +12,7 @@ from segmend.broker.recovery import CORRUPT_INDEX, MAX_FILE_BYTES, NO_INDEX, ORP
 from segmend.broker.sanity import (
     INDEX_SANITY,
     INDEXES_JUDGED_LAST,
+    REBUILDS_MISSING_INDEX,
     TIME_INDEX,
     TXN_INDEX,
     IndexSanity,
@@ -102,11 +103,13 @@ def _sanity_check(state: LoadState, segment: Segment, stem: str) -> None:
     """Recover the segment if an index is missing or fails; what recovery cuts off is ignored here."""
     index_name, time_name = f"{stem}.index", f"{stem}.timeindex"
     release = state.settings.release
-    if _missing(state, index_name):
+    if _missing(state, index_name) and REBUILDS_MISSING_INDEX.of(release):
         trusted = state.settings.clean or segment.base_offset < state.settings.recovery_point
         says = NO_INDEX.format(state.path(segment.name)) if trusted else None
         _rebuild(state, segment, index_name, says)
         return
+    if _missing(state, index_name):
+        state.note("index-created", index_name, offset=segment.base_offset)
     if state.partition.entries.get(index_name) in ("dir", "link-dir"):
         # Only the active segment's indexes are opened now; a fetch from this one takes the dir offline.
         state.note("reads-fail", index_name, offset=segment.base_offset, says="(Is a directory)")

@@ -144,7 +144,7 @@ def _replay_segment(
         found = _scan(segment, prefix, states, begin, stop)
         damage = next((p for p in found.problems if p.kind in CHAIN_KINDS), None)
         if damage is not None and damage.kind != "crc-mismatch":
-            check_end(segment, prefix, damage.position)
+            check_end(segment, prefix, damage.position, state.settings.release)
             found = _scan(segment, prefix, states, begin, damage.position)
     state.replayed_batches += found.batches
     for problem in found.problems:
@@ -170,7 +170,7 @@ def _translate(state: LoadState, segment: Segment, reader: Prefix, offset: int) 
     end = start
     for batch in iter_batches(reader, start=start) if start < reader.size else ():
         end = batch.end
-    check_end(segment, reader, end)
+    check_end(segment, reader, end, state.settings.release)
     return None
 
 

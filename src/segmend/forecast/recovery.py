@@ -10,10 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from segmend.broker.failures import fatal, io_failure
-from segmend.broker.recovery import INVALID_MESSAGES, PRODUCER_STATE, SPLIT_ON_OVERFLOW, SPLIT_REFUSED
+from segmend.broker.recovery import (
+    ENTRIES_NAME_FIRST_OFFSETS,
+    INVALID_MESSAGES,
+    PRODUCER_STATE,
+    REPLAYS_UNGUARDED,
+    SPLIT_ON_OVERFLOW,
+    SPLIT_REFUSED,
+)
 from segmend.broker.search import search
+from segmend.forecast.interval import index_interval
 from segmend.forecast.producers import after_recovery, rebuild
-from segmend.forecast.segment import Lost, Prefix, Segment, check_end, lost_from
+from segmend.forecast.segment import Lost, Prefix, Segment, check_end, check_size, lost_from
 from segmend.forecast.state import LoadState, States
 from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, compute_crc, header_size
 from segmend.formats.codec import CodecError, decompress
@@ -65,8 +73,10 @@ def recover_segment(state: LoadState, segment: Segment) -> int:
     state.scanned_segments += 1
     states: States = {}
     if PRODUCER_STATE.of(state.settings.release):
+        _check_replay(state, segment)
         states = rebuild(state, segment.base_offset, clean=False, log_start=state.settings.log_start)
     walk = _recovered(state, segment, states)
+    _note_transactions(state, segment)
     cut = segment.size - walk.valid
     if cut > 0:
         lost = lost_from(segment, walk.valid)
@@ -78,6 +88,20 @@ def recover_segment(state: LoadState, segment: Segment) -> int:
     if PRODUCER_STATE.of(state.settings.release):
         after_recovery(state, walk.next_offset, walk.states)
     return cut
+
+
+def _note_transactions(state: LoadState, segment: Segment) -> None:
+    """An index of aborted transactions that a swap has condemned is written anew."""
+    name = f"{segment.base_offset:020d}.txnindex"
+    if any(each.effect == "file-deleted" and each.file == state.path(name) for each in state.effects):
+        state.note("index-rebuilt", name, offset=segment.base_offset)
+
+
+def _check_replay(state: LoadState, segment: Segment) -> None:
+    """Raise what old releases throw when the log start offset lies in a segment behind this one."""
+    below = [each.base_offset for each in state.segments if each.base_offset <= state.settings.log_start]
+    if REPLAYS_UNGUARDED.of(state.settings.release) and max(below, default=-1) > segment.base_offset:
+        raise fatal("IllegalArgumentException", "inconsistent range", state.path(segment.name))
 
 
 def check_index_files(state: LoadState, segment: Segment) -> None:
@@ -98,8 +122,11 @@ def _recovered(state: LoadState, segment: Segment, states: States) -> _Walk:
         found = scan_log(prefix, base_offset=segment.base_offset, producers=tuple(states.values()))
         state.scanned_batches += found.batches
         if not _WALKED.isdisjoint(kind for kind, _ in found.problem_counts):
-            return _walk(state, segment, reader, states)
-        return _by_scan(segment, prefix, found, states)
+            walk = _walk(state, segment, reader, states)
+        else:
+            walk = _by_scan(segment, prefix, found, states)
+        check_size(segment, prefix, walk.valid, state.settings.release)
+        return walk
 
 
 def _by_scan(segment: Segment, reader: Prefix, found: SegmentScan, states: States) -> _Walk:
@@ -128,12 +155,13 @@ def _walk(state: LoadState, segment: Segment, reader: FileReader, states: States
     walk = _Walk(next_offset=segment.base_offset)
     fold = ProducerFold(states.values())
     prefix = Prefix(reader, segment.size)
+    interval, first = index_interval(state), ENTRIES_NAME_FIRST_OFFSETS.of(state.settings.release)
     for batch in iter_batches(prefix):
         if not _is_valid(batch, reader):
             walk.invalid = True
             break
         _check_range(state, segment, batch, prefix)
-        _index(walk, batch, state.settings.interval)
+        _index(walk, batch, interval, batch.base_offset if first else batch.last_offset)
         walk.since.append(batch)
         walk.valid = batch.end
         if batch.magic >= 2:
@@ -145,7 +173,7 @@ def _walk(state: LoadState, segment: Segment, reader: FileReader, states: States
         end = next_offset_from(prefix, walk.valid, segment.base_offset)
         walk.invalid = end.failure == "size-too-small"
         if end.failure == "header-past-end":
-            check_end(segment, prefix, walk.valid)
+            check_end(segment, prefix, walk.valid, state.settings.release)
     walk.states = fold.states
     target = segment.base_offset if walk.index_offset is None else walk.index_offset
     if search(walk.since, target, state.how) is not None:
@@ -174,15 +202,15 @@ def _check_range(state: LoadState, segment: Segment, batch: RecordBatch, reader:
     )
 
 
-def _index(walk: _Walk, batch: RecordBatch, interval: int) -> None:
+def _index(walk: _Walk, batch: RecordBatch, interval: int, entry_offset: int) -> None:
     """The entries that the rebuilt indexes would get; raises `InvalidOffset` as they do."""
     if batch.max_timestamp > walk.max_timestamp:
         walk.max_timestamp, walk.offset_of_max = batch.max_timestamp, batch.last_offset
     if walk.valid - walk.last_entry <= interval:
         return
-    if walk.index_offset is not None and batch.last_offset <= walk.index_offset:
+    if walk.index_offset is not None and entry_offset <= walk.index_offset:
         raise InvalidOffset
-    walk.index_offset = batch.last_offset
+    walk.index_offset = entry_offset
     walk.since = []
     entry = walk.time_entry
     if entry is not None and walk.offset_of_max < entry[1]:

@@ -20,7 +20,8 @@ from segmend.broker.strays import (
 )
 from segmend.forecast.dirs import DirState
 from segmend.forecast.image import MetadataImage
-from segmend.forecast.later import by_deletion, by_retention, limits_of
+from segmend.forecast.later import by_deletion, by_retention
+from segmend.forecast.limits import retention_of
 from segmend.forecast.load import LoadedLog, load
 from segmend.forecast.minutes import Job
 from segmend.forecast.reads import Budget, note_failing_reads
@@ -50,6 +51,11 @@ class Situation:
     now_ms: int
     budget: Budget
 
+    @property
+    def dynamic(self) -> Mapping[str, str]:
+        """Settings of the broker that were changed while it ran, as far as the metadata tells them."""
+        return {} if self.image is None else self.image.dynamic(self.node_id)
+
     def topic(self, name: str) -> Mapping[str, str]:
         """The topic's own settings, as far as the metadata tells them."""
         return {} if self.image is None else self.image.configs.get(name, {})
@@ -72,7 +78,7 @@ class Loaded:
 
 def load_directory(dir_state: DirState, partition: PartitionDir, situation: Situation) -> Loaded:
     """Load one partition directory as the broker does."""
-    loaded = load(partition, _settings(dir_state, partition, situation))
+    loaded = load(partition, load_settings(dir_state, partition, situation))
     dir_state.jobs.append(Job(name=partition.name, work=loaded.state.work))
     stray, failure = _stray(loaded, partition, situation)
     failure = loaded.failure or failure
@@ -81,7 +87,8 @@ def load_directory(dir_state: DirState, partition: PartitionDir, situation: Situ
     return _current(dir_state, partition, loaded, stray, failure, situation)
 
 
-def _settings(dir_state: DirState, partition: PartitionDir, situation: Situation) -> Settings:
+def load_settings(dir_state: DirState, partition: PartitionDir, situation: Situation) -> Settings:
+    """What the load of this partition is given."""
     key = (partition.topic, partition.partition)
     topic = situation.topic(partition.topic)
     interval = parse_int(topic.get("index.interval.bytes", ""))
@@ -91,6 +98,7 @@ def _settings(dir_state: DirState, partition: PartitionDir, situation: Situation
         recovery_point=dir_state.of(RECOVERY_POINT, key) or 0,
         log_start=max(dir_state.of(LOG_START_OFFSET, key) or 0, 0),
         interval=interval or situation.config.number("log.index.interval.bytes"),
+        interval_known=interval is not None or situation.image is not None,
         recover=partition.kind != "delete",
         remote=topic.get("remote.storage.enable") == "true",
     )
@@ -208,8 +216,10 @@ def _served(dir_state: DirState, loaded: LoadedLog, after: Extent, situation: Si
         state.note("high-watermark-reset", offset=end)
         last = state.effects[-1]
         state.effects[-1] = replace(last, file=HIGH_WATERMARK)
-    limits = limits_of(situation.config, situation.topic(partition.topic), partition.topic)
-    found = by_retention(loaded, after, limits, high_watermark=end, now_ms=situation.now_ms)
+    settings = retention_of(
+        situation.config, situation.topic(partition.topic), partition.topic, situation.dynamic
+    )
+    found = by_retention(loaded, after, settings.limits, high_watermark=end, now_ms=situation.now_ms)
     if situation.image is not None:
         return tuple(found)
     return tuple(replace(each, why=f"{each.why}{_UNKNOWN_TOPIC}") for each in found)

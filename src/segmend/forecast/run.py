@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from segmend.broker.failures import ALREADY_OFFLINE, DIR_FAILED, Fate, LoadFailure
+from segmend.broker.failures import ALREADY_OFFLINE, DIR_FAILED, OFFLINE_STOPS_READS, Fate, LoadFailure
 from segmend.forecast.dirs import DirState
 from segmend.forecast.expected import missing_replicas
 from segmend.forecast.image import MetadataImage
@@ -158,6 +158,8 @@ class _Run:
 
     def _doubtful(self) -> None:
         """A dir that is offline already while a log with an open transaction is loaded ends the broker."""
+        if not OFFLINE_STOPS_READS.of(self._options.release):
+            return
         for loaded in self._loaded:
             if loaded.dir_state.doubtful and loaded.open_transactions:
                 self._refuse(ALREADY_OFFLINE.format(loaded.dir_state.path))

@@ -11,14 +11,16 @@ from struct import Struct
 from typing import Final
 
 from segmend.broker.failures import fatal
-from segmend.broker.recovery import TOO_SMALL
-from segmend.broker.search import Search
-from segmend.formats.java_number import wrap_long
+from segmend.broker.recovery import TOO_SMALL, size_wraps
+from segmend.broker.search import SEARCH, Search
+from segmend.formats.batch import LOG_OVERHEAD, PREFIX
+from segmend.formats.java_number import wrap_int, wrap_long
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.kernel.scan import iter_batches, next_offset_from, scan_log
 from segmend.kernel.types import Reader, SegmentScan
 from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
+from segmend.logdir.release import Release
 
 _ENTRY = Struct(">ii")
 _WARM: Final = 1024
@@ -126,7 +128,7 @@ def position_of(segment: Segment, offset: int) -> int:
         index.close()
 
 
-def end_of(segment: Segment, how: Search) -> End:
+def end_of(segment: Segment, release: Release) -> End:
     """`LogSegment.readNextOffset`; raises `LoadFailure` where it throws."""
     if segment.next_offset is not None or segment.log is None:
         known = segment.base_offset if segment.next_offset is None else segment.next_offset
@@ -138,10 +140,11 @@ def end_of(segment: Segment, how: Search) -> End:
     finally:
         index.close()
     with segment.log.reader() as reader:
-        return _walk(segment, Prefix(reader, segment.size), start, segment.base_offset + relative, how)
+        return _walk(segment, Prefix(reader, segment.size), start, segment.base_offset + relative, release)
 
 
-def _walk(segment: Segment, reader: Prefix, start: int, target: int, how: Search) -> End:
+def _walk(segment: Segment, reader: Prefix, start: int, target: int, release: Release) -> End:
+    how = SEARCH.of(release)
     next_offset, position, highest, found = segment.base_offset, start, -1, False
     sure, last = True, None
     for batch in iter_batches(reader, start=start) if start < reader.size else ():
@@ -152,7 +155,7 @@ def _walk(segment: Segment, reader: Prefix, start: int, target: int, how: Search
         next_offset, position = wrap_long(batch.last_offset + 1), batch.end
         sure = sure and batch.last_offset > highest
         highest = max(highest, batch.last_offset)
-    check_end(segment, reader, position)
+    check_end(segment, reader, position, release)
     found = found or (last is not None and last.last_offset >= target)
     whole = found or (start == 0 and position == start)
     return End(
@@ -163,10 +166,11 @@ def _walk(segment: Segment, reader: Prefix, start: int, target: int, how: Search
     )
 
 
-def check_end(segment: Segment, reader: Reader, position: int) -> None:
+def check_end(segment: Segment, reader: Prefix, position: int, release: Release) -> None:
     """Raise what `FileLogInputStream` throws where the batches end at `position`."""
     if reader.size - position <= INVISIBLE:
         return
+    check_size(segment, reader, position, release)
     end = next_offset_from(reader, position, segment.base_offset)
     if end.failure == "size-too-small":
         raise fatal("CorruptRecordException", TOO_SMALL.format(end.found_size, segment.name), segment.name)
@@ -175,6 +179,17 @@ def check_end(segment: Segment, reader: Reader, position: int) -> None:
             "KafkaException", f"Failed to load record batch at position {end.position} from {segment.name}",
             segment.name,
         )  # fmt: skip
+
+
+def check_size(segment: Segment, reader: Prefix, position: int, release: Release) -> None:
+    """Raise what old releases throw over a size field near 2^31."""
+    head = bytearray(PREFIX.size)
+    if reader.read_into(memoryview(head), position) < PREFIX.size:
+        return
+    size = PREFIX.unpack(head)[1]
+    if size_wraps(release, position, size):
+        words = f"capacity < 0: ({wrap_int(size + LOG_OVERHEAD)} < 0)"
+        raise fatal("IllegalArgumentException", words, segment.name)
 
 
 def scan(

@@ -22,14 +22,16 @@ States = dict[int, ProducerState]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What `LogLoader` is given. `recover` is False for a directory that waits for its deletion;
-    `remote`: the log start offset is the checkpoint's, whatever segments there are (KIP-405)."""
+    """What `LogLoader` is given. `interval` is index.interval.bytes, a guess unless known; `recover`
+    is False for a directory that waits for its deletion; `remote`: the log start offset is the
+    checkpoint's, whatever segments there are (KIP-405)."""
 
     release: Release
     clean: bool
     recovery_point: int = 0
     log_start: int = 0
     interval: int = 4096
+    interval_known: bool = True
     recover: bool = True
     remote: bool = False
 
