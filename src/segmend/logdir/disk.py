@@ -32,6 +32,7 @@ EntryType = Literal["file", "dir", "link-file", "link-dir", "link-broken", "othe
 
 _OPEN_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NO_ATIME: Final[int] = getattr(os, "O_NOATIME", 0)
+_NO_WAIT: Final[int] = getattr(os, "RWF_NOWAIT", 0)
 DEFAULT_LIMIT: Final = 64 * 1024 * 1024
 """The most bytes that `read` takes of one small file, unless told otherwise."""
 
@@ -313,6 +314,18 @@ class FileReader:
             yield start, min(end, self.size)
             position = end
 
+    def is_cached(self, position: int) -> bool | None:
+        """Whether the page at `position` is in the page cache; None where the system does not tell."""
+        if self._remote or not _NO_WAIT:
+            return None
+        try:
+            os.preadv(self._fd, [bytearray(1)], position, _NO_WAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return None
+        return True
+
     def stat(self) -> FileStat:
         """The status of the open file, as it was when it was opened."""
         if self._remote:
@@ -361,6 +374,14 @@ def read(path: str, limit: int = DEFAULT_LIMIT) -> bytes:
     """The first `limit` bytes of a file; raises `Unreadable`."""
     with FileReader(path) as reader:
         return reader.read(limit)
+
+
+def read_stream(path: str, limit: int) -> bytes:
+    """At most `limit` bytes of a file that tells no size, as those of /proc; raises `Unreadable`."""
+    with FileReader(path) as reader:
+        buffer = bytearray(limit)
+        got = reader.read_into(memoryview(buffer), 0)
+    return bytes(buffer[:got])
 
 
 def lock_state(path: str) -> LockState | None:

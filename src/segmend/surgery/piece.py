@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from segmend.errors import SegmendError
-from segmend.logdir.disk import FileReader
+from segmend.logdir.disk import FileReader, Unreadable
 from segmend.surgery.fingerprint import hash_bytes, hash_of
 from segmend.surgery.step import Work
 from segmend.surgery.writing import Fill, part_of
@@ -55,10 +55,14 @@ class Piece:
 
     def changed(self) -> str | None:
         """How the source differs from what it was, None if it does not."""
-        if self.source is not None and hash_of(self.source, self.position, self.length) != self.sha256:
-            end = self.position + self.length
-            return f"bytes {self.position} to {end} of {self.source} are not what they were"
-        return None
+        if self.source is None:
+            return None
+        try:
+            same = hash_of(self.source, self.position, self.length) == self.sha256
+        except Unreadable as refused:
+            return str(refused)
+        end = self.position + self.length
+        return None if same else f"bytes {self.position} to {end} of {self.source} are not what they were"
 
     def fill(self, work: Work, at: int) -> Fill:
         """Writes the bytes at byte `at` of a file."""

@@ -46,8 +46,8 @@ class Loss:
 class Plan:
     """`arguments` are those of the command; `notes` what a person must know before saying yes.
 
-    `forecast` holds the `broker` lines of `segmend forecast` before and after; `extra` what the operation
-    adds, such as the JSON for kafka-reassign-partitions.
+    `left` says what the operation found and leaves as it is; `forecast` holds the `broker` lines of `segmend
+    forecast` before and after; `extra` what the operation adds, such as JSON for Kafka's own tools.
     """
 
     operation: str
@@ -57,6 +57,7 @@ class Plan:
     steps: tuple[Step, ...] = ()
     losses: tuple[Loss, ...] = ()
     notes: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
     forecast: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -65,20 +66,30 @@ class Plan:
         """Over all partitions."""
         return sum(loss.records for loss in self.losses)
 
-    @property
-    def bytes_needed(self) -> int:
-        """Bytes that backups take, at most, beside the log dirs."""
-        return sum(need.bytes for step in self.steps for need in step.needs("") if not need.where)
+    def space(self) -> dict[str, int]:
+        """Bytes taken by directory; "" stands for the backups, wherever they go. No disk is asked."""
+        found: dict[str, int] = {}
+        for need in (need for step in self.steps for need in step.needs("")):
+            found[need.where] = found.get(need.where, 0) + need.bytes
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """The object of the file; `sha256` is that of all the rest."""
         found: dict[str, Any] = {
-            "type": "plan", "version": VERSION,
-            "operation": self.operation, "arguments": dict(self.arguments), "kafka": str(self.release), "dirs": [each.to_json() for each in self.dirs],
+            "type": "plan",
+            "version": VERSION,
+            "operation": self.operation,
+            "arguments": dict(self.arguments),
+            "kafka": str(self.release),
+            "dirs": [each.to_json() for each in self.dirs],
             "steps": [step_to_json(step) for step in self.steps],
-            "losses": [loss.to_json() for loss in self.losses], "notes": list(self.notes),
-            "backup_bytes": self.bytes_needed, "forecast": dict(self.forecast), "extra": dict(self.extra),
-        }  # fmt: skip
+            "losses": [loss.to_json() for loss in self.losses],
+            "notes": list(self.notes),
+            "left": list(self.left),
+            "space": self.space(),
+            "forecast": dict(self.forecast),
+            "extra": dict(self.extra),
+        }
         return {**found, "sha256": _hash(found)}
 
     @cached_property
@@ -99,7 +110,7 @@ class Plan:
             dirs=tuple(MadeFor.from_json(each) for each in data["dirs"]),
             steps=tuple(step_of(each) for each in data["steps"]),
             losses=tuple(Loss(**each) for each in data["losses"]), notes=tuple(data["notes"]),
-            forecast=data["forecast"], extra=data["extra"],
+            left=tuple(data["left"]),             forecast=data["forecast"], extra=data["extra"],
         )  # fmt: skip
 
     @classmethod
@@ -135,6 +146,7 @@ class Plan:
             steps=self.steps + following.steps,
             losses=self.losses + following.losses,
             notes=tuple(dict.fromkeys(self.notes + following.notes)),
+            left=tuple(dict.fromkeys(self.left + following.left)),
             forecast={**self.forecast, "after": following.forecast.get("after")},
             extra={**self.extra, **following.extra},
         )

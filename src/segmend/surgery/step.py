@@ -43,10 +43,14 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Bytes that a step takes up on the file system of `where`, for good or for a while."""
+    """Bytes that a step takes up on the file system of `where`, for good or for a while.
+
+    None are taken if `origin` is on that file system too: the bytes are only renamed.
+    """
 
     where: str
     bytes: int
+    origin: str | None = None
 
 
 class View(Protocol):

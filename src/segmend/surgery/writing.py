@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from segmend.errors import SegmendError
@@ -79,15 +80,18 @@ def bytes_of(data: bytes, work: Work) -> Fill:
     return fill
 
 
-def part_of(source: str, work: Work, position: int = 0, length: int | None = None, at: int = 0) -> Fill:
-    """Fills a file from byte `at` on with `length` bytes of `source`, holes left as holes."""
+def part_of(
+    source: str, work: Work, position: int = 0, length: int | None = None, at: int = 0, *, holes: bool = True
+) -> Fill:
+    """Fills a file from byte `at` on with `length` bytes of `source`; with `holes` its holes stay holes."""
 
     def fill(fd: int) -> None:
         with FileReader(source) as reader:
             end = reader.size if length is None else position + length
             if reader.size < end:
                 raise SegmendError(f"{source}: is {reader.size} bytes long, {end} are needed")
-            for start, stop in _overlapping(reader.extents(), position, end):
+            extents = reader.extents() if holes else [(0, end)]
+            for start, stop in _overlapping(extents, position, end):
                 _copy(work, reader, fd, start, stop, at - position)
         if at + end - position > os.fstat(fd).st_size:
             work.fx.truncate(fd, at + end - position)
@@ -138,3 +142,24 @@ def require(difference: str | None, path: str) -> None:
     """Raise `SegmendError` if a step did not leave what the plan says."""
     if difference is not None:
         raise SegmendError(f"{path}: {difference} after the step that should have made it so")
+
+
+@contextmanager
+def change_in_place(work: Work, path: str, like: Fingerprint) -> Iterator[int]:
+    """An open file to be changed; then it is dressed as `like` and synced. After an error it is not."""
+    fd = work.fx.open(path)
+    try:
+        yield fd
+        dress(work.fx, fd, like)
+        work.fx.sync(fd)
+    finally:
+        work.fx.close(fd)
+
+
+def settle(work: Work, path: str) -> None:
+    """Sync a file that is as it should be: whoever made it so may have been killed before it was synced."""
+    fd = work.fx.open(path)
+    try:
+        work.fx.sync(fd)
+    finally:
+        work.fx.close(fd)

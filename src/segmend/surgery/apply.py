@@ -1,0 +1,59 @@
+"""Apply a plan: for the first time, again after an undo, or on from where it was stopped."""
+
+from __future__ import annotations
+
+from segmend.errors import SegmendError
+from segmend.logdir import disk
+from segmend.surgery import lock
+from segmend.surgery.carry import Outcome, Watch, carry, refuse_state
+from segmend.surgery.effects import Effects
+from segmend.surgery.expectations import refuse_changed, refuse_inside, refuse_other_owner
+from segmend.surgery.journal import FORWARD, Run, Status, new_run, runs
+from segmend.surgery.plan import Plan
+
+
+def apply(
+    plan: Plan, state_dir: str, *, fx: Effects | None = None, watch: Watch | None = None,
+    backup_dir: str | None = None,
+) -> Outcome:  # fmt: skip
+    """Carry out a plan; its journal and the old bytes go to `state_dir`, the latter to `backup_dir` if given.
+
+    Raises `BrokerRunning`; `SegmendError` if a file is not as the plan expects, there is no space, or
+    the system refuses something; `Cancelled`. What was done until then is journalled: the same
+    call goes on.
+    """
+    effects, watching = fx or Effects(), watch or Watch()
+    state_dir, backup_dir = disk.real_path(state_dir), backup_dir and disk.real_path(backup_dir)
+    refuse_inside(plan, state_dir, "--state-dir")
+    run = run_of(plan, state_dir)
+    if run is not None and run.state == "applied":
+        raise SegmendError(
+            f"this plan was applied already (journal {run.name}); `segmend undo {run.name}` takes it back"
+        )
+    if run is None:
+        _refuse_at_once(plan)
+        run = _made(effects, state_dir, plan)
+    return carry(effects, run, FORWARD, watching, backup_dir=backup_dir)
+
+
+def run_of(plan: Plan, state_dir: str) -> Run | None:
+    """The run of this very plan, None if it was never begun."""
+    return next((run for run in reversed(runs(state_dir)) if run.plan.sha256 == plan.sha256), None)
+
+
+def _refuse_at_once(plan: Plan) -> None:
+    """What can be refused before a trace of the attempt is made; `carry` looks again under the lock."""
+    lock.refuse_running([each.path for each in plan.dirs])
+    refuse_other_owner(plan)
+    refuse_state(plan)
+    refuse_changed(plan, [Status.BEFORE] * len(plan.steps))
+
+
+def _made(fx: Effects, state_dir: str, plan: Plan) -> Run:
+    try:
+        return new_run(fx, state_dir, plan)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise SegmendError(
+            f"{error.filename or state_dir}: {reason}; nothing was changed (give another --state-dir)"
+        ) from None

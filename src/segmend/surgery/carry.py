@@ -1,0 +1,212 @@
+"""A plan carried out, or taken back: one loop for both, from wherever an earlier one was stopped.
+
+The order in a step: old bytes to the vault, synced; "intended" in the journal, synced; the change,
+synced, looked at; "done" in the journal, synced. Every moment at which this can be cut short is a
+line of the crash tests.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from segmend.errors import Cancelled, SegmendError
+from segmend.logdir import disk
+from segmend.surgery import lock
+from segmend.surgery.effects import Effects
+from segmend.surgery.expectations import (
+    refuse_changed,
+    refuse_full,
+    refuse_inside,
+    refuse_other_owner,
+)
+from segmend.surgery.journal import FORWARD, Run, Status, Writer, make_dirs, writing
+from segmend.surgery.plan import Plan
+from segmend.surgery.step import Step, Work, folder
+
+
+def _never() -> bool:
+    return False
+
+
+def _nothing(*_: object) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """Who looks on: `stopped` is asked often, `tell` is given (step number from 1, its words, state).
+
+    `progress` is told (done, total) bytes that steps write; `now` gives seconds since the epoch.
+    """
+
+    stopped: Callable[[], bool] = field(default=_never)
+    tell: Callable[[int, Step, str], None] = field(default=_nothing)
+    progress: Callable[[int, int], None] = field(default=_nothing)
+    now: Callable[[], float] = field(default=lambda: 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What was done: `state` of the run, number of `steps` that were carried out this time."""
+
+    run: Run
+    steps: int
+
+    @property
+    def state(self) -> str:
+        """applied or undone."""
+        return self.run.state
+
+
+def refuse_state(plan: Plan) -> None:
+    """Raise `SegmendError` if the log dirs are others, or a broker ran on them, since the plan was made."""
+    found = [why for each in plan.dirs if (why := each.difference()) is not None]
+    if found:
+        raise SegmendError(f"refused: {'; '.join(found)}; make the plan again (nothing was changed)")
+
+
+def carry(fx: Effects, run: Run, direction: str, watch: Watch, *, backup_dir: str | None = None) -> Outcome:
+    """Bring a run to its end in a direction. Raises `BrokerRunning`, `SegmendError`, `Cancelled`.
+
+    As long as no step was begun the log dirs must be as they were when the plan was made.
+    """
+    dirs = [each.path for each in run.plan.dirs]
+    vaults = run.begun["vaults"] if run.begun else f"{backup_dir or run.path}/{_home(run, backup_dir)}"
+    refuse_inside(run.plan, vaults, "the place of the backups")
+    lock.refuse_running(dirs)
+    refuse_other_owner(run.plan)
+    if direction == FORWARD and all(status is Status.BEFORE for status in run.statuses()):
+        refuse_state(run.plan)
+    todo = _todo(run, direction)
+    refuse_changed(run.plan, run.statuses())
+    refuse_full(run, todo, vaults)
+    with _said(run), writing(fx, run, watch.now) as journal:
+        _begin(fx, run, journal, direction, vaults)
+        with _folder_times(fx, run), lock.locked(fx, dirs, _last_begun(run)["locks"]):
+            refuse_changed(run.plan, run.statuses())
+            _carry_steps(fx, run, journal, direction, watch, todo)
+        journal.write("finished", direction)
+    return Outcome(run=run, steps=len(todo))
+
+
+def _home(run: Run, backup_dir: str | None) -> str:
+    return "steps" if backup_dir is None else f"{run.name}-steps"
+
+
+def _todo(run: Run, direction: str) -> list[int]:
+    """The steps that are not where they are to be, in the order in which they are taken."""
+    goal = Status.AFTER if direction == FORWARD else Status.BEFORE
+    numbers = [number for number, status in enumerate(run.statuses()) if status is not goal]
+    return numbers if direction == FORWARD else numbers[::-1]
+
+
+def _begin(fx: Effects, run: Run, journal: Writer, direction: str, vaults: str) -> None:
+    """Write down how the folders are before anything is touched, and where the old bytes will be."""
+    make_dirs(fx, vaults)
+    folders = {each.path for each in run.plan.dirs} | {folder(p) for s in run.plan.steps for p in s.paths}
+    times = {path: disk.file_stat(path).mtime_ns for path in sorted(folders) if disk.path_type(path) == "dir"}
+    made = lock.without_lock([each.path for each in run.plan.dirs])
+    # A resumed run has the times of its first beginning: what it did in between is no one's time.
+    if run.begun is not None and not run.finished:
+        last = _last_begun(run)
+        times, made = {**times, **last["folders"]}, last["locks"]
+    journal.write(
+        "begun", direction, vaults=vaults, folders=times, locks=made, plan=run.plan.sha256, pid=os.getpid()
+    )
+
+
+def _last_begun(run: Run) -> dict[str, Any]:
+    return next(event for event in reversed(run.events) if event["event"] == "begun")
+
+
+@contextmanager
+def _folder_times(fx: Effects, run: Run) -> Iterator[None]:
+    """Directories keep their times: in the end, or if nothing could be done."""
+    try:
+        yield
+    finally:
+        for path, mtime_ns in _last_begun(run)["folders"].items():
+            if disk.path_type(path) == "dir":
+                _set_time(fx, path, mtime_ns)
+
+
+def _set_time(fx: Effects, path: str, mtime_ns: int) -> None:
+    fd = fx.open_dir(path)
+    try:
+        fx.set_mtime(fd, mtime_ns)
+        fx.sync(fd)
+    finally:
+        fx.close(fd)
+
+
+def _carry_steps(
+    fx: Effects, run: Run, journal: Writer, direction: str, watch: Watch, todo: Sequence[int]
+) -> None:
+    total = sum(need.bytes for n in todo for need in run.plan.steps[n].needs(run.vault(n)))
+    counter = _Counter(watch, total)
+    for taken, number in enumerate(todo):
+        step = run.plan.steps[number]
+        check = _checker(watch, run, taken, len(todo))
+        check()
+        vault = run.vault(number)
+        token = f"{int(run.plan.sha256[:24], 16):024x}{number:08x}"
+        make_dirs(fx, vault)
+        work = Work(fx=fx, vault=vault, token=token, release=run.plan.release, check=check, tell=counter.add)
+        watch.tell(number + 1, step, "doing" if direction == FORWARD else "undoing")
+        with _at(step):
+            if direction == FORWARD:
+                step.protect(work)
+            journal.write("intended", direction, step=number, vault=vault)
+            step.do(work) if direction == FORWARD else step.undo(work)
+            journal.write("done", direction, step=number)
+        watch.tell(number + 1, step, "done" if direction == FORWARD else "undone")
+
+
+class _Counter:
+    def __init__(self, watch: Watch, total: int) -> None:
+        self._watch, self._total, self._done = watch, total, 0
+
+    def add(self, count: int) -> None:
+        self._done += count
+        self._watch.progress(min(self._done, self._total), self._total)
+
+
+def _checker(watch: Watch, run: Run, taken: int, total: int) -> Callable[[], None]:
+    def check() -> None:
+        if watch.stopped():
+            raise Cancelled(f"stopped after {taken} of {total} steps; {_ways(run)}")
+
+    return check
+
+
+def _ways(run: Run) -> str:
+    return (
+        f"nothing is lost: the same command goes on, `segmend undo {run.name}` brings back what was "
+        f"(the old bytes are in {run.path})"
+    )
+
+
+@contextmanager
+def _at(step: Step) -> Iterator[None]:
+    """Name the file of a step in what the system says."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = step.paths[0]
+        raise
+
+
+@contextmanager
+def _said(run: Run) -> Iterator[None]:
+    """Turn what the system refuses into one line that says how to go on."""
+    try:
+        yield
+    except OSError as error:
+        name = os.fsdecode(error.filename) if error.filename is not None else run.path
+        reason = (error.strerror or str(error)).lower()
+        raise SegmendError(f"{name}: {reason}; {_ways(run)}") from None

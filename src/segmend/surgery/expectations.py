@@ -1,0 +1,95 @@
+"""What must be so before a plan is carried out, or taken back: files, owners, space."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from segmend.errors import SegmendError, UsageError
+from segmend.logdir import disk
+from segmend.surgery.journal import Run, Status
+from segmend.surgery.plan import Plan
+from segmend.surgery.step import Step, folder, overlap
+
+_SHOWN = 3
+
+
+def refuse_changed(plan: Plan, statuses: Sequence[Status]) -> None:
+    """Raise `SegmendError` if a file is not as the plan, and what was done of it, have left it."""
+    found = [f"{step.paths[0]}: {why}" for step, why in _changed(plan.steps, statuses)]
+    if found:
+        more = f" (and {len(found) - _SHOWN} more)" if len(found) > _SHOWN else ""
+        raise SegmendError(f"refused: {'; '.join(found[:_SHOWN])}{more}; nothing was changed")
+
+
+def _changed(steps: Sequence[Step], statuses: Sequence[Status]) -> Iterator[tuple[Step, str]]:
+    for number, (step, status) in enumerate(zip(steps, statuses, strict=True)):
+        if status is Status.BETWEEN or not _visible(steps, statuses, number):
+            continue
+        why = step.not_before() if status is Status.BEFORE else step.not_after()
+        if why is not None:
+            yield step, why
+
+
+def _visible(steps: Sequence[Step], statuses: Sequence[Status], number: int) -> bool:
+    """Whether the files of a step are now as it expects or left them, and not as another one will."""
+    for other, step in enumerate(steps):
+        if other == number or not overlap(step, steps[number]):
+            continue
+        if statuses[other] is Status.BETWEEN:
+            return False
+        if statuses[number] is Status.BEFORE and other < number and statuses[other] is Status.BEFORE:
+            return False
+        if statuses[number] is Status.AFTER and other > number and statuses[other] is Status.AFTER:
+            return False
+    return True
+
+
+def refuse_other_owner(plan: Plan) -> None:
+    """Raise `SegmendError` if this user cannot give new files the owner that the old ones have."""
+    mine = os.geteuid()
+    if mine == 0:
+        return
+    for path in (each.path for each in plan.dirs):
+        owner = disk.file_stat(path).uid
+        if owner != mine:
+            raise SegmendError(f"{path}: belongs to user {owner}; run this as that user, or as root")
+    for step in plan.steps:
+        if step.before.uid not in (None, mine):
+            path = step.paths[0]
+            raise SegmendError(
+                f"{path}: belongs to user {step.before.uid}; run this as that user, or as root"
+            )
+
+
+def refuse_inside(plan: Plan, place: str, what: str) -> None:
+    """Raise `UsageError` if backups would lie in a log dir, where no broker would start."""
+    real = disk.real_path(place)
+    for each in plan.dirs:
+        if f"{real}/".startswith(f"{each.path.rstrip('/')}/"):
+            raise UsageError(f"{what} {place}: lies in the log dir {each.path}; give a place outside")
+
+
+def refuse_full(run: Run, steps: Sequence[int], vaults: str) -> None:
+    """Raise `SegmendError` if a file system cannot take what these steps write to it."""
+    wanted: dict[int, tuple[str, int]] = {}
+    for number in steps:
+        for need in run.plan.steps[number].needs(vaults):
+            where, device = _device(need.where)
+            if need.origin is None or _device(need.origin)[1] != device:
+                before = wanted.get(device, (where, 0))
+                wanted[device] = before[0], before[1] + need.bytes
+    for where, count in wanted.values():
+        available = disk.space(where).available
+        if count > available:
+            raise SegmendError(
+                f"{where}: {count:,} bytes are needed here and {available:,} are free; nothing was changed "
+                "(--backup-dir puts the old bytes on another disk)"
+            )
+
+
+def _device(path: str) -> tuple[str, int]:
+    """The nearest directory that is there, and its file system."""
+    while disk.path_type(path) is None:
+        path = folder(path)
+    return path, disk.file_stat(path).device

@@ -1,0 +1,115 @@
+"""What operations share: a plan put together, with what a broker would do before and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from segmend.errors import SegmendError, UsageError
+from segmend.forecast import Options, forecast
+from segmend.formats import clean_shutdown
+from segmend.formats.offset_checkpoint import CheckpointEntry, OffsetCheckpoint, render
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+from segmend.surgery import view
+from segmend.surgery.fingerprint import Fingerprint
+from segmend.surgery.made_for import MadeFor
+from segmend.surgery.plan import Loss, Plan
+from segmend.surgery.step import Step
+from segmend.surgery.steps.quarantine import Quarantine
+from segmend.surgery.steps.replace_file import ReplaceFile
+
+Lines = Mapping[tuple[str, int], int | None]
+"""New offsets by (topic, partition); None takes the line out."""
+
+MARKER_KEPT: Final = "the clean shutdown marker stays as it is: nothing that it vouches for is changed"
+MARKER_GONE: Final = (
+    "the clean shutdown marker is set aside: the next start recovers this dir's active segments"
+)
+
+
+def make(
+    operation: str, arguments: Mapping[str, Any], *, dirs: Sequence[LogDir], given: Sequence[str],
+    release: Release, steps: Sequence[Step], losses: Sequence[Loss] = (), notes: Sequence[str] = (),
+    left: Sequence[str] = (), extra: Mapping[str, Any] | None = None,
+) -> Plan:  # fmt: skip
+    """The plan; raises `Unreadable`. Without steps nothing is forecast."""
+    plan = Plan(
+        operation=operation, arguments=arguments, release=release,
+        dirs=tuple(MadeFor.of(path) for path in given), steps=tuple(steps), losses=tuple(losses),
+        notes=tuple(dict.fromkeys(notes)), left=tuple(left), extra=extra or {},
+    )  # fmt: skip
+    if not steps:
+        return plan
+    return replace(plan, forecast={"before": _start(dirs, release), "after": _after(plan)})
+
+
+def _after(plan: Plan) -> dict[str, Any]:
+    planned = view.mount()
+    planned.take(plan)
+    dirs = [LogDir.open(planned.seen(each.path)) for each in plan.dirs]
+    return _start(dirs, plan.release)
+
+
+def _start(dirs: Sequence[LogDir], release: Release) -> dict[str, Any]:
+    """The last line of a forecast: whether a broker starts, and what would be lost."""
+    run = forecast(dirs, Options(release=release, release_reason="as the plan"))
+    for _ in run:
+        pass
+    found = {} if run.broker is None else run.broker.to_json()
+    reason = found.get("reason")
+    return {**found, "reason": reason and reason.replace(f"{view.SCHEME}://", "")}
+
+
+def checkpoint_step(log_dir: LogDir, name: str, changes: Lines, reason: str, like: LogDir) -> Step | None:
+    """The step for other lines in one of the four offset checkpoints; None if all are right already.
+
+    Order and all other lines stay. A file that is missing is made, owned as that of `like`. Raises
+    `SegmendError` for a file that a broker could not read, since what else it says is not known.
+    """
+    loaded = log_dir.offset_checkpoint(name)
+    if loaded.unreadable is not None:
+        raise loaded.unreadable
+    if loaded.damages:
+        raise SegmendError(
+            f"{log_dir.path}/{name}: {loaded.damages[0].reason}; mend it first: segmend plan repair"
+        )
+    old = loaded.value.entries if loaded.value is not None else ()
+    new = [entry for entry in old if (entry.topic, entry.partition) not in changes]
+    new += [CheckpointEntry(*key, offset) for key, offset in changes.items() if offset is not None]
+    if set(new) == set(old) and len(new) == len(old):
+        return None
+    data = render(OffsetCheckpoint(entries=tuple(new)))
+    path = f"{log_dir.path}/{name}"
+    return ReplaceFile.with_bytes(path, data, reason, like=_model(like, name))
+
+
+def _model(like: LogDir, name: str) -> Fingerprint | None:
+    entry = like.entry(name)
+    if entry is None:
+        return None
+    s = entry.stat()
+    return Fingerprint(kind="file", mode=s.mode & 0o7777, uid=s.uid, gid=s.gid)
+
+
+def set_marker_aside(log_dir: LogDir, reason: str) -> Step | None:
+    """The step that makes the next start an unclean one; None if it is one already."""
+    if log_dir.clean_shutdown.missing:
+        return None
+    return Quarantine.of(f"{log_dir.path}/{clean_shutdown.FILE_NAME}", reason)
+
+
+def of_one_broker(dirs: Sequence[LogDir], given: Sequence[str]) -> int | None:
+    """The node id of the dirs; raises `UsageError` if they belong to two brokers. None if none says."""
+    first: tuple[str, Any] | None = None
+    node_id = None
+    for path, log_dir in zip(given, dirs, strict=True):
+        value = log_dir.meta_properties.value
+        if value is None:
+            continue
+        identity = (value.cluster_id, value.node_id)
+        if first is not None and first[1] != identity:
+            raise UsageError(f"{path}: belongs to another broker than {first[0]} (see meta.properties)")
+        first, node_id = first or (path, identity), value.node_id
+    return node_id

@@ -1,0 +1,151 @@
+"""Bytes put behind the end of a file, or into a new one; mostly from another replica's file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from segmend.errors import SegmendError
+from segmend.logdir.release import Release
+from segmend.surgery.effects import sync_dir
+from segmend.surgery.fingerprint import Fingerprint, hash_of, look
+from segmend.surgery.piece import Piece
+from segmend.surgery.step import Need, View, Work, folder
+from segmend.surgery.writing import change_in_place, clear, keep, part_of, require, settle, write_beside
+
+_APPENDED = "appended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendFile:
+    """`content` goes behind the `before.size` bytes; a file that is missing before is written beside."""
+
+    KIND: ClassVar[str] = "append_file"
+
+    path: str
+    before: Fingerprint
+    after: Fingerprint
+    content: Piece
+    reason: str
+
+    @classmethod
+    def to(cls, path: str, content: Piece, reason: str, *, like: Fingerprint | None = None) -> Self:
+        """The step; a new file has owner, mode and time of `like`, an old one takes only its time."""
+        before = look(path, content=False)
+        if before.kind not in ("file", "missing") or (before.kind == "missing" and like is None):
+            raise SegmendError(f"{path}: is no plain file")
+        base = like if before.kind == "missing" and like is not None else before
+        mtime_ns = base.mtime_ns if like is None else like.mtime_ns
+        after = base.but(size=(before.size or 0) + content.length, mtime_ns=mtime_ns, sha256=None)
+        return cls(path=path, before=before, after=after, content=content, reason=reason)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The file."""
+        return (self.path,)
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields."""
+        return {
+            "path": self.path, "reason": self.reason, "before": self.before.to_json(),
+            "after": self.after.to_json(), "content": self.content.to_json(),
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The reverse."""
+        before, after = Fingerprint.from_json(data["before"]), Fingerprint.from_json(data["after"])
+        content = Piece.from_json(data["content"])
+        if (before.size or 0) + content.length != after.size:
+            raise ValueError("sizes that do not add up")
+        return cls(**{**data, "before": before, "after": after, "content": content})
+
+    def words(self) -> str:
+        """One line."""
+        source = "" if self.content.source is None else f" of {self.content.source}"
+        how = "copy" if self._new else "append"
+        return f"{how} {self.content.length} bytes{source} to {self.path}: {self.reason}"
+
+    def needs(self, vault: str) -> Iterator[Need]:
+        """The new bytes."""
+        yield Need(folder(self.path), self.content.length)
+
+    def not_before(self) -> str | None:
+        """Compares size, owner, mode and time; also the source of the new bytes."""
+        return self.before.difference(look(self.path, content=False)) or self.content.changed()
+
+    def not_after(self) -> str | None:
+        """Compares size, owner, mode, time, and the new bytes."""
+        differs = self.after.difference(look(self.path, content=False))
+        if differs is None and hash_of(self.path, self._start) != self.content.sha256:
+            return f"its bytes from {self._start} on are not those that were put there"
+        return differs
+
+    def protect(self, work: Work) -> None:
+        """Nothing is written over."""
+
+    def do(self, work: Work) -> None:
+        """Appends, or writes the new file."""
+        if self._new:
+            clear(work.fx, self.path)
+        if self.not_after() is None:
+            self._settle(work)
+            return
+        self._must_be_ours()
+        if self._new:
+            write_beside(work, self.path, self.content.fill(work, 0), self.after)
+        else:
+            with change_in_place(work, self.path, self.after) as fd:
+                work.fx.truncate(fd, self._start)
+                self.content.fill(work, self._start)(fd)
+        require(self.not_after(), self.path)
+
+    def undo(self, work: Work) -> None:
+        """Cuts the new bytes off; if their source is gone they are kept in the vault."""
+        if self._new:
+            clear(work.fx, self.path)
+        if self.before.difference(look(self.path, content=False)) is not None:
+            self._must_be_ours()
+            if self.not_after() is None and self.content.changed() is not None:
+                keep(work, _APPENDED, part_of(self.path, work, self._start), self.content.sha256)
+            self._take_away(work)
+        self._settle(work)
+        require(self.before.difference(look(self.path, content=False)), self.path)
+
+    def preview(self, view: View, release: Release) -> None:
+        """Appends in the view."""
+        view.write(self.path, self._start, self.content.read(), self.after)
+
+    @property
+    def _new(self) -> bool:
+        return self.before.kind == "missing"
+
+    @property
+    def _start(self) -> int:
+        return self.before.size or 0
+
+    def _settle(self, work: Work) -> None:
+        if self._new:
+            sync_dir(work.fx, folder(self.path))
+        else:
+            settle(work, self.path)
+
+    def _take_away(self, work: Work) -> None:
+        if self._new:
+            work.fx.remove(self.path)
+            return
+        with change_in_place(work, self.path, self.before) as fd:
+            work.fx.truncate(fd, self._start)
+
+    def _must_be_ours(self) -> None:
+        found = look(self.path, content=False)
+        size = found.size or 0
+        wrong = size != self.after.size if self._new else not self._start <= size <= (self.after.size or 0)
+        if found.kind != "missing" and (found.kind != "file" or wrong):
+            raise SegmendError(f"{self.path}: somebody changed it in between (its size is {found.size})")
+        if found.kind == "missing" and not self._new:
+            raise SegmendError(f"{self.path}: is gone")
+
+
+STEP = AppendFile

@@ -1,0 +1,121 @@
+"""The end of a file cut off, in place; what is cut off goes to the vault first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from segmend.errors import SegmendError
+from segmend.logdir.release import Release
+from segmend.surgery.fingerprint import Fingerprint, hash_of, look
+from segmend.surgery.step import Need, View, Work
+from segmend.surgery.writing import change_in_place, keep, part_of, read_kept, require, settle
+
+_TAIL = "tail"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutFile:
+    """`before.size` and `after.size` say what is cut; `tail_sha256` is of the bytes between them."""
+
+    KIND: ClassVar[str] = "cut_file"
+
+    path: str
+    before: Fingerprint
+    after: Fingerprint
+    tail_sha256: str
+    reason: str
+
+    @classmethod
+    def to(cls, path: str, size: int, reason: str) -> Self:
+        """The step that leaves `size` bytes of the file, which keeps its time; raises `Unreadable`."""
+        before = look(path, content=False)
+        if before.kind != "file" or before.size is None or before.size < size:
+            raise SegmendError(f"{path}: is no plain file of more than {size} bytes")
+        return cls(
+            path=path, before=before, after=before.but(size=size), tail_sha256=hash_of(path, size),
+            reason=reason,
+        )  # fmt: skip
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The file."""
+        return (self.path,)
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields."""
+        return {
+            "path": self.path, "reason": self.reason, "before": self.before.to_json(),
+            "after": self.after.to_json(), "tail_sha256": self.tail_sha256,
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The reverse."""
+        before, after = Fingerprint.from_json(data["before"]), Fingerprint.from_json(data["after"])
+        if before.size is None or after.size is None or not 0 <= after.size <= before.size:
+            raise ValueError("sizes that are none")
+        return cls(**{**data, "before": before, "after": after})
+
+    def words(self) -> str:
+        """One line."""
+        return f"cut {self.path} from {self.before.size} to {self.after.size} bytes: {self.reason}"
+
+    def needs(self, vault: str) -> Iterator[Need]:
+        """The tail."""
+        yield Need(vault, self._sizes[0] - self._sizes[1])
+
+    def not_before(self) -> str | None:
+        """Compares size, owner, mode, time, and the bytes of the tail."""
+        differs = self.before.difference(look(self.path, content=False))
+        if differs is None and hash_of(self.path, self._sizes[1]) != self.tail_sha256:
+            return f"its bytes from {self._sizes[1]} on are not what they were"
+        return differs
+
+    def not_after(self) -> str | None:
+        """Compares size, owner, mode and time."""
+        return self.after.difference(look(self.path, content=False))
+
+    def protect(self, work: Work) -> None:
+        """Keeps the tail."""
+        if self.not_before() is None:
+            keep(work, _TAIL, part_of(self.path, work, self._sizes[1]), self.tail_sha256)
+
+    def do(self, work: Work) -> None:
+        """Cuts."""
+        self._must_be_ours()
+        read_kept(work, _TAIL, self.tail_sha256)
+        with change_in_place(work, self.path, self.after) as fd:
+            work.fx.truncate(fd, self._sizes[1])
+        require(self.not_after(), self.path)
+
+    def undo(self, work: Work) -> None:
+        """Writes the tail again."""
+        if self.not_before() is None:
+            settle(work, self.path)
+            return
+        self._must_be_ours()
+        kept = read_kept(work, _TAIL, self.tail_sha256)
+        with change_in_place(work, self.path, self.before) as fd:
+            # What a power cut left behind the end must not shine through the holes of the tail.
+            work.fx.truncate(fd, self._sizes[1])
+            part_of(kept, work, at=self._sizes[1])(fd)
+        require(self.not_before(), self.path)
+
+    def preview(self, view: View, release: Release) -> None:
+        """Cuts in the view."""
+        view.cut(self.path, self._sizes[1])
+
+    @property
+    def _sizes(self) -> tuple[int, int]:
+        return self.before.size or 0, self.after.size or 0
+
+    def _must_be_ours(self) -> None:
+        """Wherever this step was stopped, the size lies between the two."""
+        found = look(self.path, content=False)
+        if found.kind != "file" or not self._sizes[1] <= (found.size or 0) <= self._sizes[0]:
+            raise SegmendError(f"{self.path}: somebody changed it in between (its size is {found.size})")
+
+
+STEP = CutFile

@@ -1,0 +1,90 @@
+"""A new, empty directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from segmend.logdir.release import Release
+from segmend.surgery.effects import sync_dir
+from segmend.surgery.fingerprint import MISSING, Fingerprint, look
+from segmend.surgery.step import Need, View, Work, folder
+from segmend.surgery.writing import dress, require
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakeDir:
+    """`after` has owner and mode; only steps of the same plan may put anything into it."""
+
+    KIND: ClassVar[str] = "make_dir"
+
+    path: str
+    after: Fingerprint
+    reason: str
+    before: Fingerprint = MISSING
+
+    @classmethod
+    def like(cls, path: str, model: str, reason: str) -> Self:
+        """The step for a directory with owner, mode and attributes of another; raises `Unreadable`."""
+        return cls(path=path, after=look(model, content=False).but(mtime_ns=None), reason=reason)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The directory."""
+        return (self.path,)
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields."""
+        return {"path": self.path, "after": self.after.to_json(), "reason": self.reason}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The reverse."""
+        return cls(**{**data, "after": Fingerprint.from_json(data["after"])})
+
+    def words(self) -> str:
+        """One line."""
+        return f"make the directory {self.path}: {self.reason}"
+
+    def needs(self, vault: str) -> Iterator[Need]:
+        """A block."""
+        yield Need(folder(self.path), 4096)
+
+    def not_before(self) -> str | None:
+        """Nothing must be there."""
+        return f"there is {self.path} already" if os.path.lexists(self.path) else None
+
+    def not_after(self) -> str | None:
+        """Compares owner and mode."""
+        return self.after.difference(look(self.path, content=False))
+
+    def protect(self, work: Work) -> None:
+        """Nothing is written over."""
+
+    def do(self, work: Work) -> None:
+        """Makes and dresses it."""
+        if not os.path.lexists(self.path):
+            work.fx.make_dir(self.path)
+        fd = work.fx.open_dir(self.path)
+        try:
+            dress(work.fx, fd, self.after)
+            work.fx.sync(fd)
+        finally:
+            work.fx.close(fd)
+        sync_dir(work.fx, folder(self.path))
+        require(self.not_after(), self.path)
+
+    def undo(self, work: Work) -> None:
+        """Removes it; it is empty, since steps are undone in reverse."""
+        if os.path.lexists(self.path):
+            work.fx.remove_dir(self.path)
+        sync_dir(work.fx, folder(self.path))
+
+    def preview(self, view: View, release: Release) -> None:
+        """Makes it in the view."""
+        view.make_dir(self.path, self.after)
+
+
+STEP = MakeDir

@@ -1,0 +1,93 @@
+"""A directory moved to another place, mostly a partition to another log dir of its broker."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from segmend.errors import SegmendError
+from segmend.logdir.release import Release
+from segmend.surgery.fingerprint import Fingerprint, look
+from segmend.surgery.moving import allocated, differs_at, transfer
+from segmend.surgery.step import Need, View, Work, folder
+from segmend.surgery.writing import require
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveDir:
+    """Nothing may be at `target` before; `allocated` is the size on disk, which a copy takes."""
+
+    KIND: ClassVar[str] = "move_dir"
+
+    source: str
+    target: str
+    before: Fingerprint
+    allocated: int
+    reason: str
+
+    @classmethod
+    def of(cls, source: str, target: str, reason: str) -> Self:
+        """The step for the directory as it is now; raises `Unreadable`."""
+        before = look(source)
+        if before.kind != "dir":
+            raise SegmendError(f"{source}: is no directory, or a link to one; move it by hand")
+        if os.path.lexists(target):
+            raise SegmendError(f"{target}: is there already")
+        return cls(source=source, target=target, before=before, allocated=allocated(source), reason=reason)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Where it is, and where it goes."""
+        return (self.source, self.target)
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields."""
+        return {
+            "source": self.source, "target": self.target, "reason": self.reason,
+            "before": self.before.to_json(), "allocated": self.allocated,
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The reverse."""
+        return cls(**{**data, "before": Fingerprint.from_json(data["before"])})
+
+    def words(self) -> str:
+        """One line."""
+        return f"move {self.source} to {self.target}: {self.reason}"
+
+    def needs(self, vault: str) -> Iterator[Need]:
+        """A copy, if the target is on another file system."""
+        yield Need(folder(self.target), self.allocated, folder(self.source))
+
+    def not_before(self) -> str | None:
+        """Compares all that `stat` says of everything in it."""
+        taken = f"{self.target} is there already" if os.path.lexists(self.target) else None
+        return differs_at(self.before, self.source) or taken
+
+    def not_after(self) -> str | None:
+        """The same at the target, and nothing at the source."""
+        left = f"{self.source} is there again" if os.path.lexists(self.source) else None
+        return differs_at(self.before, self.target) or left
+
+    def protect(self, work: Work) -> None:
+        """Nothing is written over: across disks the old one goes when the copy is proven."""
+
+    def do(self, work: Work) -> None:
+        """Moves it."""
+        transfer(work, self.source, self.target)
+        require(self.not_after(), self.target)
+
+    def undo(self, work: Work) -> None:
+        """Moves it back."""
+        transfer(work, self.target, self.source)
+        require(self.not_before(), self.source)
+
+    def preview(self, view: View, release: Release) -> None:
+        """Moves it in the view."""
+        view.move(self.source, self.target)
+
+
+STEP = MoveDir

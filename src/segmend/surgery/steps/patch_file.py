@@ -1,0 +1,125 @@
+"""Bytes of a file changed in place, its length kept; the old bytes go to the vault first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from segmend.errors import SegmendError
+from segmend.logdir.release import Release
+from segmend.surgery.fingerprint import Fingerprint, hash_of, look
+from segmend.surgery.piece import Piece
+from segmend.surgery.step import Need, View, Work
+from segmend.surgery.writing import change_in_place, keep, part_of, read_kept, require, settle
+
+_OLD = "old"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchFile:
+    """`content` goes to byte `position`; `old_sha256` is of the bytes that stand there. The time is kept."""
+
+    KIND: ClassVar[str] = "patch_file"
+
+    path: str
+    before: Fingerprint
+    position: int
+    old_sha256: str
+    content: Piece
+    reason: str
+
+    @classmethod
+    def at(cls, path: str, position: int, content: Piece, reason: str) -> Self:
+        """The step that writes `content` over what is at `position`; raises `Unreadable`."""
+        before = look(path, content=False)
+        if before.kind != "file" or not 0 <= position <= (before.size or 0) - content.length:
+            raise SegmendError(f"{path}: has no {content.length} bytes at {position}")
+        old = hash_of(path, position, content.length)
+        return cls(
+            path=path, before=before, position=position, old_sha256=old, content=content, reason=reason
+        )
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The file."""
+        return (self.path,)
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields."""
+        return {
+            "path": self.path, "reason": self.reason, "before": self.before.to_json(),
+            "position": self.position, "old_sha256": self.old_sha256, "content": self.content.to_json(),
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The reverse."""
+        before, content = Fingerprint.from_json(data["before"]), Piece.from_json(data["content"])
+        if not 0 <= data["position"] <= (before.size or 0) - content.length:
+            raise ValueError("a position outside of the file")
+        return cls(**{**data, "before": before, "content": content})
+
+    def words(self) -> str:
+        """One line."""
+        end = self.position + self.content.length
+        return f"overwrite bytes {self.position} to {end} of {self.path}: {self.reason}"
+
+    def needs(self, vault: str) -> Iterator[Need]:
+        """The old bytes."""
+        yield Need(vault, self.content.length)
+
+    def not_before(self) -> str | None:
+        """Compares size, owner, mode, time, and the bytes of the range; also the source of the new ones."""
+        return self._differs(self.old_sha256) or self.content.changed()
+
+    def not_after(self) -> str | None:
+        """Compares size, owner, mode, time, and the bytes of the range."""
+        return self._differs(self.content.sha256)
+
+    def protect(self, work: Work) -> None:
+        """Keeps the old bytes."""
+        if self._differs(self.old_sha256) is None:
+            old = part_of(self.path, work, self.position, self.content.length)
+            keep(work, _OLD, old, self.old_sha256)
+
+    def do(self, work: Work) -> None:
+        """Overwrites."""
+        read_kept(work, _OLD, self.old_sha256)
+        if self.not_after() is None:
+            settle(work, self.path)
+            return
+        self._must_be_ours()
+        with change_in_place(work, self.path, self.before) as fd:
+            self.content.fill(work, self.position)(fd)
+        require(self.not_after(), self.path)
+
+    def undo(self, work: Work) -> None:
+        """Writes the old bytes again."""
+        if self._differs(self.old_sha256) is None:
+            settle(work, self.path)
+            return
+        self._must_be_ours()
+        kept = read_kept(work, _OLD, self.old_sha256)
+        with change_in_place(work, self.path, self.before) as fd:
+            part_of(kept, work, at=self.position, holes=False)(fd)
+        require(self._differs(self.old_sha256), self.path)
+
+    def preview(self, view: View, release: Release) -> None:
+        """Overwrites in the view."""
+        view.write(self.path, self.position, self.content.read(), self.before)
+
+    def _differs(self, sha256: str) -> str | None:
+        differs = self.before.difference(look(self.path, content=False))
+        if differs is None and hash_of(self.path, self.position, self.content.length) != sha256:
+            end = self.position + self.content.length
+            return f"its bytes {self.position} to {end} are not what they should be"
+        return differs
+
+    def _must_be_ours(self) -> None:
+        found = look(self.path, content=False)
+        if found.kind != "file" or found.size != self.before.size:
+            raise SegmendError(f"{self.path}: somebody changed it in between (its size is {found.size})")
+
+
+STEP = PatchFile

@@ -1,0 +1,85 @@
+"""A file or directory set aside: moved out of the log dirs into the vault, with the reason."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from segmend.errors import SegmendError
+from segmend.logdir.release import Release
+from segmend.surgery.fingerprint import Fingerprint, look
+from segmend.surgery.moving import allocated, differs_at, transfer, vault_name
+from segmend.surgery.step import Need, View, Work, folder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quarantine:
+    """What was at `path` lies in the vault afterwards, under its name; `allocated` is its size on disk."""
+
+    KIND: ClassVar[str] = "quarantine"
+
+    path: str
+    before: Fingerprint
+    allocated: int
+    reason: str
+
+    @classmethod
+    def of(cls, path: str, reason: str) -> Self:
+        """The step for what is there now; raises `Unreadable`."""
+        before = look(path, content=look(path, content=False).kind == "dir")
+        if before.kind not in ("file", "dir"):
+            raise SegmendError(f"{path}: is neither a file nor a directory")
+        return cls(path=path, before=before, allocated=allocated(path), reason=reason)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """What is set aside."""
+        return (self.path,)
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields."""
+        return {
+            "path": self.path, "reason": self.reason, "before": self.before.to_json(),
+            "allocated": self.allocated,
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The reverse."""
+        return cls(**{**data, "before": Fingerprint.from_json(data["before"])})
+
+    def words(self) -> str:
+        """One line."""
+        return f"set aside {self.path}: {self.reason}"
+
+    def needs(self, vault: str) -> Iterator[Need]:
+        """A copy, if the vault is on another file system."""
+        yield Need(vault, self.allocated, folder(self.path))
+
+    def not_before(self) -> str | None:
+        """Compares all that `stat` says, below a directory too."""
+        return differs_at(self.before, self.path)
+
+    def not_after(self) -> str | None:
+        """Nothing must be there."""
+        return f"there is {self.path} again" if os.path.lexists(self.path) else None
+
+    def protect(self, work: Work) -> None:
+        """The move itself is the backup."""
+
+    def do(self, work: Work) -> None:
+        """Moves it into the vault."""
+        transfer(work, self.path, vault_name(work.vault, self.path))
+
+    def undo(self, work: Work) -> None:
+        """Moves it back."""
+        transfer(work, vault_name(work.vault, self.path), self.path)
+
+    def preview(self, view: View, release: Release) -> None:
+        """Hides it in the view."""
+        view.hide(self.path)
+
+
+STEP = Quarantine

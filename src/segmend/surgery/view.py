@@ -1,0 +1,202 @@
+"""Log dirs as a plan will leave them, without touching one: the model reads them like any other.
+
+The view is mounted as `planned://`, as an object store is; steps are shown to it (`Step.preview`),
+and forecasts, checks and further operations then look at `planned:///data/kafka-a`.
+"""
+
+from __future__ import annotations
+
+import errno
+import posixpath
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from segmend.logdir import disk
+from segmend.logdir.disk import EntryType, FileReader, FileStat, Unreadable
+from segmend.surgery.fingerprint import Fingerprint
+from segmend.surgery.plan import Plan
+from segmend.surgery.step import folder
+
+T = TypeVar("T")
+SCHEME: Final = "planned"
+_PREFIX: Final = f"{SCHEME}://"
+
+
+@dataclass(slots=True)
+class _File:
+    """A changed file: the first `size` bytes of the real file `base`, with pieces written over them."""
+
+    base: str | None
+    size: int
+    like: Fingerprint
+    pieces: list[tuple[int, bytes]] = field(default_factory=list)
+
+
+class PlannedView:
+    """A `Remote` of `logdir.disk` and a `View` of steps."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, _File] = {}
+        self._roots: dict[str, str | None] = {}
+        self._made: dict[str, Fingerprint] = {}
+
+    def seen(self, path: str) -> str:
+        """The path under which the model finds it."""
+        return _PREFIX + path
+
+    def take(self, plan: Plan) -> None:
+        """Show all steps of a plan; raises what a recipe raises."""
+        for step in plan.steps:
+            step.preview(self, plan.release)
+
+    def replace(self, path: str, data: bytes, like: Fingerprint) -> None:
+        """A file with these bytes."""
+        self._files[path] = _File(None, len(data), like, [(0, data)])
+
+    def write(self, path: str, position: int, data: bytes, like: Fingerprint) -> None:
+        """Bytes at a position."""
+        file = self._changed(path, like)
+        file.pieces.append((position, data))
+        file.size = max(file.size, position + len(data))
+
+    def cut(self, path: str, size: int) -> None:
+        """A shorter file."""
+        file = self._changed(path, Fingerprint(kind="file"))
+        file.size = size
+
+    def move(self, source: str, target: str) -> None:
+        """Another path for a directory and all below it."""
+        origin = self._origin(source)
+        _rename_keys(self._files, source, target)
+        _rename_keys(self._roots, source, target)
+        _rename_keys(self._made, source, target)
+        self._roots[target] = origin
+        self._roots[source] = None
+
+    def hide(self, path: str) -> None:
+        """Nothing there any more."""
+        for known in (self._files, self._roots, self._made):
+            for inner in [p for p in known if _is_below(p, path)]:
+                del known[inner]
+        self._roots[path] = None
+
+    def make_dir(self, path: str, like: Fingerprint) -> None:
+        """An empty directory."""
+        self._made[path] = like
+
+    def listing(self, path: str) -> dict[str, EntryType]:
+        """Names of the real directory, less what is gone, and what is new."""
+        path = _plain(path)
+        origin = self._origin(path)
+        if origin is None and path not in self._made:
+            raise Unreadable(path, "no such file or directory", errno.ENOENT)
+        found = {} if origin is None else disk.listing(origin)
+        for child, root in self._children(path, self._roots):
+            if root is None:
+                found.pop(child, None)
+            else:
+                found[child] = disk.path_type(root) or "dir"
+        found.update((child, "dir") for child, _ in self._children(path, self._made))
+        found.update((child, "file") for child, _ in self._children(path, self._files))
+        return found
+
+    def file_stat(self, path: str) -> FileStat:
+        """As the steps will leave it."""
+        path = _plain(path)
+        file = self._files.get(path)
+        if file is not None:
+            return _status(file.size, stat.S_IFREG, file.like)
+        if path in self._made:
+            return _status(0, stat.S_IFDIR, self._made[path])
+        return disk.file_stat(self._real(path))
+
+    def open(self, path: str) -> _Reader | FileReader:
+        """The bytes as they will be."""
+        path = _plain(path)
+        file = self._files.get(path)
+        return FileReader(self._real(path)) if file is None else _Reader(file)
+
+    def _real(self, path: str) -> str:
+        origin = self._origin(path)
+        if origin is None:
+            raise Unreadable(path, "no such file or directory", errno.ENOENT)
+        return origin
+
+    def _origin(self, path: str) -> str | None:
+        """The real path, by the nearest directory that was moved or is gone."""
+        nearest = path
+        while nearest not in self._roots:
+            if nearest in ("/", "") or nearest in self._made:
+                return path if nearest in ("/", "") else None
+            nearest = folder(nearest)
+        root = self._roots[nearest]
+        return None if root is None else root + path[len(nearest) :]
+
+    def _changed(self, path: str, like: Fingerprint) -> _File:
+        file = self._files.get(path)
+        if file is None:
+            origin = self._origin(path)
+            there = origin is not None and disk.path_type(origin) == "file"
+            size = disk.file_size(origin) if there and origin is not None else 0
+            status = _like(disk.file_stat(origin)) if there and origin is not None else like
+            file = self._files[path] = _File(origin if there else None, size, status)
+        return file
+
+    def _children(self, path: str, known: Mapping[str, T]) -> Iterable[tuple[str, T]]:
+        return ((posixpath.basename(p), v) for p, v in known.items() if folder(p) == path and p != path)
+
+
+class _Reader:
+    """A `Reader` of a changed file."""
+
+    def __init__(self, file: _File) -> None:
+        self._file = file
+        self._base = None if file.base is None else FileReader(file.base)
+        self.size = file.size
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """The old bytes where there are some, zeros where not, and the new ones over both."""
+        count = max(0, min(len(buffer), self.size - position))
+        view = buffer[:count]
+        got = self._base.read_into(view, position) if self._base is not None else 0
+        view[got:] = bytes(count - got)
+        for start, data in self._file.pieces:
+            low, high = max(start, position), min(start + len(data), position + count)
+            if low < high:
+                view[low - position : high - position] = data[low - start : high - start]
+        return count
+
+
+def mount() -> PlannedView:
+    """A new, empty view, from now on what `planned://` paths are read from."""
+    view = PlannedView()
+    disk.mount(SCHEME, view)
+    return view
+
+
+def _plain(path: str) -> str:
+    return path.removeprefix(_PREFIX)
+
+
+def _is_below(path: str, top: str) -> bool:
+    return path == top or path.startswith(f"{top}/")
+
+
+def _rename_keys(known: dict[str, T], source: str, target: str) -> None:
+    for path in [p for p in known if _is_below(p, source)]:
+        known[target + path[len(source) :]] = known.pop(path)
+
+
+def _like(status: FileStat) -> Fingerprint:
+    return Fingerprint(
+        kind="file", mode=stat.S_IMODE(status.mode), uid=status.uid, gid=status.gid, mtime_ns=status.mtime_ns
+    )
+
+
+def _status(size: int, kind: int, like: Fingerprint) -> FileStat:
+    return FileStat(
+        size=size, allocated=size, mtime_ns=like.mtime_ns or 0, mode=kind | (like.mode or 0o644),
+        uid=like.uid or 0, gid=like.gid or 0, nlink=1, inode=0, device=0,
+    )  # fmt: skip
