@@ -114,7 +114,7 @@ def judge(
         due = each.largest_timestamp + limits.retention_ms + 1 if timed else None
         date = max(date, due or 0)
         room += each.size if goes is None else 0
-        holds = None if goes else _holds(segments, number, limits, high_watermark, now_ms, len(reasons))
+        holds = None if goes else _holds(segments, number, limits, now_ms, len(reasons))
         verdicts.append(
             Verdict(
                 segment=each, goes=goes, holds=holds, due_ms=due, date_ms=date if timed else None,
@@ -125,7 +125,7 @@ def judge(
 
 
 def _holds(
-    segments: Sequence[Retained], number: int, limits: Limits, high_watermark: int, now_ms: int, gone: int
+    segments: Sequence[Retained], number: int, limits: Limits, now_ms: int, gone: int
 ) -> str:
     each = segments[number]
     if not limits.delete:

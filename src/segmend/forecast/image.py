@@ -17,7 +17,7 @@ from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
 from segmend.topics.metadata import decode
 
-_TOPIC_RESOURCE = 2
+_TOPIC_RESOURCE, _BROKER_RESOURCE = 2, 4
 _BATCH_LIMIT = 64 << 20
 
 Data = Mapping[str, Any]
@@ -25,13 +25,21 @@ Data = Mapping[str, Any]
 
 @dataclass(slots=True)
 class MetadataImage:
-    """Replicas and their directory ids by (topic id, partition), names by id, ids by name, settings."""
+    """Replicas and their directory ids by (topic id, partition), names by id, ids by name, settings.
+
+    `configs` are those of topics, `brokers` what was changed while brokers ran ("": for all of them).
+    """
 
     names: dict[str, str] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
     replicas: dict[tuple[str, int], tuple[int, ...]] = field(default_factory=dict)
     directories: dict[tuple[str, int], tuple[str, ...]] = field(default_factory=dict)
     configs: dict[str, dict[str, str]] = field(default_factory=dict)
+    brokers: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def dynamic(self, node_id: int | None) -> dict[str, str]:
+        """Settings of the broker that were changed while it ran: for all brokers, then for this one."""
+        return {**self.brokers.get("", {}), **self.brokers.get(str(node_id), {})}
 
     def assigned(self, topic: str, partition: int, node_id: int | None) -> bool:
         """Whether this node is to hold a replica of the partition."""
@@ -79,9 +87,10 @@ class MetadataImage:
             del self.replicas[key]
 
     def _config(self, data: Data) -> None:
-        if data["resourceType"] != _TOPIC_RESOURCE:
+        kinds = {_TOPIC_RESOURCE: self.configs, _BROKER_RESOURCE: self.brokers}
+        if data["resourceType"] not in kinds:
             return
-        settings = self.configs.setdefault(data["resourceName"], {})
+        settings = kinds[data["resourceType"]].setdefault(data["resourceName"], {})
         if data["value"] is None:
             settings.pop(data["name"], None)
         else:

@@ -10,7 +10,7 @@ Another processor is faster or slower by its own factor; a disk is asked for its
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from segmend.broker.rule import Rule
@@ -85,6 +85,9 @@ class Costs:
     scanned_batch: float
     scanned_byte: float
     replayed_batch: float
+    stop: float
+    """A clean stop without the move of the leaders, and for each segment that is closed."""
+    closed: float
 
 
 COSTS: Final[Rule[Costs]] = Rule(
@@ -94,18 +97,21 @@ COSTS: Final[Rule[Costs]] = Rule(
             (0, 8),
             Costs(
                 start=3.0, first_log=0.3, partition=0.003, segment=0.0002, checked=0.0003, recovered=0.003,
-                scanned_batch=5e-6, scanned_byte=1 / 1500e6, replayed_batch=2e-6,
+                scanned_batch=5e-6, scanned_byte=1 / 1500e6, replayed_batch=2e-6, stop=0.7, closed=0.0001,
             ),
         ),
         (
             (2, 3),
             Costs(
                 start=5.0, first_log=0.3, partition=0.003, segment=0.0001, checked=0.0003, recovered=0.003,
-                scanned_batch=5e-6, scanned_byte=1 / 1500e6, replayed_batch=2e-6,
+                scanned_batch=5e-6, scanned_byte=1 / 1500e6, replayed_batch=2e-6, stop=0.7, closed=0.0001,
             ),
         ),
     ),
 )  # fmt: skip
+
+READS_A_CHECK: Final = 3
+"""Blocks that a check of indexes reads: the last of `.index`, the first and last of `.timeindex`."""
 
 PARTS: Final[Mapping[str, str]] = {
     "jvm": "the JVM and everything but logs",
@@ -120,10 +126,14 @@ PARTS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What the broker has: cores (None: enough), disks read at `read_speed` bytes a second (None: cached)."""
+    """What the broker has: cores (None: enough), and its disks (None: all is in the page cache).
+
+    `read_speed` in bytes a second, `random_read` the seconds of one read of a block.
+    """
 
     cores: int | None = None
     read_speed: float | None = None
+    random_read: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,15 +173,20 @@ def estimate(
     """How long a start over these dirs takes, with so many recovery threads a dir."""
     machine = machine or Machine()
     costs = COSTS.of(release)
-    busy = sum(min(max(threads, 1), len(each.jobs)) for each in dirs)
-    slower = max(busy / machine.cores, 1.0) if machine.cores else 1.0
-    found = [_of_dir(each, costs, threads, slower, _disk_seconds(each, dirs, machine)) for each in dirs]
+    if machine.random_read:
+        costs = replace(costs, checked=costs.checked + READS_A_CHECK * machine.random_read)
+    totals = [_of_work(each.total, costs) for each in dirs]
+    together = sum(sum(each.values()) for each in totals)
+    floor = together / machine.cores if machine.cores else 0.0
+    found = [
+        _of_dir(each, total, costs, threads, floor, _disk_seconds(each, dirs, machine))
+        for each, total in zip(dirs, totals, strict=True)
+    ]
     parts, longest = max(found, key=lambda pair: sum(pair[0].values()), default=({}, None))
-    loaded = any(each.jobs for each in dirs)
-    metadata = sum((each.metadata for each in dirs), Work())
     parts = {**dict.fromkeys(PARTS, 0.0), **parts}
-    parts["open"] += costs.first_log if loaded else 0.0
+    parts["open"] += costs.first_log if any(each.jobs for each in dirs) else 0.0
     parts["jvm"] = costs.start
+    metadata = sum((each.metadata for each in dirs), Work())
     parts["metadata"] = sum(_of_work(metadata, costs).values())
     return Estimate(
         parts=parts, dirs=tuple(dirs), threads=threads, read_speed=machine.read_speed, longest=longest
@@ -187,19 +202,17 @@ def _disk_seconds(each: DirWork, dirs: Sequence[DirWork], machine: Machine) -> f
 
 
 def _of_dir(
-    work: DirWork, costs: Costs, threads: int, slower: float, disk: float
+    work: DirWork, total: Mapping[str, float], costs: Costs, threads: int, floor: float, disk: float
 ) -> tuple[dict[str, float], str | None]:
-    """(seconds by part, the job that outlasts the others)."""
-    total = _of_work(work.total, costs)
+    """(seconds by part, the job that outlasts the others); `floor` is what all dirs ask of the cores."""
     alone = sum(total.values())
-    at_once = max(min(threads, len(work.jobs)), 1)
+    shared = max(alone / max(min(threads, len(work.jobs)), 1), min(floor, alone))
     name, longest = max(_durations(work, costs), key=lambda pair: pair[1], default=("", 0.0))
-    outlasts = at_once > 1 and longest > alone / at_once
-    factor = max(1 / at_once, longest / alone if alone else 0.0) * slower
+    factor = max(shared, longest) / alone if alone else 0.0
     parts = {part: seconds * factor for part, seconds in total.items()}
     # One thread reads, then computes; the kernel reads ahead of it, so the slower of the two counts.
     parts["recovery_scan"] = max(parts["recovery_scan"], disk)
-    return parts, name if outlasts else None
+    return parts, name if threads > 1 and longest > shared else None
 
 
 def _durations(work: DirWork, costs: Costs) -> Iterator[tuple[str, float]]:

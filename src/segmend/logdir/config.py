@@ -85,6 +85,14 @@ class ServerConfig:
             return changed[1]
         return DEFAULTS[name]
 
+    def source(self, name: str) -> str:
+        """Where `number(name)` comes from, for people: the line of server.properties, or the default."""
+        name = _TOPIC_NAMES.get(name, name)
+        for key, _ in ((name, 1), *_LONGER_UNITS.get(name, ())):
+            if parse_long(self.given.get(key, "").strip()) is not None:
+                return f"server.properties: {key}={self.given[key].strip()}"
+        return "Kafka's default"
+
     def _given(self, name: str) -> int | None:
         for key, unit in ((name, 1), *_LONGER_UNITS.get(name, ())):
             value = parse_long(self.given.get(key, "").strip())

@@ -1,4 +1,4 @@
-"""`segmend explain`: the manual page of a finding."""
+"""`segmend explain`: the manual page of a finding, or of a topic, for your directories too."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ from dataclasses import dataclass
 
 from segmend.checks import all_checks
 from segmend.checks.manual import HEADINGS, Page, parse_page
-from segmend.cli.common import add_output_options, emit, emit_json, style
+from segmend.cli.common import add_output_options, add_release_option, emit, emit_json, style
+from segmend.cli.explain.topics import Topic, all_topics, page
 from segmend.errors import UsageError
 from segmend.findings import Severity
 from segmend.fleet.cross import all_cross_checks
 from segmend.report.style import Style
 
 NAME = "explain"
-HELP = "the manual page of a finding, or the list of all findings"
+HELP = "the manual page of a finding or a topic; why a start takes long, why a segment stays"
 EXAMPLES = """\
 examples:
-  segmend explain        every finding there is, one line each
-  segmend explain L05    what L05 means, what the broker does, what to do"""
+  segmend explain                                     every finding there is, one line each, and the topics
+  segmend explain L05                                 what L05 means, what the broker does, what to do
+  segmend explain startup                             where the time of a start goes
+  segmend explain startup /data/a /data/b             ... of this broker; probes, threads, rolling restarts
+  segmend explain retention /data/a --topic orders    why each segment is deleted, or stays, until when"""
 
 FAMILIES = {
     "L": "bytes of the .log",
@@ -51,17 +55,53 @@ class Entry:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    parser.add_argument("codes", nargs="*", metavar="CODE", help="a finding's code, such as L05")
+    parser.add_argument(
+        "words", nargs="*", metavar="CODE", help="a finding's code, such as L05; or a topic, and log dirs"
+    )
+    add_release_option(parser)
+    parser.add_argument("--config", metavar="FILE", help="the broker's server.properties")
+    for topic in all_topics().values():
+        topic.configure(parser.add_argument_group(f"explain {topic.NAME} DIR"))
     add_output_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print pages, or the list."""
+    """Print pages, or the list; or explain directories."""
+    topics = all_topics()
+    topic = topics.get(args.words[0].lower()) if args.words else None
+    _refuse_options(args, topics, topic)
+    if topic is not None:
+        return topic.run(args, args.words[1:]) if args.words[1:] else _page(args, topic)
+    codes = list(args.words)
     if args.json:
-        emit_json(_objects(args.codes))
+        emit_json(_objects(codes))
         return 0
     look = style(args)
-    emit(_pages(args.codes, look) if args.codes else _list(look))
+    emit(_pages(codes, look) if codes else _list(look))
+    return 0
+
+
+def _refuse_options(args: argparse.Namespace, topics: Mapping[str, Topic], chosen: Topic | None) -> None:
+    """Raise `UsageError` for an option of a topic that is not the one asked for."""
+    with_dirs = chosen is not None and len(args.words) > 1
+    for topic in topics.values():
+        for name in topic.OPTIONS:
+            if getattr(args, name) is not None and not (with_dirs and topic is chosen):
+                option = f"--{name.replace('_', '-')}"
+                raise UsageError(f"{option} is for `segmend explain {topic.NAME} DIR...`")
+    if not with_dirs and (args.kafka is not None or args.config is not None):
+        raise UsageError(
+            "--kafka and --config are for a topic with directories: `segmend explain startup DIR...`"
+        )
+
+
+def _page(args: argparse.Namespace, topic: Topic) -> int:
+    text = page(topic)
+    if args.json:
+        emit_json([{"type": "explanation", "topic": topic.NAME, "summary": topic.SUMMARY, "text": text}])
+    else:
+        title, _, rest = text.partition("\n")
+        emit([style(args)("bold", title), *rest.splitlines()])
     return 0
 
 
@@ -81,7 +121,7 @@ def find(code: str, known: Mapping[str, Entry]) -> Entry:
     for spelling in (code, code.upper(), code[:1].upper() + code[1:].lower()):
         if spelling in known:
             return known[spelling]
-    raise UsageError(f"no finding is called '{code}' (`segmend explain` lists them)")
+    raise UsageError(f"no finding is called '{code}', and no topic (`segmend explain` lists them)")
 
 
 def _pages(codes: list[str], look: Style) -> Iterator[str]:
@@ -112,19 +152,25 @@ def _list(look: Style) -> Iterator[str]:
             severity = look.severity(entry.severity, f"{entry.severity:<8}")
             yield f"  {entry.code:<5} {severity} {entry.summary}"
         yield ""
+    yield look("bold", "topics, for your directories too: segmend explain TOPIC [DIR...]")
+    for topic in all_topics().values():
+        yield f"{topic.NAME:<11} {topic.SUMMARY}"
 
 
 def _objects(codes: list[str]) -> Iterator[dict[str, object]]:
     known = entries()
     wanted = [find(code, known).code for code in codes] if codes else list(known)
     for entry in (known[code] for code in sorted(wanted)):
-        page = entry.page
+        manual = entry.page
         yield {
             "type": "explanation",
             "code": entry.code,
             "severity": entry.severity.value,
             "level": entry.level,
             "summary": entry.summary,
-            "title": page.title,
-            **{heading.lower().replace(" ", "_"): page.sections.get(heading, "") for heading in HEADINGS[1:]},
+            "title": manual.title,
+            **{
+                heading.lower().replace(" ", "_"): manual.sections.get(heading, "")
+                for heading in HEADINGS[1:]
+            },
         }

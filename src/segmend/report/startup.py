@@ -1,0 +1,216 @@
+"""The time of a start for people and as JSON: by part, by threads, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from segmend.forecast.bounce import PERIOD_SECONDS, SAFETY, Bounce, Probe
+from segmend.forecast.disk_speed import Speed
+from segmend.forecast.minutes import PARTS, Estimate
+from segmend.forecast.startup import CASES, THREADS, Study
+from segmend.report import text
+from segmend.report.style import PLAIN, Style
+from segmend.report.table import Column, table
+
+_HEADS = {"clean": "clean stop", "killed": "killed now", "worst": "worst kill", "everything": "points lost"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """All that is told: `own` is the rolling restart of this release, `lazy` and `eager` those of KIP-263."""
+
+    dirs: Sequence[str]
+    clean: Sequence[bool]
+    rules: str
+    threads_from: str
+    study: Study
+    lazy: Bounce
+    eager: Bounce
+    own: Bounce
+    probe: Probe
+
+
+def lines(page: Page, style: Style = PLAIN) -> Iterator[str]:
+    """The page for people."""
+    study = page.study
+    looked = f"{text.plural(study.partitions, 'partition')}, {text.plural(study.segments, 'segment')}"
+    yield f"{looked}, {text.size(study.bytes)}; rules of {page.rules}"
+    for path, clean in zip(page.dirs, page.clean, strict=True):
+        state = "stopped cleanly" if clean else "not stopped cleanly, or a broker runs"
+        yield f"{text.clean(path)}: {state}"
+    yield _disk(study.speed)
+    yield f"num.recovery.threads.per.data.dir={study.threads} ({page.threads_from}), {_cores(study)}"
+    yield ""
+    yield from _parts(study, style)
+    yield ""
+    yield from _threads(study, style)
+    yield ""
+    yield from _kip_263(page, style)
+    yield ""
+    yield from _bounce(page, style)
+    yield ""
+    yield from _kubernetes(page.probe, style)
+
+
+def _cores(study: Study) -> str:
+    return f"{text.plural(study.machine.cores or 0, 'core')} here"
+
+
+def _disk(speed: Speed) -> str:
+    if speed.bytes_per_second is None:
+        return "disk: nothing here to measure it on; taken for infinitely fast (--read-speed MB/s)"
+    words = f"disk: {speed.bytes_per_second / 1e6:,.0f} MB/s"
+    if speed.given:
+        return f"{words}, as given"
+    sample = text.size(speed.bytes_read)
+    if speed.cached:
+        return (
+            f"{words} on {sample} of these segments, but that is the page cache: a start after a reboot "
+            "is slower (--read-speed MB/s)"
+        )
+    single = "" if speed.seconds_a_read is None else f", {speed.seconds_a_read * 1000:.2f} ms a single read"
+    return f"{words}{single}, measured on {sample} of these segments that were not in the page cache"
+
+
+def _parts(study: Study, style: Style) -> Iterator[str]:
+    found = {case: study.estimate(case) for case in CASES}
+    columns = [Column("seconds"), *(Column(_HEADS[case], right=True) for case in CASES)]
+    rows = [
+        [words, *(_seconds(each.parts[part]) for each in found.values())] for part, words in PARTS.items()
+    ]
+    rows.append(["in all", *(_seconds(each.seconds) for each in found.values())])
+    rows.append(["read in full", *(text.size(each.scanned_bytes) for each in found.values())])
+    yield from table(columns, rows, style)
+    yield (
+        "worst kill: the last two segments of each partition not flushed; points lost: "
+        "recovery-point-offset-checkpoint unreadable"
+    )
+
+
+def _seconds(value: float) -> str:
+    if value < 0.005:
+        return "-"
+    return f"{value:.2f}" if value < 10 else f"{value:,.0f}"
+
+
+def _threads(study: Study, style: Style) -> Iterator[str]:
+    columns = [
+        Column("num.recovery.threads.per.data.dir", right=True),
+        *(Column(_HEADS[case], right=True) for case in CASES),
+    ]
+    rows = []
+    for threads in _counts(study):
+        mark = f"{threads} *" if threads == study.threads else f"{threads}  "
+        rows.append([mark, *(text.duration(study.estimate(case, threads=threads).seconds) for case in CASES)])
+    yield from table(columns, rows, style)
+    longest = study.estimate("worst", threads=_counts(study)[-1]).longest
+    if longest is not None:
+        yield f"the floor is {text.clean(longest)}: one partition is one thread's work"
+
+
+def _counts(study: Study) -> list[int]:
+    return sorted({*THREADS, study.threads})
+
+
+def _kip_263(page: Page, style: Style) -> Iterator[str]:
+    eager = page.study.estimate("clean", eager=True)
+    lazy = page.study.estimate("clean", eager=False)
+    yield style("bold", "KIP-263: index sanity checks after a clean stop")
+    yield (
+        f"  eager, all {text.plural(page.study.segments, 'segment')} (up to 2.2): "
+        f"{text.duration(eager.loading)} of loading, {text.duration(eager.seconds)} to start"
+    )
+    yield (
+        f"  lazy, when first used (since 2.3, KAFKA-7283): {text.duration(lazy.loading)} of loading, "
+        f"{text.duration(lazy.seconds)} to start"
+    )
+
+
+def _bounce(page: Page, style: Style) -> Iterator[str]:
+    own = page.own
+    yield style("bold", f"rolling restart of {text.plural(own.brokers, 'broker')} like this one, in turn")
+    yield (
+        f"  stop {text.duration(own.stop)} + start {text.duration(own.start)} + until in the ISR "
+        f"{text.duration(own.isr)} = {text.duration(own.each)} each, {text.duration(own.total)} in all"
+    )
+    yield f"  eager checks: {text.duration(page.eager.total)}; lazy: {text.duration(page.lazy.total)}"
+    yield "  (catching up is taken for as long as it was away; moving the leaders comes on top)"
+
+
+def _kubernetes(found: Probe, style: Style) -> Iterator[str]:
+    yield style("bold", "Kubernetes")
+    yield (
+        f"  the worst unclean start takes {text.duration(found.worst)}; the probe waits "
+        f"{text.duration(found.seconds)} ({SAFETY:g} times as long, at least 5 min)"
+    )
+    yield from (f"  {line}" for line in yaml(found))
+    yield "  a grace period that is too short ends in a kill, and the next start is the unclean one"
+
+
+def yaml(found: Probe) -> list[str]:
+    """The part of a pod's `spec` to paste."""
+    return [
+        f"terminationGracePeriodSeconds: {found.grace_seconds}",
+        "containers:",
+        "  - name: kafka",
+        "    startupProbe:",
+        "      tcpSocket:",
+        f"        port: {found.port}",
+        f"      periodSeconds: {PERIOD_SECONDS}",
+        f"      failureThreshold: {found.failure_threshold}",
+    ]
+
+
+def json_lines(page: Page) -> Iterator[Mapping[str, Any]]:
+    """The same, one object a line."""
+    study, speed = page.study, page.study.speed
+    yield {
+        "type": "machine",
+        "read_speed": speed.bytes_per_second,
+        "read_speed_given": speed.given,
+        "measured_bytes": speed.bytes_read,
+        "page_cache": speed.cached,
+        "random_read_seconds": speed.seconds_a_read,
+        "cores": study.machine.cores,
+        "threads": study.threads,
+        "kafka": str(study.release),
+    }
+    for case, words in CASES.items():
+        yield {"type": "startup", "case": case, "what": words, **_estimate(study, study.estimate(case))}
+    for threads in _counts(study):
+        found = {case: round(study.estimate(case, threads=threads).seconds, 2) for case in CASES}
+        yield {"type": "threads", "threads": threads, **found}
+    for name in ("eager", "lazy"):
+        estimate = study.estimate("clean", eager=name == "eager")
+        yield {"type": "kip-263", "sanity_checks": name, **_estimate(study, estimate)}
+    for name, bounce in (("own", page.own), ("eager", page.eager), ("lazy", page.lazy)):
+        yield {
+            "type": "rolling-restart",
+            "sanity_checks": name,
+            "brokers": bounce.brokers,
+            "stop_seconds": round(bounce.stop, 2),
+            "start_seconds": round(bounce.start, 2),
+            "isr_seconds": round(bounce.isr, 2),
+            "seconds": round(bounce.total, 1),
+        }
+    yield {
+        "type": "kubernetes",
+        "worst_seconds": round(page.probe.worst, 2),
+        "period_seconds": PERIOD_SECONDS,
+        "failure_threshold": page.probe.failure_threshold,
+        "termination_grace_period_seconds": page.probe.grace_seconds,
+        "yaml": "\n".join(yaml(page.probe)),
+    }
+
+
+def _estimate(study: Study, found: Estimate) -> Mapping[str, Any]:
+    return {
+        "seconds": round(found.seconds, 2),
+        "loading_seconds": round(found.loading, 2),
+        "breakdown": found.to_json(),
+        "scanned_bytes": found.scanned_bytes,
+        "partitions": study.partitions,
+        "segments": study.segments,
+    }
