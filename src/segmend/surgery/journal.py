@@ -160,7 +160,7 @@ def writing(fx: Effects, run: Run, now: Callable[[], float]) -> Iterator[Writer]
 
 def runs(state_dir: str) -> list[Run]:
     """Every run of a state dir, oldest first; raises `SegmendError` for one that cannot be read."""
-    home = f"{state_dir}/{_RUNS}"
+    home = f"{disk.real_path(state_dir)}/{_RUNS}"
     if disk.path_type(home) is None:
         return []
     named = [(int(found[1]), name) for name in disk.listing(home) if (found := _NAME.fullmatch(name))]

@@ -10,35 +10,13 @@ from __future__ import annotations
 import argparse
 import functools
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import MappingProxyType
 from typing import Protocol, cast
 
-from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.surgery.plan import Plan
-
-
-def _silent(_done: int, _total: int) -> None:
-    return None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What an operation is asked: all log dirs of one broker, opened by their real paths.
-
-    `given` has the paths as the user wrote them, in the same order; `names` narrow it down to partition
-    directories, empty means all; `on_progress` is told (done, total) bytes.
-    """
-
-    dirs: Sequence[LogDir]
-    given: Sequence[str]
-    release: Release
-    args: argparse.Namespace
-    names: frozenset[str] = frozenset()
-    on_progress: Callable[[int, int], None] = _silent
+from segmend.surgery.request import Request
 
 
 class Operation(Protocol):

@@ -1,0 +1,62 @@
+"""`segmend apply`: carry out a plan, under the broker's lock, journalled."""
+
+from __future__ import annotations
+
+import argparse
+
+from segmend.cli.common import add_output_options, emit, emit_json, style
+from segmend.cli.surgery import (
+    CHANGED,
+    add_state_option,
+    add_yes_option,
+    confirm,
+    outcome_object,
+    watching,
+)
+from segmend.report import text
+from segmend.report.plan import plan_lines
+from segmend.surgery.apply import apply
+from segmend.surgery.plan import Plan
+
+NAME = "apply"
+HELP = "carry out a plan; the same command again goes on where it was stopped"
+EXAMPLES = """\
+The broker must be stopped; its .lock is held meanwhile. Old bytes go to the state directory first, so
+that `segmend undo` brings back every one of them, also after a power cut in the middle.
+
+examples:
+  segmend apply plan.json
+  segmend apply plan.json --yes --json
+  segmend apply plan.json --backup-dir /mnt/spare/segmend
+
+exit codes: 0 there was nothing to do, 1 applied, 8 refused or failed (the files are safe), 16 usage,
+32 stopped by Ctrl-C, 64 a broker runs"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("plan", metavar="PLAN", help="the file that `segmend plan ... -o PLAN` wrote")
+    add_yes_option(parser)
+    add_state_option(parser)
+    parser.add_argument("--backup-dir", metavar="DIR", help="put the old bytes here, on another disk")
+    add_output_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask, apply, tell."""
+    plan = Plan.load(args.plan)
+    if not args.json:
+        emit(plan_lines(plan, style(args)))
+    if not plan.steps:
+        emit_json([{"type": "applied", "journal": None, "steps": 0}]) if args.json else emit(
+            ["nothing to do"]
+        )
+        return 0
+    confirm(args, "apply this?")
+    with watching(args) as watch:
+        outcome = apply(plan, args.state_dir, watch=watch, backup_dir=args.backup_dir)
+    if args.json:
+        emit_json([outcome_object(outcome)])
+    else:
+        emit([f"applied: {text.plural(outcome.steps, 'step')}; to go back: segmend undo {outcome.run.name}"])
+    return CHANGED

@@ -1,0 +1,120 @@
+"""`segmend plan`: what surgery would do, as a file that one can read, keep and apply."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from types import ModuleType
+from typing import Any
+
+from segmend.cli.common import add_output_options, add_release_option, emit, emit_json, release_of, style
+from segmend.cli.targets import open_targets
+from segmend.errors import SegmendError
+from segmend.logdir import disk
+from segmend.logdir.tree import LogDir
+from segmend.report.plan import plan_lines, plan_objects
+from segmend.report.progress import Progress
+from segmend.surgery.effects import Effects
+from segmend.surgery.expectations import refuse_inside
+from segmend.surgery.fingerprint import Fingerprint
+from segmend.surgery.ops import operations
+from segmend.surgery.plan import Plan
+from segmend.surgery.request import Request
+from segmend.surgery.step import Work, folder
+from segmend.surgery.writing import bytes_of, write_beside
+
+NAME = "plan"
+HELP = "plan surgery: what would be changed, kept and lost; nothing is touched"
+EXAMPLES = """\
+A plan is a JSON file. `segmend apply plan.json` carries it out, `segmend undo` takes it back.
+
+examples:
+  segmend plan trim /data/a /data/b -o plan.json
+  segmend plan move /data/a /data/b --partition orders-3 --to /data/b -o plan.json
+  segmend plan show plan.json
+
+exit codes: 0 planned, or nothing to do; 4 something is left that it does not mend; 8 something could
+not be read, 16 usage"""
+LEFT = 4
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """A sub-command for each operation, and `show`."""
+    commands = parser.add_subparsers(title="operations", metavar="OPERATION", required=True)
+    for name, operation in operations().items():
+        command = _sub(commands, name, operation.HELP, getattr(operation, "EXAMPLES", None))
+        command.add_argument("paths", nargs="+", metavar="DIR", help="all log dirs of one broker")
+        operation.configure(command)
+        command.add_argument("-o", "--output", metavar="FILE", help="where the plan goes; only shown without")
+        add_release_option(command)
+        add_output_options(command)
+        command.set_defaults(run=run, operation=operation)
+    show = _sub(commands, "show", "show a plan that was made", None)
+    show.add_argument("plan", metavar="PLAN", help="the file")
+    add_output_options(show)
+    show.set_defaults(run=run, operation=None)
+
+
+def _sub(commands: Any, name: str, help: str, examples: str | None) -> argparse.ArgumentParser:
+    found: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=help,
+        description=f"{help[:1].upper()}{help[1:]}.",
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    return found
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make a plan or load one, write it, show it."""
+    if args.operation is None:
+        return _tell(args, Plan.load(args.plan), args.plan)
+    plan = _make(args, args.operation)
+    if args.output is not None:
+        _write(plan, args.output)
+    return _tell(args, plan, args.output)
+
+
+def _make(args: argparse.Namespace, operation: ModuleType) -> Plan:
+    targets = open_targets(args.paths)
+    given = [log_dir.path for log_dir in targets.dirs]
+    progress = Progress(sys.stderr)
+    request = Request(
+        dirs=[LogDir.open(disk.real_path(path)) for path in given],
+        given=given,
+        release=release_of(args, targets.dirs)[0],
+        args=args,
+        names=targets.names,
+        on_progress=lambda done, total: progress.update(done, total, ""),
+    )
+    try:
+        plan: Plan = operation.plan(request)
+    finally:
+        progress.done()
+    return plan
+
+
+def _write(plan: Plan, path: str) -> None:
+    real = disk.real_path(path)
+    refuse_inside(plan, folder(real), "-o")
+    work = Work(fx=Effects(), vault=folder(real))
+    try:
+        write_beside(work, real, bytes_of(plan.render(), work), Fingerprint(kind="file", mode=0o644))
+    except OSError as error:
+        raise SegmendError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _tell(args: argparse.Namespace, plan: Plan, path: str | None) -> int:
+    if args.json:
+        emit_json(plan_objects(plan, path))
+    else:
+        emit(plan_lines(plan, style(args)))
+        emit([_next(plan, path)])
+    return LEFT if plan.left else 0
+
+
+def _next(plan: Plan, path: str | None) -> str:
+    if not plan.steps:
+        return "nothing to do"
+    return "nothing was written: add -o plan.json" if path is None else f"next: segmend apply {path}"

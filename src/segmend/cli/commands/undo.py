@@ -1,0 +1,67 @@
+"""`segmend undo`: take back what was applied, to the last byte, name, owner, mode and time."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from segmend.cli.common import add_output_options, emit, emit_json, style
+from segmend.cli.surgery import (
+    CHANGED,
+    add_state_option,
+    add_yes_option,
+    confirm,
+    outcome_object,
+    watching,
+)
+from segmend.report import text
+from segmend.report.plan import plan_lines
+from segmend.surgery.journal import FORWARD, Run, find
+from segmend.surgery.undo import direction_of, undo
+
+NAME = "undo"
+HELP = "take back what was applied, wholly or as far as it got"
+EXAMPLES = """\
+Refused if a file is not as the plan left it: then a broker, or somebody, was there since. Undoing what
+was undone applies it again.
+
+examples:
+  segmend undo                          the latest journal
+  segmend undo 0003-trim-5d1f0c2a       this one (see `segmend journal list`)
+
+exit codes: 0 taken back, 1 applied again, 8 refused or failed (the files are safe), 16 usage,
+32 stopped by Ctrl-C, 64 a broker runs"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("journal", nargs="?", metavar="JOURNAL", help="its name, number or path")
+    add_yes_option(parser)
+    add_state_option(parser)
+    add_output_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask, undo, tell."""
+    found = find(args.state_dir, args.journal)
+    again = direction_of(found) == FORWARD
+    if not args.json:
+        emit(_what(found, again=again))
+        emit(plan_lines(found.plan, style(args)))
+    confirm(args, "apply it again?" if again else "take it back?")
+    with watching(args) as watch:
+        outcome = undo(found, watch=watch)
+    if args.json:
+        emit_json([outcome_object(outcome)])
+    else:
+        words = "applied again" if again else "taken back"
+        steps = text.plural(outcome.steps, "step")
+        emit([f"{words}: {steps} of {found.name}; the other way: segmend undo {found.name}"])
+    return CHANGED if again else 0
+
+
+def _what(found: Run, *, again: bool) -> Iterator[str]:
+    if again:
+        yield f"{found.name} was taken back already; this applies it again:"
+    else:
+        yield f"{found.name} ({found.state}); this takes back:"

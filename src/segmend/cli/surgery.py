@@ -1,0 +1,98 @@
+"""What `apply`, `undo` and `journal` share: where journals lie, the question, the safe stop, the progress."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from segmend.cli.common import emit_json
+from segmend.errors import Cancelled, UsageError
+from segmend.report import text
+from segmend.report.progress import Progress
+from segmend.surgery.carry import Outcome, Watch
+from segmend.surgery.step import Step
+
+CHANGED = 1
+
+
+def add_state_option(parser: argparse.ArgumentParser) -> None:
+    """`--state-dir`."""
+    parser.add_argument(
+        "--state-dir", metavar="S", default=default_state_dir(),
+        help="where journals, old bytes and what is set aside go (default: %(default)s)",
+    )  # fmt: skip
+
+
+def add_yes_option(parser: argparse.ArgumentParser) -> None:
+    """`--yes`."""
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def default_state_dir() -> str:
+    """`$XDG_STATE_HOME/segmend`; for root /var/lib/segmend, for others below the home directory."""
+    home = os.environ.get("XDG_STATE_HOME")
+    if home and home.startswith("/"):
+        return f"{home}/segmend"
+    return "/var/lib/segmend" if os.geteuid() == 0 else os.path.expanduser("~/.local/state/segmend")
+
+
+def confirm(args: argparse.Namespace, question: str) -> None:
+    """Ask a person; raises `UsageError` where there is none, `Cancelled` for anything but yes."""
+    if args.yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError("nobody is here to ask: add --yes to do it without a question")
+    sys.stdout.flush()
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Cancelled("not done; nothing was changed")
+
+
+@contextmanager
+def watching(args: argparse.Namespace) -> Iterator[Watch]:
+    """Shows steps and bytes; Ctrl-C, or a SIGTERM, stops at the next safe point."""
+    progress = Progress(sys.stderr)
+    asked = False
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal asked
+        asked = True
+        progress.say("stopping at the next safe point")
+
+    def tell(number: int, step: Step, state: str) -> None:
+        if args.json:
+            emit_json([
+                {"type": "step", "step": number, "kind": step.KIND, "path": step.paths[0], "state": state}
+            ])  # fmt: skip
+        elif state.endswith("ing"):
+            progress.say(f"{number}: {text.clean(step.words())}")
+
+    old = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield Watch(
+            stopped=lambda: asked,
+            tell=tell,
+            progress=lambda done, total: progress.update(done, total, ""),
+            now=time.time,
+        )
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+        progress.done()
+
+
+def outcome_object(outcome: Outcome) -> dict[str, object]:
+    """The last `--json` line: its type is `applied` or `undone`."""
+    run = outcome.run
+    return {
+        "type": outcome.state, "journal": run.name, "path": run.path, "operation": run.plan.operation,
+        "plan": run.plan.sha256, "steps": outcome.steps, "records_lost": run.plan.records_lost,
+        "notes": list(run.plan.notes),
+    }  # fmt: skip

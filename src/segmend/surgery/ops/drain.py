@@ -1,0 +1,63 @@
+"""A log dir emptied of its partitions, so that its disk can be taken away.
+
+Each partition goes to the other log dir whose disk has most room left after those before it,
+the largest first. What is no partition that a broker serves stays: the cluster's metadata log, which belongs
+to `metadata.log.dir`, and left-overs (`-delete`, `-stray`, `-future`).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from segmend.errors import SegmendError, UsageError
+from segmend.logdir import disk
+from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.surgery.moves import Move, plan_moves
+from segmend.surgery.moving import allocated
+from segmend.surgery.plan import Plan
+from segmend.surgery.request import Request
+
+NAME = "drain"
+HELP = "move every partition of a log dir to the others"
+EXAMPLES = """\
+examples:
+  segmend plan drain /data/a /data/b /data/c --from /data/a -o plan.json"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("--from", dest="from_", required=True, metavar="DIR", help="the log dir to empty")
+
+
+def plan(request: Request) -> Plan:
+    """The plan; raises `UsageError` without another log dir, `SegmendError` if nothing has the room."""
+    source = request.dir_called(request.args.from_, "--from")
+    targets = [log_dir for log_dir in request.dirs if log_dir is not source]
+    if not targets:
+        raise UsageError(f"--from {request.args.from_}: give the other log dirs of the broker too")
+    moving = [p for p in source.partitions if p.kind == "current"]
+    stay = [f"{p.path} stays: {p.kind}" for p in source.partitions if p.kind != "current"]
+    stay += [f"{source.path}/{name} stays: no partition" for name in source.foreign]
+    return plan_moves(NAME, {"from": request.args.from_}, request, spread(moving, source, targets), stay)
+
+
+def spread(partitions: Sequence[PartitionDir], source: LogDir, targets: Sequence[LogDir]) -> list[Move]:
+    """Largest first, each to where most is free; on the disk where it lies already it needs no room."""
+    home = disk.file_stat(source.path).device
+    device = {target.path: disk.file_stat(target.path).device for target in targets}
+    free = {device[target.path]: target.space().available for target in targets}
+    sizes = sorted(((allocated(p.path), p.name, p) for p in partitions), key=lambda row: (-row[0], row[1]))
+    count = {target.path: 0 for target in targets}
+    moves = []
+    for size, name, partition in sizes:
+        best = max(targets, key=lambda t: (free[device[t.path]], -count[t.path]))
+        where = device[best.path]
+        if where != home and free[where] < size:
+            raise SegmendError(
+                f"{source.path}/{name}: {size:,} bytes, and {free[where]:,} are free elsewhere"
+            )
+        free[where] -= size if where != home else 0
+        count[best.path] += 1
+        moves.append(Move(partition=partition, target=best))
+    return sorted(moves, key=lambda move: move.partition.name)

@@ -1,0 +1,134 @@
+"""The torn end of logs cut off, all whole batches kept, what is cut off kept aside.
+
+After a kill or a power cut a log may end in part of a batch, in a few bytes, or in zeros. With
+the clean marker a broker does not look, and appends behind them what can then never be read. In a
+rolled segment nothing is ever cut. Trimming that is not lossy: a broker would never give out
+these bytes.
+
+Damage further up, with whole batches behind it, is another matter: cutting there takes those
+batches too. That is left alone unless `--accept-loss` names how many records go.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator, Sequence
+
+from segmend.errors import UsageError
+from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
+from segmend.surgery import planning
+from segmend.surgery.plan import Loss, Plan
+from segmend.surgery.request import Request
+from segmend.surgery.step import Step
+from segmend.surgery.trimming import Cut, cut_of, steps_of
+
+NAME = "trim"
+HELP = "cut off the torn end of logs, keeping every whole batch"
+EXAMPLES = """\
+examples:
+  segmend plan trim /data/a /data/b -o plan.json
+  segmend plan trim /data/a/orders-3 -o plan.json                     one partition
+  segmend plan trim /data/a --accept-loss 120-records -o plan.json    also where whole batches follow"""
+
+_ACCEPTED = re.compile(r"(\d{1,18})-records?", re.ASCII)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument(
+        "--accept-loss", metavar="N-records", type=_records, help="also cut off N records that are whole"
+    )
+
+
+def _records(value: str) -> int:
+    found = _ACCEPTED.fullmatch(value)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"'{value}' does not say how many records; write 120-records")
+    return int(found[1])
+
+
+def plan(request: Request) -> Plan:
+    """The plan; raises `UsageError` if the loss is not the one that was accepted."""
+    cuts = list(_cuts(request))
+    lossy = [cut for cut in cuts if cut.lossy]
+    accepted: int | None = request.args.accept_loss
+    total = sum(cut.records for cut in lossy)
+    if accepted is not None and accepted != total:
+        raise UsageError(f"--accept-loss {accepted}-records: {total} would be lost; name that figure")
+    fatal = {id(cut): why for cut in lossy if (why := _deletes_all(cut)) is not None}
+    taken = [c for c in cuts if not c.lossy or (accepted is not None and id(c) not in fatal)]
+    markers, notes = _markers(request.dirs, taken)
+    return planning.make(
+        NAME, {} if accepted is None else {"accept-loss": f"{accepted}-records"},
+        dirs=request.dirs, given=request.given, release=request.release,
+        steps=[*markers, *(step for cut in taken for step in steps_of(cut))],
+        losses=[_loss(cut) for cut in taken if cut.lossy], notes=notes,
+        left=[fatal.get(id(cut)) or _left(cut, total) for cut in lossy if cut not in taken],
+    )  # fmt: skip
+
+
+def _cuts(request: Request) -> Iterator[Cut]:
+    segments = [segment for p in _partitions(request) for segment in p.segments]
+    total = sum(_size(segment) for segment in segments)
+    done = 0
+    for segment in segments:
+        request.on_progress(done, total)
+        found = cut_of(segment)
+        if found is not None:
+            yield found
+        done += _size(segment)
+
+
+def _partitions(request: Request) -> Iterator[PartitionDir]:
+    for log_dir in request.dirs:
+        for partition in log_dir.partitions:
+            if partition.kind == "current" and (not request.names or partition.name in request.names):
+                yield partition
+
+
+def _size(segment: LogSegment) -> int:
+    return 0 if segment.log is None else segment.log.size
+
+
+def _deletes_all(cut: Cut) -> str | None:
+    """Since 2.3 a log that ends before its start offset is deleted as a whole when it is loaded."""
+    partition = cut.segment.partition
+    start = partition.log_dir.log_start_offsets.get((partition.topic, partition.partition), 0)
+    if not cut.segment.is_active or cut.next_offset >= start:
+        return None
+    return f"{_place(cut)}: the log would end before its start offset {start}, and the broker delete it"
+
+
+def _left(cut: Cut, total: int) -> str:
+    return (
+        f"{_place(cut)}: {cut.why}, and {cut.records} records in whole batches behind it; `segmend plan "
+        f"repair` may keep them, another replica has them; to cut all such: --accept-loss {total}-records"
+    )
+
+
+def _place(cut: Cut) -> str:
+    return f"{cut.segment.partition.path}/{cut.segment.name}"
+
+
+def _loss(cut: Cut) -> Loss:
+    partition = cut.segment.partition
+    return Loss(
+        dir=partition.log_dir.path, topic=partition.topic, partition=partition.partition, records=cut.records,
+        bytes=cut.size - cut.position, first_offset=cut.next_offset, last_offset=cut.last_offset,
+        what=f"{cut.segment.name} from byte {cut.position} on",
+    )  # fmt: skip
+
+
+def _markers(dirs: Sequence[LogDir], cuts: Sequence[Cut]) -> tuple[list[Step], list[str]]:
+    """A log that ends earlier than it did needs the broker's own look; a mere torn end does not."""
+    steps, notes = [], []
+    for log_dir in dirs:
+        here = [cut for cut in cuts if cut.segment.partition.log_dir is log_dir]
+        if not here or log_dir.clean_shutdown.missing:
+            continue
+        shorter = any(cut.lossy and cut.segment.is_active for cut in here)
+        step = planning.set_marker_aside(log_dir, "a log ends earlier than it did") if shorter else None
+        steps += [] if step is None else [step]
+        notes.append(f"{log_dir.path}: {planning.MARKER_KEPT if step is None else planning.MARKER_GONE}")
+    return steps, notes

@@ -1,0 +1,40 @@
+"""What an operation is asked: the log dirs of a broker, and the options."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from segmend.errors import UsageError
+from segmend.logdir import disk
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+
+
+def _silent(_done: int, _total: int) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """All log dirs of one broker, opened by their real paths.
+
+    `given` has the paths as the user wrote them, in the same order; `names` narrow it down to partition
+    directories, empty means all; `on_progress` is told (done, total) bytes.
+    """
+
+    dirs: Sequence[LogDir]
+    given: Sequence[str]
+    release: Release
+    args: argparse.Namespace
+    names: frozenset[str] = frozenset()
+    on_progress: Callable[[int, int], None] = _silent
+
+    def dir_called(self, path: str, option: str) -> LogDir:
+        """The log dir that an option names; raises `UsageError` if it is none of those given."""
+        real = disk.real_path(path)
+        found = next((log_dir for log_dir in self.dirs if log_dir.path == real), None)
+        if found is None:
+            raise UsageError(f"{option} {path}: is none of the log dirs given ({', '.join(self.given)})")
+        return found

@@ -1,0 +1,138 @@
+"""What must be cut off one segment so that its files end with its last good batch.
+
+The log is cut where its good batches end, and each index to the entries of what is left: the
+broker's loader does the same, but only for segments that it recovers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from segmend.formats import offset_index, time_index, txn_index
+from segmend.kernel.indexes import TIME_ENTRY
+from segmend.kernel.scan import iter_batches, scan_log
+from segmend.kernel.types import CHAIN_KINDS, TAIL_KINDS, SegmentScan
+from segmend.logdir.disk import FileReader
+from segmend.logdir.files import FileEntry
+from segmend.logdir.tree import LogSegment
+from segmend.surgery.step import Step
+from segmend.surgery.steps.cut_file import CutFile
+from segmend.surgery.steps.quarantine import Quarantine
+from segmend.surgery.steps.replace_file import ReplaceFile
+
+_WORDS = {
+    "torn-tail": "the last batch is cut short",
+    "header-fragment": "less than a header follows the last batch",
+    "zero-tail": "zeros follow the last batch",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """A segment, the byte at which its log is to end, and what goes beyond garbage.
+
+    `records` counts what whole batches behind it hold; `next_offset` is the first offset that is gone.
+    """
+
+    segment: LogSegment
+    position: int
+    size: int
+    next_offset: int
+    last_offset: int | None
+    records: int
+    why: str
+    kept: SegmentScan
+
+    @property
+    def lossy(self) -> bool:
+        """Whether a batch would go that is there as a whole."""
+        return self.last_offset is not None
+
+
+def cut_of(segment: LogSegment) -> Cut | None:
+    """Where the log of a segment is to be cut; None if it ends as it should. Raises `Unreadable`."""
+    if segment.log is None:
+        return None
+    with segment.log.reader() as reader:
+        found = scan_log(reader, base_offset=segment.base_offset)
+        damage = next((p for p in found.problems if p.kind in CHAIN_KINDS), None)
+        if damage is None:
+            return None
+        position = damage.position
+        kept = scan_log(reader, base_offset=segment.base_offset, stop=position)
+        records, last = (0, None) if damage.kind in TAIL_KINDS else _behind(reader, segment, position)
+        next_offset = segment.base_offset if kept.last_offset is None else kept.last_offset + 1
+        why = _WORDS.get(damage.kind, f"damage at byte {position} ({damage.kind})")
+        return Cut(
+            segment=segment, position=position, size=reader.size, next_offset=next_offset, records=records,
+            last_offset=last, kept=kept, why=why,
+        )  # fmt: skip
+
+
+def _behind(reader: FileReader, segment: LogSegment, position: int) -> tuple[int, int | None]:
+    """Records in, and last offset of, the whole batches from the damage on, a damaged one included."""
+    records, last = 0, None
+    for batch in iter_batches(reader, start=position, resync=True, base_offset=segment.base_offset):
+        last = batch.last_offset if last is None else max(last, batch.last_offset)
+        if batch.magic >= 2 and not batch.is_control:
+            records += min(max(batch.records_count, 0), batch.size)
+        elif batch.magic < 2:
+            records += 1
+    return records, last
+
+
+def steps_of(cut: Cut) -> Iterator[Step]:
+    """The log first, then its indexes; snapshots of offsets that are gone, if the segment is the last."""
+    segment = cut.segment
+    if segment.log is not None:
+        yield CutFile.to(segment.log.path, cut.position, cut.why)
+    why = "entries of what is cut off the log"
+    if segment.index is not None and (size := _offset_entries(segment.index, cut)) is not None:
+        yield CutFile.to(segment.index.path, size, why)
+    if segment.timeindex is not None:
+        yield from _time_entries(segment.timeindex, cut, why)
+    if segment.txnindex is not None and (size := _txn_entries(segment.txnindex, cut)) is not None:
+        yield CutFile.to(segment.txnindex.path, size, why)
+    for offset, snapshot in segment.partition.snapshots if segment.is_active else ():
+        if offset > cut.next_offset:
+            yield Quarantine.of(snapshot.path, f"of offset {offset}, which the log does not reach any more")
+
+
+def _offset_entries(index: FileEntry, cut: Cut) -> int | None:
+    """The bytes of the entries that point to what is left; None if all do."""
+    found, _ = offset_index.parse(index.read())
+    base = cut.segment.base_offset
+    bad = (
+        row for row, entry in enumerate(found)
+        if entry.position >= cut.position or base + entry.relative_offset >= cut.next_offset
+    )  # fmt: skip
+    row = next(bad, None)
+    return None if row is None else row * offset_index.ENTRY_SIZE
+
+
+def _time_entries(index: FileEntry, cut: Cut, why: str) -> Iterator[Step]:
+    """The entries of what is left; if some go, the last one must be the largest timestamp that is left."""
+    data = index.read()
+    found, _ = time_index.parse(data)
+    base = cut.segment.base_offset
+    rows = (row for row, entry in enumerate(found) if base + entry.relative_offset >= cut.next_offset)
+    row = next(rows, None)
+    if row is None:
+        return
+    size = row * time_index.ENTRY_SIZE
+    largest, offset = cut.kept.max_timestamp, cut.kept.offset_of_max_timestamp
+    if offset is None or largest <= (found[row - 1].timestamp if row else -1):
+        yield CutFile.to(index.path, size, why)
+        return
+    entry = largest, offset - base
+    yield ReplaceFile.with_bytes(
+        index.path, data[:size] + TIME_ENTRY.pack(*entry), f"{why}; the largest timestamp that is left"
+    )
+
+
+def _txn_entries(index: FileEntry, cut: Cut) -> int | None:
+    found, _ = txn_index.parse(index.read())
+    gone = (row for row, entry in enumerate(found.entries) if entry.last_offset >= cut.next_offset)
+    row = next(gone, None)
+    return None if row is None else row * txn_index.ENTRY_SIZE
