@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import socket
 import tempfile
 import time
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from tests.golden.topics import Topic, create, small_segments
 from tests.lab.broker import Broker, Seat
 from tests.lab.cluster import Cluster
 from tests.lab.jars import cache_dir
+from tests.lab.ports import is_free
 from tests.lab.releases import release
 from tests.lab.zookeeper import ZooKeeper
 
@@ -77,9 +77,8 @@ def quiet_port() -> int:
     """A free port below the range from which the system gives them out: it must be free again later."""
     while True:
         port = random.randrange(20_000, 30_000)
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) != 0:
-                return port
+        if is_free(port):
+            return port
 
 
 def story_dir(cluster: Cluster) -> Path:

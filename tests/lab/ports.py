@@ -14,3 +14,9 @@ def free_port() -> int:
         if port not in _given:
             _given.add(port)
             return port
+
+
+def is_free(port: int) -> bool:
+    """Whether nothing listens on it."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0

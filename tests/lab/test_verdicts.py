@@ -58,7 +58,9 @@ def opened(path: Path) -> LogDir:
     return LogDir.open(str(path)) if path.is_dir() else LogDir(str(path), {})
 
 
-def compare(name: str, fault: Fault, base: Path, root: Path) -> tuple[list[str], list[str]]:
+def compare(
+    name: str, fault: Fault, base: Path, root: Path, verdict: dict[str, Any]
+) -> tuple[list[str], list[str]]:
     """Hurt a copy of the base, forecast its start, and compare: the start, and what a consumer gets."""
     shutil.rmtree(root, ignore_errors=True)
     shutil.copytree(base, root, symlinks=True)
@@ -69,7 +71,6 @@ def compare(name: str, fault: Fault, base: Path, root: Path) -> tuple[list[str],
     before = listing(list(patient.dirs)).get(place, {})
     options = Options(release=Release.parse(name.partition("-")[0]))
     lines = list(forecast([opened(path) for path in patient.dirs], options))
-    verdict = verdicts(name)[fault.name]
     return disagreements(verdict, before, lines, topic), of_reads(verdict, lines, topic)
 
 
@@ -91,7 +92,8 @@ def test_every_fault_is_recorded(name: str) -> None:
 def agree(name: str, faults: list[Fault], tmp_path: Path) -> None:
     """What is forecast for these faults is what the broker did."""
     base = unpack(archive(name), tmp_path / "base")
-    both = {fault.name: compare(name, fault, base, tmp_path / "hurt") for fault in faults}
+    hurt, said = tmp_path / "hurt", verdicts(name)
+    both = {fault.name: compare(name, fault, base, hurt, said[fault.name]) for fault in faults}
     for known, points in ((KNOWN, 0), (KNOWN_READS, 1)):
         listed = {fault: why for fault, why in known.get(name, {}).items() if fault in both}
         only_known_ones_differ({fault: found[points] for fault, found in both.items()}, listed)
