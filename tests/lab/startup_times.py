@@ -302,6 +302,16 @@ def write_table(rows: list[dict[str, Any]]) -> None:
     TABLE.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
 
 
+def merged(rows: list[dict[str, Any]], row: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows with one more; starts over the same files are added to those measured before."""
+    key = ("kafka", "layout", "jobs", "threads")
+    old = next((each for each in rows if all(each[name] == row[name] for name in key)), None)
+    rest = [each for each in rows if any(each[name] != row[name] for name in key[:2])]
+    if old is not None:
+        row = {**row, **{name: old[name] + row[name] for name in ("loading", "up", "stop")}}
+    return [*rest, row]
+
+
 def dir_work(row: dict[str, Any]) -> DirWork:
     """The log dir of a measured row, as the model takes it."""
     jobs = []
@@ -345,8 +355,7 @@ def main(arguments: Sequence[str]) -> None:
             continue
         finally:
             shutil.rmtree(root, ignore_errors=True)
-        rest = [each for each in read_table() if (each["kafka"], each["layout"]) != (version, layout.name)]
-        write_table([*rest, row])
+        write_table(merged(read_table(), row))
         print(f"{version} {layout.name}: {row['loading']} up {row['up']} stop {row['stop']}", flush=True)
 
 

@@ -36,6 +36,26 @@ def add_release_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_read_speed_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """`--read-speed`: what the disks give, in bytes a second once parsed."""
+    parser.add_argument(
+        "--read-speed",
+        metavar="MB/s",
+        type=_speed,
+        help="of the disks; measured on some of the segments if not given",
+    )
+
+
+def _speed(value: str) -> float:
+    try:
+        found = float(value) * 1e6
+    except ValueError:
+        found = 0.0
+    if not 0 < found < 1e15:
+        raise argparse.ArgumentTypeError(f"'{value}' is no speed in MB/s, such as 250")
+    return found
+
+
 def release_argument(value: str) -> Release:
     """A release for argparse, which wants its own kind of error."""
     try:

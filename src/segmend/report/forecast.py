@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
+from segmend.forecast.minutes import PARTS, Estimate
 from segmend.forecast.values import (
     EFFECTS,
     BrokerOutcome,
@@ -18,6 +19,8 @@ from segmend.forecast.values import (
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 
+_PART_TOLD = 0.05
+"""Parts of the time of a start that are told: those of so much of it."""
 _LATER = 8
 """Lines of what follows later that are told one by one."""
 _RUN = 3
@@ -145,6 +148,22 @@ def dir_lines(outcomes: Iterable[DirOutcome], style: Style = PLAIN) -> Iterator[
             yield f"  because: {text.clean(outcome.reason)}"
 
 
+def _parts(time: Estimate | None) -> str:
+    """The largest parts of the time of the start."""
+    if time is None:
+        return ""
+    parts = sorted(time.parts.items(), key=lambda part: -part[1])
+    told = [_part(time, *part) for part in parts if part[1] >= _PART_TOLD * time.seconds]
+    return f" ({', '.join(told)})"
+
+
+def _part(time: Estimate, part: str, seconds: float) -> str:
+    words = f"{text.duration(seconds)} {PARTS[part]}"
+    if part != "recovery_scan" or not seconds:
+        return words
+    return f"{words} of {text.size(time.scanned_bytes)} at {time.scanned_bytes / seconds / 1e6:,.0f} MB/s"
+
+
 def broker_lines(outcome: BrokerOutcome, style: Style = PLAIN) -> Iterator[str]:
     """The verdict."""
     rules = f"rules of Kafka {outcome.release} ({outcome.release_reason})"
@@ -155,6 +174,6 @@ def broker_lines(outcome: BrokerOutcome, style: Style = PLAIN) -> Iterator[str]:
     lost = "nothing lost"
     if outcome.records_lost or outcome.bytes_lost:
         lost = f"{text.plural(outcome.records_lost, 'record')} lost, {text.size(outcome.bytes_lost)}"
-    yield f"the broker starts, {lost}; about {text.duration(outcome.seconds)}; {rules}"
+    yield f"the broker starts, {lost}; about {text.duration(outcome.seconds)}{_parts(outcome.time)}; {rules}"
     if outcome.skipped:
         yield f"not looked at: {'; '.join(outcome.skipped)}"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Sequence
 
 from segmend.cli.common import (
     add_output_options,
+    add_read_speed_option,
     add_release_option,
     emit,
     emit_json,
@@ -26,6 +28,8 @@ from segmend.forecast import (
     PartitionOutcome,
     forecast,
 )
+from segmend.forecast.minutes import Machine
+from segmend.forecast.startup import measured
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
@@ -56,6 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     marker.add_argument("--clean", action="store_true", help="as if the dirs had the clean shutdown marker")
     marker.add_argument("--unclean", action="store_true", help="as if they had not")
     parser.add_argument("--deep", action="store_true", help="read every batch: what consumers will meet")
+    add_read_speed_option(parser)
     parser.add_argument("--all", action="store_true", help="tell of every partition, not only of losses")
     add_output_options(parser)
 
@@ -65,13 +70,16 @@ def run(args: argparse.Namespace) -> int:
     dirs = _open(args.paths)
     release, reason = release_of(args, dirs)
     config = None if args.config is None else ServerConfig.load(args.config, release)
+    clean = True if args.clean else False if args.unclean else None
+    machine = Machine(cores=len(os.sched_getaffinity(0)), read_speed=args.read_speed)
     options = Options(
         release=release,
         release_reason=reason,
         config=config,
-        clean=True if args.clean else False if args.unclean else None,
+        clean=clean,
         deep=args.deep,
         now_ms=time.time_ns() // 1_000_000,
+        machine=measured(machine, dirs, clean=clean, release=release),
     )
     progress = Progress(sys.stderr)
     shown = (lambda done, total: progress.update(done, total, "")) if progress.shown else None

@@ -46,7 +46,14 @@ import argparse
 import os
 from collections.abc import Sequence
 
-from segmend.cli.common import emit, emit_json, open_log_dirs, release_of, style
+from segmend.cli.common import (
+    add_read_speed_option,
+    emit,
+    emit_json,
+    open_log_dirs,
+    release_of,
+    style,
+)
 from segmend.forecast.bounce import bounce, probe
 from segmend.forecast.disk_speed import Speed
 from segmend.forecast.startup import study
@@ -57,7 +64,6 @@ NAME = "startup"
 SUMMARY = "where the time of a start goes: threads, rolling restarts, Kubernetes probes"
 OPTIONS = ("brokers", "threads", "read_speed")
 BROKERS = 30
-MEGABYTE = 1_000_000
 
 
 def configure(parser: argparse._ArgumentGroup) -> None:
@@ -66,12 +72,7 @@ def configure(parser: argparse._ArgumentGroup) -> None:
         "--brokers", metavar="N", type=_number, help=f"brokers to restart (default {BROKERS})"
     )
     parser.add_argument("--threads", metavar="N", type=_number, help="num.recovery.threads.per.data.dir")
-    parser.add_argument(
-        "--read-speed",
-        metavar="MB/s",
-        type=_speed,
-        help="of the disk; measured on some of the segments if not given",
-    )
+    add_read_speed_option(parser)
 
 
 def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
@@ -111,13 +112,3 @@ def _number(value: str) -> int:
     if not value.isdecimal() or not 0 < int(value) < 10**6:
         raise argparse.ArgumentTypeError(f"'{value}' is no number above 0")
     return int(value)
-
-
-def _speed(value: str) -> float:
-    try:
-        found = float(value) * MEGABYTE
-    except ValueError:
-        found = 0.0
-    if not 0 < found < 1e15:
-        raise argparse.ArgumentTypeError(f"'{value}' is no speed in MB/s, such as 250")
-    return found
