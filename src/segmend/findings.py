@@ -43,13 +43,50 @@ class Remedy:
     safety: Safety
 
 
+class Basis(enum.StrEnum):
+    """Where a `BrokerEffect` comes from."""
+
+    FORECAST = "forecast"
+    MANUAL = "manual"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerEffect:
+    """What the next start of the broker does about one finding, by the rules of its release.
+
+    `effect` is the worst of it: a name of `segmend.forecast.EFFECTS`, `broker-refuses` (it does not
+    start), `dir-offline`, `none` (the start does nothing about it), or None where only the
+    manual speaks. `offset` is where it happens. `records_lost` and `bytes_lost` are what readers
+    lose by it; findings with one cause tell the same loss, so do not add them up.
+    """
+
+    text: str
+    effect: str | None = None
+    offset: int | None = None
+    records_lost: int = 0
+    bytes_lost: int = 0
+    basis: Basis = Basis.FORECAST
+
+    def to_json(self) -> dict[str, Any]:
+        """The object `broker_effect` of a finding."""
+        return {
+            "effect": self.effect,
+            "offset": self.offset,
+            "records_lost": self.records_lost,
+            "bytes_lost": self.bytes_lost,
+            "text": self.text,
+            "basis": self.basis.value,
+        }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One located fault.
 
     `dir` is the log dir as the user gave it, `file` is relative to it, `position` is a
     byte position in that file and `offset` a Kafka offset. `broker_says` quotes the words
-    a broker logs for it, where it says anything at all. `detail` holds further numbers.
+    a broker logs for it, where it says anything at all, `broker_effect` is what it does
+    (None where replicas were compared). `detail` holds further numbers.
     """
 
     code: str
@@ -62,6 +99,7 @@ class Finding:
     position: int | None = None
     offset: int | None = None
     broker_says: str | None = None
+    broker_effect: BrokerEffect | None = None
     remedy: Remedy | None = None
     detail: dict[str, Any] = field(default_factory=dict)
 
@@ -80,6 +118,7 @@ class Finding:
             "offset": self.offset,
             "message": self.message,
             "broker_says": self.broker_says,
+            "broker_effect": self.broker_effect and self.broker_effect.to_json(),
             "remedy": remedy and {"command": remedy.command, "safety": remedy.safety.value},
             "detail": self.detail,
         }

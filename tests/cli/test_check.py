@@ -18,8 +18,9 @@ from segmend.logdir import disk
 
 FINDING_KEYS = {
     "type", "code", "severity", "dir", "topic", "partition", "file", "position", "offset", "message",
-    "broker_says", "remedy", "detail",
+    "broker_says", "broker_effect", "remedy", "detail",
 }  # fmt: skip
+EFFECT_KEYS = {"effect", "offset", "records_lost", "bytes_lost", "text", "basis"}
 SUMMARY_KEYS = {"type", "errors", "warnings", "segments", "batches", "bytes", "skipped", "seconds"}
 
 
@@ -82,6 +83,7 @@ def test_the_json_contract(damaged: Path, capsys) -> None:
         assert finding["type"] == "finding"
         assert finding["dir"] == str(damaged)
         assert not finding["file"].startswith("/")
+        assert set(finding["broker_effect"]) == EFFECT_KEYS
         remedy = finding["remedy"]
         assert remedy is None or set(remedy) == {"command", "safety"}
     assert set(summary) >= SUMMARY_KEYS

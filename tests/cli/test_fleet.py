@@ -46,7 +46,8 @@ def test_json_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     *findings, summary = map(json.loads, capsys.readouterr().out.splitlines())
     assert {f["type"] for f in findings} == {"finding"}
     assert {"code", "severity", "dir", "file", "message", "remedy", "broker"} <= set(findings[0])
-    assert (summary["type"], summary["errors"], summary["exit_code"]) == ("summary", 1, 4)
+    assert findings[0]["broker_effect"]["effect"] == "index-created"
+    assert (summary["type"], summary["warnings"], summary["exit_code"]) == ("summary", 1, 4)
 
 
 @pytest.mark.parametrize(

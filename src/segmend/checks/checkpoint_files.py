@@ -14,9 +14,9 @@ What it means
     file is fine.
 What the broker does
     Malformed: the log dir goes offline after loading, and if a partition in it has an
-    open transaction the broker does not start. Not a number: the values count as
-    missing; without the clean marker every segment of the dir is then scanned, and
-    each old CRC error found becomes a truncation.
+    open transaction the broker does not start. C02: the values count as missing; without
+    the clean marker every segment of the dir is then scanned, and each old CRC error found
+    becomes a truncation. C05: it runs out of memory and does not start.
 What to do
     Write the file anew from the entries that can be read, or remove it. Without the
     recovery points an unclean start takes long; without the log start offsets records

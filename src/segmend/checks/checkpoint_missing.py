@@ -8,7 +8,7 @@ What it means
     C03: without recovery points nothing on this disk counts as flushed. C06: somebody
     edited the file; the last of several lines for a partition wins.
 What the broker does
-    C03: scans every segment of every partition with its CRCs, which may take hours, and
+    C03: it scans every segment of every partition with its CRCs, which may take hours, and
     truncates at each bad one. C06: nothing.
 What to do
     C03: run `segmend check --deep` first, so that you know what the scan will cut off.

@@ -11,11 +11,10 @@ What it means
     complete, and then replaces the originals. A `.deleted` file is a segment that was
     to vanish after a minute.
 What the broker does
-    It finishes or undoes the work: deletes `.deleted` and `.cleaned`, deletes a `.swap`
-    whose base offset is at or above the lowest `.cleaned`, renames the other `.swap`
-    files and deletes the originals inside their range. If the originals of a doomed
-    `.swap` are gone already, its records are lost. It believes an index `.swap`
-    without looking at it.
+    It finishes or undoes the work. N12: it deletes them. N13: it deletes them, and each
+    `.swap` whose base offset is at or above the lowest of them; if the originals of such a
+    `.swap` are gone already, its records are lost. N14: it renames it and deletes the
+    originals inside its range. N16: it believes it without looking at it.
 What to do
     N12, N14: nothing; copy `.deleted` files away first if records are missed. N13 as a
     warning: save the `.swap` files before the broker starts. N16: move the file out.

@@ -27,7 +27,7 @@ from segmend.formats.clean_shutdown import FILE_NAME as CLEAN_SHUTDOWN
 from segmend.formats.damage import Damage
 from segmend.formats.epoch_checkpoint import EpochCheckpoint
 from segmend.formats.meta_properties import MetaProperties
-from segmend.formats.offset_checkpoint import OffsetCheckpoint
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT, OffsetCheckpoint
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.kernel.scan import next_offset_from, scan_log
 from segmend.logdir.disk import Unreadable
@@ -309,17 +309,21 @@ class PartitionContext:
     def orphans_above(self) -> list[str]:
         """Indexes and snapshots left of an active segment whose log is gone (N10; others are I22).
 
-        Orphaned indexes count when no log has a base as high; a snapshot alone proves
-        nothing, a clean stop leaves one at the log end offset.
+        Orphaned indexes count when no log has a base as high, and the log or a checkpoint
+        reaches it; a snapshot alone proves nothing, a clean stop leaves one at the log end offset.
         """
         names = self.partition.layout
         last = max(names.logs, default=-1)
         kinds = (names.index, names.timeindex, names.txnindex)
-        bases = {base for kind in kinds for base in kind if base > last}
-        if not bases:
+        base = min((base for kind in kinds for base in kind if base > last), default=None)
+        if base is None or (names.logs and not self._reached(base)):
             return []
-        first = f"{min(bases):020d}"
-        return sorted(name for name in self.partition.entries if name[:20] == first)
+        return sorted(name for name in self.partition.entries if name[:20] == f"{base:020d}")
+
+    def _reached(self, offset: int) -> bool:
+        """Whether there was a record at or before `offset`, by the log and by the checkpoints."""
+        points = (self.checkpointed(name) or 0 for name in (RECOVERY_POINT, HIGH_WATERMARK))
+        return offset <= max(self.log_end_offset, *points)
 
     @cached_property
     def log_end_offset(self) -> int:

@@ -13,10 +13,10 @@ What it means
     the only copy left on this broker. A linked directory works, but deletion renames
     the link and leaves what it points to.
 What the broker does
-    -delete: "Deleted log for partition ..." after file.delete.delay.ms (60 s).
-    -stray: "Loaded stray log: ...", and nothing more. -future: since 3.8 promoted if
-    the metadata assigns this dir ("Attempting to recover abandoned future log"),
-    otherwise the move starts again.
+    N18: since 3.8 it promotes it if the metadata assigns this dir ("Attempting to recover
+    abandoned future log"), otherwise the move starts again. N19: it deletes it after
+    file.delete.delay.ms (60 s): "Deleted log for partition ...". N20: it loads it and leaves
+    it ("Loaded stray log: ..."). N23: it follows the link.
 What to do
     Nothing, unless you miss the data: then copy the directory away before the broker
     starts. A -stray directory that nobody misses can be moved out to free its space.

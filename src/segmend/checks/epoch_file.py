@@ -33,7 +33,7 @@ CODES = {
     "E01": Severity.ERROR,
     "E02": Severity.ERROR,
     "E03": Severity.ERROR,
-    "E05": Severity.ERROR,
+    "E05": Severity.WARNING,
 }
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP

@@ -34,7 +34,7 @@ from .context import PartitionContext
 from .levels import Level, Scope
 
 CODES = {
-    "E04": Severity.ERROR,
+    "E04": Severity.WARNING,
     "E06": Severity.INFO,
     "E07": Severity.WARNING,
     "E08": Severity.WARNING,

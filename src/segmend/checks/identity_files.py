@@ -61,21 +61,35 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
             remedy=remedy,
         )
     if not context.identity[1]:
+        yield from _without_node(context)
         yield from _changed(context, context.identity[0].directory_id)
 
 
+def _without_node(context: DirContext) -> Iterator[Finding]:
+    """A file of version 0, or an empty one, on a KRaft node; ZooKeeper's broker.id counts."""
+    if context.kraft and context.identity is not None and context.identity[0].node_id is None:
+        yield context.finding(
+            "K02",
+            "no node.id: the broker does not know whose disk this is",
+            file=FILE_NAME,
+            broker_says=f"Error: node ID not found in {context.path}",
+            remedy=remedies.identity(context.path),
+        )
+
+
 def _changed(context: DirContext, own: str | None) -> Iterator[Finding]:
-    """An id the node never registered is a new disk, unless a registered one is nowhere."""
+    """An id the node never registered, or none, is a new disk, unless a registered one is nowhere."""
     cluster, node = context.broker.cluster, context.broker.node_id
     registered = cluster.log_dirs.get(node, ()) if cluster and node is not None else ()
-    if not registered or own is None or own in registered:
+    if not registered or own in registered:
         return
     present = [context.broker.of(log_dir).identity for log_dir in context.broker.dirs]
+    told = "no directory id" if own is None else f"directory id {own}"
     missing = sorted({*registered} - {found[0].directory_id for found in present if found})
     if missing:
         yield context.finding(
             "K05",
-            f"directory id {own}, but node {node} registered {' and '.join(missing)}, which no dir here has",
+            f"{told}, but node {node} registered {' and '.join(missing)}, which no dir here has",
             file=FILE_NAME,
             remedy=remedies.identity(context.path),
             severity=Severity.WARNING,

@@ -11,11 +11,11 @@ What it means
     (I04 to I06), or it is right and the log was cut (L25: a producer snapshot, the
     recovery point or the high watermark lies beyond the end of the log, too).
 What the broker does
-    Without the clean marker it rebuilds the index; after L25 the log end offset is where
-    the log ends. With the marker, I04, I05 and L25 make it take the base offset of the
-    segment for the log end offset: producers append these offsets a second time, and
-    followers truncate. I06 makes it die while loading ("Found record size N smaller than
-    minimum record overhead (14)"), or take whatever bytes it meets for a batch.
+    Without the clean marker it rebuilds the index, and the log end offset is where the log
+    ends. With the marker: I04, I05, L25: it takes the base offset of the segment for the log
+    end offset; producers append these offsets a second time, and followers truncate. I06: it
+    dies while loading ("Found record size N smaller than minimum record overhead (14)"), or
+    takes whatever bytes it meets for a batch.
 What to do
     I04 to I06: delete or rebuild the index before the start. L25: look for the lost end
     on another replica first; then trim the index to the log.

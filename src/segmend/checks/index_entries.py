@@ -13,11 +13,11 @@ What it means
     whose offset lies beyond the batch at its position is normal: followers and older
     leaders make one entry for a whole append.
 What the broker does
-    It looks at no entry but the last of the active segment, so it notices nothing. A
-    lookup that comes upon such an entry begins to read at a wrong place: records are
-    skipped without a word (I08, I09), or the read fails or returns nonsense (I10, I11:
-    "Found record size ... smaller than minimum record overhead"). I07 is taken for 0 and
-    costs time only. Indexes of segments that a start recovers are rebuilt.
+    It looks at no entry but the last of the active segment, so it notices nothing; indexes
+    of segments that a start recovers are rebuilt. A lookup that comes upon such an entry
+    begins to read at a wrong place. I08, I09: records are skipped without a word. I10, I11: the
+    read fails or returns nonsense ("Found record size ... smaller than minimum record
+    overhead"). I07: it takes it for 0, which costs time only.
 What to do
     Rebuild the index from the log. Nothing is lost.
 Kafka
@@ -57,6 +57,10 @@ _ORDER = frozenset(
     {"position-order", "offset-order", "offset-before-base", "not-a-boundary", "offset-past-end"}
 )
 
+_ASTRAY = frozenset(
+    {"position-order", "offset-order", "not-a-boundary", "position-past-end", "offset-behind"}
+)
+
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """One finding for each index: what is worst about it."""
@@ -79,12 +83,17 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         if code in ("I10", "I11")
         else None,
         remedy=context.repair(),
-        severity=Severity.INFO if code == "I07" else weighed(view, Severity.ERROR),
+        severity=Severity.INFO if code == "I07" else weighed(view, _severity(wrong)),
         entries=match.entries,
         mismatched=number,
         points_to=one.position,
         kind=one.kind,
     )
+
+
+def _severity(wrong: list[IndexMismatch]) -> Severity:
+    """An error where a lookup can be led past records; a warning where it only begins too early."""
+    return Severity.WARNING if _ASTRAY.isdisjoint(one.kind for one in wrong) else Severity.ERROR
 
 
 def _left_to_us(view: SegmentView, match: IndexMatch) -> list[IndexMismatch]:

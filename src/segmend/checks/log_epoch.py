@@ -31,7 +31,7 @@ from .context import PartitionContext, SegmentView
 from .evidence import batch_at, first, headers_before, problems
 from .levels import Level, Scope
 
-CODES = {"L17": Severity.ERROR}
+CODES = {"L17": Severity.WARNING}
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
 

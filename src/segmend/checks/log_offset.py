@@ -14,7 +14,8 @@ What the broker does
     for segments with overflow, and the problem path is ..."). L14: a recovery that has to
     index this batch empties the whole segment ("Found invalid offset during recovery.
     Deleting the corrupt segment and creating an empty one with starting offset B") and
-    deletes the later ones. L15: the log end offset jumps there, in every kind of start.
+    deletes the later ones. L15: in the active segment the log end offset jumps there, in
+    every kind of start; a consumer of a rolled one goes on behind it and skips what lies between.
 What to do
     Write the right offset back; it is not under the CRC, so nothing else changes.
 Kafka
@@ -55,7 +56,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         return
     for fault in first(offset_faults(view, view.scan, "L13", "L14")):
         yield _finding(view, context, fault.code, fault.batch, fault.expected)
-    if view.is_active and not in_flight(view):
+    if not in_flight(view):
         yield from _far_away(view, context)
 
 
@@ -78,7 +79,9 @@ def _finding(
 def _far_away(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """The last batch jumped by a power of two, as a flipped bit makes it."""
     scan = view.scan
-    if scan.problem_counts or scan.batches < 2:
+    if scan.problem_counts or scan.batches < 2 or scan.last_offset is None:
+        return
+    if view.next_base is not None and scan.last_offset < view.next_base:
         return
     last_two = headers_before(view, scan.end, start=_near_the_end(view))
     if len(last_two) < 2:

@@ -5,12 +5,18 @@ A page is a title line and these headings in column 0, each with an indented bod
 
 from __future__ import annotations
 
+import re
 import textwrap
 from dataclasses import dataclass
 
 from .registry import Check
 
 HEADINGS = ("Codes", "What it means", "What the broker does", "What to do", "Kafka")
+
+# "E02, E03: " or "The others: " begins what is said of these codes alone.
+_LABEL = re.compile(r"(?:^|(?<=[.)\"] ))((?:[A-Z]\d\d[a-z]?(?:, | and )?)+|The others): ")
+_SENTENCE = re.compile(r"(?<=[.)\"]) (?=[A-Z])")
+_ENOUGH = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +52,19 @@ def _codes(body: str) -> dict[str, str]:
             last, _, text = line.partition(" ")
             codes[last] = text.strip()
     return codes
+
+
+def broker_line(page: Page, code: str) -> str:
+    """What the page says that the broker does about `code`: a sentence, or two short ones."""
+    shared, *labelled = _LABEL.split(" ".join(page.sections.get("What the broker does", "").split()))
+    told = dict(zip(labelled[::2], labelled[1::2], strict=True))
+    own = next((text for label, text in told.items() if code in re.split(r", | and ", label)), None)
+    line, *others = _SENTENCE.split(own or shared.strip() or told.get("The others", ""))
+    for sentence in others:
+        if len(line) >= _ENOUGH and line.count('"') % 2 == 0:
+            break
+        line = f"{line} {sentence}"
+    return line.strip()
 
 
 def page_of(check: Check) -> Page:

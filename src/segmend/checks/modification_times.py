@@ -8,7 +8,7 @@ What it means
     of its newest record. A copy without `-p` or a restore gives every file the time of
     the copy.
 What the broker does
-    Keeps the segment until retention.ms after the copy, or deletes it at once if the
+    It keeps the segment until retention.ms after the copy, or deletes it at once if the
     copy made it look old. "... based on the last modified time of the segment".
 What to do
     Rebuild the indexes; then the records' own time counts again.

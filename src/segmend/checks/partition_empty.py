@@ -10,7 +10,7 @@ What it means
     a moment, after a clean stop it is not. N10: the newest segment's log was removed or
     not copied. N11: everything was.
 What the broker does
-    N10: deletes the indexes, and gives out the lost offsets a second time. N11: creates
+    N09: nothing. N10: it deletes the indexes, and gives out the lost offsets a second time. N11: it creates
     an empty segment at the log start offset, or at 0; as a leader it makes every
     follower truncate to that.
 What to do

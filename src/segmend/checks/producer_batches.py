@@ -33,7 +33,7 @@ from .evidence import first, problems
 from .levels import Level, Scope
 from .producer_replay import Regress, replay_of
 
-CODES = {"P10": Severity.ERROR, "P11": Severity.ERROR, "P12": Severity.WARNING}
+CODES = {"P10": Severity.WARNING, "P11": Severity.WARNING, "P12": Severity.WARNING}
 SCOPE = Scope.PARTITION
 LEVEL = Level.DEFAULT
 

@@ -17,9 +17,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from segmend.findings import Finding, Severity
+from segmend.forecast.prelude import Options
 from segmend.logdir.disk import Unreadable
 
 from .context import MAX_MAP_COUNT, BrokerContext, DirContext, PartitionContext, ReadFailure, SegmentView
+from .effects import BrokerEffects
 from .levels import Level, Scope
 from .registry import Check, all_checks, severities
 
@@ -177,6 +179,7 @@ class CheckRun:
             severities=severities(),
             max_map_count=max_map_count or MAX_MAP_COUNT,
         )
+        self._effects = BrokerEffects(dirs, Options(release=release), level)
         self._level = level
         self._jobs = jobs
         self._on_progress = on_progress
@@ -189,8 +192,9 @@ class CheckRun:
         started = time.monotonic()
         for finding in self._all():
             if self._wanted.finding(finding):
-                self.summary.counts[finding.severity] += 1
-                yield finding
+                explained = self._effects.explained(finding)
+                self.summary.counts[explained.severity] += 1
+                yield explained
         self.summary.seconds = time.monotonic() - started
 
     def _all(self) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ What it means
     from it. All batches of this segment follow each other properly, but they begin
     before the name says. A name that is lower than the first batch is normal.
 What the broker does
-    Looks up wrong places in the indexes, so reads miss. If the segment is recovered,
+    It looks up wrong places in the indexes, so reads miss. If the segment is recovered,
     the broker does not start.
 What to do
     Rename the segment's files to the offset of its first batch, if no other segment

@@ -28,7 +28,7 @@ from .context import PartitionContext, SegmentView
 from .evidence import weighed
 from .levels import Level, Scope
 
-CODES = {"I13": Severity.ERROR}
+CODES = {"I13": Severity.WARNING}
 SCOPE = Scope.SEGMENT
 LEVEL = Level.STARTUP
 
@@ -52,5 +52,5 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         broker_says="Deleting segment ... due to log retention time ...ms breach based on the last modified"
         " time of the segment",
         remedy=context.repair(),
-        severity=weighed(view, Severity.ERROR),
+        severity=weighed(view, Severity.WARNING),
     )

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction
 
@@ -84,6 +84,7 @@ def _commit(folder: str, run: Run, phase: str, schema: pa.Schema, parts: Sequenc
     before = table.transaction_version(application)
     if not parts or (before is not None and before >= run.number):
         return
+    _widen(table, schema)
     now = time.time_ns() // 1_000_000
     actions = [
         AddAction(part.path, part.bytes, {}, now, True, json.dumps({"numRecords": part.rows}))
@@ -94,6 +95,15 @@ def _commit(folder: str, run: Run, phase: str, schema: pa.Schema, parts: Sequenc
         app_transactions=[Transaction(application, run.number)],
     )
     table.create_write_transaction(actions, "append", schema, commit_properties=properties)
+
+
+def _widen(table: DeltaTable, schema: pa.Schema) -> None:
+    """Add the columns that a table of an earlier release of segmend lacks; its rows have nulls there."""
+    known = {field.name for field in table.schema().fields}
+    wanted = Schema.from_arrow(schema).fields
+    added = [field for field in wanted if field.name not in known]
+    if added:
+        table.alter.add_columns(added)
 
 
 def read(out: str, name: str, *, run_id: str | None = None) -> pa.Table:

@@ -34,6 +34,7 @@ def _finding_object(row: Mapping[str, Any]) -> dict[str, Any]:
         | {name: row[name] for name in names}
         | {
             "broker_says": row["broker_says"],
+            "broker_effect": row["broker_effect"],
             "remedy": {"command": command, "safety": row["remedy_safety"]} if command else None,
             "detail": dict(row["detail"] or ()),
             "cluster_id": row["cluster_id"],

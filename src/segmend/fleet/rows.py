@@ -212,6 +212,7 @@ def finding_row(finding: Finding, place: Place, source: str) -> Row:
         "offset": finding.offset,
         "message": finding.message,
         "broker_says": finding.broker_says,
+        "broker_effect": finding.broker_effect and finding.broker_effect.to_json(),
         "remedy_command": remedy.command if remedy else None,
         "remedy_safety": remedy.safety.value if remedy else None,
         "detail": [(name, _text(value)) for name, value in finding.detail.items()],

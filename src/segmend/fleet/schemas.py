@@ -187,6 +187,17 @@ CHECKPOINTS: Final = pa.schema(
     ]
 )
 
+_BROKER_EFFECT: Final = pa.struct(
+    [
+        ("effect", pa.string()),  # the worst of it, see `segmend.findings.BrokerEffect`
+        ("offset", pa.int64()),
+        ("records_lost", pa.int64()),
+        ("bytes_lost", pa.int64()),
+        ("text", pa.string()),
+        ("basis", pa.string()),  # forecast | manual
+    ]
+)
+
 FINDINGS: Final = pa.schema(
     [
         ("code", pa.string()),
@@ -199,6 +210,7 @@ FINDINGS: Final = pa.schema(
         ("offset", pa.int64()),
         ("message", pa.string()),
         ("broker_says", pa.string()),
+        ("broker_effect", _BROKER_EFFECT),  # null where replicas were compared
         ("remedy_command", pa.string()),
         ("remedy_safety", pa.string()),  # safe | lossy | advice
         ("detail", pa.map_(pa.string(), pa.string())),

@@ -11,6 +11,7 @@ from segmend.broker.checkpoints import (
     dir_checkpoint,
 )
 from segmend.broker.identity import Identity
+from segmend.broker.strays import SUFFIXES
 from segmend.forecast.minutes import DirWork, Job, Work
 from segmend.forecast.values import Effect
 from segmend.formats.clean_shutdown import FILE_NAME as CLEAN_SHUTDOWN
@@ -66,14 +67,16 @@ def read_dir(log_dir: LogDir, release: Release, *, clean: bool | None) -> DirSta
     marked = CLEAN_SHUTDOWN in log_dir.entries
     state = DirState(log_dir=log_dir, clean=marked if clean is None else clean)
     for name in (RECOVERY_POINT, LOG_START_OFFSET, HIGH_WATERMARK, CLEANER_OFFSET):
-        _read_checkpoint(state, name, release)
-    foreign = log_dir.foreign
+        read_checkpoint(state, name, release)
+    named = SUFFIXES.of(release) | {"current", "cluster-metadata"}
+    foreign = [*log_dir.foreign, *(each.name for each in log_dir.partitions if each.kind not in named)]
     if foreign:
         state.fatal = NOT_A_PARTITION.format(f"{log_dir.path}/{foreign[0]}", foreign[0])
     return state
 
 
-def _read_checkpoint(state: DirState, name: str, release: Release) -> None:
+def read_checkpoint(state: DirState, name: str, release: Release) -> None:
+    """Read one of the checkpoints into `state`, and what becomes of the dir if it is damaged."""
     found = state.log_dir.offset_checkpoint(name)
     damage = next(iter(found.damages), None)
     if found.unreadable is not None:

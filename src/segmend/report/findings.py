@@ -70,8 +70,10 @@ def _finding_lines(finding: Finding, style: Style) -> Iterator[str]:
     severity = style.severity(finding.severity, f"{finding.severity:<7}")
     yield f"  {severity} {style('bold', f'{finding.code:<4}')} {where(finding)}"
     yield f"          {text.clean(finding.message)}"
+    if finding.broker_effect is not None:
+        yield f"          broker: {text.clean(finding.broker_effect.text)}"
     if finding.broker_says and finding.severity != Severity.INFO:
-        yield f"          broker: {style('dim', text.clean(finding.broker_says))}"
+        yield f"          it says: {style('dim', text.clean(finding.broker_says))}"
 
 
 def where(finding: Finding) -> str:
