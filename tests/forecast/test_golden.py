@@ -22,7 +22,8 @@ COMPLETED = re.compile(r"Completed load of log (\S+) with log end offset (\d+)")
 Lines = Sequence[Any]
 
 
-TURNS = "0.8.2 0.9 0.10.2 1.1 2.0 2.2 2.3 2.8 3.0 3.6 3.7.1 3.9 4.0 4.3 4.4".split()
+TURNS = ["0.8.2", "0.9", "0.10.2", "1.1", "2.0", "2.2", "2.3", "2.8"]
+TURNS += ["3.0", "3.6", "3.7.1", "3.9", "4.0", "4.3", "4.4"]
 """Releases before and after brokers changed what they do."""
 
 
