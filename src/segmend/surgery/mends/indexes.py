@@ -1,0 +1,44 @@
+"""Offset and time indexes, from the batches of their segment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.broker.sanity import TIME_INDEX
+from segmend.findings import Finding
+from segmend.logdir.tree import PartitionDir
+from segmend.surgery.mending import BeyondRepair, Job, Scene
+
+CODES = frozenset(
+    ("I01", "I02", "I03", "I04", "I05", "I06", "I07", "I08", "I09", "I10", "I11", "I12", "I13", "I14", "I15",
+     "I16", "I25", "K18")
+)  # fmt: skip
+
+_OF_THE_SEGMENT = ("I01", "I25", "K18")
+_RECIPES = {"index": "offset-index", "timeindex": "time-index"}
+
+
+def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
+    """The index that is wrong; both, where the finding is about the segment; and one that is missing."""
+    partition = scene.partition(finding)
+    stem, _, suffix = (finding.file or "").rpartition("/")[2].rpartition(".")
+    base = int(stem)
+    if base not in partition.layout.logs:
+        raise BeyondRepair(f"there is no {stem}.log to make an index from")
+    wanted = set(_RECIPES) if finding.code in _OF_THE_SEGMENT else {suffix, *_missing(partition, base)}
+    if not TIME_INDEX.of(scene.release):
+        wanted.discard("timeindex")
+    for each in sorted(wanted):
+        arguments = {"base_offset": base, "interval": scene.interval(partition)}
+        yield Job(
+            log_dir=partition.log_dir, partition=partition.name, file=f"{partition.name}/{stem}.{each}",
+            recipe=_RECIPES[each], arguments=arguments,
+        )  # fmt: skip
+
+
+def _missing(partition: PartitionDir, base: int) -> Iterator[str]:
+    """A segment that gets an offset index is not rebuilt by the broker, so its time index must be there."""
+    if base not in partition.layout.index:
+        yield "index"
+    if base not in partition.layout.timeindex:
+        yield "timeindex"

@@ -1,0 +1,22 @@
+"""Transaction indexes, from the batches and the producers before them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding
+from segmend.surgery.mending import Job, Scene
+
+CODES = frozenset(("I17", "I18", "I19", "I20", "I21"))
+
+
+def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
+    """The transaction index of the segment."""
+    partition = scene.partition(finding)
+    name = (finding.file or "").rpartition("/")[2]
+    base = int(name.partition(".")[0])
+    yield Job(
+        log_dir=partition.log_dir, partition=partition.name, file=f"{partition.name}/{name}",
+        recipe="transaction-index",
+        arguments={"base_offset": base, "snapshot": scene.snapshot_before(partition, base)},
+    )  # fmt: skip

@@ -1,0 +1,147 @@
+"""`plan repair`, `apply` and `undo` over every damage of the checks' tables that derived data can mend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.checks.build_partition import topic_id
+from tests.checks.damage_epochs import second_partition
+from tests.checks.damages import Row, all_rows
+from tests.cli.run import Ran, run
+
+from segmend.checks import Level
+from segmend.surgery.mends import mends
+
+STAYS = {"C12", "C13"}
+"""Codes that tell how a broker stopped, by what its files look like."""
+FAST = {"I09", "I17", "P06", "E07", "M01", "C01"}
+"""Codes of which one row is run each time; CI runs all."""
+
+
+def mendable(rows: Sequence[Row]) -> Iterator[Row]:
+    """Rows in which something is to be mended."""
+    return (row for row in rows if row.codes & mends().keys())
+
+
+def picture(root: Path) -> dict[str, tuple[object, ...]]:
+    """Every file and directory: bytes, mode, owner and time; a directory's own time is its content's."""
+    found: dict[str, tuple[object, ...]] = {}
+    for path in sorted(root.rglob("*")):
+        status = path.lstat()
+        is_dir = path.is_dir()
+        content = None if is_dir else path.read_bytes()
+        found[str(path.relative_to(root))] = (
+            status.st_mode, status.st_uid, status.st_gid, None if is_dir else status.st_mtime_ns, content,
+        )  # fmt: skip
+    return found
+
+
+class Patient:
+    """The dirs of a row, and commands on them."""
+
+    def __init__(
+        self, row: Row, root: Path, capsys: pytest.CaptureFixture[str], *, siblings: bool = False
+    ) -> None:
+        self.row = row
+        self.disks = root / "disks"
+        self.dirs = row.base(self.disks)
+        if siblings:
+            second_partition(topic_id("u"))(self.dirs)
+        row.hurt(self.dirs)
+        self.root = root
+        self._capsys = capsys
+
+    def run(self, *argv: object) -> Ran:
+        return run(self._capsys, *argv)
+
+    def codes(self) -> set[str]:
+        """What checks find, at --startup too."""
+        level = ("--startup",) if self.row.level == Level.STARTUP else ()
+        runs = [
+            self.run("check", *self.dirs, "--kafka", self.row.release, "--json", "--max", 0, *options)
+            for options in ((), level)[: 1 + len(level)]
+        ]
+        return {line["code"] for found in runs for line in found.of("finding")}
+
+    def plan(self, *options: object) -> Ran:
+        where = ("--kafka", self.row.release, "-o", self.root / "plan.json")
+        return self.run("plan", "repair", *self.dirs, *where, *options)
+
+    def apply(self) -> Ran:
+        return self.run("apply", self.root / "plan.json", "--yes", "--state-dir", self.root / "state")
+
+    def undo(self) -> Ran:
+        return self.run("undo", "--yes", "--state-dir", self.root / "state")
+
+
+def params(rows: Sequence[Row]) -> Iterator[Any]:
+    """All rows, one of each fast code at once."""
+    fast = set(FAST)
+    for row in rows:
+        quick = row.codes & fast
+        fast -= quick
+        name = f"{'-'.join(sorted(row.codes))}-{row.name}"
+        yield pytest.param(row, id=name, marks=() if quick else pytest.mark.slow)
+
+
+ROWS = list(mendable(all_rows()))
+
+
+@pytest.mark.parametrize("row", params(ROWS))
+def test_plan_apply_check_undo(row: Row, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    patient = Patient(row, tmp_path, capsys, siblings=any(code.startswith("M") for code in row.codes))
+    before, found = picture(patient.disks), patient.codes()
+    planned = patient.plan()
+    assert planned.code in (0, 4), planned.err
+    assert picture(patient.disks) == before
+    done = patient.apply()
+    assert done.code in (1, 5), done.err
+    after = patient.codes()
+    assert after & mends().keys() == set()
+    assert after <= found | STAYS
+    assert {path for path, value in picture(patient.disks).items() if before.get(path) != value}
+    logs = {path: value for path, value in before.items() if path.endswith(".log")}
+    assert logs.items() <= picture(patient.disks).items()
+    assert patient.plan().out.count("nothing to do") == 1
+    assert patient.undo().code == 0
+    assert picture(patient.disks) == before
+
+
+def test_every_code_that_is_mended_has_its_row() -> None:
+    """A mend nobody saw work does not exist."""
+    assert mends().keys() == frozenset().union(*(row.codes for row in ROWS)) & mends().keys()
+
+
+def row_called(name: str, code: str) -> Row:
+    return next(row for row in ROWS if row.name == name and code in row.codes)
+
+
+def test_a_topic_id_that_nobody_knows_is_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    patient = Patient(row_called("id-missing", "M01"), tmp_path, capsys)
+    planned = patient.plan()
+    assert planned.code == 4
+    assert "nothing to do" in planned.out
+    assert "the id of topic u is not on these disks" in planned.out
+    assert "kafka-topics --describe --topic u" in planned.out
+
+
+def test_what_derived_data_cannot_mend_is_left_with_the_next_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = next(row for row in all_rows() if row.name == "hole")
+    patient = Patient(row, tmp_path, capsys)
+    planned = patient.plan()
+    assert planned.code == 4
+    assert "left as it is" in planned.out
+    assert "L04" in planned.out
+
+
+def test_a_healthy_dir_needs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = next(row for row in all_rows() if not row.codes)
+    patient = Patient(row, tmp_path, capsys)
+    planned = patient.plan()
+    assert (planned.code, planned.err) == (0, "")
+    assert "nothing to do" in planned.out
