@@ -176,14 +176,15 @@ def estimate(
     if machine.random_read:
         costs = replace(costs, checked=costs.checked + READS_A_CHECK * machine.random_read)
     totals = [_of_work(each.total, costs) for each in dirs]
-    together = sum(sum(each.values()) for each in totals)
-    floor = together / machine.cores if machine.cores else 0.0
     found = [
-        _of_dir(each, total, costs, threads, floor, _disk_seconds(each, dirs, machine))
+        _of_dir(each, total, costs, threads, _disk_seconds(each, dirs, machine))
         for each, total in zip(dirs, totals, strict=True)
     ]
     parts, longest = max(found, key=lambda pair: sum(pair[0].values()), default=({}, None))
-    parts = {**dict.fromkeys(PARTS, 0.0), **parts}
+    # However many threads there are, the cores must do all of it.
+    together = sum(sum(each.values()) for each in totals) / (machine.cores or threads * max(len(dirs), 1))
+    slower = max(together / sum(parts.values()), 1.0) if parts and sum(parts.values()) else 1.0
+    parts = {**dict.fromkeys(PARTS, 0.0), **{name: value * slower for name, value in parts.items()}}
     parts["open"] += costs.first_log if any(each.jobs for each in dirs) else 0.0
     parts["jvm"] = costs.start
     metadata = sum((each.metadata for each in dirs), Work())
@@ -202,11 +203,11 @@ def _disk_seconds(each: DirWork, dirs: Sequence[DirWork], machine: Machine) -> f
 
 
 def _of_dir(
-    work: DirWork, total: Mapping[str, float], costs: Costs, threads: int, floor: float, disk: float
+    work: DirWork, total: Mapping[str, float], costs: Costs, threads: int, disk: float
 ) -> tuple[dict[str, float], str | None]:
-    """(seconds by part, the job that outlasts the others); `floor` is what all dirs ask of the cores."""
+    """(seconds by part, the job that outlasts the others); `disk` is how long its disk reads."""
     alone = sum(total.values())
-    shared = max(alone / max(min(threads, len(work.jobs)), 1), min(floor, alone))
+    shared = alone / max(min(threads, len(work.jobs)), 1)
     name, longest = max(_durations(work, costs), key=lambda pair: pair[1], default=("", 0.0))
     factor = max(shared, longest) / alone if alone else 0.0
     parts = {part: seconds * factor for part, seconds in total.items()}
