@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 import segmend.broker
-from segmend.broker import checkpoints, failures, recovery, sanity, search, strays
+from segmend.broker import checkpoints, failures, old_identity, recovery, sanity, search, strays
 from segmend.broker.rule import Rule
 from segmend.logdir.release import Release
 
@@ -61,8 +61,24 @@ def at(version: str) -> Release:
         (strays.MISSING_TOPIC_ID, "3.7.1", strays.MissingTopicId.STRAY),
         (failures.IO_ERROR, "0.11.0.3", failures.Fate.BROKER),
         (failures.IO_ERROR, "1.0", failures.Fate.DIR),
-        (checkpoints.NOT_A_NUMBER, "2.8", "malformed"),
-        (checkpoints.NOT_A_NUMBER, "4.0", "not-a-number"),
+        (failures.STORAGE_ERROR, "3.2", failures.Fate.BROKER),
+        (failures.STORAGE_ERROR, "3.3", failures.Fate.DIR),
+        (failures.OFFLINE_STOPS_READS, "2.8.2", False),
+        (failures.OFFLINE_STOPS_READS, "3.0", True),
+        (checkpoints.MALFORMED, "2.8", frozenset({"malformed", "not-a-number", "huge-count"})),
+        (checkpoints.MALFORMED, "4.0", frozenset({"malformed"})),
+        (checkpoints.EPOCHS_ASSIGNED, "2.6.3", False),
+        (checkpoints.EPOCHS_ASSIGNED, "2.7", True),
+        (old_identity.READING, "2.7.2", old_identity.Reading.STRICT),
+        (old_identity.READING, "2.8", old_identity.Reading.ALIKE),
+        (old_identity.READING, "3.7", old_identity.Reading.ENSEMBLE),
+        (recovery.SIZES_WRAP, "1.1.0", True),
+        (recovery.SIZES_WRAP, "1.1.1", False),
+        (sanity.REBUILDS_MISSING_INDEX, "1.0.2", True),
+        (sanity.REBUILDS_MISSING_INDEX, "2.2.2", False),
+        (sanity.REBUILDS_MISSING_INDEX, "2.3", True),
+        (strays.SUFFIXES, "1.1", frozenset({"delete", "future"})),
+        (strays.SUFFIXES, "3.7", frozenset({"delete", "future", "stray"})),
         (search.SEARCH, "4.0.0", search.Search.LAST_OFFSET),
         (search.SEARCH, "4.1", search.Search.BASE_OFFSET),
     ],

@@ -455,7 +455,7 @@ ROWS = [
         **SAFE,
     ),
     row("N14-only-swap", ONLY_SWAP, "swap-completed", **SAFE),
-    row("N14-only-swap-2.8", ONLY_SWAP, "swap-completed index-rebuilt", release="2.8", **SAFE),
+    row("N14-only-swap-2.7", ONLY_SWAP, "swap-completed index-rebuilt", release="2.7", **SAFE),
     row(
         "N14-only-swap-1.1",  # the segment below it goes with those that it replaces
         ONLY_SWAP,

@@ -124,7 +124,7 @@ def run_trial(base: Base, root: Path, topics: list[str]) -> Trial:
         except LabError:
             lines = shortened(broker.lines(), root)
             return Trial(False, lines, listing(dirs), offline_dirs(lines))
-        offsets = clients("offsets", broker, topics)
+        offsets = client("offsets", broker, topics)
         after, lines = listing(dirs), shortened(broker.lines(), root)
         served = [topic for topic in topics if isinstance(offsets[topic], list)]
         reads = clients("read", broker, served) if served else {}

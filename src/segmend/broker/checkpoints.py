@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from segmend.broker.failures import LoadFailure, fatal, io_failure
+from segmend.broker.failures import LoadFailure, fatal, storage_failure
 from segmend.broker.rule import Rule
 from segmend.formats.damage import Damage
 from segmend.logdir.release import Release
@@ -26,9 +26,14 @@ class DirCheckpoint(StrEnum):
     """The broker does not start."""
 
 
-NOT_A_NUMBER: Rule[str] = Rule(
-    "CheckpointFile.read; its Java version (3.1) lets a NumberFormatException through",
-    (((0, 8), "malformed"), ((3, 1), "not-a-number")),
+MALFORMED: Rule[frozenset[str]] = Rule(
+    "CheckpointFile.read; its Java version (3.1) lets a NumberFormatException through, and allots a list "
+    "of the size that the file promises",
+    (((0, 8), frozenset({"malformed", "not-a-number", "huge-count"})), ((3, 1), frozenset({"malformed"}))),
+)
+EPOCHS_ASSIGNED: Rule[bool] = Rule(
+    "LeaderEpochFileCache takes the entries of its file as they are; since 2.7 it assigns them one by one",
+    (((0, 8), False), ((2, 7), True)),
 )
 MALFORMED_DIR_CHECKPOINT: Rule[DirCheckpoint] = Rule(
     "LogManager.loadLogs, CheckpointFileWithFailureHandler; KIP-112",
@@ -49,7 +54,7 @@ RESETTING_LOG_START = (
 
 def kind_of(damage: Damage, release: Release) -> str:
     """The damage as that release takes it."""
-    return NOT_A_NUMBER.of(release) if damage.kind == "not-a-number" else damage.kind
+    return "malformed" if damage.kind in MALFORMED.of(release) else damage.kind
 
 
 def dir_checkpoint(damage: Damage, release: Release) -> DirCheckpoint:
@@ -63,10 +68,10 @@ def dir_checkpoint(damage: Damage, release: Release) -> DirCheckpoint:
 def epoch_file_failure(damage: Damage, release: Release, file: str) -> LoadFailure | None:
     """The exception of a damaged leader-epoch-checkpoint; None where the broker mends it by itself."""
     kind = kind_of(damage, release)
-    if kind == "not-increasing":
+    if kind == "not-increasing" or (kind == "negative-entry" and not EPOCHS_ASSIGNED.of(release)):
         return None
     if kind == "malformed":
-        return io_failure(release, damage.reason, file)
+        return storage_failure(release, damage.reason, file)
     java = {"not-a-number": "NumberFormatException", "huge-count": "OutOfMemoryError"}
     return fatal(java.get(kind, "IllegalArgumentException"), damage.reason, file)
 
@@ -74,6 +79,6 @@ def epoch_file_failure(damage: Damage, release: Release, file: str) -> LoadFailu
 def topic_id_failure(damage: Damage, release: Release, file: str) -> LoadFailure:
     """The exception of a damaged partition.metadata."""
     if damage.kind == "malformed":
-        return io_failure(release, damage.reason, file)
+        return storage_failure(release, damage.reason, file)
     kind = "NullPointerException" if damage.kind == "too-short" else "IllegalArgumentException"
     return fatal(kind, damage.reason, file)

@@ -24,6 +24,10 @@ IO_ERROR: Rule[Fate] = Rule(
     "LogManager.loadLogs, LogDirFailureChannel; KIP-112", (((0, 8), Fate.BROKER), ((1, 0), Fate.DIR))
 )
 
+STORAGE_ERROR: Rule[Fate] = Rule(
+    "LogManager.loadLogs; over a KafkaStorageException the broker ended up to KAFKA-13773, 3.3",
+    (((0, 8), Fate.BROKER), ((3, 3), Fate.DIR)),
+)
 OFFLINE_STOPS_READS: Rule[bool] = Rule(
     "LocalLog.maybeHandleIOException asks first whether the dir is offline; KAFKA-12553, 3.0",
     (((0, 8), False), ((3, 0), True)),
@@ -51,6 +55,11 @@ class LoadFailure(Exception):
 def io_failure(release: Release, says: str, file: str | None = None) -> LoadFailure:
     """An IOException."""
     return LoadFailure("IOException", says, IO_ERROR.of(release), file)
+
+
+def storage_failure(release: Release, says: str, file: str | None = None) -> LoadFailure:
+    """An IOException that the reader of the file has put into a KafkaStorageException."""
+    return LoadFailure("KafkaStorageException", says, STORAGE_ERROR.of(release), file)
 
 
 def fatal(kind: str, says: str, file: str | None = None) -> LoadFailure:

@@ -1,7 +1,7 @@
 """meta.properties of all log dirs together: whether the process starts at all.
 
-Follows `MetaPropertiesEnsemble.Loader` and `verify`, `KafkaRaftServer.initializeLogDirs`, and
-for ZooKeeper mode `KafkaServer.getBrokerMetadataAndOfflineDirs`.
+Follows `MetaPropertiesEnsemble.Loader` and `verify`, and `KafkaRaftServer.initializeLogDirs`; what
+releases up to 3.6 did is in `segmend.broker.old_identity`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from segmend.broker.old_identity import READING, Reading, goes_offline, refusals
 from segmend.broker.rule import Rule
 from segmend.formats.damage import Damage
 from segmend.formats.meta_properties import MetaProperties
@@ -60,21 +61,28 @@ class Verdict:
 
 def verify(identities: Sequence[Identity], *, kraft: bool, node_id: int | None, release: Release) -> Verdict:
     """Judge all dirs; `node_id` is that of server.properties, None if not known."""
-    offline = {each.path: UNREADABLE.format(each.path) for each in identities if each.failed}
+    offline = {each.path: UNREADABLE.format(each.path) for each in identities if _failed(each, release)}
     refusal = next(_refusals(identities, kraft=kraft, node_id=node_id, release=release), None)
     return Verdict(refusal=refusal, offline=offline)
+
+
+def _failed(identity: Identity, release: Release) -> bool:
+    if READING.of(release) == Reading.ENSEMBLE:
+        return identity.failed
+    return not identity.missing and goes_offline(identity.value, release)
 
 
 def _refusals(
     identities: Sequence[Identity], *, kraft: bool, node_id: int | None, release: Release
 ) -> Iterator[str]:
-    readable = [each for each in identities if each.value is not None and not each.failed]
+    readable = [each for each in identities if each.value is not None and not _failed(each, release)]
+    yield from refusals([each.value for each in readable if each.value], release, kraft=kraft)
     if kraft and not readable and identities:
         yield UNFORMATTED.format(identities[0].path) if identities[0].missing else NONE_READABLE
     for each in identities:
-        if kraft and each.failed and each.is_metadata_dir:
+        if kraft and _failed(each, release) and each.is_metadata_dir:
             yield METADATA_DIR_FAILED.format(each.path)
-    if len(identities) and all(each.failed for each in identities):
+    if len(identities) and all(_failed(each, release) for each in identities):
         yield NONE_READABLE
     yield from _clashes(readable, kraft=kraft, node_id=node_id, release=release)
     if DIRECTORY_IDS.of(release):
@@ -82,7 +90,7 @@ def _refusals(
     for each in identities:
         if kraft and each.missing:
             yield UNFORMATTED.format(each.path)
-        if kraft and not each.failed and each.value is not None and each.value.node_id is None:
+        if kraft and not _failed(each, release) and each.value is not None and each.value.node_id is None:
             yield NO_NODE_ID.format(each.path)
 
 
@@ -95,8 +103,6 @@ def _clashes(
         found = each.value
         if found is None:
             continue
-        if not kraft and found.version == 1 and release < (3, 4):
-            yield f"Expected version 0, but got version 1 in {each.path}/meta.properties"
         if found.cluster_id is not None and CLUSTER_IDS.of(release):
             if cluster is not None and found.cluster_id != cluster:
                 yield (

@@ -48,6 +48,11 @@ SPLIT_ON_OVERFLOW: Rule[bool] = Rule(
     "LogLoader.retryOnOffsetOverflow; KAFKA-6264", (((0, 8), False), ((2, 0), True))
 )
 PRODUCER_STATE: Rule[bool] = Rule("ProducerStateManager; KIP-98", (((0, 8), False), ((0, 11), True)))
+REBUILDS_ALIKE: Rule[bool] = Rule(
+    "Log.rebuildProducerState, 2.0; before, recoverSegment took a snapshot at its end and none on the way, "
+    "loadProducerState one at each segment and none at its end",
+    (((0, 8), False), ((2, 0), True)),
+)
 STRAY_SNAPSHOTS: Rule[bool] = Rule(
     "ProducerStateManager.removeStraySnapshots; KAFKA-12209", (((0, 8), False), ((2, 8), True))
 )

@@ -38,6 +38,10 @@ INDEXES_JUDGED_LAST: Rule[bool] = Rule(
     "Log.loadSegments; 0.8 looks once all is recovered and ends over a corrupt one, 0.9 rebuilds it",
     (((0, 8), True), ((0, 9), False)),
 )
+OPENS_EVERY_INDEX: Rule[bool] = Rule(
+    "Log.loadSegmentFiles maps all indexes; LazyOffsetIndex, KAFKA-7283, 2.3",
+    (((0, 8), True), ((2, 3), False)),
+)
 REBUILDS_MISSING_INDEX: Rule[bool] = Rule(
     "Log.loadSegmentFiles; from KAFKA-6324 (1.1) to KAFKA-7283 (2.3) it is made before it is looked for",
     (((0, 8), True), ((1, 1), False), ((2, 3), True)),

@@ -29,6 +29,16 @@ class MissingTopicId(StrEnum):
     STRAY = "stray"
 
 
+SUFFIXES: Rule[frozenset[str]] = Rule(
+    "Log.parseTopicPartitionName; KAFKA-1911 (0.10.2), KIP-113 (1.1), KAFKA-14616 (3.7)",
+    (
+        ((0, 8), frozenset()),
+        ((0, 10, 2), frozenset({"delete"})),
+        ((1, 1), frozenset({"delete", "future"})),
+        ((3, 7), frozenset({"delete", "future", "stray"})),
+    ),
+)
+"""What a directory may be called besides topic and partition: `-delete`, `-future`, `-stray`."""
 STRAYS: Rule[StrayHandling] = Rule(
     "BrokerMetadataPublisher.deleteStrayReplicas; LogManager.isStrayKraftReplica, KAFKA-14616, 3.7",
     (((0, 8), StrayHandling.NONE), ((3, 0), StrayHandling.DELETE), ((3, 7), StrayHandling.RENAME)),

@@ -34,7 +34,8 @@ class DirState:
     """What the broker has read of a dir, and what became of it so far.
 
     `fatal` ends the start of the broker; `offline` the service of this dir, with the reason;
-    `doubtful` says that the dir is marked offline already while its logs are loaded.
+    `doubtful` says that the dir is marked offline already while its logs are loaded, `unread`
+    that it was before any of them was.
     """
 
     log_dir: LogDir
@@ -42,6 +43,7 @@ class DirState:
     fatal: str | None = None
     offline: str | None = None
     doubtful: str | None = None
+    unread: bool = False
     effects: list[Effect] = field(default_factory=list)
     offsets: dict[str, Offsets] = field(default_factory=dict)
     jobs: list[Job] = field(default_factory=list)
@@ -55,7 +57,14 @@ class DirState:
     @property
     def work(self) -> DirWork:
         """What loading it asks for."""
-        return DirWork(path=self.path, jobs=self.jobs, metadata=self.metadata, device=disk.device(self.path))
+        jobs = [] if self.unread else self.jobs
+        return DirWork(path=self.path, jobs=jobs, metadata=self.metadata, device=disk.device(self.path))
+
+    def leave_out(self, reason: str) -> None:
+        """Offline from the beginning: nothing in it is loaded, and nothing in it can end the start."""
+        self.offline, self.unread = reason, True
+        self.fatal = self.doubtful = None
+        self.effects.clear()
 
     def of(self, checkpoint: str, key: tuple[str, int]) -> int | None:
         """The offset of a partition in one of the checkpoints."""

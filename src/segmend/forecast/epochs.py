@@ -9,11 +9,11 @@ Entry = tuple[int, int]
 
 
 class EpochCache:
-    """The entries, ascending by epoch and by offset."""
+    """The entries, ascending by epoch and by offset; as they are in the file unless `assigned`."""
 
-    def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        self.entries: list[Entry] = []
-        for epoch, start in entries:
+    def __init__(self, entries: Iterable[Entry] = (), *, assigned: bool = True) -> None:
+        self.entries: list[Entry] = [] if assigned else list(entries)
+        for epoch, start in entries if assigned else ():
             self.assign(epoch, start)
 
     @property

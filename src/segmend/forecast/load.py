@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from segmend.broker.checkpoints import LEADER_EPOCHS, TOPIC_IDS, epoch_file_failure, topic_id_failure
+from segmend.broker.checkpoints import (
+    EPOCHS_ASSIGNED,
+    LEADER_EPOCHS,
+    TOPIC_IDS,
+    epoch_file_failure,
+    topic_id_failure,
+)
 from segmend.broker.failures import LoadFailure, fatal, io_failure
 from segmend.broker.recovery import (
     CORRUPTION,
@@ -36,6 +42,7 @@ from segmend.forecast.recovery import (
 from segmend.forecast.segment import (
     INVISIBLE,
     End,
+    Lost,
     Segment,
     end_of,
     lost_from,
@@ -102,10 +109,14 @@ def _load(state: LoadState) -> Extent:
     log_start = state.settings.log_start
     if not state.settings.remote:
         log_start = max(log_start, state.segments[0].base_offset)
+    if log_start > next_offset:
+        lost = sum((lost_from(each, 0) for each in state.segments), Lost())
+        state.note("log-start-moved", offset=log_start, lost=lost)
     if PRODUCER_STATE.of(state.settings.release):
         if STRAY_SNAPSHOTS.of(state.settings.release):
             remove_strays(state)
-        state.states = rebuild(state, next_offset, clean=state.settings.clean, log_start=log_start)
+        clean = state.settings.clean
+        state.states = rebuild(state, next_offset, clean=clean, log_start=log_start, final=True)
         note_snapshots(state, listed)
     return _extent(state, log_start, next_offset)
 
@@ -131,7 +142,8 @@ def _read_epochs(state: LoadState) -> None:
         failure = epoch_file_failure(damage, state.settings.release, state.path(found.entry.name))
         if failure is not None:
             raise failure
-    state.epochs = EpochCache(found.value.entries if found.value else ())
+    entries = [(e.epoch, e.start_offset) for e in found.value.entries] if found.value else []
+    state.epochs = EpochCache(entries, assigned=EPOCHS_ASSIGNED.of(state.settings.release))
 
 
 def _trim_epochs(state: LoadState, next_offset: int) -> None:
@@ -230,7 +242,8 @@ def _delete_all(state: LoadState, end: int) -> None:
 def _judge_end(state: LoadState, end: End) -> None:
     """Say what the log end offset leaves out of reach, and where the next append cannot be read."""
     active = state.segments[-1]
-    real = _real_end(active, end)
+    # Where an older batch stands last, the log ends below all that is in this segment.
+    real = max(_real_end(active, end), active.base_offset)
     if end.next_offset < real:
         start = start_of_offset(active, end.next_offset)
         state.note("tail-truncated", active.name, offset=end.next_offset, lost=lost_from(active, start))

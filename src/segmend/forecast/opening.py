@@ -12,6 +12,7 @@ from segmend.broker.recovery import CORRUPT_INDEX, MAX_FILE_BYTES, NO_INDEX, ORP
 from segmend.broker.sanity import (
     INDEX_SANITY,
     INDEXES_JUDGED_LAST,
+    OPENS_EVERY_INDEX,
     REBUILDS_MISSING_INDEX,
     TIME_INDEX,
     TXN_INDEX,
@@ -20,7 +21,13 @@ from segmend.broker.sanity import (
     time_index_fault,
     txn_index_fault,
 )
-from segmend.forecast.recovery import InvalidOffset, Overflow, recover_segment, split
+from segmend.forecast.recovery import (
+    InvalidOffset,
+    Overflow,
+    check_index_files,
+    recover_segment,
+    split,
+)
 from segmend.forecast.segment import Lost, Segment, lost_from
 from segmend.forecast.state import LoadState
 from segmend.formats import offset_index, time_index, txn_index
@@ -110,6 +117,8 @@ def _sanity_check(state: LoadState, segment: Segment, stem: str) -> None:
         return
     if _missing(state, index_name):
         state.note("index-created", index_name, offset=segment.base_offset)
+    if OPENS_EVERY_INDEX.of(release):
+        check_index_files(state, segment)
     if state.partition.entries.get(index_name) in ("dir", "link-dir"):
         # Only the active segment's indexes are opened now; a fetch from this one takes the dir offline.
         state.note("reads-fail", index_name, offset=segment.base_offset, says="(Is a directory)")

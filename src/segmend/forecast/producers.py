@@ -7,6 +7,7 @@ Follows `UnifiedLog.rebuildProducerState` and `ProducerStateManager` (`truncateA
 from __future__ import annotations
 
 from segmend.broker.failures import fatal
+from segmend.broker.recovery import REBUILDS_ALIKE
 from segmend.broker.search import search
 from segmend.forecast.segment import Prefix, Segment, check_end, position_of
 from segmend.forecast.state import LoadState, States
@@ -25,8 +26,13 @@ _REFUSED = {
 FAILED_SNAPSHOT = "Failed to load producer snapshot from '{}': {}"
 
 
-def rebuild(state: LoadState, last_offset: int, *, clean: bool, log_start: int) -> States:
-    """The producers as of (exclusive) `last_offset`; changes `state.snapshots`. Raises `LoadFailure`."""
+def rebuild(
+    state: LoadState, last_offset: int, *, clean: bool, log_start: int, final: bool = False
+) -> States:
+    """The producers as of (exclusive) `last_offset`; changes `state.snapshots`. Raises `LoadFailure`.
+
+    `final`: for the loaded log; otherwise for the recovery of a segment.
+    """
     snapshots = state.snapshots
     if not snapshots and clean:
         _assume_empty(state, last_offset)
@@ -37,7 +43,9 @@ def rebuild(state: LoadState, last_offset: int, *, clean: bool, log_start: int) 
         return {}
     states, map_end = _load(state, log_start)
     if last_offset > map_end:
-        states = _replay(state, states, map_end, last_offset)
+        states = _replay(state, states, map_end, last_offset, _kept(state, final))
+    if final and not REBUILDS_ALIKE.of(state.settings.release):
+        return states
     _take(state, last_offset, states, map_end)
     return states
 
@@ -112,9 +120,16 @@ def _state(row: producer_snapshot.ProducerStateEntry) -> ProducerState:
     )
 
 
-def _replay(state: LoadState, states: States, start: int, last_offset: int) -> States:
+def _kept(state: LoadState, final: bool) -> set[int]:
+    """Base offsets of the segments at which a replay takes snapshots."""
+    bases = [segment.base_offset for segment in state.segments]
+    if REBUILDS_ALIKE.of(state.settings.release):
+        return set(bases[-2:])
+    return set(bases) if final else set()
+
+
+def _replay(state: LoadState, states: States, start: int, last_offset: int, kept: set[int]) -> States:
     """Read the batches from `start` to `last_offset` again; snapshots are taken on the way."""
-    kept = {segment.base_offset for segment in state.segments[-2:]}
     for number, segment in enumerate(state.segments):
         following = state.segments[number + 1 : number + 2]
         below = following and following[0].base_offset <= start

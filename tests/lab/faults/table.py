@@ -20,7 +20,8 @@ class Fault:
     """`row` is its catalogue row; `marks` are the kinds of stop to which it applies.
 
     After a stop in `alone` the fault gets a start of its own, because it takes the log dir or
-    the broker down or changes more than one partition; otherwise it shares a start with others.
+    the broker down, changes more than one partition, or lets retention delete after 30 seconds;
+    otherwise it shares a start with others.
     `since` (inclusive) and `until` (exclusive) bound the releases. `family` is the file of the row.
     """
 

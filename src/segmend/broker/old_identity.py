@@ -1,0 +1,87 @@
+"""meta.properties as brokers read it before the ensemble of 3.7 (KIP-858).
+
+Follows `BrokerMetadataCheckpoint` and `KafkaServer.getBrokerMetadataAndOfflineDirs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+
+from segmend.broker.rule import Rule
+from segmend.formats.java_number import parse_int
+from segmend.formats.meta_properties import BROKER_ID, VERSION, MetaProperties
+from segmend.logdir.release import Release
+
+
+class Reading(StrEnum):
+    """What a broker asks of the files of its dirs."""
+
+    STRICT = "strict"
+    """Both numbers must be there; another version than 0 takes the dir offline."""
+    ALIKE = "alike"
+    """All files must have the same properties; one of them is taken for all."""
+    ENSEMBLE = "ensemble"
+    """Each is judged by itself."""
+
+
+READING: Rule[Reading] = Rule(
+    "BrokerMetadataCheckpoint; KIP-500 (2.8), MetaPropertiesEnsemble (3.7)",
+    (((0, 8), Reading.STRICT), ((2, 8), Reading.ALIKE), ((3, 7), Reading.ENSEMBLE)),
+)
+
+MISSING = "requirement failed: Missing required property '{}'"
+OUT_OF_RANGE = "requirement failed: {} has value {} which is not in the range (0,2147483647)"
+INCONSISTENT = (
+    "BrokerMetadata is not consistent across log.dirs. This could happen if multiple brokers shared a log "
+    "directory (log.dirs) or partial data was manually copied from another broker."
+)
+UNEXPECTED_VERSION = (
+    "Found unexpected version in loaded `meta.properties`: {}. Zk-based brokers only support version 0 "
+    "(which is implicit when the `version` field is missing)."
+)
+EXPECTED_VERSION = "Expected version {}, but got version {}"
+
+
+def goes_offline(value: MetaProperties | None, release: Release) -> bool:
+    """Whether a dir whose file is there goes offline over it; None for one that cannot be read at all."""
+    if value is None:
+        return True
+    version = parse_int(value.properties.get(VERSION) or "")
+    return READING.of(release) == Reading.STRICT and version is not None and version > 0
+
+
+def refusals(values: Sequence[MetaProperties], release: Release, *, kraft: bool) -> Iterator[str]:
+    """Kafka's words on the files that can be read, where the broker does not start over them."""
+    reading = READING.of(release)
+    if reading == Reading.STRICT:
+        for value in values:
+            yield from _missing(value)
+    if reading == Reading.ALIKE:
+        yield from _unlike(values, kraft)
+
+
+def _missing(value: MetaProperties) -> Iterator[str]:
+    for key in (VERSION, BROKER_ID):
+        text = value.properties.get(key)
+        number = None if text is None else parse_int(text)
+        if text is None:
+            yield MISSING.format(key)
+        elif number is None:
+            yield f'For input string: "{text}"'
+        elif number < 0:
+            yield OUT_OF_RANGE.format(key, number)
+
+
+def _unlike(values: Sequence[MetaProperties], kraft: bool) -> Iterator[str]:
+    properties = [value.properties.as_dict() for value in values]
+    if any(each != properties[0] for each in properties):
+        yield INCONSISTENT
+    for found in properties:
+        version = parse_int(found.get(VERSION, "0"))
+        if version is None:
+            yield f"Failed to parse {VERSION} property as an int"
+        elif kraft and version != 1:
+            yield EXPECTED_VERSION.format(1, version)
+        elif not kraft and version != 0:
+            yield UNEXPECTED_VERSION.format(found)
