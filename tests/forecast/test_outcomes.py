@@ -536,3 +536,14 @@ def test_outcome(case: Row, tmp_path: Path) -> None:
     assert case.says in told.replace("\\'", "'"), told
     if case.lost is not None:
         assert (line.records_lost > 0) == case.lost, where
+
+
+def test_nothing_is_read_in_a_dir_that_is_offline_from_the_beginning(tmp_path: Path) -> None:
+    dirs = broker(tmp_path, clean=True)
+    (dirs[1] / "meta.properties").write_text("version=9\n")
+    (dirs[1] / "v-0" / "foo.log").write_text("")
+    (dirs[1] / "lost+found").mkdir()
+    lines = start(dirs)
+    assert lines[-1].starts
+    assert [each.online for each in lines if isinstance(each, DirOutcome)] == [True, False]
+    assert of(lines, "v-0").effects == ()

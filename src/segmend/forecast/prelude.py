@@ -56,7 +56,8 @@ class Prelude:
         """What the broker has read of each dir; its identity counts already."""
         states = [read_dir(d, self.options.release, clean=self.options.clean) for d in self.dirs]
         for state in states:
-            state.offline = self.verdict.offline.get(state.path, state.offline)
+            if state.path in self.verdict.offline:
+                state.leave_out(self.verdict.offline[state.path])
         return states
 
     @cached_property

@@ -119,8 +119,9 @@ class _Run:
                 if partition.kind != "cluster-metadata":
                     self._load_one(state, partition, situation)
             for name in state.log_dir.foreign:
+                outcome = "kept" if state.unread else "fatal"
                 self._others.append(
-                    DirectoryOutcome(dir=state.path, name=name, kind="foreign", outcome="fatal")
+                    DirectoryOutcome(dir=state.path, name=name, kind="foreign", outcome=outcome)
                 )
             if REMOTE_INDEX_CACHE in state.log_dir.entries:
                 self._others.append(
@@ -133,6 +134,8 @@ class _Run:
         # The names of a partition are remembered by its model, so each gets one of its own to forget.
         fresh = PartitionDir(state.log_dir, partition.name, partition.parsed)
         loaded = load_directory(state, fresh, situation)
+        if state.unread:
+            loaded = _left_alone(loaded)
         self._later.extend(loaded.later)
         if loaded.failure is not None:
             self._fail(state, loaded.failure)
@@ -207,3 +210,11 @@ class _Run:
             yield "what the broker that runs here has not written yet"
         if self._options.config is None:
             yield "server.properties (--config)"
+
+
+def _left_alone(loaded: Loaded) -> Loaded:
+    """Of what would have been done to a directory, only how it is now."""
+    outcome = replace(loaded.outcome, effects=(), failure=None)
+    if isinstance(outcome, DirectoryOutcome):
+        outcome = replace(outcome, outcome="kept")
+    return replace(loaded, outcome=outcome, key=None, failure=None, open_transactions=False, later=())
