@@ -36,9 +36,9 @@ def lines(
 
 def _worst(each: Reasons) -> tuple[bool, int, int, int, str, str]:
     held = sum(verdict.segment.size for verdict in each.held)
-    future = sum(verdict.holds == "future" for verdict in each.verdicts)
-    doubtful = sum(v.segment.size for v in each.doubtful if v.goes)
-    return (each.failure is None, -held, -doubtful, -future, each.dir, each.name)
+    goes = sum(verdict.segment.size for verdict in each.goes)
+    doubtful = sum(verdict.segment.size for verdict in each.doubtful if verdict.goes)
+    return (each.failure is None, -doubtful, -held, -goes, each.dir, each.name)
 
 
 def _folded(rest: Sequence[Reasons]) -> str:
