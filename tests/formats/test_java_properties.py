@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from segmend.formats.java_properties import parse, property_line, render
+from segmend.formats.java_properties import parse, property_line, render, replaced
 
 
 def read(data: bytes) -> dict[str, str]:
@@ -91,3 +91,20 @@ def test_any_bytes_are_a_properties_file_and_render_the_same(data: bytes) -> Non
     assert [line.position for line in properties.lines] == sorted(
         {line.position for line in properties.lines}
     )
+
+
+@pytest.mark.parametrize(
+    ("data", "values", "becomes"),
+    [
+        (b"#x\na=1\nb=2\n", {"a": "3"}, b"#x\na=3\nb=2\n"),
+        (b"a=1\nb = 2\na=3\n", {"a": "4"}, b"b = 2\na=4\n"),
+        (b"a=1\nb=2", {"c": "3"}, b"a=1\nb=2\nc=3\n"),
+        (b"a=1\nb=2\n", {"a": None, "c": None}, b"b=2\n"),
+        (b"a=\\\n  1\nb=2\n", {"a": "x=y"}, b"a=x\\=y\nb=2\n"),
+        (b"", {"a": "1"}, b"a=1\n"),
+    ],
+)
+def test_values_are_replaced_in_their_places(
+    data: bytes, values: dict[str, str | None], becomes: bytes
+) -> None:
+    assert render(replaced(parse(data)[0], values)) == becomes

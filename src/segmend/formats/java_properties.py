@@ -9,7 +9,7 @@ changed. The one Damage kind is `bad-escape` (IllegalArgumentException "Malforme
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from segmend.formats.damage import Damage
@@ -108,6 +108,25 @@ def _unescape(text: str, position: int, damages: list[Damage]) -> str:
 def render(properties: JavaProperties) -> bytes:
     """The file again, byte by byte."""
     return "".join(line.text for line in properties.lines).encode("latin-1")
+
+
+def replaced(properties: JavaProperties, values: Mapping[str, str | None]) -> JavaProperties:
+    """With these values, each where its key stands already, else at the end; None takes a key out.
+
+    Of duplicates the one that counts is kept. Comments, order and all other lines stay.
+    """
+    counting = {key: properties.line_of(key) for key in values}
+    texts = []
+    for line in properties.lines:
+        if line.key not in counting:
+            texts.append(line.text)
+        elif line is counting[line.key] and (value := values[line.key]) is not None:
+            texts.append(property_line(line.key, value))
+    if texts and not texts[-1].endswith(("\n", "\r")):
+        texts[-1] += "\n"
+    new = (key for key, line in counting.items() if line is None)
+    texts += [property_line(key, value) for key in new if (value := values[key]) is not None]
+    return parse("".join(texts).encode("latin-1"))[0]
 
 
 def property_line(key: str, value: str) -> str:

@@ -1,0 +1,220 @@
+"""meta.properties of the volumes of one broker: what is in each, and what is to be in it.
+
+Follows `MetaProperties` and `MetaPropertiesEnsemble`: version 0 has `broker.id` (ZooKeeper), version
+1 `node.id` (KRaft, KIP-631); `directory.id` came with 3.7 (KIP-858).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from segmend.broker.identity import Identity
+from segmend.broker.strays import is_kraft
+from segmend.checks.cluster import Cluster
+from segmend.errors import UsageError
+from segmend.forecast.dirs import identity_of
+from segmend.formats import java_properties, meta_properties
+from segmend.formats.java_properties import JavaProperties
+from segmend.formats.meta_properties import BROKER_ID, CLUSTER_ID, DIRECTORY_ID, FILE_NAME, NODE_ID, VERSION
+from segmend.logdir import disk
+from segmend.logdir.config import ServerConfig
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+
+_ONE_LINE = frozenset({"bad-uuid", "reserved-directory-id"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Volume:
+    """One log dir. `kraft` is that of the broker; `version` the one a new file would have."""
+
+    log_dir: LogDir
+    identity: Identity
+    kraft: bool
+    version: int
+
+    @property
+    def path(self) -> str:
+        """The real path."""
+        return self.log_dir.path
+
+    @property
+    def broken(self) -> bool:
+        """Whether the file as a whole says nothing that could be kept; a full disk leaves empty ones."""
+        value, kinds = self.identity.value, {damage.kind for damage in self.identity.damages}
+        silent = value is None or (value.cluster_id, value.node_id, value.directory_id) == (None, None, None)
+        return not self.identity.missing and (silent or bool(kinds - _ONE_LINE))
+
+    @property
+    def value(self) -> meta_properties.MetaProperties | None:
+        """What it says, None if it is missing or broken."""
+        return None if self.identity.missing or self.broken else self.identity.value
+
+    @property
+    def directory_id(self) -> str | None:
+        """Its own, unless that is a reserved one."""
+        return None if self.value is None or self.identity.reserved else self.value.directory_id
+
+    @property
+    def wants_directory_id(self) -> bool:
+        """Whether there is none that a broker would take; a file without one is fine."""
+        return self.value is None or bool(self.identity.damages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """What a volume's file is to be: `data` None if it stays. `left`: what is wrong and stays so."""
+
+    volume: Volume
+    data: bytes | None
+    directory_id: str | None
+    reason: str = ""
+    new_owner: bool = False
+    left: str | None = None
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return f"{self.volume.path}/{FILE_NAME}"
+
+    @property
+    def identity(self) -> Identity:
+        """As a broker will read it."""
+        if self.data is None:
+            return self.volume.identity
+        value, damages = meta_properties.parse(self.data)
+        known = self.volume.identity
+        return Identity(
+            path=known.path, missing=False, value=value, damages=damages,
+            is_metadata_dir=known.is_metadata_dir,
+        )  # fmt: skip
+
+
+def volumes(dirs: Sequence[LogDir], release: Release, config: ServerConfig | None) -> list[Volume]:
+    """All log dirs of a broker. Raises `Unreadable` for a file that is there and cannot be read."""
+    loaded = [log_dir.meta_properties for log_dir in dirs]
+    refused = next((each.unreadable for each in loaded if each.unreadable is not None), None)
+    if refused is not None:
+        raise refused
+    found = [None if each.value is None else each.value.version for each in loaded]
+    roles = config is not None and "process.roles" in config.given
+    kraft = roles or is_kraft(release, found)
+    home = _metadata_dir(dirs, config)
+    return [
+        Volume(
+            log_dir=log_dir, identity=identity_of(log_dir, is_metadata_dir=log_dir is home), kraft=kraft,
+            version=1 if kraft or 1 in found else 0,
+        )
+        for log_dir in dirs
+    ]  # fmt: skip
+
+
+def _metadata_dir(dirs: Sequence[LogDir], config: ServerConfig | None) -> LogDir | None:
+    if config is not None:
+        wanted = disk.real_path(config.metadata_log_dir)
+        return next((each for each in dirs if each.path == wanted), None)
+    return next((d for d in dirs if any(p.kind == "cluster-metadata" for p in d.partitions)), dirs[0])
+
+
+def agreed_cluster(found: Sequence[Volume]) -> str | None:
+    """The cluster id on which the dirs agree; None if none says. Raises `UsageError` if they differ."""
+    said = [(v.path, v.value.cluster_id) for v in found if v.value and v.value.cluster_id is not None]
+    for path, cluster_id in said:
+        if cluster_id != said[0][1]:
+            raise UsageError(
+                f"{path}: cluster.id {cluster_id}, but {said[0][0]} has {said[0][1]}; if both disks belong "
+                "to this broker, say to which cluster: --cluster-id ID"
+            )
+    return said[0][1] if said else None
+
+
+def agreed_node(found: Sequence[Volume], config: ServerConfig | None, cluster: Cluster | None) -> int | None:
+    """The node id on which the dirs, server.properties and, if they say none, the metadata agree.
+
+    Raises `UsageError` if they differ; None if none says.
+    """
+    said = (
+        [("server.properties", config.node_id)] if config is not None and config.node_id is not None else []
+    )
+    said += [(v.path, v.value.node_id) for v in found if v.value and v.value.node_id is not None]
+    for path, node_id in said:
+        if node_id != said[0][1]:
+            raise UsageError(
+                f"{path}: node id {node_id}, but {said[0][0]} has {said[0][1]}; if the disk belongs to this "
+                "broker, say which one it is: --node-id N"
+            )
+    if said:
+        return said[0][1]
+    own = {volume.directory_id for volume in found}
+    registered = {} if cluster is None else cluster.log_dirs
+    nodes = {node for node, ids in registered.items() if own.intersection(ids)}
+    return nodes.pop() if len(nodes) == 1 else None
+
+
+def stamp_of(
+    volume: Volume, cluster_id: str | None, node_id: int | None, directory_id: str | None, *, asked: bool
+) -> Stamp:
+    """The file with these ids. `asked`: the user named the node, so a file of ZooKeeper's may become KRaft's.
+
+    Raises `UsageError` if a file must be written and its ids are not known.
+    """
+    value = volume.value
+    if value is None:
+        return _written(volume, cluster_id, node_id, directory_id)
+    if volume.kraft and value.version == 0 and not asked:
+        left = (
+            f"{volume.path}: a {FILE_NAME} of ZooKeeper's; a KRaft broker refuses it (--node-id N mends it)"
+        )
+        return Stamp(volume=volume, data=None, directory_id=volume.directory_id, left=left)
+    wanted = _values(
+        volume.version if volume.kraft else value.version or 0, cluster_id, node_id, directory_id
+    )
+    wanted = {key: text for key, text in wanted.items() if text is not None or key != CLUSTER_ID}
+    if value.version == 0 and volume.kraft:
+        wanted[BROKER_ID] = None
+    changes = {key: text for key, text in wanted.items() if value.properties.get(key) != text}
+    if not changes:
+        return Stamp(volume=volume, data=None, directory_id=directory_id)
+    data = java_properties.render(java_properties.replaced(value.properties, changes))
+    reason = ", ".join(_words(value.properties, changes))
+    moved = bool(changes.keys() & {CLUSTER_ID, NODE_ID, BROKER_ID})
+    return Stamp(volume=volume, data=data, directory_id=directory_id, reason=reason, new_owner=moved)
+
+
+def _values(
+    version: int, cluster_id: str | None, node_id: int | None, directory_id: str | None
+) -> dict[str, str | None]:
+    found: dict[str, str | None] = {CLUSTER_ID: cluster_id, DIRECTORY_ID: directory_id}
+    if version == 1:
+        found[VERSION] = "1"
+    if node_id is not None:
+        found[NODE_ID if version == 1 else BROKER_ID] = str(node_id)
+    return found
+
+
+def _words(old: JavaProperties, changes: dict[str, str | None]) -> Iterator[str]:
+    for key, text in sorted(changes.items()):
+        before = old.get(key)
+        if text is None:
+            yield f"{key} {before} goes"
+        else:
+            yield f"{key} {text}" if before is None else f"{key} {text} instead of {before}"
+
+
+def _written(volume: Volume, cluster_id: str | None, node_id: int | None, directory_id: str | None) -> Stamp:
+    """A whole new file: the old one is missing, or nothing of it can be kept."""
+    if not volume.kraft and volume.identity.missing:
+        return Stamp(volume=volume, data=None, directory_id=None)  # with ZooKeeper a broker writes it itself
+    if volume.kraft and cluster_id is None:
+        raise UsageError(f"{volume.path}: no {FILE_NAME} tells the cluster; give --cluster-id ID")
+    if node_id is None:
+        raise UsageError(f"{volume.path}: no {FILE_NAME} tells the node; give --node-id N")
+    values = {VERSION: str(volume.version), **_values(volume.version, cluster_id, node_id, directory_id)}
+    text = java_properties.replaced(JavaProperties(), values)
+    why = "it is missing" if volume.identity.missing else f"it cannot be read ({_damage(volume)})"
+    return Stamp(volume=volume, data=java_properties.render(text), directory_id=directory_id, reason=why)
+
+
+def _damage(volume: Volume) -> str:
+    return next((damage.reason for damage in volume.identity.damages), "it says nothing")

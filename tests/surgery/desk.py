@@ -1,0 +1,53 @@
+"""A broker's log dirs copied from a golden directory, and surgery on them as a user does it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.cli.run import Ran, run
+from tests.surgery.world import Tree, tree
+
+
+class Desk:
+    """`dirs` are the log dirs of one broker; plans, journals and old bytes lie beside them."""
+
+    def __init__(self, source: Path, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.root = root
+        self.home = root / "disks"
+        subprocess.run(["cp", "-a", "--sparse=always", source, self.home], check=True)
+        self.dirs = sorted(self.home.iterdir())
+        self.plan_file = root / "plan.json"
+        self.state = root / "state"
+        self._capsys = capsys
+
+    def run(self, *argv: object) -> Ran:
+        """`segmend ARGV...`"""
+        return run(self._capsys, *argv)
+
+    def plan(self, operation: str, *options: object) -> Ran:
+        """`segmend plan OPERATION DIR... OPTIONS -o plan.json --json`."""
+        return self.run("plan", operation, *self.dirs, *options, "-o", self.plan_file, "--json")
+
+    def apply(self, *options: object) -> None:
+        """Apply the plan; it must work."""
+        ran = self.run("apply", self.plan_file, "--yes", "--state-dir", self.state, *options)
+        assert ran.code == 1, ran.err
+
+    def undo(self, *options: object) -> None:
+        """Undo the latest journal; it must work."""
+        ran = self.run("undo", "--yes", "--state-dir", self.state, *options)
+        assert ran.code == 0, ran.err
+
+    def forecast(self, *options: object) -> Ran:
+        """`segmend forecast DIR... --json`."""
+        return self.run("forecast", *self.dirs, "--json", *options)
+
+    def tree(self) -> Tree:
+        """Everything about every file and directory."""
+        return tree(self.home)
+
+    def steps(self, ran: Ran) -> list[tuple[str, str]]:
+        """Kind and path of each step, relative to the disks."""
+        return [(row["kind"], str(Path(row["path"]).relative_to(self.home))) for row in ran.of("step")]

@@ -1,0 +1,209 @@
+"""`plan identity`: volumes that do not agree about cluster, node or directory id, mended or refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.surgery.desk import Desk
+
+from segmend.formats import meta_properties
+from segmend.formats.meta_properties import MetaProperties
+
+Golden = Callable[[str], Path]
+
+
+@pytest.fixture
+def desk(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+    """Broker 1 of three, stopped cleanly, with the cluster's metadata."""
+    return Desk(golden("4.3.1-fleet") / "b1", tmp_path, capsys)
+
+
+def identity(log_dir: Path) -> MetaProperties:
+    value, damages = meta_properties.parse((log_dir / "meta.properties").read_bytes())
+    assert damages == ()
+    return value
+
+
+def rewrite(log_dir: Path, key: str, value: str) -> None:
+    path = log_dir / "meta.properties"
+    path.write_text(re.sub(rf"(?m)^{re.escape(key)}=.*$", f"{key}={value}", path.read_text()))
+
+
+def test_says_so_if_nothing_is_wrong(desk: Desk) -> None:
+    ran = desk.plan("identity")
+    assert (ran.code, desk.steps(ran)) == (0, [])
+    assert ran.of("plan")[0]["left"] == []
+
+
+def test_a_clone_gets_the_id_back_that_the_metadata_knows(desk: Desk) -> None:
+    first, clone = desk.dirs
+    own = identity(clone).directory_id
+    before_cloning = desk.tree()
+    rewrite(clone, "directory.id", str(identity(first).directory_id))
+    cloned = desk.tree()
+    assert desk.forecast().of("broker")[0]["outcome"] == "refuses"
+    ran = desk.plan("identity")
+    assert desk.steps(ran) == [("replace_file", "d1/meta.properties")]
+    desk.apply()
+    assert identity(clone).directory_id == own
+    assert (clone / "meta.properties").read_bytes().startswith(b"#")
+    assert desk.forecast().code == 0
+    assert {k: v[5] for k, v in desk.tree().items()} == {k: v[5] for k, v in before_cloning.items()}
+    desk.undo()
+    assert desk.tree() == cloned
+
+
+def test_a_missing_file_is_written_with_what_the_others_say(desk: Desk) -> None:
+    first, second = desk.dirs
+    was = identity(second)
+    (second / "meta.properties").unlink()
+    desk.plan("identity")
+    desk.apply()
+    now = identity(second)
+    assert (now.version, now.cluster_id, now.node_id) == (1, was.cluster_id, was.node_id)
+    assert now.directory_id == was.directory_id
+    assert (second / "meta.properties").stat().st_mode == (first / "meta.properties").stat().st_mode
+    assert desk.forecast().code == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"version=9\nnode.id=1\n", b"\\u00zz=1\n"])
+def test_a_file_that_cannot_be_read_is_written_anew(desk: Desk, content: bytes) -> None:
+    second = desk.dirs[1]
+    was = identity(second)
+    (second / "meta.properties").write_bytes(content)
+    before = desk.tree()
+    desk.plan("identity")
+    desk.apply()
+    assert identity(second).directory_id == was.directory_id
+    assert desk.forecast().code == 0
+    desk.undo()
+    assert desk.tree() == before
+
+
+def test_a_reserved_directory_id_gives_way(desk: Desk) -> None:
+    second = desk.dirs[1]
+    own = identity(second).directory_id
+    rewrite(second, "directory.id", "AAAAAAAAAAAAAAAAAAAAAQ")
+    desk.plan("identity")
+    desk.apply()
+    assert identity(second).directory_id == own
+    assert desk.forecast().code == 0
+
+
+def test_new_ids_are_new_and_the_same_each_time(desk: Desk) -> None:
+    first, second = desk.dirs
+    old = {identity(first).directory_id, identity(second).directory_id}
+    desk.plan("identity", "--directory-id", f"{second}=new")
+    plan = desk.plan_file.read_bytes()
+    ran = desk.plan("identity", "--directory-id", f"{second}=new")
+    assert desk.plan_file.read_bytes() == plan
+    assert any("offline until the broker has told it" in note for note in ran.of("plan")[0]["notes"])
+    desk.apply()
+    assert identity(second).directory_id not in old
+    assert identity(first).directory_id in old
+    assert desk.forecast().of("broker")[0]["outcome"] == "starts"
+    desk.plan("identity", "--directory-id", f"{second}=former")
+    desk.apply()
+    assert identity(second).directory_id in old
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "option"),
+    [("cluster.id", "another-cluster-000000", "--cluster-id"), ("node.id", "7", "--node-id")],
+)
+def test_whose_disk_it_is_a_person_must_say(desk: Desk, key: str, value: str, option: str) -> None:
+    second = desk.dirs[1]
+    was = identity(second).properties.get(key)
+    rewrite(second, key, value)
+    ran = desk.plan("identity")
+    assert ran.code == 16
+    assert ran.err.count("\n") == 1
+    assert f"{option} " in ran.err
+    assert value in ran.err
+    desk.plan("identity", option, was)
+    desk.apply()
+    assert identity(second).properties.get(key) == was
+    assert desk.forecast().code == 0
+
+
+def test_all_dirs_can_be_made_those_of_another_node(desk: Desk) -> None:
+    ran = desk.plan("identity", "--node-id", 2)
+    assert [kind for kind, _ in desk.steps(ran)] == ["replace_file", "replace_file"]
+    assert any("not on node 2" in note and "-stray" in note for note in ran.of("plan")[0]["notes"])
+    desk.apply()
+    assert {identity(log_dir).node_id for log_dir in desk.dirs} == {2}
+
+
+def test_server_properties_count(desk: Desk) -> None:
+    config = desk.root / "server.properties"
+    config.write_text(f"node.id=5\nlog.dirs={desk.dirs[0]},{desk.dirs[1]},/nowhere/d2\n")
+    ran = desk.plan("identity", "--config", config)
+    assert ran.code == 16
+    assert "server.properties has 5" in ran.err
+    ran = desk.plan("identity", "--config", config, "--node-id", 5)
+    assert ran.code == 4
+    assert "/nowhere/d2" in ran.of("plan")[0]["left"][0]
+    notes = ran.of("plan")[0]["notes"]
+    assert any(n.startswith("as they are, Kafka") and "refuses to start" in n for n in notes)
+    assert any(n.startswith("after this plan, Kafka") and "one broker" in n for n in notes)
+
+
+@pytest.mark.parametrize(
+    "wish",
+    ["AAAAAAAAAAAAAAAAAAAAAQ", "nonsense!", "sDssRmJfnyxxlQ_91RzrVg=", "", "old"],
+)
+def test_odd_directory_ids_are_refused_in_one_line(desk: Desk, wish: str) -> None:
+    ran = desk.plan("identity", "--directory-id", f"{desk.dirs[1]}={wish}")
+    assert (ran.code, ran.out) == (16, "")
+    assert ran.err.startswith("segmend: --directory-id")
+    assert ran.err.count("\n") == 1
+
+
+def test_an_id_of_another_dir_is_refused(desk: Desk) -> None:
+    taken = identity(desk.dirs[0]).directory_id
+    ran = desk.plan("identity", "--directory-id", f"{desk.dirs[1]}={taken}")
+    assert ran.code == 16
+    assert "a broker refuses two of them" in ran.err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--directory-id", "new"), ("--node-id", "-1"), ("--node-id", "x"), ("--cluster-id", " "),
+     ("--config", "/nowhere")],
+)  # fmt: skip
+def test_bad_input_is_told_in_one_line(desk: Desk, options: tuple[str, str]) -> None:
+    ran = desk.plan("identity", *options)
+    assert ran.code in (8, 16)
+    assert ran.out == ""
+    assert ran.err.count("\n") == 1
+
+
+def test_zookeeper_s_files_keep_their_version(
+    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk = Desk(golden("1.1.0-clean") / "b1", tmp_path, capsys)
+    assert desk.plan("identity", "--kafka", "1.1").of("step") == []
+    desk.plan("identity", "--kafka", "1.1", "--node-id", 4)
+    desk.apply()
+    found = [identity(log_dir) for log_dir in desk.dirs]
+    assert {(each.version, each.node_id, each.cluster_id) for each in found} == {(0, 4, None)}
+    ran = desk.plan("identity", "--kafka", "1.1", "--directory-id", f"{desk.dirs[0]}=new")
+    assert ran.code == 16
+    assert "they came with 3.7" in ran.err
+
+
+def test_zookeeper_s_file_among_kraft_s_needs_a_word(desk: Desk) -> None:
+    second = desk.dirs[1]
+    cluster_id = identity(second).cluster_id
+    (second / "meta.properties").write_text(f"version=0\nbroker.id=1\ncluster.id={cluster_id}\n")
+    ran = desk.plan("identity")
+    assert ran.code == 4
+    assert "--node-id N" in ran.of("plan")[0]["left"][0]
+    desk.plan("identity", "--node-id", 1)
+    desk.apply()
+    now = identity(second)
+    assert (now.version, now.node_id, now.properties.get("broker.id")) == (1, 1, None)
+    assert desk.forecast().of("broker")[0]["outcome"] == "starts"
