@@ -107,8 +107,11 @@ def _todo(run: Run, direction: str) -> list[int]:
 def _begin(fx: Effects, run: Run, journal: Writer, direction: str, vaults: str) -> None:
     """Write down how the folders are before anything is touched, and where the old bytes will be."""
     make_dirs(fx, vaults)
-    folders = {each.path for each in run.plan.dirs} | {folder(p) for s in run.plan.steps for p in s.paths}
+    paths = {p for s in run.plan.steps for p in s.paths}
+    folders = {each.path for each in run.plan.dirs} | {folder(p) for p in paths} | paths
     times = {path: disk.file_stat(path).mtime_ns for path in sorted(folders) if disk.path_type(path) == "dir"}
+    # A directory that was moved and changed there is elsewhere now; back home it has its time again.
+    times = {**(run.begun["folders"] if run.begun is not None else {}), **times}
     made = lock.without_lock([each.path for each in run.plan.dirs])
     # A resumed run has the times of its first beginning: what it did in between is no one's time.
     if run.begun is not None and not run.finished:
@@ -159,11 +162,20 @@ def _carry_steps(
         watch.tell(number + 1, step, "doing" if direction == FORWARD else "undoing")
         with _at(step):
             if direction == FORWARD:
+                _refuse_step(run, number)
                 step.protect(work)
             journal.write("intended", direction, step=number, vault=vault)
             step.do(work) if direction == FORWARD else step.undo(work)
             journal.write("done", direction, step=number)
         watch.tell(number + 1, step, "done" if direction == FORWARD else "undone")
+
+
+def _refuse_step(run: Run, number: int) -> None:
+    """Look once more: of two steps on one file, the second could not be looked at before."""
+    step = run.plan.steps[number]
+    why = step.not_before() if run.statuses()[number] is Status.BEFORE else None
+    if why is not None:
+        raise SegmendError(f"{step.paths[0]}: {why}; stopped before step {number + 1}; {_ways(run)}")
 
 
 class _Counter:

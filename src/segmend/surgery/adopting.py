@@ -1,0 +1,212 @@
+"""A directory that no broker serves, judged as the replica it would be under its plain name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from segmend.broker.strays import (
+    MISSING_TOPIC_ID,
+    STRAYS,
+    MissingTopicId,
+    StrayHandling,
+    is_kraft,
+    stray_reason,
+)
+from segmend.checks.cluster import Cluster, read_cluster
+from segmend.errors import SegmendError, UsageError
+from segmend.forecast.load import LoadedLog, load
+from segmend.forecast.state import Settings
+from segmend.formats import offset_index, time_index
+from segmend.formats.kafka_uuid import ZERO, parse_uuid, uuid_text
+from segmend.formats.names import DirName
+from segmend.logdir.files import FileEntry
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.surgery.request import Request
+
+CURRENT = "current"
+_KINDS = ("stray", "delete", "future")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """The directory, and the name and topic id under which it is to be served.
+
+    `topic` is that of the name, or of the id where a long name was cut; `old_id` the id in its
+    partition.metadata.
+    """
+
+    partition: PartitionDir
+    topic: str
+    old_id: str | None
+    topic_id: str | None
+    cluster: Cluster | None
+    node_id: int | None
+    kraft: bool
+    release: Release
+
+    @property
+    def number(self) -> int:
+        """The partition number."""
+        return self.partition.partition
+
+    @property
+    def name(self) -> str:
+        """TOPIC-N."""
+        return f"{self.topic}-{self.number}"
+
+    @property
+    def target(self) -> str:
+        """Where it goes: beside where it is."""
+        return f"{self.partition.log_dir.path}/{self.name}"
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Topic and number."""
+        return self.topic, self.number
+
+    @property
+    def replicas(self) -> Sequence[int]:
+        """The nodes that are to hold it, as far as the metadata here tells."""
+        if self.cluster is None or self.topic_id is None:
+            return ()
+        return self.cluster.image.replicas.get((self.topic_id, self.number), ())
+
+    @property
+    def sole(self) -> bool:
+        """Whether this node holds the only replica."""
+        return tuple(self.replicas) == (self.node_id,)
+
+    def unexpected(self) -> str | None:
+        """Why a start would not serve it, in Kafka's words and what then happens; None if it would."""
+        handling = STRAYS.of(self.release)
+        if not self.kraft or handling is StrayHandling.NONE:
+            return None
+        image = None if self.cluster is None else self.cluster.image
+        named = self.topic if image is None else image.names.get(self.topic_id or "", self.topic)
+        if named != self.topic:
+            return f"its topic id {self.topic_id} is that of topic {named}"
+        reason = stray_reason(
+            image, topic_id=self.topic_id, partition=self.number, node_id=self.node_id, path=self.target
+        )
+        if reason is None:
+            return None
+        if self.topic_id is None and MISSING_TOPIC_ID.of(self.release) is MissingTopicId.FATAL:
+            return f"{reason} Kafka {self.release} would not start"
+        does = "deletes it" if handling is StrayHandling.DELETE else "renames it to -stray again"
+        return f"{reason} The next start {does}"
+
+    def load(self) -> LoadedLog:
+        """As the next start will load it; the log end offset is in `after`. Raises `SegmendError`."""
+        parsed = DirName(self.name, "current", self.topic, self.number)
+        partition = PartitionDir(self.partition.log_dir, self.partition.name, parsed)
+        clean = not partition.log_dir.clean_shutdown.missing
+        last = max(partition.layout.logs, default=0)
+        # Under the clean marker at most the active segment is recovered, if its index is set aside.
+        found = load(
+            partition, Settings(release=self.release, clean=False, recovery_point=last if clean else 0)
+        )
+        if found.failure is not None:
+            raise SegmendError(
+                f"{self.partition.path}: no broker can load it: {found.failure} (segmend check tells more)"
+            )
+        return found
+
+
+def candidate(request: Request, name: str, wish: str | None) -> Candidate:
+    """What `--directory` names; `wish` is `--topic-id`. Raises `UsageError`, `SegmendError`."""
+    partition = _named(request, name)
+    cluster = read_cluster(tuple(request.dirs))
+    old_id = _topic_id(partition)
+    topic_id = old_id if wish is None else _wished(wish, partition, cluster)
+    known = "" if cluster is None or topic_id is None else cluster.image.names.get(topic_id, "")
+    versions = [
+        None if d.meta_properties.value is None else d.meta_properties.value.version for d in request.dirs
+    ]
+    return Candidate(
+        partition=partition, topic=known if known.startswith(partition.topic) else partition.topic,
+        old_id=old_id, topic_id=topic_id,
+        cluster=cluster, node_id=_node_id(request.dirs), kraft=is_kraft(request.release, versions),
+        release=request.release,
+    )  # fmt: skip
+
+
+def _named(request: Request, name: str) -> PartitionDir:
+    plain = name.rstrip("/").rpartition("/")[2]
+    found = [p for d in request.dirs for p in d.partitions if p.name == plain]
+    if "/" in name.rstrip("/"):
+        found = [
+            p
+            for p in found
+            if request.dir_called(name.rstrip("/").rpartition("/")[0], "--directory") is p.log_dir
+        ]
+    if not found:
+        raise UsageError(f"--directory {name}: no such directory of a partition ({', '.join(request.given)})")
+    if len(found) > 1:
+        raise UsageError(f"--directory {name}: in {len(found)} log dirs; give its path")
+    if found[0].kind not in _KINDS:
+        raise UsageError(f"--directory {name}: is no -stray, -delete or -future directory")
+    if found[0].is_link:
+        raise UsageError(f"--directory {name}: is a symbolic link; adopt what it points to by hand")
+    if found[0].unreadable is not None:
+        raise found[0].unreadable
+    return found[0]
+
+
+def _topic_id(partition: PartitionDir) -> str | None:
+    loaded = partition.partition_metadata
+    if loaded.unreadable is not None:
+        raise loaded.unreadable
+    return None if loaded.value is None or loaded.damages else loaded.value.topic_id
+
+
+def _wished(wish: str, partition: PartitionDir, cluster: Cluster | None) -> str:
+    if wish == CURRENT:
+        found = None if cluster is None else cluster.image.ids.get(partition.topic)
+        if found is None:
+            raise UsageError(
+                f"--topic-id {CURRENT}: the metadata on these disks knows no topic '{partition.topic}'"
+            )
+        return found
+    try:
+        raw = parse_uuid(wish)
+    except ValueError as error:
+        raise UsageError(f"--topic-id {wish}: {error}; give {CURRENT}, or an id") from None
+    if raw == ZERO:
+        raise UsageError(f"--topic-id {wish}: no topic has this id")
+    return uuid_text(raw)
+
+
+def _node_id(dirs: Sequence[LogDir]) -> int | None:
+    values = (log_dir.meta_properties.value for log_dir in dirs)
+    return next((value.node_id for value in values if value is not None and value.node_id is not None), None)
+
+
+def in_the_way(dirs: Sequence[LogDir], found: Candidate) -> Iterator[PartitionDir]:
+    """Directories, in any log dir, that a broker takes for the same partition."""
+    for log_dir in dirs:
+        for partition in log_dir.partitions:
+            if partition.kind == "current" and (partition.topic, partition.partition) == found.key:
+                yield partition
+
+
+def is_empty(partition: PartitionDir) -> bool:
+    """Whether nothing in it could be a record."""
+    layout = partition.layout
+    return partition.size == 0 and not (layout.shadowed or layout.swap or layout.cleaned)
+
+
+def is_closed(partition: PartitionDir) -> bool:
+    """Whether the indexes of its active segment end as those of a log that was closed: no zeros, no gap."""
+    if not partition.layout.logs:
+        return True
+    active = partition.segments[-1]
+    sizes = (active.index, offset_index.ENTRY_SIZE), (active.timeindex, time_index.ENTRY_SIZE)
+    return all(entry is not None and _ends_well(entry, unit) for entry, unit in sizes)
+
+
+def _ends_well(entry: FileEntry, unit: int) -> bool:
+    with entry.reader() as reader:
+        whole = reader.size % unit == 0
+        return whole and (reader.size == 0 or any(reader.read(unit, reader.size - unit)))

@@ -1,0 +1,233 @@
+"""`plan adopt`: -stray and -delete directories brought back, or refused with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.surgery.desk import Desk
+
+from segmend.formats import offset_checkpoint, partition_metadata
+
+Golden = Callable[[str], Path]
+HEX = "0123456789abcdef0123456789abcdef"
+MIB_10 = 10 << 20
+
+
+@pytest.fixture
+def clean(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+    return Desk(golden("4.3.1-clean") / "b1", tmp_path, capsys)
+
+
+@pytest.fixture
+def killed(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+    return Desk(golden("4.3.1-killed") / "b1", tmp_path, capsys)
+
+
+def set_aside(log_dir: Path, name: str, kind: str = "stray") -> str:
+    """As a broker renames it."""
+    new = f"{name}.{HEX}-{kind}"
+    (log_dir / name).rename(log_dir / new)
+    return new
+
+
+def drop_lines(log_dir: Path, topic: str, number: int) -> None:
+    for name in offset_checkpoint.FILE_NAMES:
+        value, _ = offset_checkpoint.parse((log_dir / name).read_bytes())
+        rows = [e for e in value.entries if (e.topic, e.partition) != (topic, number)]
+        (log_dir / name).write_bytes(
+            offset_checkpoint.render(offset_checkpoint.OffsetCheckpoint(entries=tuple(rows)))
+        )
+
+
+def lines(log_dir: Path, name: str) -> dict[tuple[str, int], int]:
+    value, damages = offset_checkpoint.parse((log_dir / name).read_bytes())
+    assert damages == ()
+    return value.offsets()
+
+
+def after(desk: Desk, topic: str, number: int = 0) -> dict[str, int]:
+    rows = [r for r in desk.forecast().of("partition") if (r["topic"], r["partition"]) == (topic, number)]
+    assert len(rows) == 1
+    found: dict[str, int] = rows[0]["after"]
+    return found
+
+
+@pytest.mark.parametrize("kind", ["stray", "delete", "future"])
+def test_brought_back_under_its_name(clean: Desk, kind: str) -> None:
+    expected = after(clean, "single")
+    home = clean.dirs[0]
+    drop_lines(home, "single", 0)
+    name = set_aside(home, "single-0", kind)
+    before = clean.tree()
+    if kind != "future":  # which a broker of this release would take by itself
+        assert after(clean, "single")["log_end_offset"] == 0
+    ran = clean.plan("adopt", "--directory", name)
+    assert ran.code == 0
+    assert ("move_dir", f"d0/{name}") in clean.steps(ran)
+    clean.apply()
+    assert after(clean, "single") == expected
+    assert lines(home, offset_checkpoint.HIGH_WATERMARK)["single", 0] == expected["log_end_offset"]
+    assert clean.run("check", *clean.dirs).code == 0
+    clean.undo()
+    assert clean.tree() == before
+
+
+def test_an_open_index_is_never_believed(clean: Desk) -> None:
+    """The long, zero-filled indexes of a log that nobody closed would have retention delete all of it."""
+    expected = after(clean, "single")
+    name = set_aside(clean.dirs[0], "single-0")
+    folder = clean.dirs[0] / name
+    for suffix in ("index", "timeindex"):
+        active = max(folder.glob(f"*.{suffix}"))
+        with open(active, "r+b") as file:
+            file.truncate(MIB_10 // 12 * 12)
+    before = clean.tree()
+    ran = clean.plan("adopt", "--directory", name)
+    assert ("quarantine", f"d0/single-0/{active.stem}.index") in clean.steps(ran)
+    clean.apply()
+    assert after(clean, "single") == expected
+    effects = next(r["effects"] for r in clean.forecast().of("partition") if r["topic"] == "single")
+    assert "index-rebuilt" in {effect["effect"] for effect in effects}
+    assert not [row for row in clean.forecast().of("later") if row["topic"] == "single"]
+    clean.undo()
+    assert clean.tree() == before
+
+
+def test_after_a_kill_the_whole_log_is_recovered(killed: Desk) -> None:
+    home = next(d for d in killed.dirs if (d / "single-0").is_dir())
+    expected = after(killed, "single")
+    name = set_aside(home, "single-0")
+    killed.plan("adopt", "--directory", name)
+    killed.apply()
+    assert ("single", 0) not in lines(home, offset_checkpoint.RECOVERY_POINT)
+    assert after(killed, "single") == expected
+
+
+def test_an_empty_one_gives_way_if_asked(clean: Desk) -> None:
+    home, other = clean.dirs
+    expected = after(clean, "single")
+    name = set_aside(home, "single-0")
+    fake = other / "single-0"
+    fake.mkdir()
+    (fake / f"{0:020d}.log").write_bytes(b"")
+    (fake / "partition.metadata").write_bytes((home / name / "partition.metadata").read_bytes())
+    with open(other / offset_checkpoint.LOG_START_OFFSET, "w") as file:
+        file.write("0\n1\nsingle 0 100000\n")
+    before = clean.tree()
+    ran = clean.plan("adopt", "--directory", name)
+    assert ran.code == 8
+    assert "--replace sets it aside" in ran.err
+    ran = clean.plan("adopt", "--directory", name, "--replace")
+    assert ("quarantine", "d1/single-0") in clean.steps(ran)
+    clean.apply()
+    assert not fake.exists()
+    assert lines(other, offset_checkpoint.LOG_START_OFFSET) == {}
+    assert after(clean, "single") == expected
+    clean.undo()
+    assert clean.tree() == before
+
+
+def test_one_with_records_never_gives_way(killed: Desk) -> None:
+    future = next(p for d in killed.dirs for p in d.iterdir() if p.name.endswith("-future"))
+    for more in ((), ("--replace",)):
+        ran = killed.plan("adopt", "--directory", future.name, *more)
+        assert (ran.code, ran.err.count("\n")) == (8, 1)
+        assert "is there, and has records" in ran.err
+
+
+def test_a_deleted_topic_is_refused_with_kafka_s_reason(killed: Desk) -> None:
+    doomed = next(p for d in killed.dirs for p in d.iterdir() if p.name.endswith("-delete"))
+    ran = killed.plan("adopt", "--directory", doomed.name)
+    assert (ran.code, ran.out) == (8, "")
+    assert "does not exist in the metadata image" in ran.err
+    assert "stray again" in ran.err
+    assert "make topic doomed anew" in ran.err
+    ran = killed.plan("adopt", "--directory", doomed, "--even-stray")
+    assert ran.code == 0
+    found = ran.of("plan")[0]["forecast"]
+    assert (found["before"]["records_lost"], found["after"]["records_lost"]) == (0, 96)
+
+
+def test_records_given_to_the_topic_that_has_the_name_now(clean: Desk) -> None:
+    """The topic was deleted and made anew while this directory waited under another id."""
+    home = clean.dirs[0]
+    name = set_aside(home, "single-0", "delete")
+    current = partition_metadata.parse((home / name / "partition.metadata").read_bytes())[0].topic_id
+    old = "c2VnbWVuZC1zZWdtZW5kLQ"
+    (home / name / "partition.metadata").write_text(f"version: 0\ntopic_id: {old}")
+    before = clean.tree()
+    ran = clean.plan("adopt", "--directory", name)
+    assert ran.code == 8
+    assert f"has the id {current} now: --topic-id current" in ran.err
+    ran = clean.plan("adopt", "--directory", name, "--topic-id", "current")
+    assert any(old in note for note in ran.of("plan")[0]["notes"])
+    clean.apply()
+    metadata = home / "single-0" / "partition.metadata"
+    assert partition_metadata.parse(metadata.read_bytes())[0].topic_id == current
+    assert clean.forecast().code == 0
+    clean.undo()
+    assert clean.tree() == before
+
+
+def test_an_id_of_another_topic_is_refused(clean: Desk) -> None:
+    home = clean.dirs[0]
+    name = set_aside(home, "single-0")
+    other = (home / "headers-0" / "partition.metadata").read_bytes()
+    (home / name / "partition.metadata").write_bytes(other)
+    ran = clean.plan("adopt", "--directory", name)
+    assert ran.code == 8
+    assert "is that of topic headers; topic single has the id" in ran.err
+
+
+def test_a_name_that_was_cut_is_made_whole(clean: Desk) -> None:
+    """A broker cuts the topic where the name with its suffix would be longer than 255 bytes."""
+    home = clean.dirs[0]
+    (home / "single-0").rename(home / f"sin-0.{HEX}-stray")
+    clean.plan("adopt", "--directory", f"sin-0.{HEX}-stray")
+    clean.apply()
+    assert after(clean, "single")["log_end_offset"] == 96
+
+
+def test_a_directory_that_no_broker_can_load_is_refused(clean: Desk) -> None:
+    name = set_aside(clean.dirs[0], "single-0")
+    (clean.dirs[0] / name / "foo.log").write_bytes(b"")
+    ran = clean.plan("adopt", "--directory", name)
+    assert ran.code == 8
+    assert "no broker can load it" in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_zookeeper_asks_for_no_topic_id(
+    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk = Desk(golden("1.1.0-killed") / "b1", tmp_path, capsys)
+    doomed = next(p for d in desk.dirs for p in d.iterdir() if p.name.endswith("-delete"))
+    before = desk.tree()
+    assert desk.plan("adopt", "--directory", doomed.name, "--kafka", "1.1").code == 0
+    desk.apply()
+    rows = [r for r in desk.forecast("--kafka", "1.1").of("partition") if r["topic"] == "doomed"]
+    assert rows[0]["after"]["log_end_offset"] == 96
+    desk.undo()
+    assert desk.tree() == before
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--directory", "nothing-0"), ("--directory", "single-0"), ("--directory", "/tmp/single-0"),
+     ("--directory", ""), ()],
+)  # fmt: skip
+def test_bad_input_is_told_in_one_line(clean: Desk, options: tuple[str, ...]) -> None:
+    ran = clean.plan("adopt", *options)
+    assert ran.code == 16
+    assert ran.out == ""
+    assert ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("wish", ["none", "AAAAAAAAAAAAAAAAAAAAAA"])
+def test_odd_topic_ids_are_refused(clean: Desk, wish: str) -> None:
+    name = set_aside(clean.dirs[0], "single-0")
+    ran = clean.plan("adopt", "--directory", name, "--topic-id", wish)
+    assert ran.code == 16
+    assert "--topic-id" in ran.err
