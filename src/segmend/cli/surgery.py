@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from types import FrameType
 
 from segmend.cli.common import emit_json
-from segmend.errors import Cancelled, UsageError
+from segmend.errors import Cancelled, SegmendError, UsageError
 from segmend.report import text
 from segmend.report.progress import Progress
+from segmend.surgery import journal
 from segmend.surgery.carry import Outcome, Watch
+from segmend.surgery.effects import Effects
 from segmend.surgery.step import Step
 
 CHANGED = 1
@@ -86,6 +88,15 @@ def watching(args: argparse.Namespace) -> Iterator[Watch]:
         for number, handler in old.items():
             signal.signal(number, handler)
         progress.done()
+
+
+def acknowledge(outcome: Outcome) -> None:
+    """The last act of a command: see `journal.acknowledge`."""
+    sys.stdout.flush()
+    try:
+        journal.acknowledge(Effects(), outcome.run, time.time)
+    except OSError as error:
+        raise SegmendError(f"{outcome.run.journal}: {(error.strerror or str(error)).lower()}") from None
 
 
 def outcome_object(outcome: Outcome) -> dict[str, object]:

@@ -68,4 +68,4 @@ def _command(pid: str) -> str:
     words = _small(f"/proc/{pid}/cmdline").split(b"\0")
     # A broker's command line has hundreds of jars in it; what is run stands first and in the end.
     shown = [os.fsdecode(word) for word in (words[0], *words[-3:]) if word]
-    return " ".join(dict.fromkeys(shown))[:200]
+    return " ".join(" ".join(dict.fromkeys(shown)).split())[:200]

@@ -26,7 +26,7 @@ def apply(
     state_dir, backup_dir = disk.real_path(state_dir), backup_dir and disk.real_path(backup_dir)
     refuse_inside(plan, state_dir, "--state-dir")
     run = run_of(plan, state_dir)
-    if run is not None and run.state == "applied":
+    if run is not None and run.state == "applied" and run.told:
         raise SegmendError(
             f"this plan was applied already (journal {run.name}); `segmend undo {run.name}` takes it back"
         )

@@ -83,7 +83,17 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether that came to its end."""
-        return bool(self.events) and self.events[-1]["event"] == "finished"
+        return any(event["event"] == "finished" for event in self._latest())
+
+    @property
+    def told(self) -> bool:
+        """Whether the user was told so. Who was not may give the same command again and mean the same."""
+        return any(event["event"] == "told" for event in self._latest())
+
+    def _latest(self) -> list[dict[str, Any]]:
+        """The events since it last began."""
+        at = [number for number, event in enumerate(self.events) if event["event"] == "begun"]
+        return self.events[at[-1] :] if at else []
 
     @property
     def state(self) -> str:
@@ -129,12 +139,13 @@ class Writer:
         self._fd = fd
         self._now = now
 
-    def write(self, event: str, direction: str, **more: Any) -> None:
+    def write(self, event: str, direction: str, *, synced: bool = True, **more: Any) -> None:
         """Add an event; raises `OSError`."""
         found = {"event": event, "direction": direction, **more, "at": round(self._now(), 3)}
         line = json.dumps(found, separators=(",", ":")).encode("ascii") + b"\n"
         self._fx.write(self._fd, line, self._run.valid_bytes)
-        self._fx.sync(self._fd)
+        if synced:
+            self._fx.sync(self._fd)
         self._run.events.append(found)
         self._run.valid_bytes += len(line)
 
@@ -156,6 +167,15 @@ def writing(fx: Effects, run: Run, now: Callable[[], float]) -> Iterator[Writer]
         yield Writer(fx, run, fd, now)
     finally:
         fx.close(fd)
+
+
+def acknowledge(fx: Effects, run: Run, now: Callable[[], float]) -> None:
+    """Write down that the user was told; the very last thing that a command does. Raises `OSError`.
+
+    Nothing follows it, not even a sync, so that no command is cut short after it.
+    """
+    with writing(fx, run, now) as journal:
+        journal.write("told", run.direction, synced=False)
 
 
 def runs(state_dir: str) -> list[Run]:

@@ -8,8 +8,11 @@ from segmend.surgery.journal import BACK, FORWARD, Run
 
 
 def direction_of(run: Run) -> str:
-    """Where an undo of this run goes: back, or forward again if it was taken back already."""
-    return FORWARD if run.state == "undone" else BACK
+    """Where an undo of this run goes: back, or forward again if it was taken back and that was told.
+
+    Who was interrupted before he was told says `undo` again to have it done, not to have it undone.
+    """
+    return FORWARD if run.state == "undone" and run.told else BACK
 
 
 def undo(run: Run, *, fx: Effects | None = None, watch: Watch | None = None) -> Outcome:

@@ -7,6 +7,7 @@ import argparse
 from segmend.cli.common import add_output_options, emit, emit_json, style
 from segmend.cli.surgery import (
     CHANGED,
+    acknowledge,
     add_state_option,
     add_yes_option,
     confirm,
@@ -59,4 +60,5 @@ def run(args: argparse.Namespace) -> int:
         emit_json([outcome_object(outcome)])
     else:
         emit([f"applied: {text.plural(outcome.steps, 'step')}; to go back: segmend undo {outcome.run.name}"])
+    acknowledge(outcome)
     return CHANGED

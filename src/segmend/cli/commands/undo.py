@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from segmend.cli.common import add_output_options, emit, emit_json, style
 from segmend.cli.surgery import (
     CHANGED,
+    acknowledge,
     add_state_option,
     add_yes_option,
     confirm,
@@ -57,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
         words = "applied again" if again else "taken back"
         steps = text.plural(outcome.steps, "step")
         emit([f"{words}: {steps} of {found.name}; the other way: segmend undo {found.name}"])
+    acknowledge(outcome)
     return CHANGED if again else 0
 
 

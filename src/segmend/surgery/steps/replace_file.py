@@ -158,12 +158,15 @@ def _after(path: str, before: Fingerprint, data: bytes, like: Fingerprint | None
     """
     if before.kind not in ("file", "missing"):
         raise SegmendError(f"{path}: is no plain file; move it out of the way first")
-    known = {"size": len(data), "sha256": hash_bytes(data)}
+    size, sha256 = len(data), hash_bytes(data)
     if before.kind == "file":
-        return before.but(**known)
+        return before.but(size=size, sha256=sha256)
     home = look(folder(path), content=False)
     model = like or Fingerprint(kind="file", mode=0o644, uid=home.uid, gid=home.gid)
-    return Fingerprint(kind="file", mode=model.mode, uid=model.uid, gid=model.gid, **known)  # type: ignore[arg-type]
+    return Fingerprint(
+        kind="file", size=size, mode=model.mode, uid=model.uid, gid=model.gid, mtime_ns=model.mtime_ns,
+        sha256=sha256,
+    )  # fmt: skip
 
 
 STEP = ReplaceFile

@@ -1,0 +1,359 @@
+"""What apply and undo refuse, and what they say; on a small world of files."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import stat
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.surgery.faulty import Disk
+from tests.surgery.world import World, make, plan_of
+
+from segmend.errors import BrokerRunning, Cancelled, SegmendError, UsageError
+from segmend.logdir.disk import Space
+from segmend.surgery import expectations, journal
+from segmend.surgery.apply import apply
+from segmend.surgery.carry import Outcome, Watch
+from segmend.surgery.effects import Effects
+from segmend.surgery.fingerprint import look
+from segmend.surgery.journal import acknowledge, find, runs
+from segmend.surgery.plan import Plan
+from segmend.surgery.steps.cut_file import CutFile
+from segmend.surgery.steps.quarantine import Quarantine
+from segmend.surgery.steps.replace_file import ReplaceFile
+from segmend.surgery.undo import undo
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return make(tmp_path / "world")
+
+
+def run(world: World, plan: Plan | None = None) -> None:
+    told(apply(plan or plan_of(world), str(world.state), fx=Disk()))
+
+
+def told(outcome: Outcome) -> Outcome:
+    """As the command does after it has said what it did."""
+    acknowledge(Disk(), outcome.run, lambda: 0.0)
+    return outcome
+
+
+def refused(world: World, plan: Plan, error: type[SegmendError] = SegmendError) -> str:
+    """The refusal; nothing in the log dirs has changed by it, not even a directory's time."""
+    before = world.tree()
+    with pytest.raises(error) as said:
+        apply(plan, str(world.state), fx=Effects())
+    assert world.tree() == before
+    assert "\n" not in str(said.value)
+    return str(said.value)
+
+
+def test_applied_undone_applied_again_and_undone_by_the_real_effects(world: World) -> None:
+    before = world.tree()
+    plan = plan_of(world)
+    assert told(apply(plan, str(world.state))).steps == len(plan.steps)
+    after = world.tree(folder_times=False)
+    name = find(str(world.state), None).name
+    assert told(undo(find(str(world.state), None))).state == "undone"
+    assert world.tree() == before
+    assert told(undo(find(str(world.state), name))).state == "applied"
+    assert world.tree(folder_times=False) == after
+    assert told(undo(find(str(world.state), name))).state == "undone"
+    assert world.tree() == before
+    assert told(apply(plan, str(world.state))).state == "applied"
+    assert len(runs(str(world.state))) == 1
+
+
+def test_who_was_not_told_may_say_it_again(world: World) -> None:
+    """Killed between the last step and the last word: the same command means the same thing."""
+    before = world.tree()
+    plan = plan_of(world)
+    apply(plan, str(world.state), fx=Disk())
+    after = world.tree(folder_times=False)
+    again = told(apply(plan, str(world.state), fx=Disk()))
+    assert (again.state, again.steps) == ("applied", 0)
+    assert world.tree(folder_times=False) == after
+    undo(find(str(world.state), None), fx=Disk())
+    again = told(undo(find(str(world.state), None), fx=Disk()))
+    assert (again.state, again.steps) == ("undone", 0)
+    assert world.tree() == before
+
+
+def test_a_second_time_is_refused(world: World) -> None:
+    plan = plan_of(world)
+    run(world, plan)
+    assert "was applied already (journal 0001-test-" in refused(world, plan)
+    shutil.rmtree(world.state)  # with another state dir the files themselves say so
+    assert "is not" in refused(world, plan)
+
+
+@pytest.mark.parametrize(
+    ("hurt", "said"),
+    [
+        (lambda w: (w.a / "cut-0" / "0.log").write_bytes(b"x"), "its size is 1, not 640"),
+        (lambda w: (w.a / "gone-0" / "0.index").unlink(), "its size is 192, not 208"),
+        (lambda w: (w.a / "patch-0" / "0.log").chmod(0o777), "its mode is 777, not"),
+        (lambda w: os.utime(w.a / "append-0" / "0.log", ns=(1, 1)), "its modification time is 1, not"),
+        (lambda w: shutil.rmtree(w.a / "near-0"), "there is nothing, not a directory"),
+        (lambda w: (w.b / "far-0").mkdir(), "far-0 is there already"),
+        (lambda w: (w.root / "replica" / "5.log").write_bytes(b"x"), "bytes 16 to 176 of"),
+        (lambda w: (w.b / "recovery-point-offset-checkpoint").write_text("0\n0\n"), "is older than what a"),
+        (lambda w: os.utime(w.a / ".kafka_cleanshutdown", ns=(1, 1)), "is older than what a broker"),
+        (lambda w: (w.b / "meta.properties").write_text("cluster.id=x"), "was made for another log dir"),
+        (lambda w: shutil.rmtree(w.b), "no such directory; the plan was made for it"),
+    ],
+)  # fmt: skip
+def test_a_world_that_changed_is_refused(world: World, hurt: object, said: str) -> None:
+    plan = plan_of(world)
+    hurt(world)  # type: ignore[operator]
+    if not world.b.exists():
+        with pytest.raises(SegmendError, match=said):
+            run(world, plan)
+        return
+    assert said in refused(world, plan)
+    assert not runs(str(world.state))
+
+
+def test_bytes_that_changed_under_the_same_size_and_time_are_seen(world: World) -> None:
+    plan = plan_of(world)
+    path = world.a / "cut-0" / "0.log"
+    s, data = path.stat(), bytearray(path.read_bytes())
+    data[630] ^= 1
+    path.write_bytes(data)
+    os.utime(path, ns=(s.st_atime_ns, s.st_mtime_ns))
+    assert "its bytes from 400 on are not what they were" in refused(world, plan)
+
+
+def test_an_undo_is_refused_where_somebody_was_since(world: World) -> None:
+    run(world)
+    path = world.a / "cut-0" / "0.log"
+    path.write_bytes(path.read_bytes() + b"new records")
+    found = world.tree()
+    with pytest.raises(SegmendError, match=r"cut-0/0\.log: its size is 411, not 400.*nothing was changed"):
+        undo(find(str(world.state), None), fx=Disk())
+    assert world.tree() == found
+
+
+def test_an_edited_plan_is_refused(world: World) -> None:
+    data = json.loads(plan_of(world).render())
+    data["steps"][3]["after"]["size"] = 0
+    with pytest.raises(SegmendError, match="was edited, or damaged"):
+        Plan.parse(json.dumps(data).encode(), "plan.json")
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b"{}", b'{"type":"plan"}', b"\xff", b"[" * 100_000])
+def test_what_is_no_plan(text: bytes) -> None:
+    with pytest.raises(SegmendError):
+        Plan.parse(text, "plan.json")
+
+
+def test_a_plan_of_another_segmend_is_told() -> None:
+    with pytest.raises(SegmendError, match="is a plan of version 99"):
+        Plan.parse(b'{"type":"plan","version":99}', "plan.json")
+
+
+LOCKER = """
+import fcntl, sys
+file = open(sys.argv[1], "a+")
+fcntl.lockf(file, fcntl.LOCK_EX)  # what Java's FileChannel.tryLock does
+print("locked", flush=True)
+sys.stdin.read()
+"""
+WRITER = """
+import sys
+file = open(sys.argv[1], "a")
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+def held(script: str, path: Path) -> subprocess.Popen[str]:
+    argv = [sys.executable, "-c", script, str(path)]
+    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+def test_a_held_lock_is_refused_and_nothing_is_changed(world: World) -> None:
+    plan = plan_of(world)
+    (world.b / ".lock").touch()
+    with held(LOCKER, world.b / ".lock") as process:
+        said = refused(world, plan, BrokerRunning)
+        assert f"{world.b}: its .lock is held by process {process.pid}" in said
+        assert process.stdin is not None
+        process.stdin.close()
+    assert not world.state.exists()
+
+
+def test_a_process_that_writes_without_a_lock_is_seen(world: World) -> None:
+    plan = plan_of(world)
+    with held(WRITER, world.a / "cut-0" / "0.log") as process:
+        assert f"process {process.pid}" in refused(world, plan, BrokerRunning)
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def test_the_locks_are_held_meanwhile_and_gone_or_there_as_before(world: World) -> None:
+    (world.a / ".lock").touch()
+    plan = plan_of(world)
+    seen: list[tuple[bool, bool]] = []
+
+    def look_at_locks(*_: object) -> None:
+        seen.append((_held(world.a / ".lock"), _held(world.b / ".lock")))
+
+    apply(plan, str(world.state), fx=Disk(), watch=Watch(tell=look_at_locks))
+    assert set(seen) == {(True, True)}
+    assert (world.a / ".lock").exists()
+    assert not (world.b / ".lock").exists()
+
+
+def _held(path: Path) -> bool:
+    """Whether another process could lock it; asked as a record lock, by another process."""
+    script = "import fcntl,sys\ntry: fcntl.lockf(open(sys.argv[1],'a'),fcntl.LOCK_EX|fcntl.LOCK_NB)\n"
+    script += "except OSError: sys.exit(3)"
+    return subprocess.run([sys.executable, "-c", script, str(path)]).returncode == 3
+
+
+def test_our_lock_survives_when_this_process_opens_the_file_again(world: World) -> None:
+    """A record lock would be dropped by the close; ours is of the open file."""
+    (world.a / ".lock").touch()
+    seen: list[bool] = []
+
+    def reopen(*_: object) -> None:
+        (world.a / ".lock").read_bytes()
+        seen.append(_held(world.a / ".lock"))
+
+    apply(plan_of(world), str(world.state), fx=Disk(), watch=Watch(tell=reopen))
+    assert set(seen) == {True}
+    request = struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0)
+    with open(world.a / ".lock", "r+b") as file:
+        assert struct.unpack("hhqqi4x", fcntl.fcntl(file, fcntl.F_GETLK, request))[0] == fcntl.F_UNLCK
+
+
+def test_a_state_dir_in_a_log_dir_is_refused(world: World) -> None:
+    with pytest.raises(UsageError, match="lies in the log dir"):
+        apply(plan_of(world), str(world.a / "state"), fx=Disk())
+    link = world.root / "link"
+    link.symlink_to(world.a)
+    with pytest.raises(UsageError, match="lies in the log dir"):
+        apply(plan_of(world), str(world.state), fx=Disk(), backup_dir=str(link / "x"))
+
+
+def test_a_full_disk_is_seen_before_anything_is_done(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of(world)
+    full = Space(total=1000, free=100, available=100, read_only=False)
+    monkeypatch.setattr(expectations.disk, "space", lambda _path: full)
+    assert "bytes are needed here and 100 are free; nothing was changed" in refused(world, plan)
+
+
+def test_the_old_bytes_go_where_they_are_told(world: World) -> None:
+    spare = world.root / "spare"
+    before = world.tree()
+    apply(plan_of(world), str(world.state), fx=Disk(), backup_dir=str(spare))
+    run = find(str(world.state), None)
+    assert {path.name for path in (spare / f"{run.name}-steps").iterdir()} == {
+        f"{n + 1:04d}" for n in range(len(run.plan.steps))
+    }
+    assert not (Path(run.path) / "steps").exists()
+    undo(run, fx=Disk())
+    assert world.tree() == before
+
+
+def test_a_stop_is_taken_between_steps_and_told(world: World) -> None:
+    before = world.tree()
+    said: list[str] = []
+    watch = Watch(tell=lambda number, _step, state: said.append(state), stopped=lambda: "done" in said)
+    with pytest.raises(Cancelled, match=r"stopped after 1 of 14 steps; nothing is lost: the same command"):
+        apply(plan_of(world), str(world.state), fx=Disk(), watch=watch)
+    assert find(str(world.state), None).state == "applying"
+    undo(find(str(world.state), None), fx=Disk())
+    assert world.tree() == before
+
+
+def test_another_segmend_at_the_same_plan_is_refused(world: World) -> None:
+    plan = plan_of(world)
+    said: list[str] = []
+
+    def again(*_: object) -> None:
+        if not said:
+            with pytest.raises(SegmendError) as error, journal.writing(Disk(), found(), lambda: 0.0):
+                pass
+            said.append(str(error.value))
+
+    def found() -> journal.Run:
+        return find(str(world.state), None)
+
+    apply(plan, str(world.state), fx=Disk(), watch=Watch(tell=again))
+    assert "another segmend is at work on this plan" in said[0]
+
+
+def test_a_damaged_backup_is_not_written_over_the_file(world: World) -> None:
+    run(world)
+    after = world.tree()
+    found = find(str(world.state), None)
+    tail = next(Path(found.path).glob("steps/*/tail"))
+    tail.write_bytes(b"rotten")
+    with pytest.raises(SegmendError, match="the backup is missing or damaged; nothing was written over"):
+        undo(found, fx=Disk())
+    assert world.tree()[str(world.a / "cut-0" / "0.index")] == after[str(world.a / "cut-0" / "0.index")]
+
+
+def test_owner_mode_time_and_attributes_stay(world: World) -> None:
+    path = world.a / "recovery-point-offset-checkpoint"
+    path.chmod(0o604)
+    if os.geteuid() == 0:
+        os.chown(path, 1234, 4321)
+    try:
+        os.setxattr(path, "user.note", b"kept")
+    except OSError:
+        pytest.skip("this file system has no attributes of users")
+    os.utime(path, ns=(5, 7_000_000_001))
+    before = look(str(path), content=False)
+    run(world, plan_of(world, [ReplaceFile.with_bytes(str(path), b"0\n0\n", "changed")]))
+    assert path.read_bytes() == b"0\n0\n"
+    assert before.but(size=4).difference(look(str(path), content=False)) is None
+    assert dict(before.xattrs or ())["user.note"] == b"kept".hex()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_another_user_is_told_to_be_the_owner(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of(world)
+    monkeypatch.setattr(expectations.os, "geteuid", lambda: 4711)
+    assert "belongs to user 0; run this as that user, or as root" in refused(world, plan)
+
+
+def test_holes_stay_holes(world: World) -> None:
+    path = world.a / "far-0" / "0.timeindex"
+    with open(path, "wb") as file:
+        file.truncate(10 << 20)
+    run(
+        world,
+        plan_of(world, [Quarantine.of(str(path), "x"), CutFile.to(str(world.a / "cut-0/0.log"), 0, "x")]),
+    )
+    kept = next(world.state.rglob("0.timeindex"))
+    assert (kept.stat().st_size, kept.stat().st_blocks) == (10 << 20, 0)
+
+
+def test_links_and_devices_are_refused_when_the_plan_is_made(world: World) -> None:
+    link = world.a / "link"
+    link.symlink_to(world.a / "cut-0" / "0.log")
+    fifo = world.a / "fifo"
+    os.mkfifo(fifo)
+    for path in (link, fifo):
+        for make_step in (
+            lambda p: CutFile.to(p, 0, "x"),
+            lambda p: Quarantine.of(p, "x"),
+            lambda p: ReplaceFile.with_bytes(p, b"", "x"),
+        ):
+            with pytest.raises(SegmendError):
+                make_step(str(path))
+    assert stat.S_ISFIFO(fifo.stat().st_mode)
