@@ -60,7 +60,10 @@ class Unreadable(SegmendError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStat:
-    """What `stat` says: sizes in bytes (`allocated` counts blocks, so holes are free), mtime in ns."""
+    """What `stat` says: sizes in bytes (`allocated` counts blocks, so holes are free), times in ns.
+
+    `changed_ns` is the ctime, which nobody can set back; None where none is known.
+    """
 
     size: int
     allocated: int
@@ -71,6 +74,7 @@ class FileStat:
     nlink: int
     inode: int
     device: int
+    changed_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +188,7 @@ def _file_stat(s: os.stat_result) -> FileStat:
     return FileStat(
         size=s.st_size, allocated=s.st_blocks * 512, mtime_ns=s.st_mtime_ns, mode=s.st_mode,
         uid=s.st_uid, gid=s.st_gid, nlink=s.st_nlink, inode=s.st_ino, device=s.st_dev,
+        changed_ns=s.st_ctime_ns,
     )  # fmt: skip
 
 

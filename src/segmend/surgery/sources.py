@@ -1,7 +1,7 @@
 """What recipes read: the segments of a partition, their batches, and the producers before each.
 
 The scans are remembered for a moment, so that the two or three files that come from the same
-batches cost one pass; a log that changed meanwhile (size or mtime) is read again.
+batches cost one pass; a log that changed meanwhile is read again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class _Log:
 
     path: str
     size: int
-    mtime_ns: int
+    inode: int
+    changed_ns: int
 
 
 def partition_of(log_dir: LogDir, name: str) -> PartitionDir:
@@ -59,28 +60,38 @@ def log_of(segment: LogSegment) -> FileEntry:
 
 def scanned(segment: LogSegment, build: IndexRule | None = None) -> SegmentScan:
     """All sound batches of a segment, checksums verified."""
-    return _scanned(_key(segment), segment.base_offset, build, ())
+    return _scan(segment, build, ())
 
 
 def replayed(segment: LogSegment, producers: tuple[ProducerState, ...]) -> SegmentScan:
     """As `scanned`, with the producers known before it; raises `SegmendError` past the kernel's bounds."""
-    found = _scanned(_key(segment), segment.base_offset, None, producers)
+    found = _scan(segment, None, producers)
     cut = [what for what in found.bounded if what in ("producers", "aborted")]
     if cut:
         raise SegmendError(f"{log_of(segment).path} holds more {cut[0]} than can be replayed")
     return found
 
 
-def _key(segment: LogSegment) -> _Log:
-    stat = log_of(segment).stat()
-    return _Log(log_of(segment).path, stat.size, stat.mtime_ns)
+def _scan(segment: LogSegment, build: IndexRule | None, producers: tuple[ProducerState, ...]) -> SegmentScan:
+    log = log_of(segment)
+    stat = log.stat()
+    if stat.changed_ns is None:
+        return _scanned(log.path, segment.base_offset, build, producers)
+    key = _Log(log.path, stat.size, stat.inode, stat.changed_ns)
+    return _remembered(key, segment.base_offset, build, producers)
 
 
 @functools.lru_cache(maxsize=4)
-def _scanned(
+def _remembered(
     log: _Log, base_offset: int, build: IndexRule | None, producers: tuple[ProducerState, ...]
 ) -> SegmentScan:
-    folder, _, name = log.path.rpartition("/")
+    return _scanned(log.path, base_offset, build, producers)
+
+
+def _scanned(
+    path: str, base_offset: int, build: IndexRule | None, producers: tuple[ProducerState, ...]
+) -> SegmentScan:
+    folder, _, name = path.rpartition("/")
     with FileEntry(folder, name).reader() as reader:
         return scan_log(reader, base_offset=base_offset, build=build, producers=producers)
 
