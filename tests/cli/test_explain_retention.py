@@ -203,7 +203,7 @@ def test_local_limits_count_where_storage_is_remote() -> None:
         (["/nowhere"], "/nowhere: no such directory", 8),
         (["DIR", "--topic", "none"], "no partition here is called 'none'", 16),
         (["DIR", "--partition", "t-9"], "no partition here is called 't-9'", 16),
-        (["--topic", "t"], "--topic is for `segmend explain retention DIR...`", 16),
+        (["--topic", "t"], "--topic is for `segmend explain compaction or retention DIR...`", 16),
         (["DIR", "--brokers", "3"], "--brokers is for `segmend explain startup DIR...`", 16),
         (["DIR", "--config", "/nowhere"], "/nowhere: ", 8),
     ],

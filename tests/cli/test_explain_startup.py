@@ -96,7 +96,11 @@ def test_an_empty_log_dir(tmp_path: Path, capsys: Capture) -> None:
         (["startup", "DIR", "--kafka", "9"], "'9' is no Kafka release", 16),
         (["startup", "DIR", "--config", "/nowhere"], "/nowhere: ", 8),
         (["startup", "--brokers", "3"], "--brokers is for `segmend explain startup DIR...`", 16),
-        (["startup", "DIR", "--topic", "t"], "--topic is for `segmend explain retention DIR...`", 16),
+        (
+            ["startup", "DIR", "--topic", "t"],
+            "--topic is for `segmend explain compaction or retention DIR...`",
+            16,
+        ),
         (["L05", "--threads", "3"], "--threads is for `segmend explain startup DIR...`", 16),
         (["L05", "--kafka", "3.9"], "--kafka and --config are for a topic", 16),
         (["start"], "no finding is called 'start', and no topic", 16),

@@ -124,9 +124,7 @@ def judge(
     return verdicts
 
 
-def _holds(
-    segments: Sequence[Retained], number: int, limits: Limits, now_ms: int, gone: int
-) -> str:
+def _holds(segments: Sequence[Retained], number: int, limits: Limits, now_ms: int, gone: int) -> str:
     each = segments[number]
     if not limits.delete:
         return "compact-only"

@@ -54,21 +54,35 @@ def retention_of(
     """What applies to the topic `name` with its own settings `topic`."""
     remote = topic.get("remote.storage.enable") == "true"
     numbers = [_number(config, topic, dynamic or {}, each, remote) for each in _LOCAL]
-    return Retention(settings=(_policy(config, topic, dynamic or {}, name), *numbers), remote=remote)
+    return Retention(settings=(policy_of(config, topic, name, dynamic), *numbers), remote=remote)
 
 
-def _policy(config: ServerConfig, topic: Mapping[str, str], dynamic: Mapping[str, str], name: str) -> Setting:
-    key = "log.cleanup.policy"
-    if topic.get("cleanup.policy"):
-        return _of_topic("cleanup.policy", topic["cleanup.policy"])
-    if name in _COMPACTED:
+def policy_of(
+    config: ServerConfig, topic: Mapping[str, str], name: str, dynamic: Mapping[str, str] | None = None
+) -> Setting:
+    """`cleanup.policy` of the topic `name`."""
+    if name in _COMPACTED and not topic.get("cleanup.policy"):
         return Setting(name="cleanup.policy", value="compact", source="the broker makes this topic so")
+    return setting_of(config, topic, dynamic or {}, "cleanup.policy", "log.cleanup.policy", "delete")
+
+
+def setting_of(
+    config: ServerConfig,
+    topic: Mapping[str, str],
+    dynamic: Mapping[str, str],
+    name: str,
+    key: str,
+    default: str,
+) -> Setting:
+    """The setting called `name` for topics and `key` for brokers."""
+    if topic.get(name):
+        return _of_topic(name, topic[name])
     if key in dynamic:
-        return Setting(name="cleanup.policy", value=dynamic[key], source=_dynamic(key, dynamic))
-    if key in config.given:
+        return Setting(name=name, value=dynamic[key], source=_dynamic(key, dynamic))
+    if config.given.get(key):
         source = f"server.properties: {key}={config.given[key]}"
-        return Setting(name="cleanup.policy", value=config.given[key], source=source)
-    return Setting(name="cleanup.policy", value="delete", source="Kafka's default")
+        return Setting(name=name, value=config.given[key], source=source)
+    return Setting(name=name, value=default, source="Kafka's default")
 
 
 def _number(

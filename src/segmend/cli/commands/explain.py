@@ -10,6 +10,7 @@ from segmend.checks import all_checks
 from segmend.checks.manual import HEADINGS, Page, parse_page
 from segmend.cli.common import add_output_options, add_release_option, emit, emit_json, style
 from segmend.cli.explain.topics import Topic, all_topics, page
+from segmend.cli.selection import add_selection
 from segmend.errors import UsageError
 from segmend.findings import Severity
 from segmend.fleet.cross import all_cross_checks
@@ -60,8 +61,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_release_option(parser)
     parser.add_argument("--config", metavar="FILE", help="the broker's server.properties")
+    add_selection(parser.add_argument_group("explain retention or compaction DIR"))
     for topic in all_topics().values():
-        topic.configure(parser.add_argument_group(f"explain {topic.NAME} DIR"))
+        if hasattr(topic, "configure"):
+            topic.configure(parser.add_argument_group(f"explain {topic.NAME} DIR"))
     add_output_options(parser)
 
 
@@ -84,11 +87,11 @@ def run(args: argparse.Namespace) -> int:
 def _refuse_options(args: argparse.Namespace, topics: Mapping[str, Topic], chosen: Topic | None) -> None:
     """Raise `UsageError` for an option of a topic that is not the one asked for."""
     with_dirs = chosen is not None and len(args.words) > 1
-    for topic in topics.values():
-        for name in topic.OPTIONS:
-            if getattr(args, name) is not None and not (with_dirs and topic is chosen):
-                option = f"--{name.replace('_', '-')}"
-                raise UsageError(f"{option} is for `segmend explain {topic.NAME} DIR...`")
+    allowed = chosen.OPTIONS if chosen is not None and with_dirs else ()
+    for name in {name: None for topic in topics.values() for name in topic.OPTIONS if name not in allowed}:
+        if getattr(args, name) is not None:
+            takers = " or ".join(topic.NAME for topic in topics.values() if name in topic.OPTIONS)
+            raise UsageError(f"--{name.replace('_', '-')} is for `segmend explain {takers} DIR...`")
     if not with_dirs and (args.kafka is not None or args.config is not None):
         raise UsageError(
             "--kafka and --config are for a topic with directories: `segmend explain startup DIR...`"

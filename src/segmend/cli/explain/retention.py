@@ -37,14 +37,12 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 
 from segmend.cli.common import emit, emit_json, open_log_dirs, release_of, style
-from segmend.errors import UsageError
+from segmend.cli.selection import check_selection, is_wanted
 from segmend.forecast import Options
 from segmend.forecast.reasons import reasons
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.report.retention import json_lines, lines
 
 NAME = "retention"
@@ -54,8 +52,6 @@ OPTIONS = ("topic", "partition", "all")
 
 def configure(parser: argparse._ArgumentGroup) -> None:
     """The options."""
-    parser.add_argument("--topic", metavar="GLOB", help="partitions of these topics only")
-    parser.add_argument("--partition", metavar="TOPIC-N", help="this partition only")
     parser.add_argument(
         "--all",
         action="store_true",
@@ -67,30 +63,15 @@ def configure(parser: argparse._ArgumentGroup) -> None:
 def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     """Explain the retention of the partitions in these log dirs of one broker."""
     dirs = open_log_dirs(paths)
-    _check_selection(args, dirs)
+    check_selection(args, dirs)
     release, reason = release_of(args, dirs)
     config = None if args.config is None else ServerConfig.load(args.config, release)
     now_ms = time.time_ns() // 1_000_000
     options = Options(release=release, release_reason=reason, config=config, now_ms=now_ms)
-    found = reasons(dirs, options, lambda partition: _wanted(args, partition))
+    found = reasons(dirs, options, lambda partition: is_wanted(args, partition))
     if args.json:
         emit_json(json_lines(found, now_ms))
         return 0
     chosen = args.all or args.partition is not None
     emit(lines(list(found), now_ms, style(args), every=bool(chosen)))
     return 0
-
-
-def _wanted(args: argparse.Namespace, partition: PartitionDir) -> bool:
-    if args.partition is not None and partition.name != args.partition:
-        return False
-    return args.topic is None or fnmatchcase(partition.topic, args.topic)
-
-
-def _check_selection(args: argparse.Namespace, dirs: Sequence[LogDir]) -> None:
-    """Raise `UsageError` if nothing here is what was asked for."""
-    if args.partition is None and args.topic is None:
-        return
-    if not any(p.kind == "current" and _wanted(args, p) for d in dirs for p in d.partitions):
-        asked = args.partition if args.partition is not None else args.topic
-        raise UsageError(f"no partition here is called '{asked}' (`segmend show DIR` lists them)")

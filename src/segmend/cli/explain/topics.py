@@ -20,7 +20,7 @@ class Topic(Protocol):
     __doc__: str | None
 
     def configure(self, parser: argparse._ArgumentGroup) -> None:
-        """Add the topic's own options."""
+        """Add the topic's own options; a topic without any has no such function."""
         ...
 
     def run(self, args: argparse.Namespace, paths: Sequence[str]) -> int:

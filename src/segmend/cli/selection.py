@@ -1,0 +1,32 @@
+"""`--topic` and `--partition`: which partitions of the log dirs are asked about."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from segmend.errors import UsageError
+from segmend.logdir.tree import LogDir, PartitionDir
+
+
+def add_selection(parser: argparse._ArgumentGroup) -> None:
+    """The two options."""
+    parser.add_argument("--topic", metavar="GLOB", help="partitions of these topics only")
+    parser.add_argument("--partition", metavar="TOPIC-N", help="this partition only")
+
+
+def is_wanted(args: argparse.Namespace, partition: PartitionDir) -> bool:
+    """Whether the options select it."""
+    if args.partition is not None and partition.name != args.partition:
+        return False
+    return args.topic is None or fnmatchcase(partition.topic, args.topic)
+
+
+def check_selection(args: argparse.Namespace, dirs: Sequence[LogDir]) -> None:
+    """Raise `UsageError` if nothing here is what was asked for."""
+    if args.partition is None and args.topic is None:
+        return
+    if not any(p.kind == "current" and is_wanted(args, p) for d in dirs for p in d.partitions):
+        asked = args.partition if args.partition is not None else args.topic
+        raise UsageError(f"no partition here is called '{asked}' (`segmend show DIR` lists them)")

@@ -1,0 +1,120 @@
+"""`segmend explain compaction` as a user runs it: how dirty each log is, and what holds the cleaner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.run import run
+from tests.forecast.test_outcomes import CLEANER, broker, checkpoint
+
+Golden = Callable[[str], Path]
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def dirs(tmp_path: Path) -> list[Path]:
+    """`u-0` has segments at 0, 18 and 36 and no transactions; everything is compacted."""
+    (tmp_path / "server.properties").write_text("log.cleanup.policy=compact\n")
+    return broker(tmp_path, clean=True)
+
+
+def partition(capsys: Capture, dirs: list[Path], name: str, *rows: str) -> dict[str, Any]:
+    config = dirs[0].parent / "server.properties"
+    config.write_text("\n".join(["log.cleanup.policy=compact", *rows]))
+    ran = run(
+        capsys, "explain", "compaction", *dirs, "--config", config, "--partition", name, "--json",
+        "--kafka", "4.3",
+    )  # fmt: skip
+    assert ran.code == 0
+    (line,) = ran.of("partition")
+    return line
+
+
+def test_bare_it_is_a_page(capsys: Capture) -> None:
+    ran = run(capsys, "explain", "compaction")
+    assert ran.code == 0
+    assert "min.cleanable.dirty.ratio" in ran.out
+    assert len(ran.out.splitlines()) < 60
+
+
+def test_a_log_that_was_never_cleaned_is_all_dirty(dirs: list[Path], capsys: Capture) -> None:
+    line = partition(capsys, dirs, "u-0")
+    sizes = [path.stat().st_size for path in sorted((dirs[0] / "u-0").glob("*.log"))]
+    assert (line["first_dirty_offset"], line["checkpointed"]) == (0, False)
+    assert (line["end_offset"], line["bound"]) == (36, "active")
+    assert (line["clean_bytes"], line["dirty_bytes"]) == (0, sum(sizes[:2]))
+    assert (line["ratio"], line["outcome"]) == (1.0, "next")
+
+
+def test_below_the_ratio_nothing_happens(dirs: list[Path], capsys: Capture) -> None:
+    checkpoint(CLEANER, "u 0 18")(dirs)
+    assert partition(capsys, dirs, "u-0")["outcome"] == "next"
+    given = "log.cleaner.min.cleanable.ratio=0.9"
+    line = partition(capsys, dirs, "u-0", given)
+    assert line["outcome"] == "clean-enough"
+    assert line["ratio"] == pytest.approx(0.5, abs=0.01)
+    assert line["settings"]["min.cleanable.dirty.ratio"]["source"] == f"server.properties: {given}"
+    assert (
+        partition(capsys, dirs, "u-0", given, "log.cleaner.max.compaction.lag.ms=5")["outcome"] == "max-lag"
+    )
+
+
+def test_all_clean(dirs: list[Path], capsys: Capture) -> None:
+    checkpoint(CLEANER, "u 0 36")(dirs)
+    assert partition(capsys, dirs, "u-0")["outcome"] == "nothing-dirty"
+
+
+def test_a_checkpoint_outside_the_log_begins_anew(dirs: list[Path], capsys: Capture) -> None:
+    checkpoint(CLEANER, "u 0 5000")(dirs)
+    assert partition(capsys, dirs, "u-0")["first_dirty_offset"] == 0
+
+
+def test_young_segments_wait(dirs: list[Path], capsys: Capture) -> None:
+    line = partition(capsys, dirs, "u-0", "log.cleaner.min.compaction.lag.ms=999999999999")
+    assert (line["end_offset"], line["bound"], line["outcome"]) == (0, "lag", "nothing-dirty")
+
+
+def test_the_cleaner_can_be_off(dirs: list[Path], capsys: Capture) -> None:
+    assert partition(capsys, dirs, "u-0", "log.cleaner.enable=false")["outcome"] == "cleaner-off"
+
+
+def test_topics_with_the_policy_are_told(golden: Golden, capsys: Capture) -> None:
+    dirs = sorted(golden("4.3.1-clean").glob("b1/d*"))
+    ran = run(capsys, "explain", "compaction", *dirs, "--json")
+    names = {"compacted", "compacted-txn", "__consumer_offsets", "__transaction_state"}
+    assert {line["topic"] for line in ran.of("partition")} == names
+
+
+def test_an_open_transaction_holds_the_cleaner(golden: Golden, tmp_path: Path, capsys: Capture) -> None:
+    dirs = sorted(golden("4.3.1-clean").glob("b1/d*"))
+    config = tmp_path / "server.properties"
+    config.write_text("log.cleanup.policy=compact")
+    ran = run(
+        capsys, "explain", "compaction", *dirs, "--config", config, "--topic", "txn*", "--json",
+    )  # fmt: skip
+    bounds = {line["topic"]: line["bound"] for line in ran.of("partition")}
+    assert bounds == {"txn": "active", "txn-open": "transaction"}
+
+
+def test_for_people(dirs: list[Path], capsys: Capture) -> None:
+    ran = run(
+        capsys,
+        "explain",
+        "compaction",
+        *dirs,
+        "--config",
+        dirs[0].parent / "server.properties",
+        "--kafka",
+        "4.3",
+    )
+    assert "u-0" in ran.out
+    assert "dirty enough" in ran.out
+
+
+def test_nothing_compacted(tmp_path: Path, capsys: Capture) -> None:
+    ran = run(capsys, "explain", "compaction", *broker(tmp_path, clean=True), "--kafka", "4.3")
+    assert ran.code == 0
+    assert "no compacted partition here" in ran.out
