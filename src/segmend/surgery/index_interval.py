@@ -48,7 +48,8 @@ def _sample(segment: LogSegment) -> tuple[list[int], list[int]] | None:
         return None
     count = count_entries(data, OFFSET_ENTRY.size)[0]
     entries = [at for _, at in OFFSET_ENTRY.iter_unpack(data[: count * OFFSET_ENTRY.size])]
-    return (positions, [at for at in entries if at <= positions[-1]]) if positions and entries else None
+    reached = [at for at in entries if positions and at <= positions[-1]]
+    return (positions, reached) if reached else None
 
 
 def _explained(positions: Sequence[int], entries: Sequence[int], interval: int) -> int:

@@ -118,11 +118,12 @@ def _markers(request: Request, moves: Sequence[Move]) -> tuple[list[Step], list[
 
 
 def _notes(request: Request) -> Iterator[str]:
-    if request.release >= (3, 7) and _image(request.dirs) is not None:
+    if request.release >= (3, 7) and image_of(request.dirs) is not None:
         yield "when it starts, the broker tells the controller the new places by itself (KIP-858)"
 
 
-def _image(dirs: Sequence[LogDir]) -> MetadataImage | None:
+def image_of(dirs: Sequence[LogDir]) -> MetadataImage | None:
+    """The cluster's metadata as one of the dirs has it, None if none has."""
     found = (p for d in dirs for p in d.partitions if p.kind == "cluster-metadata")
     return next((image for image in map(read_image, found) if image is not None), None)
 
@@ -133,7 +134,7 @@ def _reassignment(dirs: Sequence[LogDir], moves: Sequence[Move], node_id: int | 
     Other replicas stay where they are ("any"); they are named if this node has the cluster's metadata,
     else this broker's only, and the others must be filled in.
     """
-    image = _image(dirs)
+    image = image_of(dirs)
     rows = []
     for move in moves:
         known = _replicas(image, move)

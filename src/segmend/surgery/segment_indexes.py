@@ -5,7 +5,7 @@ Follows `LogSegment.recover`, by release.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 from segmend.broker.rule import Rule
 from segmend.errors import SegmendError
@@ -13,7 +13,6 @@ from segmend.formats import legacy
 from segmend.formats.batch import HEADER_SIZE_V2, read_header
 from segmend.kernel.indexes import OFFSET_ENTRY
 from segmend.kernel.types import DECODE_LIMIT, BuiltIndexes, IndexRule, SegmentScan
-from segmend.logdir.disk import FileReader
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.surgery.sources import Arguments, log_of, partition_of, scanned, segment_of
@@ -24,19 +23,31 @@ FIRST_OFFSETS: Rule[bool] = Rule(
 DEFAULT_INTERVAL: Final = 4096
 
 
+class _Bytes(Protocol):
+    def read(self, size: int, position: int) -> bytes: ...
+
+
 def built_indexes(log_dir: LogDir, partition: str, arguments: Arguments, release: Release) -> BuiltIndexes:
     """Both indexes of the segment `base_offset` of `arguments`, with its `interval` in bytes."""
     segment = segment_of(partition_of(log_dir, partition), int(arguments["base_offset"]))
-    rule = IndexRule(
-        interval=int(arguments.get("interval", DEFAULT_INTERVAL)), first_offsets=FIRST_OFFSETS.of(release)
-    )
+    rule = rule_of(release, int(arguments.get("interval", DEFAULT_INTERVAL)))
     found = scanned(segment, rule)
+    with log_of(segment).reader() as reader:
+        return indexes_in(found, rule, reader, log_of(segment).path)
+
+
+def rule_of(release: Release, interval: int = DEFAULT_INTERVAL) -> IndexRule:
+    """How that release makes index entries."""
+    return IndexRule(interval=interval, first_offsets=FIRST_OFFSETS.of(release))
+
+
+def indexes_in(found: SegmentScan, rule: IndexRule, reader: _Bytes, path: str) -> BuiltIndexes:
+    """The indexes of a scan that built them by `rule`; `reader` and `path` are of its log."""
     if found.built is None or "index" in found.bounded:
-        raise SegmendError(f"{log_of(segment).path} would need more index entries than any broker makes")
+        raise SegmendError(f"{path} would need more index entries than any broker makes")
     if not rule.first_offsets or not _has_wrappers(found):
         return found.built
-    with log_of(segment).reader() as reader:
-        offsets = _with_first_offsets(found.built.offset_index, reader, segment.base_offset)
+    offsets = _with_first_offsets(found.built.offset_index, reader, found.base_offset)
     return BuiltIndexes(offset_index=offsets, time_index=found.built.time_index)
 
 
@@ -44,7 +55,7 @@ def _has_wrappers(found: SegmentScan) -> bool:
     return any(magic < 2 for magic, _ in found.magics) and any(codec for codec, _ in found.codecs)
 
 
-def _with_first_offsets(index: bytes, reader: FileReader, base: int) -> bytes:
+def _with_first_offsets(index: bytes, reader: _Bytes, base: int) -> bytes:
     """The entries of compressed wrappers with the offset of their first inner message."""
     out = bytearray()
     for relative, position in OFFSET_ENTRY.iter_unpack(index):
@@ -52,7 +63,7 @@ def _with_first_offsets(index: bytes, reader: FileReader, base: int) -> bytes:
     return bytes(out)
 
 
-def _first_offset(reader: FileReader, position: int, otherwise: int) -> int:
+def _first_offset(reader: _Bytes, position: int, otherwise: int) -> int:
     header = read_header(reader.read(HEADER_SIZE_V2, position), 0, position)
     if header.magic >= 2 or not header.codec:
         return otherwise

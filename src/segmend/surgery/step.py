@@ -64,6 +64,10 @@ class View(Protocol):
         """Bytes at a position of a file, which is made if it is not there."""
         ...
 
+    def copy(self, path: str, position: int, source: str, start: int, length: int, like: Fingerprint) -> None:
+        """The same with `length` bytes of the real file `source` from `start` on, which may be many."""
+        ...
+
     def replace(self, path: str, data: bytes, like: Fingerprint) -> None:
         """A file with these bytes, and the owner, mode and time of `like`."""
         ...

@@ -11,7 +11,7 @@ import posixpath
 import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from segmend.logdir import disk
 from segmend.logdir.disk import EntryType, FileReader, FileStat, Unreadable
@@ -24,6 +24,24 @@ SCHEME: Final = "planned"
 _PREFIX: Final = f"{SCHEME}://"
 
 
+class _Piece(NamedTuple):
+    """`length` bytes at `start`: from memory, or those of a real file from byte `at` on."""
+
+    start: int
+    length: int
+    source: bytes | str
+    at: int = 0
+
+    def read_into(self, buffer: memoryview, position: int) -> None:
+        """Fill `buffer`, which lies within the piece, from `position` of the changed file on."""
+        first = self.at + position - self.start
+        if isinstance(self.source, bytes):
+            buffer[:] = self.source[first : first + len(buffer)]
+            return
+        with FileReader(self.source) as reader:
+            reader.read_into(buffer, first)
+
+
 @dataclass(slots=True)
 class _File:
     """A changed file: the first `size` bytes of the real file `base`, with pieces written over them."""
@@ -31,7 +49,7 @@ class _File:
     base: str | None
     size: int
     like: Fingerprint
-    pieces: list[tuple[int, bytes]] = field(default_factory=list)
+    pieces: list[_Piece] = field(default_factory=list)
 
 
 class PlannedView:
@@ -53,13 +71,20 @@ class PlannedView:
 
     def replace(self, path: str, data: bytes, like: Fingerprint) -> None:
         """A file with these bytes."""
-        self._files[path] = _File(None, len(data), like, [(0, data)])
+        self._files[path] = _File(None, len(data), like, [_Piece(0, len(data), data)])
 
     def write(self, path: str, position: int, data: bytes, like: Fingerprint) -> None:
         """Bytes at a position."""
+        self._add(path, _Piece(position, len(data), data), like)
+
+    def copy(self, path: str, position: int, source: str, start: int, length: int, like: Fingerprint) -> None:
+        """Bytes of another file at a position."""
+        self._add(path, _Piece(position, length, source, start), like)
+
+    def _add(self, path: str, piece: _Piece, like: Fingerprint) -> None:
         file = self._changed(path, like)
-        file.pieces.append((position, data))
-        file.size = max(file.size, position + len(data))
+        file.pieces.append(piece)
+        file.size = max(file.size, piece.start + piece.length)
 
     def cut(self, path: str, size: int) -> None:
         """A shorter file."""
@@ -162,10 +187,10 @@ class _Reader:
         view = buffer[:count]
         got = self._base.read_into(view, position) if self._base is not None else 0
         view[got:] = bytes(count - got)
-        for start, data in self._file.pieces:
-            low, high = max(start, position), min(start + len(data), position + count)
+        for piece in self._file.pieces:
+            low, high = max(piece.start, position), min(piece.start + piece.length, position + count)
             if low < high:
-                view[low - position : high - position] = data[low - start : high - start]
+                piece.read_into(view[low - position : high - position], low)
         return count
 
 

@@ -115,7 +115,11 @@ class AppendFile:
 
     def preview(self, view: View, release: Release) -> None:
         """Appends in the view."""
-        view.write(self.path, self._start, self.content.read(), self.after)
+        content = self.content
+        if content.source is None:
+            view.write(self.path, self._start, content.read(), self.after)
+        else:
+            view.copy(self.path, self._start, content.source, content.position, content.length, self.after)
 
     @property
     def _new(self) -> bool:

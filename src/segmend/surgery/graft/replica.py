@@ -1,0 +1,97 @@
+"""The batches of a replica one after the other, with the damage between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from struct import Struct
+from typing import Final, NamedTuple, TypeAlias
+
+from segmend.formats.batch import RecordBatch
+from segmend.kernel.batch_rows import CRC_OK, WIDTH, batch_rows
+from segmend.kernel.types import Problem, Reader
+from segmend.logdir.tree import PartitionDir
+
+_ROW: Final = Struct(f"={WIDTH}q")
+Open: TypeAlias = Callable[[], AbstractContextManager[Reader]]
+
+
+class Batch(NamedTuple):
+    """A sound batch, and the base offset of the segment that holds it."""
+
+    segment: int
+    header: RecordBatch
+
+    def is_same(self, other: Batch) -> bool:
+        """Equal in all of the header: offsets, size, leader epoch, checksum; wherever it lies."""
+        return self.header[1:] == other.header[1:]
+
+
+class Hurt(NamedTuple):
+    """Bytes of a segment that are no sound batch."""
+
+    segment: int
+    problem: Problem
+
+
+Item: TypeAlias = Batch | Hurt
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """The logs by base offset, ascending, and how each is opened for reading."""
+
+    logs: tuple[tuple[int, Open], ...]
+
+    @classmethod
+    def of(cls, partition: PartitionDir) -> Replica:
+        """The segments of a directory; reading raises `Unreadable`."""
+        found = sorted(partition.layout.logs.items())
+        return cls(tuple((base, partition.files[name].reader) for base, name in found))
+
+    @property
+    def last_segment(self) -> int:
+        """The base offset of the active segment, -1 without one."""
+        return self.logs[-1][0] if self.logs else -1
+
+    def items(self, low: int = 0, high: int | None = None) -> Iterator[Item]:
+        """Batches that end at or after offset `low`, up to the first that reaches `high`; checksums computed.
+
+        Damage comes where it lies. What does not go on after the batch before it counts as damage.
+        """
+        last = -1
+        for number, (base, opened) in enumerate(self.logs):
+            if number + 1 < len(self.logs) and self.logs[number + 1][0] <= low:
+                continue
+            for item in _items(base, opened):
+                if isinstance(item, Batch):
+                    if high is not None and item.header.last_offset >= high:
+                        return
+                    if item.header.base_offset <= last:
+                        item = _backwards(item)
+                    else:
+                        last = item.header.last_offset
+                if isinstance(item, Hurt) or item.header.last_offset >= low:
+                    yield item
+
+
+def _items(base: int, opened: Open) -> Iterator[Item]:
+    problems: list[Problem] = []
+    with opened() as reader:
+        for data in batch_rows(reader, base_offset=base, report=problems.append, crc=True):
+            for row in _ROW.iter_unpack(data):
+                while problems and problems[0].position < row[0]:
+                    yield Hurt(base, problems.pop(0))
+                batch = RecordBatch._make(row[:CRC_OK])
+                yield Batch(base, batch) if row[CRC_OK] else Hurt(base, _problem(batch, "crc-mismatch"))
+        for problem in problems:
+            yield Hurt(base, problem)
+
+
+def _backwards(item: Batch) -> Hurt:
+    return Hurt(item.segment, _problem(item.header, "offset-backwards"))
+
+
+def _problem(batch: RecordBatch, kind: str) -> Problem:
+    return Problem(kind=kind, position=batch.position, end=batch.end, offset=batch.base_offset)

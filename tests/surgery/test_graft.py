@@ -1,0 +1,444 @@
+"""`plan graft`, `apply`, `undo` on the log dirs of a real fleet: replicas that lag, diverged, or are gone."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.run import Ran, run
+from tests.golden.judge import copy_tree
+
+from segmend.formats.batch import RecordBatch, read_header
+from segmend.formats.build import NewRecord, build_batch
+from segmend.formats.offset_checkpoint import OffsetCheckpoint, parse, render
+from segmend.kernel.batches import iter_batches
+from segmend.logdir.disk import FileReader
+
+Golden = Callable[[str], Path]
+Picture = dict[str, tuple[object, ...]]
+
+
+class Fleet:
+    """Brokers `b1` (the leader) and `b2` (whose replicas are hurt), and commands on them."""
+
+    def __init__(self, root: Path, small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.root = root
+        for broker in ("b1", "b2"):
+            shutil.copytree(small / broker, root / broker)
+        self.dirs = [root / "b2" / "d0", root / "b2" / "d1"]
+        self._capsys = capsys
+
+    def replica(self, name: str, broker: str = "b2") -> Path:
+        return next(path for path in sorted((self.root / broker).glob(f"d*/{name}")))
+
+    def run(self, *argv: object) -> Ran:
+        return run(self._capsys, *argv)
+
+    def plan(self, name: str, *options: object, source: Path | None = None) -> Ran:
+        leader = source or self.replica(name, "b1")
+        where = ("--partition", name, "--from", leader, "-o", self.root / "plan.json")
+        return self.run("plan", "graft", *self.dirs, *where, *options)
+
+    def planned(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.root / "plan.json").read_text())
+        return found
+
+    def apply(self) -> Ran:
+        return self.run("apply", self.root / "plan.json", "--yes", "--state-dir", self.root / "state")
+
+    def undo(self) -> Ran:
+        return self.run("undo", "--yes", "--state-dir", self.root / "state")
+
+    def findings(self) -> list[tuple[str, str]]:
+        found = self.run("check", "--deep", *self.dirs, "--json").of("finding")
+        return [(row["code"], row["file"]) for row in found if row["severity"] in ("error", "warning")]
+
+    def line(self, checkpoint: str, name: str) -> int | None:
+        """The offset of a partition in a checkpoint of the log dir that holds it, or held it."""
+        topic, _, number = name.rpartition("-")
+        offsets: dict[tuple[str, int], int] = {}
+        for log_dir in self.dirs:
+            offsets |= parse((log_dir / f"{checkpoint}-offset-checkpoint").read_bytes())[0].offsets()
+        return offsets.get((topic, int(number)))
+
+
+KEPT = ("orders-0", "orders-1", "orders-3", "payments-0", "payments-1", "customers-2")
+
+
+@pytest.fixture(scope="module")
+def small(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two brokers of the golden fleet with a few partitions, each in the log dir where it was."""
+    root = tmp_path_factory.mktemp("small")
+    for broker in ("b1", "b2"):
+        for log_dir in sorted((golden("4.3.1-fleet") / broker).iterdir()):
+            home = root / broker / log_dir.name
+            home.mkdir(parents=True)
+            for path in sorted(log_dir.iterdir()):
+                if path.name in KEPT or path.name == "__cluster_metadata-0":
+                    copy_tree(path, home / path.name)
+                elif path.name.endswith("-offset-checkpoint"):
+                    keep(home / path.name, path.read_bytes())
+                elif path.is_file():
+                    shutil.copy2(path, home)
+    return root
+
+
+def keep(checkpoint: Path, data: bytes) -> None:
+    """The lines of the partitions that are kept."""
+    rows = [row for row in parse(data)[0].entries if f"{row.topic}-{row.partition}" in KEPT]
+    checkpoint.write_bytes(render(OffsetCheckpoint(entries=tuple(rows))))
+
+
+@pytest.fixture
+def fleet(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Fleet:
+    return Fleet(tmp_path, small, capsys)
+
+
+def picture(root: Path) -> Picture:
+    """Every file and directory with bytes, mode, owner and time."""
+    found: Picture = {}
+    for path in sorted(root.rglob("*")):
+        status = path.lstat()
+        content = None if path.is_dir() else path.read_bytes()
+        found[str(path.relative_to(root))] = (status.st_mode, status.st_uid, status.st_mtime_ns, content)
+    return found
+
+
+def batches(replica: Path) -> list[tuple[object, ...]]:
+    """The headers of all batches, whatever the segments."""
+    found: list[tuple[object, ...]] = []
+    for log in sorted(replica.glob("*.log")):
+        with FileReader(str(log)) as reader:
+            found += [batch[1:] for batch in iter_batches(reader, crc=True)]
+    return found
+
+
+def last(replica: Path) -> tuple[Path, list[RecordBatch]]:
+    """The last log that holds batches, and these."""
+    for log in sorted(replica.glob("*.log"), reverse=True):
+        with FileReader(str(log)) as reader:
+            if found := list(iter_batches(reader)):
+                return log, found
+    raise AssertionError(f"{replica} is empty")
+
+
+def fall_behind(replica: Path, batch: int, *, torn: int = 0) -> int:
+    """Cut the log after its n-th batch, as a kill does that many fetches earlier; the new end offset.
+
+    Indexes of the cut segment are as a crash leaves them: with entries of what is gone.
+    """
+    seen = 0
+    for log in sorted(replica.glob("*.log")):
+        with FileReader(str(log)) as reader:
+            found = list(iter_batches(reader))
+        if seen + len(found) < batch:
+            seen += len(found)
+            continue
+        end = found[batch - seen - 1]
+        os.truncate(log, end.end + torn)
+        for path in replica.iterdir():
+            if path.name[:20].isdigit() and int(path.name[:20]) > end.last_offset:
+                path.unlink()
+        return end.last_offset + 1
+    raise AssertionError(f"{replica} has only {seen} batches")
+
+
+def fork(replica: Path, count: int) -> None:
+    """Replace the last batches by others of the same offsets, of an older leader epoch."""
+    log, found = last(replica)
+    data = log.read_bytes()[: found[-count].position]
+    for batch in found[-count:]:
+        records = [NewRecord(value=b"only here") for _ in range(batch.last_offset_delta + 1)]
+        data += build_batch(records, base_offset=batch.base_offset, leader_epoch=0)
+    log.write_bytes(data)
+
+
+LAGGING = [
+    ("payments-1", 13),
+    pytest.param("orders-0", 30, marks=pytest.mark.slow),
+    pytest.param("orders-3", 1, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("name", "batch"), LAGGING)
+def test_a_replica_that_fell_behind(fleet: Fleet, name: str, batch: int) -> None:
+    mine, leader = fleet.replica(name), fleet.replica(name, "b1")
+    end = fall_behind(mine, batch, torn=11)
+    assert len(batches(mine)) < len(batches(leader))
+    before, theirs = picture(fleet.root / "b2"), picture(fleet.root / "b1")
+    shown = fleet.plan(name)
+    assert shown.code == 0, shown.err
+    assert f"to {end - 1} are proven equal" in shown.out
+    assert "it starts and loses nothing" in shown.out
+    assert picture(fleet.root / "b2") == before
+    assert fleet.apply().code == 1
+    assert batches(mine) == batches(leader)
+    assert fleet.findings() == []
+    leo = last(leader)[1][-1].last_offset + 1
+    assert fleet.line("replication", name) == leo
+    assert fleet.line("recovery-point", name) == leo
+    assert picture(fleet.root / "b1") == theirs
+    assert fleet.undo().code == 0
+    assert picture(fleet.root / "b2") == before
+
+
+def test_a_compacted_replica_that_fell_behind(fleet: Fleet) -> None:
+    """Each broker compacts on its own, so only what neither has cleaned yet is compared, and copied."""
+    mine, leader = fleet.replica("customers-2"), fleet.replica("customers-2", "b1")
+    dirty = fleet.line("cleaner", "customers-2")
+    assert dirty
+    cleaned = [batch for batch in batches(mine) if int(str(batch[1])) < dirty]
+    fall_behind(mine, 24)
+    assert f"below offset {dirty} each broker compacts on its own" in fleet.plan("customers-2").out
+    assert fleet.apply().code == 1
+    theirs = [batch for batch in batches(leader) if int(str(batch[1])) >= dirty]
+    assert len(theirs) > 5
+    assert batches(mine) == cleaned + theirs
+    assert fleet.findings() == []
+
+
+def test_only_what_is_missing_is_copied(fleet: Fleet) -> None:
+    mine, leader = fleet.replica("orders-0"), fleet.replica("orders-0", "b1")
+    fall_behind(mine, 30)
+    missing = sum(path.stat().st_size for path in leader.glob("*.log"))
+    missing -= sum(path.stat().st_size for path in mine.glob("*.log"))
+    fleet.plan("orders-0")
+    steps = fleet.planned()["steps"]
+    copied = [s for s in steps if s["kind"] == "append_file" and s["path"].endswith(".log")]
+    assert sum(step["content"]["length"] for step in copied) == missing
+    assert not [step for step in steps if step["kind"] in ("cut_file", "quarantine")]
+
+
+def test_the_files_become_those_of_the_leader(fleet: Fleet) -> None:
+    """With equal segments nothing but the indexes' own entries can differ, and those copied do not."""
+    mine, leader = fleet.replica("payments-1"), fleet.replica("payments-1", "b1")
+    fall_behind(mine, 13)
+    fleet.plan("payments-1")
+    fleet.apply()
+    same = ("*.log", "*.txnindex", "leader-epoch-checkpoint", "partition.metadata")
+    for pattern in same:
+        names = sorted(path.name for path in leader.glob(pattern))
+        assert sorted(path.name for path in mine.glob(pattern)) == names
+        assert [(mine / name).read_bytes() for name in names] == [(leader / n).read_bytes() for n in names]
+    assert list(leader.glob("*.txnindex"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["orders-1", *(pytest.param(name, marks=pytest.mark.slow) for name in ("payments-0", "customers-2"))],
+)
+def test_a_lost_replica(fleet: Fleet, name: str) -> None:
+    mine, leader = fleet.replica(name), fleet.replica(name, "b1")
+    mode, log_mode = mine.stat().st_mode, next(mine.glob("*.log")).stat().st_mode
+    shutil.rmtree(mine)
+    before = picture(fleet.root / "b2")
+    shown = fleet.plan(name)
+    assert shown.code == 0, shown.err
+    assert "the leader's whole log is copied" in shown.out
+    assert fleet.apply().code == 1
+    assert batches(mine) == batches(leader)
+    assert mine.stat().st_mode == mode
+    assert {path.stat().st_mode for path in mine.glob("*.log")} == {log_mode}
+    assert fleet.findings() == []
+    assert fleet.undo().code == 0
+    assert picture(fleet.root / "b2") == before
+
+
+def test_a_replica_that_went_another_way(fleet: Fleet) -> None:
+    name = "orders-0"
+    mine, leader = fleet.replica(name), fleet.replica(name, "b1")
+    fork(mine, 2)
+    before = picture(fleet.root / "b2")
+    shown = fleet.plan(name, "--json")
+    plan = fleet.planned()
+    [loss] = plan["losses"]
+    assert loss["records"] > 0
+    assert "the topic does not lose them" in loss["what"]
+    assert shown.code == 0
+    assert any("had gone another way from offset" in note for note in plan["notes"])
+    assert fleet.apply().code == 1
+    assert batches(mine) == batches(leader)
+    assert fleet.findings() == []
+    kept = [path.read_bytes() for path in (fleet.root / "state").rglob("*") if path.is_file()]
+    assert any(b"only here" in data for data in kept)
+    assert fleet.undo().code == 0
+    assert picture(fleet.root / "b2") == before
+
+
+def test_whole_sets_the_old_one_aside(fleet: Fleet) -> None:
+    mine = fleet.replica("orders-0")
+    fork(mine, len(last(mine)[1]))
+    before = picture(fleet.root / "b2")
+    assert fleet.plan("orders-0", "--whole").code == 0
+    assert fleet.apply().code == 1
+    assert batches(mine) == batches(fleet.replica("orders-0", "b1"))
+    assert fleet.findings() == []
+    assert any(path.name == "orders-0" for path in (fleet.root / "state").rglob("orders-0"))
+    assert fleet.undo().code == 0
+    assert picture(fleet.root / "b2") == before
+
+
+def test_from_a_copied_directory(fleet: Fleet) -> None:
+    mine = fleet.replica("orders-0")
+    end = fall_behind(mine, 30)
+    copied = fleet.root / "saved" / "leader-of-orders-0"
+    shutil.copytree(fleet.replica("orders-0", "b1"), copied)
+    marks = fleet.line("replication", "orders-0")
+    assert marks is not None
+    shown = fleet.plan("orders-0", source=copied)
+    assert shown.code == 0
+    assert "its high watermark is not known" in shown.out
+    assert fleet.apply().code == 1
+    assert batches(mine) == batches(copied)
+    assert fleet.line("replication", "orders-0") == min(end, marks)
+    assert fleet.findings() == []
+
+
+def test_in_step_already(fleet: Fleet) -> None:
+    shown = fleet.plan("orders-0")
+    assert shown.code == 0
+    assert "nothing is missing" in shown.out
+    assert "nothing to do" in shown.out
+
+
+def test_a_log_that_begins_later_at_the_leader(fleet: Fleet) -> None:
+    """Retention and DeleteRecords ran there: what readers must not get again they do not get here."""
+    mine, leader = fleet.replica("orders-0"), fleet.replica("orders-0", "b1")
+    fall_behind(mine, 30)
+    for path in leader.glob("00000000000000000000.*"):
+        path.unlink()
+    start = min(int(path.stem) for path in leader.glob("*.log"))
+    assert start > 0
+    assert fleet.plan("orders-0").code == 0
+    assert fleet.apply().code == 1
+    assert fleet.line("log-start", "orders-0") == start
+    assert fleet.findings() == []
+
+
+@pytest.fixture
+def lagging(fleet: Fleet) -> Fleet:
+    """Whose orders-0 on b2 is behind."""
+    fall_behind(fleet.replica("orders-0"), 30)
+    return fleet
+
+
+def refused(found: Ran, code: int) -> str:
+    """The one line of a refusal."""
+    assert found.code == code
+    assert found.out == ""
+    [line] = found.err.splitlines()
+    return line
+
+
+def test_another_topic_id_is_refused(lagging: Fleet) -> None:
+    metadata = lagging.replica("orders-0", "b1") / "partition.metadata"
+    metadata.write_bytes(lagging.replica("payments-0", "b1").joinpath("partition.metadata").read_bytes())
+    assert "of a topic with the id" in refused(lagging.plan("orders-0"), 8)
+    assert "of a topic with the id" in refused(lagging.plan("orders-0", "--whole"), 8)
+    assert not (lagging.root / "plan.json").exists()
+
+
+def test_another_partition_is_refused(lagging: Fleet) -> None:
+    text = refused(lagging.plan("orders-0", source=lagging.replica("orders-1", "b1")), 16)
+    assert "is a replica of orders-1, not orders-0" in text
+    copied = lagging.root / "some-copy"
+    shutil.copytree(lagging.replica("orders-1", "b1"), copied)
+    text = refused(lagging.plan("orders-0", source=copied), 8)
+    assert "hold offsets 0 to" in text
+    assert "differ from the first batch on" in text
+
+
+def test_a_stale_copy_is_refused(fleet: Fleet) -> None:
+    fall_behind(fleet.replica("orders-0", "b1"), 20)
+    assert "nothing is missing here" in refused(fleet.plan("orders-0"), 8)
+
+
+def test_a_damaged_leader_is_refused(lagging: Fleet) -> None:
+    log, found = last(lagging.replica("orders-0", "b1"))
+    data = bytearray(log.read_bytes())
+    data[found[0].end - 1] ^= 1
+    log.write_bytes(data)
+    assert f"{log}: is damaged at byte 0 (crc-mismatch)" in refused(lagging.plan("orders-0"), 8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--partition", "orders", "--from", "."), "is no partition that a broker replicates"),
+        (("--partition", "__cluster_metadata-0", "--from", "."), "is no partition that a broker replicates"),
+        (("--partition", "orders-0.0a-future", "--from", "."), "is no partition that a broker replicates"),
+        (("--partition", "orders-0", "--from", "/dev"), "no directory of a partition"),
+    ],
+)
+def test_wrong_arguments(fleet: Fleet, arguments: tuple[str, ...], says: str) -> None:
+    assert says in refused(fleet.run("plan", "graft", *fleet.dirs, *arguments), 16)
+
+
+def test_a_source_that_is_not_there(fleet: Fleet) -> None:
+    assert "no such directory" in refused(fleet.plan("orders-0", source=fleet.root / "nowhere"), 8)
+
+
+def test_the_replica_itself_is_no_source(fleet: Fleet) -> None:
+    text = refused(fleet.plan("orders-0", source=fleet.replica("orders-0")), 16)
+    assert "is the replica that is to be restored" in text
+
+
+def test_a_lost_replica_of_which_nothing_tells_where_it_was(fleet: Fleet) -> None:
+    mine = fleet.replica("orders-0")
+    home = mine.parent
+    shutil.rmtree(mine)
+    for log_dir in fleet.dirs:
+        shutil.rmtree(log_dir / "__cluster_metadata-0", ignore_errors=True)
+        for path in log_dir.glob("*-offset-checkpoint"):
+            rows = [row for row in parse(path.read_bytes())[0].entries if row[:2] != ("orders", 0)]
+            path.write_bytes(render(OffsetCheckpoint(entries=tuple(rows))))
+    assert "say which one gets it: --to DIR" in refused(fleet.plan("orders-0"), 16)
+    assert fleet.plan("orders-0", "--to", home).code == 0
+
+
+@pytest.fixture
+def running(lagging: Fleet) -> Iterator[Fleet]:
+    """The leader's log dir is locked as by a broker: by another process."""
+    lock = lagging.replica("orders-0", "b1").parent / ".lock"
+    child, parent = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        file = os.open(lock, os.O_RDWR | os.O_CREAT)
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        os.write(parent, b"x")
+        os.read(child, 0)
+        while True:
+            os.sched_yield()
+    os.read(child, 1)
+    yield lagging
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
+
+
+def set_mark(log_dir: Path, offset: int | None) -> None:
+    """The high watermark of orders-0."""
+    path = log_dir / "replication-offset-checkpoint"
+    rows = [row for row in parse(path.read_bytes())[0].entries if row[:2] != ("orders", 0)]
+    rows += [] if offset is None else [rows[0]._replace(topic="orders", partition=0, offset=offset)]
+    path.write_bytes(render(OffsetCheckpoint(entries=tuple(rows))))
+
+
+def test_a_leader_whose_broker_runs(running: Fleet) -> None:
+    leader = running.replica("orders-0", "b1")
+    assert "stop it, or read only what is committed: --live-source" in refused(running.plan("orders-0"), 64)
+    set_mark(leader.parent, None)
+    assert "its high watermark is not known" in refused(running.plan("orders-0", "--live-source"), 8)
+    committed = read_header(last(leader)[0].read_bytes()).last_offset + 1
+    set_mark(leader.parent, committed)
+    assert running.plan("orders-0", "--live-source").code == 0
+    assert running.apply().code == 1
+    mine = running.replica("orders-0")
+    assert last(mine)[1][-1].last_offset + 1 == committed
+    assert running.line("replication", "orders-0") == committed
+    assert running.findings() == []
