@@ -143,6 +143,14 @@ def listing(path: str) -> dict[str, EntryType]:
         raise Unreadable.of(error, path) from None
 
 
+def names(path: str) -> list[str]:
+    """The bare names in a directory of this machine, links not looked at; raises `Unreadable`."""
+    try:
+        return os.listdir(path)
+    except OSError as error:
+        raise Unreadable.of(error, path) from None
+
+
 def _entry_type(entry: os.DirEntry[str]) -> EntryType:
     if not entry.is_symlink():
         return "dir" if entry.is_dir(follow_symlinks=False) else "other"

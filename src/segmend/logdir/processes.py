@@ -51,7 +51,7 @@ def _for_writing(pid: str, fd: str) -> bool:
 
 def _names(path: str) -> list[str]:
     try:
-        return list(disk.listing(path))
+        return disk.names(path)
     except Unreadable:
         return []
 

@@ -1,0 +1,406 @@
+"""`segmend plan`, `apply`, `undo`, `journal` from outside: on golden directories and on hurt ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.checks.build_partition import PartitionWriter, write_log_dir
+from tests.cli.run import SOURCE, Ran, run
+from tests.conftest import golden_names
+from tests.surgery.world import tree
+
+from segmend.formats.offset_checkpoint import FILE_NAMES, parse
+from segmend.kernel.batches import iter_batches
+from segmend.kernel.types import BytesReader
+from segmend.surgery.effects import Effects
+
+Golden = Callable[[str], Path]
+Cap = pytest.CaptureFixture[str]
+GARBAGE = bytes(range(1, 40))
+
+
+@pytest.fixture(autouse=True)
+def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    # What is synced when is the subject of the crash tests; here it would only take time.
+    monkeypatch.setattr(Effects, "sync", lambda _self, _fd: None)
+
+
+@pytest.fixture
+def dirs(tmp_path: Path) -> tuple[Path, Path]:
+    """Two log dirs of a broker that was stopped cleanly; `x-0` has one segment, `y-0` three."""
+    first, second = PartitionWriter("x"), PartitionWriter("y")
+    for writer, rolls in ((first, 0), (second, 2)):
+        for number in range(rolls + 1):
+            for _ in range(12):
+                writer.append(3)
+            if number < rolls:
+                writer.roll()
+    a = write_log_dir(tmp_path / "a", [first, second], directory_id="JTJWqc3YQ3mqoxqVcVOkXg")
+    b = write_log_dir(tmp_path / "b", [PartitionWriter("z")], directory_id="Ei9Q2mAqSJ2Jb9m3Fq3pJA")
+    return a, b
+
+
+def copied(golden: Golden, name: str, tmp_path: Path) -> list[Path]:
+    """A golden directory's log dirs, to be changed."""
+    shutil.copytree(golden(name), tmp_path / "golden")
+    return sorted((tmp_path / "golden" / "b1").glob("d*"))
+
+
+def trees(*roots: Path) -> dict[str, tuple[object, ...]]:
+    return {name: row for root in roots for name, row in tree(root).items()}
+
+
+def planned(capsys: Cap, tmp_path: Path, *argv: object) -> Ran:
+    return run(capsys, "plan", *argv, "-o", tmp_path / "plan.json", "--json")
+
+
+def applied(capsys: Cap, tmp_path: Path) -> Ran:
+    return run(capsys, "apply", tmp_path / "plan.json", "--yes", "--json")
+
+
+def undone(capsys: Cap) -> Ran:
+    return run(capsys, "undo", "--yes", "--json")
+
+
+def errors(capsys: Cap, *paths: Path) -> list[tuple[str, str]]:
+    ran = run(capsys, "check", "--deep", *paths, "--json")
+    return [(f["code"], f["file"]) for f in ran.of("finding") if f["severity"] != "info"]
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [b"\x01", bytes(17), bytes(18), bytes(4096), GARBAGE, GARBAGE * 100, b"torn"],
+    ids=["a byte", "17 zeros", "18 zeros", "a page of zeros", "garbage", "more garbage", "a torn batch"],
+)
+@pytest.mark.parametrize("name", ["x-0", "y-0"])
+def test_a_torn_end_is_cut_off_and_all_whole_batches_are_kept(
+    dirs: tuple[Path, Path], tail: bytes, name: str, tmp_path: Path, capsys: Cap
+) -> None:
+    a, b = dirs
+    log = min((a / name).glob("*.log"))
+    whole = log.read_bytes()
+    if tail == b"torn":
+        size = int.from_bytes(whole[8:12], "big") + 12
+        tail = whole[-size:][: size - 7]
+    log.write_bytes(whole + tail)
+    before = trees(a, b)
+    ran = planned(capsys, tmp_path, "trim", a, b)
+    assert (ran.code, ran.json[-1]["records_lost"], ran.json[-1]["left"]) == (0, 0, [])
+    assert trees(a, b) == before
+    assert applied(capsys, tmp_path).code == 1
+    assert log.read_bytes() == whole
+    assert (a / ".kafka_cleanshutdown").exists()
+    assert errors(capsys, a, b) == []
+    vault = Path(run(capsys, "journal", "list", "--json").json[-1]["vaults"])
+    assert [path.read_bytes() for path in vault.rglob("tail")] == [tail]
+    assert undone(capsys).code == 0
+    assert trees(a, b) == before
+
+
+def test_indexes_are_cut_with_their_log(dirs: tuple[Path, Path], tmp_path: Path, capsys: Cap) -> None:
+    """The last batch is torn after its index entries were written."""
+    a, b = dirs
+    for name in ("x-0", "y-0"):
+        log = min((a / name).glob("*.log"))
+        at = [batch.position for batch in iter_batches(BytesReader(log.read_bytes()))][10]
+        log.write_bytes(log.read_bytes()[: at + 20])
+    before = trees(a, b)
+    ran = planned(capsys, tmp_path, "trim", a, b)
+    kinds = {(row["kind"], Path(row["path"]).suffix) for row in ran.of("step")}
+    assert {("cut_file", ".log"), ("replace_file", ".timeindex")} <= kinds
+    assert applied(capsys, tmp_path).code == 1
+    # Offsets 30 to 35 were torn; in y-0 more segments follow, where that is a gap and nothing worse.
+    assert [code for code, _ in errors(capsys, a, b) if code.startswith(("I", "L0"))] == []
+    undone(capsys)
+    assert trees(a, b) == before
+
+
+def test_whole_batches_go_only_by_name(dirs: tuple[Path, Path], tmp_path: Path, capsys: Cap) -> None:
+    a, b = dirs
+    log = max((a / "x-0").glob("*.log"))
+    data = bytearray(log.read_bytes())
+    at = [batch.position for batch in iter_batches(BytesReader(bytes(data)))][9]
+    data[at + 70] ^= 1
+    log.write_bytes(data)
+    ran = planned(capsys, tmp_path, "trim", a, b)
+    assert (ran.code, ran.json[-1]["steps"]) == (4, 0)
+    assert "9 records in whole batches behind it" in ran.json[-1]["left"][0]
+    assert "--accept-loss 9-records" in ran.json[-1]["left"][0]
+    wrong = planned(capsys, tmp_path, "trim", a, b, "--accept-loss", "10-records")
+    assert (wrong.code, "9 would be lost; name that figure" in wrong.err) == (16, True)
+    assert run(capsys, "plan", "trim", a, "--accept-loss", "all").code == 16
+    before = trees(a, b)
+    ran = planned(capsys, tmp_path, "trim", a, b, "--accept-loss", "9-records")
+    loss = ran.of("loss")[0]
+    assert (ran.code, loss["records"], loss["first_offset"], loss["last_offset"]) == (0, 9, 27, 35)
+    assert applied(capsys, tmp_path).code == 1
+    assert log.stat().st_size == at
+    assert not (a / ".kafka_cleanshutdown").exists()
+    assert [e for e in errors(capsys, a, b) if e[0].startswith(("I", "L"))] == []
+    assert undone(capsys).code == 0
+    assert trees(a, b) == before
+
+
+def test_a_cut_that_would_make_the_broker_delete_the_log_is_not_planned(
+    dirs: tuple[Path, Path], tmp_path: Path, capsys: Cap
+) -> None:
+    a, b = dirs
+    log = max((a / "x-0").glob("*.log"))
+    data = bytearray(log.read_bytes())
+    data[70] ^= 1
+    log.write_bytes(data)
+    (a / "log-start-offset-checkpoint").write_text("0\n1\nx 0 20\n")
+    ran = planned(capsys, tmp_path, "trim", a, b, "--accept-loss", "36-records")
+    assert (ran.code, ran.json[-1]["steps"]) == (4, 0)
+    assert "would end before its start offset 20, and the broker delete it" in ran.json[-1]["left"][0]
+
+
+RELEASES = [
+    name if name == "1.1.0-clean" else pytest.param(name, marks=pytest.mark.slow)
+    for name in golden_names()
+    if "fleet" not in name
+]
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_partitions_move_with_their_lines(golden: Golden, name: str, tmp_path: Path, capsys: Cap) -> None:
+    a, b = copied(golden, name, tmp_path)
+    moving = sorted(path.name for path in a.glob("*-0") if not path.name.startswith("__cluster"))[:2]
+    before = trees(a, b)
+    old = errors(capsys, a, b)
+    lines = {file: (lines_of(a / file), lines_of(b / file)) for file in FILE_NAMES}
+    options = [part for name in moving for part in ("--partition", name)]
+    ran = planned(capsys, tmp_path, "move", a, b, *options, "--to", b)
+    assert (ran.code, ran.json[-1]["records_lost"]) == (0, 0)
+    assert trees(a, b) == before
+    assert applied(capsys, tmp_path).code == 1
+    keys = {(topic.rpartition("-")[0], int(topic.rpartition("-")[2])) for topic in moving}
+    for file, (from_a, from_b) in lines.items():
+        gone = {key: offset for key, offset in from_a.items() if key in keys}
+        assert lines_of(a / file) == {key: offset for key, offset in from_a.items() if key not in keys}
+        assert lines_of(b / file) == {**from_b, **gone}
+    assert not any((a / name).exists() for name in moving)
+    assert all((b / name).is_dir() for name in moving)
+    assert len(errors(capsys, a, b)) <= len(old)
+    live = ran.json[-1]["extra"]["kafka-reassign-partitions"]
+    assert {(row["topic"], row["partition"]) for row in live["partitions"]} == keys
+    assert all(str(b) in row["log_dirs"] for row in live["partitions"])
+    assert undone(capsys).code == 0
+    assert trees(a, b) == before
+
+
+def lines_of(path: Path) -> dict[tuple[str, int], int]:
+    if not path.exists():
+        return {}
+    value, damages = parse(path.read_bytes())
+    assert not damages
+    return value.offsets()
+
+
+@pytest.mark.slow
+def test_a_dir_is_drained(golden: Golden, tmp_path: Path, capsys: Cap) -> None:
+    a, b = copied(golden, "4.3.1-killed", tmp_path)
+    before = trees(a, b)
+    ran = planned(capsys, tmp_path, "drain", a, b, "--from", b)
+    assert ran.code == 0
+    assert applied(capsys, tmp_path).code == 1
+    assert [path.name for path in b.iterdir() if path.is_dir() and path.name.endswith("-0")] == []
+    moved = {
+        Path(row["path"]).name.rpartition("-")[::2] for row in ran.of("step") if row["kind"] == "move_dir"
+    }
+    left = {(topic, str(number)) for file in FILE_NAMES for topic, number in lines_of(b / file)}
+    assert len(moved) > 10
+    assert not moved & left
+    assert undone(capsys).code == 0
+    assert trees(a, b) == before
+
+
+def test_a_clean_marker_does_not_vouch_for_what_comes_from_an_unclean_dir(
+    dirs: tuple[Path, Path], tmp_path: Path, capsys: Cap
+) -> None:
+    a, b = dirs
+    (a / ".kafka_cleanshutdown").unlink()
+    ran = planned(capsys, tmp_path, "move", a, b, "--partition", "x-0", "--to", b)
+    assert any("which was not stopped cleanly" in note for note in ran.json[-1]["notes"])
+    applied(capsys, tmp_path)
+    assert not (b / ".kafka_cleanshutdown").exists()
+    undone(capsys)
+    assert (b / ".kafka_cleanshutdown").exists()
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["move", "A", "B", "--partition", "no-0", "--to", "B"], "no log dir has it"),
+        (["move", "A", "B", "--partition", "z-0", "--to", "B"], "it is there already"),
+        (["move", "A", "B", "--partition", "x-0", "--to", "/tmp"], "is none of the log dirs given"),
+        (["move", "A", "B", "--partition", "x-0"], "required: --to"),
+        (["drain", "A", "--from", "A"], "give the other log dirs"),
+        (["trim"], "required: DIR"),
+        (["nonsense", "A"], "invalid choice"),
+        (["trim", "A", "-o", "A/plan.json"], "lies in the log dir"),
+    ],
+)
+def test_usage(dirs: tuple[Path, Path], argv: list[str], said: str, capsys: Cap) -> None:
+    a, b = map(str, dirs)
+    ran = run(capsys, "plan", *(part.replace("A", a, 1).replace("B", b, 1) for part in argv))
+    assert ran.code == 16
+    assert said in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_dirs_of_two_brokers_are_not_mixed(dirs: tuple[Path, Path], capsys: Cap) -> None:
+    a, b = dirs
+    text = (b / "meta.properties").read_text()
+    (b / "meta.properties").write_text(text.replace("node.id=1", "node.id=2"))
+    ran = run(capsys, "plan", "move", a, b, "--partition", "x-0", "--to", b)
+    assert (ran.code, "belongs to another broker than" in ran.err) == (16, True)
+
+
+def test_a_checkpoint_that_no_broker_could_read_is_not_guessed_at(
+    dirs: tuple[Path, Path], capsys: Cap
+) -> None:
+    a, b = dirs
+    (a / "replication-offset-checkpoint").write_text("0\n7\nx 0 36\n")
+    ran = run(capsys, "plan", "move", a, b, "--partition", "x-0", "--to", b)
+    assert (ran.code, "mend it first: segmend plan repair" in ran.err) == (8, True)
+
+
+def test_a_plan_is_the_same_each_time_and_shows_itself(
+    dirs: tuple[Path, Path], tmp_path: Path, capsys: Cap
+) -> None:
+    a, b = dirs
+    argv = ("move", a, b, "--partition", "x-0", "--to", b)
+    planned(capsys, tmp_path, *argv)
+    first = (tmp_path / "plan.json").read_bytes()
+    planned(capsys, tmp_path, *argv)
+    assert (tmp_path / "plan.json").read_bytes() == first
+    assert first.isascii()
+    shown = run(capsys, "plan", "show", tmp_path / "plan.json")
+    assert shown.code == 0
+    assert "lost: nothing" in shown.out
+    assert "started after it starts and loses nothing" in shown.out
+    assert run(capsys, "plan", "show", tmp_path / "plan.json", "--json").json[-1]["operation"] == "move"
+    assert json.loads(first)["type"] == "plan"
+
+
+def test_nobody_to_ask_is_a_refusal(dirs: tuple[Path, Path], tmp_path: Path, capsys: Cap) -> None:
+    a, b = dirs
+    planned(capsys, tmp_path, "move", a, b, "--partition", "x-0", "--to", b)
+    before = trees(a, b)
+    ran = run(capsys, "apply", tmp_path / "plan.json")
+    assert (ran.code, "add --yes" in ran.err) == (16, True)
+    assert trees(a, b) == before
+    assert run(capsys, "undo").code == 16
+    assert run(capsys, "journal", "list").code == 0
+    assert applied(capsys, tmp_path).code == 1
+    assert run(capsys, "undo").code == 16
+
+
+def test_nothing_to_do_is_0(dirs: tuple[Path, Path], tmp_path: Path, capsys: Cap) -> None:
+    a, b = dirs
+    assert planned(capsys, tmp_path, "trim", a, b).code == 0
+    assert applied(capsys, tmp_path).code == 0
+    assert not (tmp_path / "state").exists()
+
+
+def test_twice_and_by_hand(dirs: tuple[Path, Path], tmp_path: Path, capsys: Cap) -> None:
+    a, b = dirs
+    planned(capsys, tmp_path, "move", a, b, "--partition", "x-0", "--to", b)
+    assert applied(capsys, tmp_path).code == 1
+    again = applied(capsys, tmp_path)
+    assert (again.code, "was applied already (journal 0001-move-" in again.err) == (8, True)
+    text = (tmp_path / "plan.json").read_text()
+    (tmp_path / "plan.json").write_text(text.replace("x-0", "y-0"))
+    edited = applied(capsys, tmp_path)
+    assert (edited.code, "was edited" in edited.err) == (8, True)
+    rows = run(capsys, "journal", "list", "--json").json
+    assert [(row["state"], row["steps"] == row["steps_applied"]) for row in rows] == [("applied", True)]
+    assert undone(capsys).code == 0
+    assert run(capsys, "undo", "--yes", rows[0]["journal"]).code == 1  # an undo can be undone
+    assert (b / "x-0").is_dir()
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", ""])
+def test_a_person_may_say_no(
+    dirs: tuple[Path, Path], tmp_path: Path, capsys: Cap, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    a, b = dirs
+    planned(capsys, tmp_path, "move", a, b, "--partition", "x-0", "--to", b)
+    before = trees(a, b)
+
+    class Person:
+        def isatty(self) -> bool:
+            return True
+
+        def readline(self) -> str:
+            return answer
+
+    monkeypatch.setattr(sys, "stdin", Person())
+    assert run(capsys, "apply", tmp_path / "plan.json").code == 32
+    assert trees(a, b) == before
+    answer = "yes\n"
+    assert run(capsys, "apply", tmp_path / "plan.json").code == 1
+
+
+SLOW_APPLY = """
+import sys, time
+from segmend.kernel.batches import iter_batches
+from segmend.kernel.types import BytesReader
+from segmend.surgery.effects import Effects
+rename = Effects.rename
+def slow(self, old, new):
+    print("renaming", flush=True)
+    time.sleep(0.2)
+    rename(self, old, new)
+Effects.rename = slow
+from segmend.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_ctrl_c_stops_at_a_safe_point_and_the_same_command_goes_on(
+    dirs: tuple[Path, Path], tmp_path: Path, capsys: Cap
+) -> None:
+    a, b = dirs
+    planned(capsys, tmp_path, "drain", a, b, "--from", a)
+    before = trees(a, b)
+    argv = [sys.executable, "-c", SLOW_APPLY, "apply", str(tmp_path / "plan.json"), "--yes"]
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    process = subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    assert process.stdout is not None
+    while "renaming" not in process.stdout.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 32
+    assert "steps; nothing is lost: the same command goes on" in said
+    assert applied(capsys, tmp_path).code == 1
+    assert undone(capsys).code == 0
+    assert trees(a, b) == before
+
+
+def test_every_help_page_is_there(capsys: Cap) -> None:
+    for argv in (
+        ["plan"],
+        ["plan", "trim"],
+        ["plan", "move"],
+        ["plan", "drain"],
+        ["apply"],
+        ["undo"],
+        ["journal"],
+    ):
+        with pytest.raises(SystemExit):
+            run(capsys, *argv, "--help")
+        assert "usage: segmend" in capsys.readouterr().out
