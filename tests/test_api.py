@@ -38,6 +38,21 @@ def test_checking(tmp_path: Path) -> None:
     assert run.summary.batches == 1
 
 
+def test_planning(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    data(tmp_path / "a")
+    a, b = segmend.open(tmp_path / "a"), segmend.open(tmp_path / "b")
+    plan = segmend.plan("move", a, b, partition=["t-0"], to=b.path, kafka="4.3")
+    assert isinstance(plan, segmend.Plan)
+    assert plan.steps
+    assert sorted(path.name for path in tmp_path.rglob("*-0")) == ["t-0"]
+    with pytest.raises(segmend.UsageError, match="no operation is called 'mend'"):
+        segmend.plan("mend", a)
+    with pytest.raises(segmend.UsageError, match=r"plan\('move'\): .*--to"):
+        segmend.plan("move", a, partition="t-0")
+
+
 def test_errors_are_segmends_own(tmp_path: Path) -> None:
     with pytest.raises(segmend.SegmendError, match="no such file"):
         segmend.open(tmp_path / "gone")

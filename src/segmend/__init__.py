@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from segmend.api import batches as batches
     from segmend.api import check as check
     from segmend.api import open as open
+    from segmend.api import plan as plan
     from segmend.api import records as records
     from segmend.checks import CheckRun as CheckRun
     from segmend.checks import Level as Level
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from segmend.logdir.tree import LogDir as LogDir
     from segmend.logdir.tree import LogSegment as LogSegment
     from segmend.logdir.tree import PartitionDir as PartitionDir
+    from segmend.surgery.plan import Plan as Plan
 
 __version__ = "0.1.0"
 
@@ -45,6 +47,7 @@ _HOMES = {
     "LogDir": "segmend.logdir.tree",
     "LogSegment": "segmend.logdir.tree",
     "PartitionDir": "segmend.logdir.tree",
+    "Plan": "segmend.surgery.plan",
     "SegmendError": "segmend.errors",
     "Severity": "segmend.findings",
     "UsageError": "segmend.errors",
@@ -52,6 +55,7 @@ _HOMES = {
     "check": "segmend.api",
     "log_end_offset": "segmend.logdir.overview",
     "open": "segmend.api",
+    "plan": "segmend.api",
     "records": "segmend.api",
 }
 __all__ = sorted(_HOMES)

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+import argparse
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from os import PathLike, fspath
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from segmend.checks import CheckRun, Level, run_checks
 from segmend.errors import SegmendError, UsageError
+from segmend.forecast import Forecast, Options
+from segmend.forecast import forecast as play
 from segmend.kernel.types import Problem
+from segmend.logdir import disk
 from segmend.logdir.release import Release, guess_release
 from segmend.logdir.seek import start_of
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 from segmend.logdir.walk import Selection
+from segmend.surgery.ops import operations
+from segmend.surgery.plan import Plan
+from segmend.surgery.request import Request
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,8 +41,60 @@ def check(
 
     `kafka` chooses whose rules (`"4.3"`); without it the release is read off the dirs.
     """
-    release = Release.parse(kafka) if kafka else guess_release(log_dirs)[0]
-    return run_checks(log_dirs, level=level, release=release, jobs=jobs)
+    return run_checks(log_dirs, level=level, release=_release(log_dirs, kafka)[0], jobs=jobs)
+
+
+def forecast(
+    *log_dirs: LogDir, kafka: str | None = None, clean: bool | None = None, deep: bool = False
+) -> Forecast:
+    """What a broker with these log dirs, and no others, will do to them when it starts.
+
+    Iterate the answer for its lines (`PartitionOutcome`, `DirOutcome`, ...), then see its `broker`.
+    `clean` overrides the clean shutdown marker; `deep` also finds what consumers will not get.
+    """
+    release, reason = _release(log_dirs, kafka)
+    now = time.time_ns() // 1_000_000
+    options = Options(release=release, release_reason=reason, clean=clean, deep=deep, now_ms=now)
+    return play(log_dirs, options)
+
+
+def plan(operation: str, *log_dirs: LogDir, kafka: str | None = None, **options: object) -> Plan:
+    """Plan surgery on all log dirs of one broker; nothing is touched. `Plan.render()` is the file to apply.
+
+    Options as on the command line, `-` as `_`: `plan("move", a, b, partition=["orders-3"], to=b.path)`.
+    Raises `UsageError` for what makes no sense, `SegmendError` for what cannot be read.
+    """
+    if operation not in operations():
+        raise UsageError(f"no operation is called '{operation}'; there are {', '.join(operations())}")
+    parser = _Parser(prog=f"plan({operation!r})", add_help=False)
+    operations()[operation].configure(parser)
+    request = Request(
+        dirs=[LogDir.open(disk.real_path(log_dir.path)) for log_dir in log_dirs],
+        given=[log_dir.path for log_dir in log_dirs],
+        release=_release(log_dirs, kafka)[0],
+        args=parser.parse_args(list(_words(options))),
+    )
+    return operations()[operation].plan(request)
+
+
+class _Parser(argparse.ArgumentParser):
+    """What the command line asks of options, asked of arguments."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{self.prog}: {message}")
+
+
+def _words(options: Mapping[str, object]) -> Iterator[str]:
+    """Options as the command line has them: a list is an option given several times, True a flag."""
+    for name, value in options.items():
+        for each in value if isinstance(value, list | tuple) else [value]:
+            if each is not None and each is not False:
+                flag = f"--{name.replace('_', '-')}"
+                yield flag if each is True else f"{flag}={each}"
+
+
+def _release(log_dirs: Sequence[LogDir], kafka: str | None) -> tuple[Release, str]:
+    return (Release.parse(kafka), "as given") if kafka else guess_release(log_dirs)
 
 
 def records(
