@@ -2,8 +2,9 @@
 
 The checks say what is damaged; only that is written. Indexes, producer snapshots, leader
 epochs, checkpoints and topic ids come from the batches, as the same release writes them. In a
-log only fields outside of the CRC are put right, where CRC or neighbours prove the value; no
-record changes and nothing is lost. What the disk does not tell is left as it is, with the
+log only fields outside of the CRC are put right, where CRC or neighbours prove the value, and
+(`--from`) batches that another replica proves; nothing is lost. What cannot be had again is given
+up only with `--blank`, by its figure. What the disk does not tell is left as it is, with the
 reason and the next command.
 """
 
@@ -18,7 +19,8 @@ from segmend.checks import Level, Wanted, run_checks
 from segmend.errors import SegmendError
 from segmend.findings import Finding, Severity
 from segmend.logdir.tree import LogDir
-from segmend.surgery import header_fields, planning, view
+from segmend.surgery import accepted, damaged_batches, header_fields, planning, view
+from segmend.surgery.log_repair import asked, log_repair
 from segmend.surgery.made_for import MadeFor
 from segmend.surgery.mending import Job, Scene
 from segmend.surgery.mends import mends
@@ -33,7 +35,10 @@ EXAMPLES = """\
 examples:
   segmend plan repair /data/a /data/b -o plan.json
   segmend plan repair /data/a/orders-3 -o plan.json          one partition
-  segmend plan repair /data/a --kafka 1.1 -o plan.json       what that release would write"""
+  segmend plan repair /data/a --kafka 1.1 -o plan.json       what that release would write
+  segmend plan repair /data/a/orders-3 --from /mnt/b2/orders-3 -o plan.json
+                                                             bad batches out of another replica
+  segmend plan repair /data/a --blank --accept-loss 7-records -o plan.json"""
 
 _ONLY_AT_STARTUP: Final = ("I25",)
 _VIEW: Final = f"{view.SCHEME}://"
@@ -42,6 +47,17 @@ _VIEW: Final = f"{view.SCHEME}://"
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("--deep", action="store_true", help="look at every CRC and every record")
+    parser.add_argument(
+        "--from", metavar="DIR", dest="source",
+        help="take damaged batches from this replica (its partition directory, or log dir); implies --deep",
+    )  # fmt: skip
+    parser.add_argument(
+        "--blank", action="store_true",
+        help="make damaged batches empty ones, their records given up; implies --deep",
+    )  # fmt: skip
+    parser.add_argument(
+        "--accept-loss", metavar="N-records", type=accepted.records, help="how many records --blank gives up"
+    )
     parser.add_argument(
         "--index-interval", metavar="BYTES", type=_bytes,
         help="index.interval.bytes (default: as the cluster's metadata or the sound indexes say)",
@@ -55,18 +71,19 @@ def _bytes(value: str) -> int:
 
 
 def plan(request: Request) -> Plan:
-    """The plan; without damage one without steps."""
+    """The plan; without damage one without steps. Raises `UsageError` for a loss that was not accepted."""
     findings = _findings(request)
-    left: list[str] = []
-    logs = list(_log_steps(findings, left))
-    if logs:
+    logs = log_repair(request, findings)
+    left = logs.left
+    if logs.steps:
         # Derived files are made from the logs as these steps leave them.
-        request, findings = _planned(request, logs)
-    derived, notes = _derived(request, findings, left)
-    left += [_left(finding) for finding in findings if _needs_more(finding)]
+        request, findings = _planned(request, logs.steps)
+    derived, notes = _derived(request, findings, left, logs.rewritten)
+    left += [_left(finding) for finding in findings if _needs_more(finding, request)]
     return planning.make(
         NAME, _arguments(request), dirs=_real(request), given=request.given, release=request.release,
-        steps=[*logs, *derived], notes=notes, left=[_shown(words) for words in left],
+        steps=[*logs.steps, *derived], losses=logs.losses, notes=notes,
+        left=[_shown(words) for words in left],
     )  # fmt: skip
 
 
@@ -74,7 +91,7 @@ def _findings(request: Request) -> list[Finding]:
     """What the checks say, and what brokers up to 2.2 say of indexes while they load."""
     usual = run_checks(
         request.dirs,
-        level=Level.DEEP if request.args.deep else Level.DEFAULT,
+        level=_level(request),
         release=request.release,
         wanted=Wanted(names=request.names),
         on_progress=request.on_progress,
@@ -88,14 +105,9 @@ def _findings(request: Request) -> list[Finding]:
     return [*usual, *startup]
 
 
-def _log_steps(findings: Sequence[Finding], left: list[str]) -> Iterator[Step]:
-    """Header fields put right, one a batch."""
-    for finding in findings:
-        if finding.code in header_fields.CODES:
-            try:
-                yield header_fields.patch(finding)
-            except SegmendError as why:
-                left.append(f"{_left(finding)} ({why})")
+def _level(request: Request) -> Level:
+    args = request.args
+    return Level.DEEP if args.deep or args.blank or args.source is not None else Level.DEFAULT
 
 
 def _planned(request: Request, steps: Sequence[Step]) -> tuple[Request, list[Finding]]:
@@ -123,7 +135,9 @@ def _shown(words: str) -> str:
     return words.replace(_VIEW, "")
 
 
-def _derived(request: Request, findings: Sequence[Finding], left: list[str]) -> tuple[list[Step], list[str]]:
+def _derived(
+    request: Request, findings: Sequence[Finding], left: list[str], rewritten: frozenset[str]
+) -> tuple[list[Step], list[str]]:
     """The steps for derived files, and what a person should know of them."""
     scene = Scene(request, findings)
     jobs: dict[str, Job] = {}
@@ -138,6 +152,8 @@ def _derived(request: Request, findings: Sequence[Finding], left: list[str]) -> 
     steps: list[Step] = []
     for path, job in jobs.items():
         reason = "; ".join(dict.fromkeys(reasons[path]))
+        if _real_path(path.rpartition(".")[0]) in rewritten:
+            reason = "its log is rewritten"
         try:
             step = _step(request, job, reason)
         except SegmendError as why:
@@ -161,10 +177,11 @@ def _step(request: Request, job: Job, reason: str) -> ReplaceFile:
     return replace(step, log_dir=_real_path(job.log_dir.path))
 
 
-def _needs_more(finding: Finding) -> bool:
-    """Whether somebody has to do something else about it."""
-    mended = finding.code in mends() or finding.code in header_fields.CODES
-    return not mended and finding.severity != Severity.INFO
+def _needs_more(finding: Finding, request: Request) -> bool:
+    """Whether somebody has to do something else about it, and was not told so yet."""
+    told = finding.code in mends() or finding.code in header_fields.CODES
+    told = told or (asked(request) and finding.code in damaged_batches.CODES)
+    return not told and finding.severity != Severity.INFO
 
 
 def _left(finding: Finding) -> str:
@@ -174,8 +191,13 @@ def _left(finding: Finding) -> str:
 
 
 def _arguments(request: Request) -> dict[str, object]:
-    interval = request.args.index_interval
-    return {} if interval is None else {"index-interval": interval}
+    args = request.args
+    loss = None if args.accept_loss is None else f"{args.accept_loss}-records"
+    asked = {
+        "deep": args.deep, "from": args.source, "blank": args.blank, "accept-loss": loss,
+        "index-interval": args.index_interval,
+    }  # fmt: skip
+    return {name: value for name, value in asked.items() if value not in (None, False)}
 
 
 def _notes(request: Request, jobs: dict[str, Job], steps: Sequence[Step]) -> list[str]:

@@ -12,12 +12,10 @@ batches too. That is left alone unless `--accept-loss` names how many records go
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Iterator, Sequence
 
-from segmend.errors import UsageError
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
-from segmend.surgery import planning
+from segmend.surgery import accepted, planning
 from segmend.surgery.plan import Loss, Plan
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
@@ -31,36 +29,29 @@ examples:
   segmend plan trim /data/a/orders-3 -o plan.json                     one partition
   segmend plan trim /data/a --accept-loss 120-records -o plan.json    also where whole batches follow"""
 
-_ACCEPTED = re.compile(r"(\d{1,18})-records?", re.ASCII)
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument(
-        "--accept-loss", metavar="N-records", type=_records, help="also cut off N records that are whole"
+        "--accept-loss",
+        metavar="N-records",
+        type=accepted.records,
+        help="also cut off N records that are whole",
     )
-
-
-def _records(value: str) -> int:
-    found = _ACCEPTED.fullmatch(value)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"'{value}' does not say how many records; write 120-records")
-    return int(found[1])
 
 
 def plan(request: Request) -> Plan:
     """The plan; raises `UsageError` if the loss is not the one that was accepted."""
     cuts = list(_cuts(request))
     lossy = [cut for cut in cuts if cut.lossy]
-    accepted: int | None = request.args.accept_loss
+    agreed: int | None = request.args.accept_loss
     total = sum(cut.records for cut in lossy)
-    if accepted is not None and accepted != total:
-        raise UsageError(f"--accept-loss {accepted}-records: {total} would be lost; name that figure")
+    accepted.refuse_other_figure(agreed, total)
     fatal = {id(cut): why for cut in lossy if (why := _deletes_all(cut)) is not None}
-    taken = [c for c in cuts if not c.lossy or (accepted is not None and id(c) not in fatal)]
+    taken = [c for c in cuts if not c.lossy or (agreed is not None and id(c) not in fatal)]
     markers, notes = _markers(request.dirs, taken)
     return planning.make(
-        NAME, {} if accepted is None else {"accept-loss": f"{accepted}-records"},
+        NAME, {} if agreed is None else {"accept-loss": f"{agreed}-records"},
         dirs=request.dirs, given=request.given, release=request.release,
         steps=[*markers, *(step for cut in taken for step in steps_of(cut))],
         losses=[_loss(cut) for cut in taken if cut.lossy], notes=notes,

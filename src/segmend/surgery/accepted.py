@@ -1,0 +1,25 @@
+"""`--accept-loss 120-records`: a loss is agreed to by its figure, or not at all."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Final
+
+from segmend.errors import UsageError
+
+_ACCEPTED: Final = re.compile(r"(\d{1,18})-records?", re.ASCII)
+
+
+def records(value: str) -> int:
+    """The type of the option."""
+    found = _ACCEPTED.fullmatch(value)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"'{value}' does not say how many records; write 120-records")
+    return int(found[1])
+
+
+def refuse_other_figure(accepted: int | None, total: int) -> None:
+    """Raise `UsageError` if another loss was accepted than the one there would be."""
+    if accepted is not None and accepted != total:
+        raise UsageError(f"--accept-loss {accepted}-records: {total} would be lost; name that figure")

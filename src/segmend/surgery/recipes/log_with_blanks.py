@@ -1,0 +1,27 @@
+"""A `.log` in which damaged ranges are empty batches, and all else is as it was.
+
+Arguments: `base_offset`, and `blanks`, rows of `position`, `end` and the `base64` of the batch that
+takes the place of these bytes, in order. The log is put together in memory.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+from segmend.surgery.sources import Arguments, log_of, partition_of, segment_of
+
+NAME = "log-with-blanks"
+
+
+def build(log_dir: LogDir, partition: str, arguments: Arguments, _release: Release) -> bytes:
+    """See the module; raises `SegmendError` without the segment, `Unreadable`."""
+    segment = segment_of(partition_of(log_dir, partition), int(arguments["base_offset"]))
+    parts, at = [], 0
+    with log_of(segment).reader() as reader:
+        for blank in arguments["blanks"]:
+            parts += [reader.read(blank["position"] - at, at), b64decode(blank["base64"])]
+            at = blank["end"]
+        parts.append(reader.read(reader.size - at, at))
+    return b"".join(parts)
