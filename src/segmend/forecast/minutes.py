@@ -1,9 +1,8 @@
 """How long a start takes: from what has to be opened and read to seconds, part by part.
 
 Per log dir, `num.recovery.threads.per.data.dir` threads load partitions, one partition a
-thread; log dirs load beside each other (`LogManager.loadLogs`). The figures of `Costs` were
-fitted to real starts of Kafka 1.1.0 and 4.3.1 on one machine of two cores, with everything in the
-page cache (`tests/lab/startup_times.py`; `docs/startup-time.md` has the table and the error).
+thread; log dirs load beside each other (`LogManager.loadLogs`). What a segment, a batch, a
+byte costs is in `costs`, fitted to real starts; `docs/startup-time.md` has the table and the error.
 Another processor is faster or slower by its own factor; a disk is asked for its own speed.
 """
 
@@ -11,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
-from segmend.broker.rule import Rule
+from segmend.forecast.costs import COSTS, PARTS, READS_A_CHECK, WARM_BATCHES, WARM_SEGMENTS, Costs
 from segmend.logdir.release import Release
 
 
@@ -68,60 +66,6 @@ class DirWork:
     def total(self) -> Work:
         """All jobs together."""
         return sum((job.work for job in self.jobs), Work())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Costs:
-    """Seconds on one thread, for one of each."""
-
-    start: float
-    """The JVM and all of a start but its logs: from the process to `started (kafka.server.KafkaServer)`."""
-    first_log: float
-    """Classes loaded with the first log."""
-    partition: float
-    segment: float
-    checked: float
-    recovered: float
-    scanned_batch: float
-    scanned_byte: float
-    replayed_batch: float
-    stop: float
-    """A clean stop without the move of the leaders, and for each segment that is closed."""
-    closed: float
-
-
-COSTS: Final[Rule[Costs]] = Rule(
-    "LogManager.loadLogs; before and after KAFKA-7283 (2.3), measured on 1.1.0 and 4.3.1",
-    (
-        (
-            (0, 8),
-            Costs(
-                start=3.0, first_log=0.3, partition=0.003, segment=0.0002, checked=0.0003, recovered=0.003,
-                scanned_batch=5e-6, scanned_byte=1 / 1500e6, replayed_batch=2e-6, stop=0.7, closed=0.0001,
-            ),
-        ),
-        (
-            (2, 3),
-            Costs(
-                start=5.0, first_log=0.3, partition=0.003, segment=0.0001, checked=0.0003, recovered=0.003,
-                scanned_batch=5e-6, scanned_byte=1 / 1500e6, replayed_batch=2e-6, stop=0.7, closed=0.0001,
-            ),
-        ),
-    ),
-)  # fmt: skip
-
-READS_A_CHECK: Final = 3
-"""Blocks that a check of indexes reads: the last of `.index`, the first and last of `.timeindex`."""
-
-PARTS: Final[Mapping[str, str]] = {
-    "jvm": "the JVM and everything but logs",
-    "metadata": "the metadata log, read in full at every start",
-    "open": "partitions and segments opened",
-    "sanity_checks": "index sanity checks",
-    "recovery_scan": "recovery scan",
-    "producer_state": "producer state read from the log",
-}
-"""The parts of an estimate and what they are, in the order of a start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,13 +129,20 @@ def estimate(
     together = sum(sum(each.values()) for each in totals) / (machine.cores or threads * max(len(dirs), 1))
     slower = max(together / sum(parts.values()), 1.0) if parts and sum(parts.values()) else 1.0
     parts = {**dict.fromkeys(PARTS, 0.0), **{name: value * slower for name, value in parts.items()}}
-    parts["open"] += costs.first_log if any(each.jobs for each in dirs) else 0.0
     parts["jvm"] = costs.start
     metadata = sum((each.metadata for each in dirs), Work())
     parts["metadata"] = sum(_of_work(metadata, costs).values())
+    everything = sum((each.total for each in dirs), Work())
+    parts["warm_up"] = costs.warm_up * _warmth(everything) + (costs.first_log if everything.partitions else 0)
     return Estimate(
         parts=parts, dirs=tuple(dirs), threads=threads, read_speed=machine.read_speed, longest=longest
     )
+
+
+def _warmth(work: Work) -> float:
+    """How much of the code's warming up falls into the load, 0 to 1."""
+    batches = work.scanned_batches + work.replayed_batches
+    return min(work.segments / WARM_SEGMENTS + batches / WARM_BATCHES, 1.0)
 
 
 def _disk_seconds(each: DirWork, dirs: Sequence[DirWork], machine: Machine) -> float:

@@ -13,8 +13,9 @@ from typing import Final
 
 from segmend.broker.recovery import PRODUCER_STATE, first_recovered
 from segmend.broker.sanity import INDEX_SANITY, IndexSanity
+from segmend.forecast.costs import COSTS
 from segmend.forecast.disk_speed import Speed, batch_bytes, measure
-from segmend.forecast.minutes import COSTS, DirWork, Estimate, Job, Machine, Work, estimate
+from segmend.forecast.minutes import DirWork, Estimate, Job, Machine, Work, estimate
 from segmend.logdir import disk
 from segmend.logdir.disk import Unreadable
 from segmend.logdir.files import FileEntry

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
-from segmend.forecast.minutes import PARTS, Estimate
+from segmend.forecast.costs import PARTS
+from segmend.forecast.minutes import Estimate
 from segmend.forecast.values import (
     EFFECTS,
     BrokerOutcome,

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from segmend.forecast.bounce import PERIOD_SECONDS, SAFETY, Bounce, Probe
+from segmend.forecast.costs import PARTS
 from segmend.forecast.disk_speed import Speed
-from segmend.forecast.minutes import PARTS, Estimate
+from segmend.forecast.minutes import Estimate
 from segmend.forecast.startup import CASES, THREADS, Study
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
