@@ -82,7 +82,7 @@ def at(version: str) -> Release:
         (search.SEARCH, "4.0.0", search.Search.LAST_OFFSET),
         (search.SEARCH, "4.1", search.Search.BASE_OFFSET),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else None,
 )
 def test_the_turning_points_of_the_version_matrix(rule: Rule[object], version: str, value: object) -> None:
     assert rule.of(at(version)) == value
