@@ -114,6 +114,8 @@ def _sanity_check(state: LoadState, segment: Segment, stem: str) -> None:
         trusted = state.settings.clean or segment.base_offset < state.settings.recovery_point
         says = NO_INDEX.format(state.path(segment.name)) if trusted else None
         _rebuild(state, segment, index_name, says)
+        if TIME_INDEX.of(release) and _missing(state, time_name):
+            state.note("index-created", time_name)
         return
     if _missing(state, index_name):
         state.note("index-created", index_name, offset=segment.base_offset)

@@ -9,7 +9,7 @@ from tests.lab.faults.patient import Patient
 from tests.lab.faults.table import alone, fault
 
 EPOCHS, TOPIC_ID = "leader-epoch-checkpoint", "partition.metadata"
-V2, IDS = (0, 11), (2, 8)
+V2, IDS, KRAFT = (0, 11), (2, 8), (3, 0)
 
 
 def epochs(content: str) -> Callable[[Patient], None]:
@@ -58,7 +58,7 @@ FAULTS = [
     fault("epochs-beyond-end", "E06", lambda p: with_lines(p, [*lines(p), f"9 {p.end + 50}"]), since=V2),
     fault("epochs-future-epoch", "E06", lambda p: with_lines(p, [*lines(p), f"99 {p.end - 3}"]), since=V2),
     fault("epochs-first-missing", "E07", lambda p: with_lines(p, lines(p)[1:]), since=V2),
-    fault("topic-id-missing", "M01", lambda p: (p.partition / TOPIC_ID).unlink(), since=IDS),
+    fault("topic-id-missing", "M01", lambda p: (p.partition / TOPIC_ID).unlink(), since=KRAFT),
     alone("topic-id-empty", "M02", identity(""), since=IDS),
     alone("topic-id-one-line", "M02", identity("version: 0\n"), since=IDS),
     alone("topic-id-bad-base64", "M03", identity("version: 0\ntopic_id: zzz"), since=IDS),
@@ -67,5 +67,5 @@ FAULTS = [
     alone("topic-id-zero", "M04", identity("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA"), since=IDS),
     fault("topic-id-wrong", "M05", identity("version: 0\ntopic_id: 5Ck7mLhOSHGMUSQB0K3Dfg"), since=IDS,
           alone="clean killed"),
-    alone("topic-id-of-another", "M06", id_of_another, since=IDS),
+    alone("topic-id-of-another", "M06", id_of_another, since=KRAFT),
 ]  # fmt: skip
