@@ -13,7 +13,7 @@ from tests.checks.damages import Row, all_rows
 from tests.cli.run import Ran, run
 
 from segmend.checks import Level
-from segmend.surgery import header_fields
+from segmend.surgery import log_repair
 from segmend.surgery.mends import mends
 
 STAYS = {"C12", "C13"}
@@ -24,7 +24,7 @@ FAST = {"I09", "I17", "P06", "E07", "M01", "C01", "L10"}
 """Codes of which one row is run each time; CI runs all."""
 
 
-MENDED = mends().keys() | header_fields.CODES
+MENDED = mends().keys() | log_repair.ALWAYS
 
 
 def mendable(rows: Sequence[Row]) -> Iterator[Row]:
@@ -110,7 +110,7 @@ def test_plan_apply_check_undo(row: Row, tmp_path: Path, capsys: pytest.CaptureF
     assert after & MENDED == set()
     assert after <= found | STAYS | {TURNS.get(code, code) for code in found}
     assert {path for path, value in picture(patient.disks).items() if before.get(path) != value}
-    if not row.codes & header_fields.CODES:
+    if not row.codes & log_repair.ALWAYS:
         logs = {path: value for path, value in before.items() if path.endswith(".log")}
         assert logs.items() <= picture(patient.disks).items()
     assert patient.plan().out.count("nothing to do") == 1

@@ -15,6 +15,7 @@ from typing import Any, Final
 from segmend.formats.batch import RecordBatch
 from segmend.formats.build import seal
 from segmend.kernel.scan import iter_batches
+from segmend.logdir.tree import LogSegment
 from segmend.surgery.damaged_batches import BAD_CRC, Region, fits
 from segmend.surgery.mending import BeyondRepair
 from segmend.surgery.plan import Loss
@@ -27,7 +28,7 @@ _MARKER_SIZE: Final = 78
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blank:
-    """The region, the empty batch that takes its place, and the records that go with it."""
+    """The region, what takes its place (an empty batch, or nothing), and the records that go with it."""
 
     region: Region
     batch: bytes
@@ -50,6 +51,30 @@ class Blank:
             first_offset=self.first_offset, last_offset=self.last_offset,
             what=f"{self.region.segment.name} from byte {self.region.position} on",
         )  # fmt: skip
+
+
+def second_copy(segment: LogSegment, position: int) -> Blank:
+    """Nothing in the place of a batch that stands earlier in the log, byte for byte; no record goes.
+
+    Raises `BeyondRepair` if it does not.
+    """
+    with log_of(segment).reader() as reader:
+        this = next(iter_batches(reader, start=position, crc=True), None)
+        if this is None:
+            raise BeyondRepair("no sound batch begins there")
+        data = reader.read(this.size, this.position)
+        earlier = iter_batches(reader, stop=position, crc=True, resync=True, base_offset=segment.base_offset)
+        copies = (
+            batch for batch in earlier if (batch.base_offset, batch.size) == (this.base_offset, this.size)
+        )
+        if not any(reader.read(batch.size, batch.position) == data for batch in copies):
+            raise BeyondRepair("no batch before it is the same")
+    region = Region(
+        code="L16", segment=segment, position=position, end=this.end, before=None, after=None, header=this
+    )
+    return Blank(
+        region=region, batch=b"", first_offset=this.base_offset, last_offset=this.last_offset, records=0
+    )
 
 
 def blank_of(region: Region) -> Blank:

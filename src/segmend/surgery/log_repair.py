@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from segmend.errors import SegmendError, UsageError
 from segmend.findings import Finding
 from segmend.logdir import disk
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 from segmend.surgery import accepted, damaged_batches, header_fields
-from segmend.surgery.blanking import Blank, blank_of, by_log
+from segmend.surgery.blanking import Blank, blank_of, by_log, second_copy
 from segmend.surgery.damaged_batches import Region, region_of
 from segmend.surgery.mending import BeyondRepair, Scene
 from segmend.surgery.plan import Loss
 from segmend.surgery.request import Request
+from segmend.surgery.sources import segment_of
 from segmend.surgery.step import Step
 from segmend.surgery.steps.replace_file import ReplaceFile
 from segmend.surgery.transplant import transplant
+
+SECOND_COPY: Final = "L16"
+ALWAYS: Final = header_fields.CODES | {SECOND_COPY}
+"""What is mended without being asked: nothing is lost by it."""
 
 
 @dataclass(slots=True)
@@ -47,7 +53,8 @@ def log_repair(request: Request, findings: Sequence[Finding]) -> LogRepair:
     patched = {step.paths[0] for step in found.steps}
     later = [blank for blank in blanks if blank.region.path in patched]
     found.left += [f"{_place(blank.region)}: apply this plan first, then plan again" for blank in later]
-    _blank(request, [blank for blank in blanks if blank not in later], found)
+    now = [blank for blank in blanks if blank not in later]
+    found.steps += _rewritten(request, _agreed(request, now, found))
     return found
 
 
@@ -56,6 +63,8 @@ def _mend(finding: Finding, scene: Scene, found: LogRepair) -> Blank | None:
     try:
         if finding.code in header_fields.CODES:
             found.steps.append(header_fields.patch(finding))
+        elif finding.code == SECOND_COPY:
+            return second_copy(_segment(finding, scene), finding.position or 0)
         elif finding.code in damaged_batches.CODES and asked(scene.request):
             region = region_of(finding, scene.partition(finding))
             step = _transplanted(finding, region, scene, found)
@@ -98,19 +107,27 @@ def _replica(source: str, partition: PartitionDir) -> PartitionDir:
     return inside
 
 
-def _blank(request: Request, blanks: Sequence[Blank], found: LogRepair) -> None:
+def _segment(finding: Finding, scene: Scene) -> LogSegment:
+    name = (finding.file or "").rpartition("/")[2]
+    return segment_of(scene.partition(finding), int(name.partition(".")[0]))
+
+
+def _agreed(request: Request, blanks: Sequence[Blank], found: LogRepair) -> list[Blank]:
+    """Those that lose nothing, and the others if their records were given up."""
     agreed: int | None = request.args.accept_loss
-    total = sum(blank.records for blank in blanks)
+    lossy = [blank for blank in blanks if blank.records]
+    total = sum(blank.records for blank in lossy)
     accepted.refuse_other_figure(agreed, total)
-    if agreed is None:
-        found.left += [
-            f"{_place(blank.region)}: {blank.records} records, offsets {blank.first_offset} to "
-            f"{blank.last_offset}, can only be given up: --blank --accept-loss {total}-records"
-            for blank in blanks
-        ]
-        return
-    found.losses += [blank.loss() for blank in blanks]
-    found.steps += _rewritten(request, blanks)
+    if agreed is not None:
+        found.losses += [blank.loss() for blank in lossy]
+        return list(blanks)
+    found.left += [
+        f"{_place(blank.region)}: {blank.records} records, offsets {blank.first_offset} to "
+        f"{blank.last_offset}; another replica may have them: --from REPLICA_DIR; to give them up: "
+        f"--blank --accept-loss {total}-records"
+        for blank in lossy
+    ]
+    return [blank for blank in blanks if not blank.records]
 
 
 def _rewritten(request: Request, blanks: Sequence[Blank]) -> Iterator[Step]:

@@ -19,8 +19,8 @@ from segmend.checks import Level, Wanted, run_checks
 from segmend.errors import SegmendError
 from segmend.findings import Finding, Severity
 from segmend.logdir.tree import LogDir
-from segmend.surgery import accepted, damaged_batches, header_fields, planning, view
-from segmend.surgery.log_repair import asked, log_repair
+from segmend.surgery import accepted, damaged_batches, planning, view
+from segmend.surgery.log_repair import ALWAYS, asked, log_repair
 from segmend.surgery.made_for import MadeFor
 from segmend.surgery.mending import Job, Scene
 from segmend.surgery.mends import mends
@@ -179,7 +179,7 @@ def _step(request: Request, job: Job, reason: str) -> ReplaceFile:
 
 def _needs_more(finding: Finding, request: Request) -> bool:
     """Whether somebody has to do something else about it, and was not told so yet."""
-    told = finding.code in mends() or finding.code in header_fields.CODES
+    told = finding.code in mends() or finding.code in ALWAYS
     told = told or (asked(request) and finding.code in damaged_batches.CODES)
     return not told and finding.severity != Severity.INFO
 
