@@ -25,6 +25,11 @@ VIOLATIONS = [
     ("Arrow and numpy", "logdir/tree.py", "import numpy"),
     ("Only segmend.spark knows Spark", "fleet/schemas.py", "import pyspark"),
     ("A report is given values", "report/text.py", "import segmend.logdir.disk"),
+    ("Data flows one way", "checks/runner.py", "import segmend.surgery.plan"),
+    ("Data flows one way", "surgery/plan.py", "import segmend.fleet.plan"),
+    ("Kinds of steps do not", "surgery/steps/cut_file.py", "import segmend.surgery.steps.make_dir"),
+    ("Surgery changes a disk", "surgery/carry.py", "import shutil"),
+    ("Only apply and undo reach", "surgery/ops/trim.py", "import segmend.surgery.apply"),
     ("No cycles", "formats/damage.py", "import segmend.formats.batch"),
 ]
 

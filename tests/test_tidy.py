@@ -118,6 +118,61 @@ EXTRAS_DOORS: set[str] = {
 }
 
 
+# What changes a disk. `surgery/effects.py` is the only module that may do so to a log dir; the others
+# write reports, tables and caches of their own, and none of them is ever given a file of a log dir.
+WRITERS: set[str] = {
+    "segmend/surgery/effects.py",
+    "segmend/cli/commands/fleet.py",
+    "segmend/cli/main.py",
+    "segmend/fleet/audit.py",
+    "segmend/fleet/delta.py",
+    "segmend/fleet/publish.py",
+    "segmend/spark/archive.py",
+    "segmend/spark/java.py",
+    "segmend/spark/session.py",
+}
+CHANGES_OF_OS = {
+    "rename", "replace", "renames", "truncate", "ftruncate", "unlink", "remove", "rmdir", "removedirs",
+    "mkdir", "makedirs", "link", "symlink", "chmod", "fchmod", "chown", "fchown", "lchown", "utime",
+    "setxattr", "removexattr", "pwrite", "pwritev", "writev", "mknod", "mkfifo",
+    "posix_fallocate", "copy_file_range",
+}  # fmt: skip
+CHANGES_OF_PATHS = {"write_bytes", "write_text", "touch", "symlink_to", "hardlink_to", "rmtree", "mkdtemp"}
+WRITING_FLAGS = {"O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"}
+
+
+def changes(tree: ast.AST) -> Iterator[str]:
+    """Every call, or flag, by which a module could change a file."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            of_os = isinstance(node.value, ast.Name) and node.value.id == "os"
+            if (of_os and node.attr in CHANGES_OF_OS | WRITING_FLAGS) or node.attr in CHANGES_OF_PATHS:
+                yield f"line {node.lineno}: {node.attr}"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open":
+            modes = [a.value for a in node.args[1:2] if isinstance(a, ast.Constant)]
+            modes += [
+                k.value.value for k in node.keywords if k.arg == "mode" and isinstance(k.value, ast.Constant)
+            ]
+            if any(set(str(mode)) & set("wax+") for mode in modes):
+                yield f"line {node.lineno}: open(..., {modes[0]!r})"
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_only_effects_change_a_disk(path: Path) -> None:
+    found = list(changes(ast.parse(path.read_text())))
+    assert not found or name_of(path) in WRITERS, f"{name_of(path)}: {found}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["import os; os.rename('a', 'b')", "open('a', 'w')", "open('a', mode='r+b')", "p.write_text('')",
+     "os.open('a', os.O_RDWR)", "os.ftruncate(3, 0)"],
+)  # fmt: skip
+def test_the_net_for_changes_catches(line: str) -> None:
+    assert list(changes(ast.parse(line)))
+    assert not list(changes(ast.parse("open('a'); open('a', 'rb'); os.open('a', os.O_RDONLY)")))
+
+
 def test_no_machine_path_and_no_registry_host_is_committed() -> None:
     banned = ["/work" + "/main", "pypi" + ".org", "maven" + ".org", "maven" + ".apache.org", "npmjs" + ".org"]
     checked = [

@@ -65,6 +65,10 @@ def commands(root: Path) -> list[list[str]]:
         ["check", "--deep", *dirs, "--json"],
         ["forecast", *dirs],
         ["forecast", "--unclean", *dirs, "--json"],
+        ["plan", "trim", *dirs],
+        ["plan", "drain", *dirs, "--from", dirs[0], "--json"],
+        ["plan", "repair", *dirs],
+        ["journal", "list", "--state-dir", str(root / "none")],
         ["explain"],
     ]
 

@@ -15,6 +15,7 @@ from segmend.surgery.plan import Plan
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 from segmend.surgery.steps.move_dir import MoveDir
+from segmend.surgery.steps.quarantine import Quarantine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,7 @@ def plan_moves(
     markers, notes = _markers(request, moves)
     steps = [
         *markers,
+        *_begun_moves(request, moves),
         *_lines(request, moves, of_target=True),
         *(_step(move) for move in moves),
         *_lines(request, moves, of_target=False),
@@ -58,11 +60,17 @@ def _refuse(move: Move) -> None:
         raise UsageError(f"{partition.path}: is no partition that a broker serves, but {partition.kind}")
     if partition.name in target.entries:
         raise SegmendError(f"{target.path}/{partition.name}: is there already; a broker refuses two of them")
-    others = [p for p in target.partitions if (p.topic, p.partition) == move.key and p.kind == "future"]
-    if others:
-        raise SegmendError(f"{others[0].path}: a move that the broker began; set it aside first")
     if partition.unreadable is not None:
         raise partition.unreadable
+
+
+def _begun_moves(request: Request, moves: Sequence[Move]) -> Iterator[Step]:
+    """A `-future` copy that the broker began is less than the partition itself, and in its way now."""
+    keys = {move.key for move in moves}
+    for log_dir in request.dirs:
+        for partition in log_dir.partitions:
+            if partition.kind == "future" and (partition.topic, partition.partition) in keys:
+                yield Quarantine.of(partition.path, "a copy that the broker began, needless after the move")
 
 
 def _step(move: Move) -> Step:
