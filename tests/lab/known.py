@@ -15,6 +15,7 @@ FUTURE = (
 
 KNOWN: Table = {
     "1.1.0-clean": {"partition-future-only": FUTURE},
+    "2.8.2-clean": {"partition-future-only": FUTURE},
 }
 """Start, log dirs, offsets, files, strays."""
 

@@ -118,7 +118,13 @@ FROM_SWAP = (
 )
 SPLIT_REFUSED = "Split operation is only permitted for segments with overflow, and the problem path is {}"
 TOO_LARGE = "The size of segment {} ({}) is larger than the maximum allowed segment size of 2147483647"
-TOO_SMALL = "Found record size {} smaller than minimum record overhead (14) in file {}."
+TOO_SMALL: Rule[str] = Rule(
+    "FileLogInputStream.nextBatch; its words name the size since 2.0",
+    (
+        ((0, 8), "Record size is smaller than minimum record overhead (14)."),
+        ((2, 0), "Found record size {size} smaller than minimum record overhead (14) in file {file}."),
+    ),
+)
 MAX_FILE_BYTES = 2**31 - 1
 
 

@@ -173,7 +173,8 @@ def check_end(segment: Segment, reader: Prefix, position: int, release: Release)
     check_size(segment, reader, position, release)
     end = next_offset_from(reader, position, segment.base_offset)
     if end.failure == "size-too-small":
-        raise fatal("CorruptRecordException", TOO_SMALL.format(end.found_size, segment.name), segment.name)
+        words = TOO_SMALL.of(release).format(size=end.found_size, file=segment.name)
+        raise fatal("CorruptRecordException", words, segment.name)
     if end.failure is not None:
         raise fatal(
             "KafkaException", f"Failed to load record batch at position {end.position} from {segment.name}",
@@ -264,7 +265,6 @@ def true_end(segment: Segment, end: End | None) -> int:
     found = scan(segment)
     if found is None or found.last_offset is None:
         return segment.base_offset
-    kinds = dict(found.problem_counts)
-    if "offset-overflow" in kinds or "offset-before-base" in kinds:
+    if "offset-overflow" in dict(found.problem_counts):
         return found.next_offset
     return max(found.next_offset, found.last_offset + 1)
