@@ -46,6 +46,11 @@ class MetadataImage:
         topic_id = self.ids.get(topic)
         return topic_id is not None and node_id in self.replicas.get((topic_id, partition), ())
 
+    def alone(self, topic: str, partition: int) -> bool:
+        """Whether the partition has a single replica."""
+        topic_id = self.ids.get(topic)
+        return topic_id is not None and len(self.replicas.get((topic_id, partition), ())) == 1
+
     def directory(self, topic_id: str, partition: int, node_id: int | None) -> str | None:
         """The id of the log dir in which the node is to hold its replica, None if that is not told."""
         key = topic_id, partition

@@ -24,7 +24,10 @@ CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reasons:
-    """One partition. `high_watermark` is the checkpoint's, None if it has none (the end counts then)."""
+    """One partition. `high_watermark` is the checkpoint's, None if it has none (the end counts then).
+
+    `alone`: this is the only replica, so that the high watermark is at the end once it leads.
+    """
 
     dir: str
     name: str
@@ -35,6 +38,7 @@ class Reasons:
     log_start_offset: int = 0
     log_end_offset: int = 0
     high_watermark: int | None = None
+    alone: bool = False
     verdicts: Sequence[Verdict] = ()
     failure: str | None = None
 
@@ -107,10 +111,11 @@ def _reasons(state: DirState, partition: PartitionDir, situation: Situation) -> 
     segments = retained(loaded, after, retention.limits, situation.now_ms, every=True, running=running)
     start, end = after.log_start_offset or 0, after.log_end_offset or 0
     stored = state.of(HIGH_WATERMARK, (partition.topic, partition.partition))
-    high_watermark = end if stored is None else max(min(stored, end), start)
+    alone = situation.image is not None and situation.image.alone(partition.topic, partition.partition)
+    high_watermark = end if stored is None or alone else max(min(stored, end), start)
     return replace(
         found, log_start_offset=start, log_end_offset=end,
-        high_watermark=None if stored is None else high_watermark,
+        high_watermark=stored, alone=alone,
         verdicts=judge(
             segments, retention.limits, log_start=start, high_watermark=high_watermark,
             now_ms=situation.now_ms,

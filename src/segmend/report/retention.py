@@ -53,6 +53,7 @@ def _partition(each: Reasons, style: Style, *, every: bool) -> Iterator[str]:
         yield f"  {style('red', 'does not load:')} {text.clean(each.failure)}"
         return
     stored = "none stored" if each.high_watermark is None else str(each.high_watermark)
+    stored += " (the only replica: the end counts)" if each.alone else ""
     yield (
         f"  {text.plural(len(each.verdicts), 'segment')}, {text.size(each.size)}, offsets "
         f"{each.log_start_offset} to {each.log_end_offset}, high watermark {stored}"

@@ -23,6 +23,7 @@ What never goes
     A segment whose end the high watermark has not reached (a replica behind, an ISR too small). The
     active segment while it is empty; when all others are due, it is rolled and goes as well.
     With cleanup.policy=compact time and size do not count: see `segmend explain compaction`.
+    (Logs with compact are looked at by the cleaner, every log.cleaner.backoff.ms, 15 seconds.)
     With remote storage, what is not yet copied; local.retention.* then take the limits' place.
 
 Where a setting comes from
