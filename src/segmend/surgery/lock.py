@@ -67,13 +67,15 @@ def _locked(fx: Effects, path: str, *, remove: bool) -> Iterator[None]:
     fd = _open(fx, path)
     try:
         _take(fd, path)
+        well = False
         try:
             yield
+            well = True
         finally:
             if remove:
-                # Still holding it: whoever opened it finds it locked, who comes now makes his own. A
-                # disk that went read-only keeps it; an unlocked `.lock` harms no broker.
-                with suppress(OSError):
+                # Still holding it: whoever opened it finds it locked, who comes now makes his own. If
+                # something failed already, that is what the user is told, and not this.
+                with suppress(*(() if well else (OSError,))):
                     fx.remove(f"{path}/{LOCK}")
                     sync_dir(fx, path)
     finally:

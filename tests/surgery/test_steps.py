@@ -1,0 +1,178 @@
+"""Each kind of step: there and back, as JSON, and seen in a view without being done."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.surgery.faulty import Disk
+from tests.surgery.world import Tree, World, make, plan_of, steps
+
+from segmend.errors import SegmendError
+from segmend.logdir import disk
+from segmend.logdir.release import Release
+from segmend.surgery import recipes, view
+from segmend.surgery.apply import apply
+from segmend.surgery.fingerprint import Fingerprint, hash_bytes, look
+from segmend.surgery.plan import Loss, Plan
+from segmend.surgery.step import Work, overlap
+from segmend.surgery.steps import kinds, step_of, step_to_json
+from segmend.surgery.steps.replace_file import ReplaceFile
+
+NAMES = ["rewrite", "create", "marker", "cut", "cut-index", "patch", "transplant", "append", "copy", "aside",
+         "move", "move-far", "make-dir", "in-new-dir"]  # fmt: skip
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return make(tmp_path / "world")
+
+
+@pytest.mark.parametrize("number", range(len(NAMES) - 1), ids=NAMES[:-1])
+def test_each_step_there_and_back_and_there_again(world: World, number: int) -> None:
+    step = steps(world)[number]
+    before = world.tree(folder_times=False)
+    work = Work(fx=Disk(world.b), vault=str(world.root / "vault"), token="0123456789abcdef" * 2)
+    (world.root / "vault").mkdir()
+    assert step.not_before() is None
+    assert step.not_after() is not None or step.KIND == "patch_file"
+    for _ in range(2):
+        step.protect(work)
+        step.do(work)
+        step.do(work)
+        assert step.not_after() is None
+        assert step.not_before() is not None
+        step.undo(work)
+        step.undo(work)
+        assert step.not_before() is None
+        assert world.tree(folder_times=False) == before
+
+
+@pytest.mark.parametrize("number", range(len(NAMES)), ids=NAMES)
+def test_each_step_survives_json(world: World, number: int) -> None:
+    step = steps(world)[number]
+    text = json.dumps(step_to_json(step))
+    assert step_of(json.loads(text)) == step
+    assert step.words()
+    assert "\n" not in step.words()
+
+
+@pytest.mark.parametrize("kind", sorted(kinds()))
+def test_what_is_no_step_is_told_in_a_line(kind: str) -> None:
+    for data in (
+        {},
+        {"path": 1},
+        {"before": []},
+        {"before": {"kind": "file"}, "after": {}, "path": "x", "reason": ""},
+    ):
+        with pytest.raises(SegmendError, match=f"a step '{kind}' of the plan cannot be read"):
+            step_of({"kind": kind, **data})
+    with pytest.raises(SegmendError, match="knows no step 'melt'"):
+        step_of({"kind": "melt"})
+
+
+def test_the_view_is_what_apply_leaves(world: World) -> None:
+    """Every file of the view has the bytes, size, owner and mode that are on the disk afterwards."""
+    plan = plan_of(world)
+    planned = view.mount()
+    planned.take(plan)
+    seen = {**_seen(str(world.a)), **_seen(str(world.b))}
+    apply(plan, str(world.state), fx=Disk())
+    real = {**_real(world.a), **_real(world.b)}
+    assert seen == real
+
+
+def _seen(path: str) -> Tree:
+    prefix = f"{view.SCHEME}://"
+    found: Tree = {}
+    for name, kind in disk.listing(prefix + path).items():
+        full = f"{path}/{name}"
+        s = disk.file_stat(prefix + full)
+        data = disk.read(prefix + full) if kind == "file" else b""
+        found[full] = (kind, s.mode, s.uid, s.gid, data)
+        if kind == "dir":
+            found |= _seen(full)
+    return found
+
+
+def _real(root: Path) -> Tree:
+    found: Tree = {}
+    for path in root.rglob("*"):
+        s = path.lstat()
+        kind = "dir" if path.is_dir() else "file"
+        data = path.read_bytes() if path.is_file() else b""
+        found[str(path)] = (kind, s.st_mode, s.st_uid, s.st_gid, data)
+    return found
+
+
+def test_what_is_gone_in_a_view_is_missing(world: World) -> None:
+    planned = view.mount()
+    planned.take(plan_of(world))
+    for name in ("gone-0", "gone-0/0.log", "near-0", ".kafka_cleanshutdown"):
+        assert disk.path_type(planned.seen(f"{world.a}/{name}")) is None
+    assert disk.path_type(planned.seen(f"{world.b}/far-0/sub")) == "dir"
+    with pytest.raises(disk.Unreadable):
+        disk.read(planned.seen(f"{world.a}/gone-0/0.log"))
+
+
+def test_steps_that_touch_the_same_place_are_known(world: World) -> None:
+    all_steps = steps(world)
+    patch, transplant, far, near = all_steps[5], all_steps[6], all_steps[11], all_steps[10]
+    assert overlap(patch, transplant)
+    assert overlap(far, far)
+    assert not overlap(far, near)
+    made, inside = all_steps[12], all_steps[13]
+    assert overlap(made, inside)
+
+
+def test_a_recipe_that_changed_its_mind_is_refused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = [b"as planned", b"otherwise"]
+    monkeypatch.setattr(recipes, "build", lambda *_: said.pop(0))
+    path = world.a / "cut-0" / "0.index"
+    after = look(str(path)).but(size=10, sha256=hash_bytes(b"as planned"))
+    step = ReplaceFile(
+        path=str(path), before=look(str(path)), after=after,
+        reason="rebuilt", recipe="any", log_dir=str(world.a), partition="cut-0",
+    )  # fmt: skip
+    planned = view.mount()
+    planned.take(plan_of(world, [step]))
+    before = path.read_bytes()
+    with pytest.raises(SegmendError, match="'any' gives other bytes than it did for the plan"):
+        apply(plan_of(world, [step]), str(world.state), fx=Disk())
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"kind": "missing"}, "there is nothing, not a file"),
+        ({"size": 2}, "its size is 2, not 1"),
+        ({"mode": 0o600}, "its mode is 600, not 644"),
+        ({"uid": 7}, "its owner is 7, not 0"),
+        ({"mtime_ns": 9}, "its modification time is 9, not 5"),
+        ({"sha256": "b"}, "its content changed"),
+        ({"xattrs": (("user.a", "00"),)}, "its extended attributes changed"),
+        ({"sha256": None}, None),
+    ],
+)
+def test_a_fingerprint_says_how_things_differ(change: dict[str, object], said: str | None) -> None:
+    one = Fingerprint(kind="file", size=1, mode=0o644, uid=0, gid=0, mtime_ns=5, sha256="a", xattrs=())
+    assert one.difference(one.but(**change)) == said
+    assert Fingerprint.from_json(json.loads(json.dumps(one.to_json()))) == one
+
+
+def test_plans_compose(world: World) -> None:
+    first, second = steps(world)[:3], steps(world)[3:5]
+    loss = Loss(dir="/a", topic="t", partition=0, records=3, bytes=90)
+    one = plan_of(world, first)
+    two = Plan(operation="second", arguments={"x": 1}, release=Release.parse("4.3"), dirs=one.dirs,
+               steps=tuple(second), losses=(loss,), notes=("mind",))  # fmt: skip
+    both = one.then(two)
+    assert both.operation == "test, second"
+    assert both.steps == (*first, *second)
+    assert (both.records_lost, both.notes) == (3, ("mind",))
+    assert Plan.parse(both.render(), "x") == both
+    before = world.tree()
+    apply(both, str(world.state), fx=Disk())
+    assert world.tree() != before
