@@ -366,9 +366,21 @@ class PartitionContext:
             **more,
         )
 
-    def repair(self, safety: Safety = Safety.SAFE) -> Remedy:
+    def repair(self) -> Remedy:
         """`segmend plan repair` of this partition."""
-        return remedies.repair(self.dir.path, self.partition.name, safety=safety)
+        return remedies.repair(self.dir.path, self.partition.name)
+
+    def trim(self) -> Remedy:
+        """`segmend plan trim` of this partition."""
+        return remedies.trim(self.dir.path, self.partition.name)
+
+    def blank(self) -> Remedy:
+        """`segmend plan repair --blank` of this partition."""
+        return remedies.blank(self.dir.path, self.partition.name)
+
+    def graft(self) -> Remedy:
+        """`segmend plan graft` of this partition, from a leader's files that somebody must name."""
+        return remedies.graft(self.dir.path, self.partition.name)
 
     def look(self, file: str | None = None) -> Remedy:
         """`segmend show` of the partition directory, or of a file in it."""

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from struct import Struct
 
-from segmend.findings import Finding, Safety, Severity
+from segmend.findings import Finding, Severity
 from segmend.kernel.scan import iter_batches
 
 from .context import PartitionContext, SegmentView
@@ -92,7 +92,7 @@ def _past_end(view: SegmentView, context: PartitionContext, last: _Last) -> Find
         words = (
             f"the log has {size:,} bytes, its index goes to {last.position:,}; offset {claimed} was reached"
         )
-        return _finding(view, context, "L25", words, last, Safety.LOSSY)
+        return _finding(view, context, "L25", words, last)
     words = f"the last entry points to byte {last.position:,}, the log has {size:,}"
     return _finding(view, context, "I05", words, last)
 
@@ -117,7 +117,6 @@ def _finding(
     code: str,
     words: str,
     last: _Last,
-    safety: Safety = Safety.SAFE,
 ) -> Finding:
     return context.finding(
         code,
@@ -128,6 +127,6 @@ def _finding(
         broker_says="Found record size ... smaller than minimum record overhead (14) in file ..."
         if code == "I06"
         else None,
-        remedy=context.repair(safety),
+        remedy=context.graft() if code == "L25" else context.repair(),
         severity=None if code == "L25" else weighed(view, Severity.ERROR),
     )

@@ -17,9 +17,10 @@ What the broker does
     `.index` (L06) makes any start rescan this segment and cut it here; later segments
     are kept, so that the records between vanish without a word.
 What to do
-    Look for the same batch on another replica first (`segmend diff`). If this replica is
-    not needed, move the directory away and let it replicate. Otherwise the batch can be
-    blanked: its offsets stay, its records are gone. L06: do not start the broker before.
+    Look for the same batch on another replica first: `segmend plan repair DIR --from
+    REPLICA_DIR` takes it if the batches around it prove it. If this replica is not needed,
+    move the directory away and let it replicate. Otherwise `--blank` makes the batch an
+    empty one: its offsets stay, its records are gone. L06: do not start the broker before.
 Kafka
     DefaultRecordBatch.ensureValid, LogSegment.recover, LogLoader.loadSegmentFiles.
 """
@@ -28,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Safety, Severity
+from segmend.findings import Finding, Severity
 
 from .batch_faults import Break, breaks
 from .context import PartitionContext, SegmentView
@@ -56,7 +57,7 @@ def _finding(view: SegmentView, context: PartitionContext, found: Break) -> Find
         position=found.position,
         offset=found.offset,
         broker_says=f"Record is corrupt (stored crc = {found.stored}, computed crc = {found.computed})",
-        remedy=context.repair(Safety.LOSSY),
+        remedy=context.blank(),
         severity=Severity.WARNING if torn else None,
         stored_crc=found.stored,
         computed_crc=found.computed,

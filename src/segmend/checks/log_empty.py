@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Safety, Severity
+from segmend.findings import Finding, Severity
 
 from .context import PartitionContext, SegmentView
 from .evidence import compacted
@@ -42,5 +42,5 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         f"the log is empty; offsets {view.base_offset} to {view.next_base - 1} are missing",
         file=view.segment.name,
         offset=view.base_offset,
-        remedy=context.repair(Safety.LOSSY),
+        remedy=context.graft(),
     )

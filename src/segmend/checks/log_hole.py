@@ -13,8 +13,9 @@ What the broker does
     cuts the segment at the hole and deletes everything after it, in this segment and in
     all later ones.
 What to do
-    Look for the batches on another replica first. Otherwise cut the hole out and rebuild
-    the three indexes: the offsets stay missing, everything after it is kept.
+    Look for the batches on another replica first: `segmend plan repair DIR --from
+    REPLICA_DIR`. Otherwise `--blank` puts one empty batch over the offsets of the hole and
+    mends the indexes; everything after it is kept. Not where transactions are.
 Kafka
     FileLogInputStream.nextBatch, LogSegment.recover.
 """
@@ -23,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Safety, Severity
+from segmend.findings import Finding, Severity
 
 from .batch_faults import breaks
 from .context import PartitionContext, SegmentView
@@ -53,7 +54,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
             position=hole.position,
             offset=hole.offset,
             broker_says=words if size < 14 else None,
-            remedy=context.repair(Safety.LOSSY),
+            remedy=context.blank(),
             bytes=length,
             end=hole.end,
         )

@@ -13,7 +13,7 @@ What the broker does
     start without the clean marker whose recovery point is at or below this segment finds
     its checksum wrong, cuts the segment here and deletes all later segments.
 What to do
-    Write the 2 back.
+    Write the 2 back: `segmend plan repair` does.
 Kafka
     FileLogInputStream.nextBatch, ByteBufferLogInputStream, LogSegment.recover.
 """

@@ -17,7 +17,8 @@ What the broker does
     deletes the later ones. L15: in the active segment the log end offset jumps there, in
     every kind of start; a consumer of a rolled one goes on behind it and skips what lies between.
 What to do
-    Write the right offset back; it is not under the CRC, so nothing else changes.
+    Write the right offset back; it is not under the CRC, so nothing else changes. `segmend
+    plan repair` does where the batches on both sides prove it.
 Kafka
     LogSegment.recover, LogSegment.readNextOffset, UnifiedLog.splitOverflowedSegment.
 """

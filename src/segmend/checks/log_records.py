@@ -15,8 +15,9 @@ What the broker does
     remaining in file"); the cleaner marks the partition as uncleanable; a coordinator
     cannot load an internal topic.
 What to do
-    Look for a sound copy on another replica. Otherwise the batch can be blanked: its
-    offsets stay, its records are gone. Consumers can also be moved past it by hand.
+    Look for a sound copy on another replica. Otherwise `segmend plan repair DIR --blank`
+    makes the batch an empty one: its offsets stay, its records are gone. Consumers can also
+    be moved past it by hand.
 Kafka
     CompressionType.forId, DefaultRecordBatch.iterator, LogCleaner.
 """
@@ -25,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Safety, Severity
+from segmend.findings import Finding, Severity
 from segmend.kernel.types import Problem
 
 from .context import PartitionContext, SegmentView
@@ -75,6 +76,6 @@ def _finding(view: SegmentView, context: PartitionContext, problem: Problem) -> 
         position=problem.position,
         offset=problem.offset,
         broker_says=words and words.format_map({"codec": "?", **facts}),
-        remedy=context.repair(Safety.LOSSY),
+        remedy=context.blank(),
         detail=facts,
     )

@@ -15,7 +15,7 @@ What the broker does
     without the clean marker whose recovery point is at or below this segment cuts the
     segment here and deletes all later segments.
 What to do
-    Write the right size back: the message names it.
+    Write the right size back: `segmend plan repair` does.
 Kafka
     FileLogInputStream.nextBatch, LogSegment.recover.
 """

@@ -13,8 +13,9 @@ What the broker does
     back; producers append the offsets after it a second time, with other records, and
     the producer state above it is dropped.
 What to do
-    L16: cut the second copy out and rebuild the indexes. L26: do not start the broker; cut
-    the backward batch off first, or move the directory away and let it replicate.
+    L16: `segmend plan repair` cuts the second copy out and mends the indexes. L26: do not
+    start the broker; cut the backward batch off first, or move the directory away and let
+    it replicate.
 Kafka
     LogSegment.readNextOffset, LogLoader.recoverLog.
 """
@@ -23,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Safety, Severity
+from segmend.findings import Finding, Severity
 
 from .context import PartitionContext, SegmentView
 from .evidence import first, in_flight
@@ -45,7 +46,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
                 file=view.segment.name,
                 position=fault.batch.position,
                 offset=fault.batch.base_offset,
-                remedy=context.repair(Safety.SAFE if fault.code == "L16" else Safety.LOSSY),
+                remedy=context.repair() if fault.code == "L16" else context.graft(),
                 expected=fault.expected,
             )
 

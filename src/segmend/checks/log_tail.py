@@ -20,7 +20,7 @@ What the broker does
     segment, below the recovery point, nothing is ever cut: readers stop there and go on
     with the next segment; the records that stood there are lost.
 What to do
-    With the marker: cut the log at the last whole batch and trim its indexes before the
+    With the marker: cut the log at the last whole batch (`segmend plan trim`) before the
     broker starts, or remove the marker and let it recover.
     Rolled segment: take the segment from another replica; else cut it.
 Kafka
@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Safety, Severity
+from segmend.findings import Finding, Severity
 from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC
 
 from .context import PartitionContext, SegmentView
@@ -100,7 +100,7 @@ def _finding(view: SegmentView, context: PartitionContext, kind: str, position: 
         file=view.segment.name,
         position=position,
         broker_says=broker_says if healed else _TOO_SMALL,
-        remedy=context.repair() if view.is_active else context.repair(Safety.LOSSY),
+        remedy=context.trim(),
         severity=Severity.INFO if healed and view.is_active else None,
         bytes=length,
     )

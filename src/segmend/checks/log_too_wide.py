@@ -43,7 +43,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
             file=view.segment.name,
             broker_says=f"The size of segment ... ({view.size}) is larger than the maximum allowed segment"
             f" size of {MOST}",
-            remedy=context.repair(),
+            remedy=context.look(view.segment.name),
         )
     elif context.level > Level.STARTUP:
         for fault in offset_faults(view, view.scan, "L23"):
@@ -54,6 +54,6 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
                 position=fault.batch.position,
                 offset=fault.batch.base_offset,
                 broker_says="Caught segment overflow error: ... Split segment and retry.",
-                remedy=context.repair(),
+                remedy=context.look(view.segment.name),
                 severity=Severity.WARNING,
             )

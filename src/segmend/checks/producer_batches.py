@@ -14,8 +14,8 @@ What the broker does
     transaction marker UNKNOWN"), and only warns of P12 ("Epoch of producer ... is ...,
     which is < the last seen epoch ...").
 What to do
-    P10: find out whether the transaction's marker is missing (P09). P11: the batch can be
-    blanked. P12: nothing.
+    P10: find out whether the transaction's marker is missing (P09). P11: take
+    the batch from another replica. P12: nothing.
 Kafka
     ProducerAppendInfo, ControlRecordType, InvalidTxnStateException.
 """
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Safety, Severity
+from segmend.findings import Finding, Severity
 from segmend.kernel.types import Problem
 from segmend.logdir.tree import PartitionDir
 
@@ -82,7 +82,7 @@ def _in_segment(context: PartitionContext, view: SegmentView, problem: Problem) 
         position=problem.position,
         offset=problem.offset,
         broker_says=_BROKER_SAYS[code].format_map(facts),
-        remedy=context.look(view.segment.name) if code == "P12" else context.repair(Safety.LOSSY),
+        remedy=context.look(view.segment.name) if code == "P12" else context.graft(),
         detail=dict(facts),
     )
 
@@ -97,7 +97,7 @@ def _between(context: PartitionContext, regress: Regress) -> Finding:
             file=name,
             offset=regress.after,
             broker_says=_BROKER_SAYS["P10"].format_map(facts),
-            remedy=context.repair(Safety.LOSSY),
+            remedy=context.graft(),
             producer_id=regress.producer_id,
         )
     return context.finding(

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Safety, Severity
+from segmend.findings import Finding, Severity
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
@@ -45,6 +45,6 @@ def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding
             file=lost.view.segment.name,
             position=lost.position,
             offset=lost.offset,
-            remedy=context.repair(Safety.LOSSY),
+            remedy=context.graft(),
             producer_ids=list(lost.producer_ids[:5]),
         )

@@ -7,10 +7,28 @@ import shlex
 from segmend.findings import Remedy, Safety
 
 
-def repair(log_dir: str, partition: str | None = None, *, safety: Safety = Safety.SAFE) -> Remedy:
+def repair(log_dir: str, partition: str | None = None) -> Remedy:
     """Plan the mending of a whole log dir, or of one partition directory in it."""
     target = f"{log_dir.rstrip('/')}/{partition}" if partition else log_dir
-    return Remedy(command=f"segmend plan repair {shlex.quote(target)} -o plan.json", safety=safety)
+    return Remedy(command=f"segmend plan repair {shlex.quote(target)} -o plan.json", safety=Safety.SAFE)
+
+
+def trim(log_dir: str, partition: str) -> Remedy:
+    """Plan to cut a torn end off the logs of a partition."""
+    target = shlex.quote(f"{log_dir.rstrip('/')}/{partition}")
+    return Remedy(command=f"segmend plan trim {target} -o plan.json", safety=Safety.SAFE)
+
+
+def blank(log_dir: str, partition: str) -> Remedy:
+    """Plan to give damaged batches up; it says how many records, and does nothing until that is agreed to."""
+    target = shlex.quote(f"{log_dir.rstrip('/')}/{partition}")
+    return Remedy(command=f"segmend plan repair {target} --blank -o plan.json", safety=Safety.LOSSY)
+
+
+def graft(log_dir: str, partition: str) -> Remedy:
+    """Plan to take what is lost from the leader; where its files are a human must say."""
+    target, name = shlex.quote(log_dir), shlex.quote(partition)
+    return advice(f"segmend plan graft {target} --partition {name} --from LEADER_PARTITION_DIR -o plan.json")
 
 
 def set_aside(log_dir: str, name: str, *, safety: Safety = Safety.SAFE) -> Remedy:

@@ -44,5 +44,5 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         offset=view.scan.first_offset,
         broker_says="Split operation is only permitted for segments with overflow, and the problem path is "
         f"{context.partition.path}/{view.segment.name}",
-        remedy=context.repair(),
+        remedy=context.look(view.segment.name),
     )

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from segmend.findings import Finding, Safety, Severity
+from segmend.findings import Finding, Severity
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.tree import PartitionDir
 
@@ -89,7 +89,7 @@ def _overlap(context: PartitionContext, before: SegmentScan, view: SegmentView) 
         f"the segment before ends at offset {before.last_offset}, this one begins at {view.base_offset}",
         file=view.segment.name,
         offset=view.base_offset,
-        remedy=context.repair(Safety.LOSSY),
+        remedy=context.graft(),
     )
 
 
