@@ -113,3 +113,9 @@ def test_a_headline_begins_as_a_sentence_unless_it_names_a_file(line: str, title
     page = parse_page(f"A page.\n\nCodes\n    L05  {line}\n")
     tables = {"findings": sample.table("findings", [sample.finding()])}
     assert findings(tables, places(tables), {"L05": page}).groups[0].title == title
+
+
+def test_what_the_next_start_does_stands_with_each_finding() -> None:
+    effect = {"effect": "tail-truncated", "records_lost": 249, "text": "cuts the log at offset 751"}
+    group = grouped(sample.finding(code="I04", severity="warning", broker_effect=effect)).groups[0]
+    assert (group.rows[0].effect, group.consequence) == ("cuts the log at offset 751", "loses data")

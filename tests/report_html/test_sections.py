@@ -95,6 +95,25 @@ def test_consequences_follow_the_catalogue(
     assert of(code, severity, clean=clean) is expected
 
 
+@pytest.mark.parametrize(
+    ("code", "effect", "lost", "expected"),
+    [
+        ("L03", "broker-refuses", 0, Consequence.REFUSES),
+        ("C01", "broker-refuses", 0, Consequence.REFUSES),
+        ("E01", "none", 0, Consequence.NONE),
+        ("I14", "none", 0, Consequence.LOSES),
+        ("L05", "reads-fail", 0, Consequence.WRONG),
+        ("N12", "file-deleted", 7, Consequence.LOSES),
+        ("I01", "index-rebuilt", 0, Consequence.SLOW),
+        ("M01", "stray-renamed", 220, Consequence.LOSES),
+    ],
+)
+def test_what_the_start_does_goes_before_the_catalogue(
+    code: str, effect: str, lost: int, expected: Consequence
+) -> None:
+    assert of(code, "error", clean=True, effect=effect, records_lost=lost) is expected
+
+
 @pytest.mark.parametrize("code", [code for code, severity in severities().items() if severity != "info"])
 def test_every_code_has_its_line_in_the_catalogue(code: str) -> None:
     """A code that nobody placed would be told as "serves some reads wrong"."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from .columns import Row, Tables, broker_name, broker_order, number, select, sums
 from .consequences import Consequence
-from .findings import SEVERITIES, consequence
+from .findings import SEVERITIES, consequence, effects_flat
 from .places import Places
 from .units import percent, plural, size
 
@@ -105,7 +105,8 @@ def _by_broker(tables: Tables, places: Places) -> dict[str, list[tuple[str, Cons
     """Severity, consequence and number of findings of each broker."""
     columns = ["broker", "log_dir_id", "code", "severity"]
     found: dict[str, list[tuple[str, Consequence, int]]] = defaultdict(list)
-    for row in sums(select(tables, "findings", columns), columns, []):
+    table = effects_flat(select(tables, "findings", [*columns, "broker_effect"]))
+    for row in sums(table, table.column_names, []):
         severity = row["severity"] if row["severity"] in SEVERITIES else "info"
         found[broker_name(row["broker"])].append((severity, consequence(row, places), row["rows"]))
     return found

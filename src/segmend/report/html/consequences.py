@@ -1,9 +1,9 @@
-"""What a finding means for the broker that would be started on that disk, by finding code.
+"""What a finding means for the broker that would be started on that disk.
 
-One table, taken from the fault catalogue (columns "(a) clean" and "(b) unclean"): what happens
-when the log dir carries `.kafka_cleanshutdown`, and what happens when it does not. It serves
-the verdict on top of the report only; the exact effects, file by file and for one Kafka
-release, are `segmend forecast`'s.
+The finding's own `broker_effect` says it, where the start was forecast. Else, and for what comes
+only after the start, one table by finding code speaks, taken from the fault catalogue (columns
+"(a) clean" and "(b) unclean"): what happens when the log dir carries `.kafka_cleanshutdown`, and
+what happens when it does not.
 """
 
 from __future__ import annotations
@@ -59,14 +59,44 @@ K13 oo  K14 oo  K15 rr  K16 rr  K17 nn  K18 nn  K19 nn  K20 rr  K21 rr
 _TABLE: Final[dict[str, str]] = dict(zip(_CATALOGUE.split()[::2], _CATALOGUE.split()[1::2], strict=True))
 
 
-def of(code: str, severity: str, *, clean: bool) -> Consequence:
+# What `broker_effect.effect` comes to, where a start does anything at all.
+_EFFECTS: Final = {
+    "broker-refuses": Consequence.REFUSES,
+    "dir-offline": Consequence.OFFLINE,
+    "reads-fail": Consequence.WRONG,
+    "index-rebuilt": Consequence.SLOW,
+    "recovery-scan": Consequence.SLOW,
+    **dict.fromkeys(
+        ("tail-truncated", "segment-emptied", "segments-deleted", "segment-skipped", "directory-deleted",
+         "stray-renamed", "log-recreated-empty", "log-start-moved"), Consequence.LOSES
+    ),
+}  # fmt: skip
+_ENDING: Final = frozenset({Consequence.REFUSES, Consequence.OFFLINE})
+# What the table may say of a start that was forecast to do nothing of the kind.
+_NOT_AT_THE_START: Final = frozenset({Consequence.LOSES, Consequence.WRONG})
+
+
+def of(
+    code: str, severity: str, *, clean: bool, effect: str | None = None, records_lost: int = 0
+) -> Consequence:
     """What the start of a broker would do about this finding.
 
-    `clean` says whether the log dir has the marker of a clean stop. A finding of severity
-    `info` changes nothing; an error whose code has no line here is taken as `WRONG`.
+    `clean` says whether the log dir has the marker of a clean stop; `effect` and `records_lost`
+    are of its `broker_effect`. A finding of severity `info` changes nothing; an error whose
+    code has no line here is taken as `WRONG`.
     """
     if severity == "info":
         return Consequence.NONE
+    told = _EFFECTS.get(effect or "")
+    if told is not None or records_lost:
+        return Consequence.LOSES if records_lost and told not in _ENDING else told or Consequence.LOSES
+    general = _by_code(code, severity, clean=clean)
+    if effect is None or general in _NOT_AT_THE_START:
+        return general
+    return Consequence.NONE
+
+
+def _by_code(code: str, severity: str, *, clean: bool) -> Consequence:
     letters = _letters(code)
     if letters is None:
         # Comparisons of replicas (R..) say nothing about one broker's start.

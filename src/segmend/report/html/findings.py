@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from markupsafe import escape
 
 from segmend.checks.manual import Page
@@ -28,7 +30,16 @@ _TEXT_LIMIT: Final = 600
 _COMMAND_LIMIT: Final = 4_000
 _BROKERS_NAMED: Final = 6
 _WHERE: Final = ("broker", "log_dir_id", "topic", "partition", "dir", "file", "position", "offset", "source")
-_COLUMNS: Final = ("code", "severity", *_WHERE, "message", "broker_says", "remedy_command", "remedy_safety")
+_COLUMNS: Final = (
+    "code",
+    "severity",
+    *_WHERE,
+    "message",
+    "broker_says",
+    "broker_effect",
+    "remedy_command",
+    "remedy_safety",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +56,7 @@ class FindingRow:
     file: str
     facts: tuple[str, ...]
     message: str
+    effect: str
     broker_says: str
     command: str
     safety: str
@@ -52,7 +64,7 @@ class FindingRow:
     @property
     def cost(self) -> int:
         """About how many characters of HTML this row becomes."""
-        texts = (self.message, self.broker_says, self.dir, self.file, self.place, self.topic)
+        texts = (self.message, self.effect, self.broker_says, self.dir, self.file, self.place, self.topic)
         return _ROW_OVERHEAD + sum(len(escape(t)) for t in texts) + 3 * len(escape(self.command))
 
 
@@ -133,7 +145,29 @@ def _known_severity(row: Row) -> Row:
 def consequence(row: Row, places: Places) -> Consequence:
     """What starting the broker would do about this finding, on its own log dir."""
     clean = places.clean(broker_name(row["broker"]), row["log_dir_id"])
-    return of(row["code"] or "?", row["severity"] or "info", clean=clean)
+    effect = _effect(row)
+    return of(
+        row["code"] or "?",
+        row["severity"] or "info",
+        clean=clean,
+        effect=effect.get("effect"),
+        records_lost=effect.get("records_lost") or 0,
+    )
+
+
+def effects_flat(table: pa.Table) -> pa.Table:
+    """`broker_effect` as the two columns that `consequence` looks at, to group by; null without one."""
+    told = table["broker_effect"].combine_chunks()
+    effect, lost = pa.nulls(len(told), pa.string()), pa.nulls(len(told), pa.bool_())
+    if pa.types.is_struct(told.type):
+        effect, lost = told.field("effect"), pc.greater(told.field("records_lost"), 0)
+    return table.drop_columns(["broker_effect"]).append_column("effect", effect).append_column("lost", lost)
+
+
+def _effect(row: Row) -> Row:
+    if "effect" in row:
+        return {"effect": row["effect"], "records_lost": int(row["lost"] or 0)}
+    return row["broker_effect"] or {}
 
 
 def _worst(group: Iterable[Row], places: Places) -> Consequence:
@@ -176,6 +210,7 @@ def _row(number: int, row: Row) -> FindingRow:
         file=shortened(_file(row["file"] or "", place), 320),
         facts=tuple(_facts(row)),
         message=shortened(row["message"] or "", _TEXT_LIMIT),
+        effect=shortened(_effect(row).get("text") or "", _TEXT_LIMIT),
         broker_says=shortened(row["broker_says"] or "", _TEXT_LIMIT),
         command=_whole(row["remedy_command"] or ""),
         safety=row["remedy_safety"] or "",
