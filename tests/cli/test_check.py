@@ -64,7 +64,7 @@ def test_findings_are_4(damaged: Path, capsys) -> None:
     out = capsys.readouterr().out
     assert "L05" in out
     assert "M02" in out
-    assert re.search(rf"next: +segmend plan trim {re.escape(str(damaged))}/u-0 -o plan.json", out)
+    assert re.search(rf"next: +segmend plan repair {re.escape(str(damaged))}/u-0 --blank -o plan.json", out)
     assert "2 errors" in out
 
 
