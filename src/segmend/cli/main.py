@@ -1,7 +1,7 @@
 """`segmend`: finds the commands, parses arguments, turns errors into one line and an exit code.
 
-Exit codes as fsck's: 0 nothing wrong, 4 findings left, 8 operational error, 16 usage,
-32 cancelled, 64 a broker runs.
+Exit codes as fsck's: 0 nothing wrong, 1 a plan was applied, 4 findings left, 8 operational error,
+16 usage, 32 cancelled, 64 a broker runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from segmend.errors import Cancelled, SegmendError, UsageError
 
 _DESCRIPTION = """\
 fsck, forecast, surgery and rescue for Apache Kafka log directories.
-Reading commands never write: they open files read-only and take no lock."""
+Reading commands never write: they open files read-only and take no lock.
+Only apply and undo change a log dir."""
 
 _HELP_LINE = re.compile(r'^HELP = "(.*)"$', re.MULTILINE)
 _EXAMPLES = """\
@@ -35,7 +36,8 @@ examples:
   segmend check /var/lib/kafka/data           is it healthy
   segmend explain                             every finding there is
 
-exit codes: 0 nothing wrong, 4 findings, 8 operational error, 16 usage, 32 cancelled"""
+exit codes: 0 nothing wrong, 4 findings, 8 operational error, 16 usage, 32 cancelled; 1 a plan was
+applied, 64 a broker runs"""
 
 
 def entry() -> NoReturn:
