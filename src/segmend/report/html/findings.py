@@ -160,7 +160,8 @@ def effects_flat(table: pa.Table) -> pa.Table:
     told = table["broker_effect"].combine_chunks()
     effect, lost = pa.nulls(len(told), pa.string()), pa.nulls(len(told), pa.bool_())
     if pa.types.is_struct(told.type):
-        effect, lost = told.field("effect"), pc.greater(told.field("records_lost"), 0)
+        effect = pc.struct_field(told, "effect")
+        lost = pc.greater(pc.struct_field(told, "records_lost"), 0)
     return table.drop_columns(["broker_effect"]).append_column("effect", effect).append_column("lost", lost)
 
 
