@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from segmend.errors import SegmendError
@@ -21,17 +21,23 @@ from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 
 SNAPSHOT_LIMIT: Final = 64 << 20
+_REMEMBERED: Final = 16
+"""Scans kept; each has the indexes of a segment, 5 MB for a full one of 1 GiB."""
 Arguments = Mapping[str, Any]
 """What a plan gives to a recipe: JSON values."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Log:
-    """A log file as it was when it was read: the key under which its scan is remembered."""
+    """A log file as it was when it was read: the key under which its scan is remembered.
 
-    path: str
-    size: int
+    A file that a plan leaves alone is the same one in a view of the plan, under another path.
+    """
+
+    path: str = field(compare=False)
+    device: int
     inode: int
+    size: int
     changed_ns: int
 
 
@@ -77,11 +83,11 @@ def _scan(segment: LogSegment, build: IndexRule | None, producers: tuple[Produce
     stat = log.stat()
     if stat.changed_ns is None:
         return _scanned(log.path, segment.base_offset, build, producers)
-    key = _Log(log.path, stat.size, stat.inode, stat.changed_ns)
+    key = _Log(log.path, stat.device, stat.inode, stat.size, stat.changed_ns)
     return _remembered(key, segment.base_offset, build, producers)
 
 
-@functools.lru_cache(maxsize=4)
+@functools.lru_cache(maxsize=_REMEMBERED)
 def _remembered(
     log: _Log, base_offset: int, build: IndexRule | None, producers: tuple[ProducerState, ...]
 ) -> SegmentScan:
