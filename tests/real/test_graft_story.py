@@ -1,0 +1,174 @@
+"""A replica pushed out of the ISR is brought back from its leader's files, as an old write-up does by hand.
+
+Three brokers, topic `test_isr` with two partitions of two replicas, 100,000 records of 1 KiB with acks=1.
+Broker 1 is killed midway. Its replica is grafted from the files of broker 2, while that one is
+stopped, or while it goes on serving.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from tests.cli.run import run
+from tests.lab.broker import Broker
+from tests.lab.cluster import Cluster
+from tests.real.conftest import need_kafka
+
+pytestmark = pytest.mark.broker
+
+TOPIC, RECORDS, SIZE = "test_isr", 100_000, 1024
+REPLICAS = [[2, 1], [3, 2]]
+"""By partition, the leader first: broker 1 only follows, and only partition 0."""
+
+
+class Story:
+    """The cluster, and what its clients see."""
+
+    def __init__(self, root: Path) -> None:
+        self.cluster = Cluster("4.3.1", root, brokers=3)
+        self.cluster.start()
+        admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap, "log_level": 0})
+        made = admin.create_topics([NewTopic(TOPIC, num_partitions=2, replica_assignment=REPLICAS)])
+        made[TOPIC].result(60)
+        self.wait("leaders", lambda: self.leader(0) == 2 and self.leader(1) == 3)
+
+    def broker(self, node_id: int) -> Broker:
+        return self.cluster.brokers[node_id - 1]
+
+    def replica(self, node_id: int) -> Path:
+        return next(path for d in self.broker(node_id).dirs for path in d.glob(f"{TOPIC}-0"))
+
+    def _partition(self, number: int):  # type: ignore[no-untyped-def]
+        admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap, "log_level": 0})
+        return admin.list_topics(TOPIC, timeout=20).topics[TOPIC].partitions.get(number)
+
+    def leader(self, number: int) -> int:
+        found = self._partition(number)
+        return -1 if found is None else int(found.leader)
+
+    def isr(self) -> set[int]:
+        return set(self._partition(0).isrs)
+
+    def wait(self, what: str, done: Callable[[], bool]) -> float:
+        """Seconds until it was so."""
+        begun = time.monotonic()
+        while not done():
+            if time.monotonic() > begun + 120:
+                raise AssertionError(f"still waiting for {what}")
+            time.sleep(0.2)
+        return time.monotonic() - begun
+
+    def produce(self, numbers: range) -> None:
+        producer = Producer(
+            {
+                "bootstrap.servers": self.cluster.bootstrap,
+                "acks": 1,
+                "linger.ms": 5,
+                "message.timeout.ms": 60_000,
+            }
+        )
+        failed: list[str] = []
+        for number in numbers:
+            value = str(number).encode().ljust(SIZE, b".")
+            producer.produce(
+                TOPIC,
+                value,
+                partition=number % 2,
+                on_delivery=lambda e, _: failed.append(str(e)) if e else None,
+            )
+            producer.poll(0)
+            while len(producer) > 20_000:
+                producer.poll(0.1)
+        assert producer.flush(60) == 0
+        assert failed == []
+
+    def consume(self) -> list[int]:
+        """All numbers, in the order in which they came."""
+        consumer = Consumer(
+            {"bootstrap.servers": self.cluster.bootstrap, "group.id": "all", "enable.partition.eof": True,
+             "enable.auto.commit": False}
+        )  # fmt: skip
+        consumer.assign([TopicPartition(TOPIC, number, 0) for number in (0, 1)])
+        found: list[int] = []
+        ended: set[int] = set()
+        deadline = time.monotonic() + 120
+        while len(ended) < 2 and time.monotonic() < deadline:
+            for message in consumer.consume(5000, 1.0):
+                error, value = message.error(), message.value()
+                if error is not None:
+                    ended.add(message.partition() or 0)
+                elif value is not None:
+                    found.append(int(value.rstrip(b".")))
+        consumer.close()
+        return found
+
+
+@contextmanager
+def story(root: Path) -> Iterator[Story]:
+    need_kafka("4.3.1")
+    begun: list[Story] = []
+    try:
+        begun.append(Story(root))
+        yield begun[0]
+    finally:
+        for each in begun:
+            each.cluster.kill()
+
+
+def first_fetch(broker: Broker) -> int:
+    """The offset from which the follower began to fetch when it started."""
+    line = broker.wait_for(rf"Added fetcher to broker .*{TOPIC}-0")
+    found = re.search(rf"{TOPIC}-0 -> InitialFetchState\(.*?,(\d+)\)\)", line)
+    assert found, line
+    return int(found[1])
+
+
+@pytest.mark.parametrize("state", ["out-of-sync", "lost"])
+@pytest.mark.parametrize("leader", ["stopped", "live"])
+def test_back_in_the_isr(leader: str, state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with story(tmp_path / "cluster") as it:
+        it.produce(range(RECORDS // 2))
+        it.broker(1).kill()
+        it.produce(range(RECORDS // 2, RECORDS))
+        it.wait("an ISR without broker 1", lambda: it.isr() == {2})
+        mine, source = it.replica(1), it.replica(2)
+        if state == "lost":
+            shutil.rmtree(mine)
+        mark = source.parent / "replication-offset-checkpoint"
+        it.wait("the high watermark on disk", lambda: f"{TOPIC} 0 {RECORDS // 2}\n" in mark.read_text())
+        if leader == "stopped":
+            it.broker(2).stop()
+        plan, options = tmp_path / "plan.json", ["--live-source"] if leader == "live" else []
+        where = ("--partition", f"{TOPIC}-0", "--from", source, "-o", plan)
+        made = run(capsys, "plan", "graft", *it.broker(1).dirs, *where, *options)
+        assert made.code == 0, made.err
+        copied = sum(s["content"]["length"] for s in json.loads(plan.read_text())["steps"]
+                     if s["kind"] == "append_file" and s["path"].endswith(".log"))  # fmt: skip
+        total = sum(path.stat().st_size for path in source.glob("*.log"))
+        assert (copied == total) is (state == "lost")
+        assert run(capsys, "apply", plan, "--yes", "--state-dir", tmp_path / "state").code == 1
+        checked = run(capsys, "check", "--deep", *it.broker(1).dirs, "--json").of("finding")
+        assert [row for row in checked if row["severity"] == "error"] == []
+        it.broker(1).launch()
+        if leader == "stopped":
+            it.broker(2).launch()
+            it.broker(2).wait_ready()
+        it.broker(1).wait_ready()
+        seconds = it.wait("broker 1 in the ISR", lambda: it.isr() == {1, 2})
+        assert first_fetch(it.broker(1)) == RECORDS // 2
+        it.broker(2).stop()
+        it.wait("another leader", lambda: it.leader(0) == 1)
+        assert sorted(it.consume()) == list(range(RECORDS))
+        how = f"{leader}, {state}: {copied:,} of {total:,} bytes copied"
+        with capsys.disabled():
+            print(f"\n{how}, in the ISR {seconds:.1f} s after the start")

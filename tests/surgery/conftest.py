@@ -1,0 +1,36 @@
+"""Fixtures of the surgery tests."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.golden.judge import copy_tree
+from tests.surgery.small_fleet import KEPT, Fleet, keep
+
+Golden = Callable[[str], Path]
+
+
+@pytest.fixture(scope="session")
+def small(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two brokers of the golden fleet with a few partitions, each in the log dir where it was."""
+    root = tmp_path_factory.mktemp("small")
+    for broker in ("b1", "b2"):
+        for log_dir in sorted((golden("4.3.1-fleet") / broker).iterdir()):
+            home = root / broker / log_dir.name
+            home.mkdir(parents=True)
+            for path in sorted(log_dir.iterdir()):
+                if path.name in KEPT or path.name == "__cluster_metadata-0":
+                    copy_tree(path, home / path.name)
+                elif path.name.endswith("-offset-checkpoint"):
+                    keep(home / path.name, path.read_bytes())
+                elif path.is_file():
+                    shutil.copy2(path, home)
+    return root
+
+
+@pytest.fixture
+def fleet(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Fleet:
+    return Fleet(tmp_path, small, capsys)
