@@ -29,15 +29,16 @@ from segmend.surgery.steps import kinds
 from segmend.surgery.undo import undo
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS)
-SAMPLE = 41
+SAMPLE = 67
 
 
 class Story:
     """A world, its plan, and what it looks like before and after; copies of it are cheap."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, second_disk: str) -> None:
         # Every copy must lie at the same place, because a plan names real paths.
         self.world = make(folder / "world")
+        self.other = self.world.root / second_disk
         self.folder = folder
         self.plan = plan_of(self.world)
         self.wanted = chunks(self.world)
@@ -56,7 +57,7 @@ class Story:
         assert self.world.tree() == self.before
 
     def disk(self) -> Disk:
-        return Disk(self.world.b)
+        return Disk(self.other)
 
     def fresh(self) -> None:
         """As before the plan."""
@@ -103,8 +104,9 @@ def difference(expected: Tree, found: Tree) -> dict[str, tuple[object, object]]:
     return {n: (expected.get(n), found.get(n)) for n in names if expected.get(n) != found.get(n)}
 
 
-@pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+@pytest.fixture(scope="module", params=["b", "state"])
+def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    """Once the second log dir lies on another disk, once the journal and all backups do."""
     memory = Path("/dev/shm")
     folder = (
         Path(tempfile.mkdtemp(dir=memory)) if os.access(memory, os.W_OK) else tmp_path_factory.mktemp("c")
@@ -112,7 +114,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     with pytest.MonkeyPatch.context() as patch:
         # A look through all processes, thousands of times, is another test's subject.
         patch.setattr(lock, "writers", lambda _dirs: iter(()))
-        yield Story(folder)
+        yield Story(folder, request.param)
     shutil.rmtree(folder)
 
 
@@ -141,7 +143,7 @@ def test_killed_while_applying(story: Story, every: int, half: bool) -> None:
     for n in points(story.apply_calls, every=every, shift=3):
         for way in ("resume", "back"):
             story.fresh()
-            dies(story.apply, Mortal(n, story.world.b, half=half))
+            dies(story.apply, Mortal(n, story.other, half=half))
             story.check_safe(n)
             if way == "resume":
                 story.apply(story.disk())
@@ -157,7 +159,7 @@ def test_killed_while_undoing(story: Story, every: int) -> None:
     for n in points(story.undo_calls, every=every, shift=5):
         for way in ("back", "forward"):
             story.fresh_applied()
-            dies(story.undo, Mortal(n, story.world.b))
+            dies(story.undo, Mortal(n, story.other))
             story.check_safe(n)
             if way == "back":
                 story.undo(story.disk())
@@ -174,11 +176,11 @@ def test_killed_while_resuming(story: Story, every: int) -> None:
     chance = random.Random(every)
     for n in points(story.apply_calls, every=every, shift=7):
         story.fresh()
-        dies(story.apply, Mortal(n, story.world.b))
+        dies(story.apply, Mortal(n, story.other))
         back = chance.random() < 0.5 and bool(story.begun())
         act = story.undo if back else story.apply
         try:
-            act(Mortal(chance.randrange(1, story.apply_calls), story.world.b))
+            act(Mortal(chance.randrange(1, story.apply_calls), story.other))
         except Died:
             story.check_safe(n)
             if not back or story.begun():
@@ -192,7 +194,7 @@ def test_power_lost_while_applying(story: Story, every: int, seed: int | None) -
     for n in points(story.apply_calls, every=every, shift=11):
         for way in ("resume", "back"):
             story.fresh()
-            fx = Unplugged(n, story.folder / "stash", story.world.b)
+            fx = Unplugged(n, story.folder / "stash", story.other)
             dies(story.apply, fx)
             fx.power_off(None if seed is None else random.Random(seed * 1000 + n))
             shutil.rmtree(story.folder / "stash")
@@ -211,7 +213,7 @@ def test_power_lost_while_applying(story: Story, every: int, seed: int | None) -
 def test_power_lost_while_undoing(story: Story, every: int, seed: int | None) -> None:
     for n in points(story.undo_calls, every=every, shift=2):
         story.fresh_applied()
-        fx = Unplugged(n, story.folder / "stash", story.world.b)
+        fx = Unplugged(n, story.folder / "stash", story.other)
         dies(story.undo, fx)
         fx.power_off(None if seed is None else random.Random(seed * 1000 + n))
         shutil.rmtree(story.folder / "stash")
@@ -227,7 +229,7 @@ def test_the_system_refuses(story: Story, every: int, number: int, stays: bool) 
     """A one-line error, and the same command goes on once the disk is well again."""
     for n in points(story.apply_calls, every=every * (3 if every > 1 else 1), shift=number):
         story.fresh()
-        fx = Failing(n, number, story.world.b, stays=stays)
+        fx = Failing(n, number, story.other, stays=stays)
         told = refused(story, story.apply, fx)
         story.check_safe(n)
         assert told is None or "\n" not in told
@@ -256,7 +258,7 @@ def test_a_dead_disk_is_told_with_the_file_and_the_way_on(story: Story) -> None:
     at = next(n for n, name in enumerate(disk.names, 1) if name == "truncate")
     story.fresh()
     with pytest.raises(SegmendError) as told:
-        story.apply(Failing(at, errno.EIO, story.world.b))
+        story.apply(Failing(at, errno.EIO, story.other))
     assert "0.log: input/output error; nothing is lost: the same command goes on" in str(told.value)
     assert "segmend undo 0001-test-" in str(told.value)
 
@@ -270,7 +272,7 @@ def test_the_net_sees_a_backup_that_was_not_synced(story: Story) -> None:
 
     at = story.apply_calls - 8
     story.fresh()
-    fx = Careless(at, story.folder / "stash", story.world.b)
+    fx = Careless(at, story.folder / "stash", story.other)
     dies(story.apply, fx)
     fx.power_off(random.Random(4))
 
