@@ -70,6 +70,7 @@ def commands(root: Path) -> list[list[str]]:
         ["plan", "repair", *dirs],
         ["journal", "list", "--state-dir", str(root / "none")],
         ["explain"],
+        *(["explain", topic, *dirs] for topic in ("startup", "retention", "compaction")),
     ]
 
 

@@ -13,7 +13,6 @@ which leaves inodes cached. The least of several starts counts: other processes 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -29,8 +28,10 @@ from typing import Any
 from bench.data import EMPTY_SNAPSHOT, MARKER, Shape, cycle, templates, write_segment
 
 from segmend.forecast import Options, forecast
-from segmend.forecast.minutes import DirWork, Job, Work, estimate
+from segmend.forecast.disk_speed import measure as measured_speed
+from segmend.forecast.minutes import Work
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from tests.golden.topics import Topic, create
@@ -39,8 +40,8 @@ from tests.lab.broker import Broker
 from tests.lab.cluster import Cluster
 from tests.lab.errors import LabError
 from tests.lab.jars import cache_dir
+from tests.lab.startup_table import merged, print_table, read_table, write_table
 
-TABLE = Path(__file__).with_name("startup_times.json")
 TOPIC = "load"
 JVM = [
     *("-Xmx1G", "-Xms1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
@@ -180,9 +181,9 @@ class Keeper:
 
     def __init__(self, log_dir: Path) -> None:
         self.log_dir = log_dir
-        self.kept = {path: path.read_bytes() for path in self._files() if path.suffix != ".log"}
+        self.kept = {path: path.read_bytes() for path in self.files() if path.suffix != ".log"}
 
-    def _files(self) -> Iterator[Path]:
+    def files(self) -> Iterator[Path]:
         for partition in partition_dirs(self.log_dir):
             yield from partition.iterdir()
         for path in self.log_dir.iterdir():
@@ -191,7 +192,7 @@ class Keeper:
 
     def put_back(self) -> None:
         """As it was."""
-        for path in list(self._files()):
+        for path in list(self.files()):
             if path.suffix != ".log" and path not in self.kept:
                 path.unlink()
         for path, data in self.kept.items():
@@ -201,7 +202,7 @@ class Keeper:
     def evict(self) -> None:
         """Drop the files from the page cache."""
         os.sync()
-        for path in self._files():
+        for path in self.files():
             descriptor = os.open(path, os.O_RDONLY)
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
             os.close(descriptor)
@@ -223,6 +224,7 @@ def measure(version: str, layout: Layout, root: Path) -> dict[str, Any]:
         fill(log_dir, layout)
         keeper = Keeper(log_dir)
         job = work_of(log_dir, version, layout)
+        disk = speed_of(keeper) if layout.cold else {}
         broker.jvm = JVM
         found = []
         for _ in range(RUNS):
@@ -237,8 +239,20 @@ def measure(version: str, layout: Layout, root: Path) -> dict[str, Any]:
         "cold": layout.cold,
         "threads": layout.threads,
         "jobs": job,
+        **disk,
         **{key: [run[key] for run in found] for key in found[0]},
     }
+
+
+def speed_of(keeper: Keeper) -> dict[str, float]:
+    """What `explain startup` would measure: bytes a second, and seconds of a single read."""
+    keeper.evict()
+    files = [FileEntry(str(path.parent), path.name) for path in keeper.files()]
+    logs = [file for file in files if file.name.endswith(".log")]
+    with first_in_line():
+        speed = measured_speed(logs, [file for file in files if file.name.endswith(".index")])
+    found = {"read_speed": speed.bytes_per_second, "random_read": speed.seconds_a_read}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 @contextmanager
@@ -293,52 +307,6 @@ def fields(work: Work) -> dict[str, int]:
     return {name: getattr(work, name) for name in Work.__slots__ if getattr(work, name)}
 
 
-def read_table() -> list[dict[str, Any]]:
-    """The measured rows."""
-    return list(json.loads(TABLE.read_text())) if TABLE.exists() else []
-
-
-def write_table(rows: list[dict[str, Any]]) -> None:
-    """One row a line."""
-    order = [layout.name for layout in LAYOUTS]
-    rows.sort(key=lambda row: (row["kafka"], order.index(row["layout"])))
-    TABLE.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
-
-
-def merged(rows: list[dict[str, Any]], row: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows with one more; starts over the same files are added to those measured before."""
-    key = ("kafka", "layout", "jobs", "threads")
-    old = next((each for each in rows if all(each[name] == row[name] for name in key)), None)
-    rest = [each for each in rows if any(each[name] != row[name] for name in key[:2])]
-    if old is not None:
-        row = {**row, **{name: old[name] + row[name] for name in ("loading", "up", "stop")}}
-    return [*rest, row]
-
-
-def dir_work(row: dict[str, Any]) -> DirWork:
-    """The log dir of a measured row, as the model takes it."""
-    jobs = []
-    for kind in row["jobs"]:
-        counts = {name: value for name, value in kind.items() if name != "partitions_alike"}
-        jobs += [Job(name="", work=Work(**counts))] * kind["partitions_alike"]
-    return DirWork(path="", jobs=jobs)
-
-
-def modelled(row: dict[str, Any]) -> float:
-    """What the model says to a measured row."""
-    return estimate([dir_work(row)], Release.parse(row["kafka"]), row["threads"]).loading
-
-
-def print_table() -> None:
-    """The table of docs/startup-time.md."""
-    print("| Kafka | log dir | measured (least, most) | model | error |\n|---|---|--:|--:|--:|")
-    for row in read_table():
-        least, most = min(row["loading"]), max(row["loading"])
-        said = modelled(row)
-        error = "" if row["cold"] else f"{100 * (said - least) / least:+.0f} %"
-        print(f"| {row['kafka']} | {row['layout']} | {least:.2f} s, {most:.2f} s | {said:.2f} s | {error} |")
-
-
 def main(arguments: Sequence[str]) -> None:
     """Run as a program."""
     if arguments[:1] == ["table"]:
@@ -360,7 +328,7 @@ def main(arguments: Sequence[str]) -> None:
             continue
         finally:
             shutil.rmtree(root, ignore_errors=True)
-        write_table(merged(read_table(), row))
+        write_table(merged(read_table(), row), [layout.name for layout in LAYOUTS])
         print(f"{version} {layout.name}: {row['loading']} up {row['up']} stop {row['stop']}", flush=True)
 
 

@@ -1,0 +1,24 @@
+"""Whatever bytes lie in a log dir, the topics explain it without a traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.run import run
+from tests.forecast.test_any_bytes import hurt
+from tests.forecast.test_outcomes import broker
+
+
+@pytest.mark.parametrize("seed", range(100, 124))
+def test_any_bytes(seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dirs = broker(tmp_path, clean=seed % 2 == 0)
+    try:
+        hurt(dirs, seed)
+    except FileNotFoundError:
+        pytest.skip("the copy's source is gone")
+    release = ("4.3.1", "3.9", "2.8", "2.2", "1.1", "0.10.2")[seed % 6]
+    for topic in ("startup", "retention", "compaction"):
+        for output in ((), ("--json",)):
+            ran = run(capsys, "explain", topic, *dirs, "--kafka", release, *output)
+            assert (ran.code, ran.err) == (0, "")
