@@ -168,6 +168,15 @@ def test_damage_of_the_leader_is_never_copied(case: Two) -> None:
         decide(compare(replica(mine), leader), pair(leader), whole=False)
 
 
+def test_the_same_records_of_another_epoch_are_another_history() -> None:
+    """The leader epoch is not under the checksum."""
+    shared = history([2])
+    mine, theirs = ([*shared, *history([2], first=2, epoch=epoch)] for epoch in (1, 2))
+    found = compare(replica(mine), replica(theirs))
+    assert (found.shared.end, found.lost.batches, found.diverged) == (2, 1, True)
+    assert found.lost.epochs == {1}
+
+
 def test_a_torn_end_of_the_leader_is_left_out() -> None:
     batches = history([2, 2, 2])
     leader = replica(batches, tail=batches[0][:-3])

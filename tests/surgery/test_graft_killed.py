@@ -1,0 +1,59 @@
+"""A graft killed at a call in the middle: `apply` again ends it, `undo` takes it back."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+
+import pytest
+from tests.golden.judge import copy_tree
+from tests.surgery.faulty import Died, Disk, Mortal
+from tests.surgery.small_fleet import Fleet, picture
+from tests.surgery.test_graft import batches, fall_behind, fork, last
+
+from segmend.surgery import lock
+from segmend.surgery.apply import apply
+from segmend.surgery.plan import Plan
+
+
+def diverged(fleet: Fleet) -> tuple[str, ...]:
+    """Cut in the middle of a segment, appended to it; a segment and snapshots set aside, others made."""
+    mine = fleet.replica("orders-0")
+    fall_behind(mine, len(batches(mine)) - 3)
+    fork(mine, len(last(mine)[1]) - 1)
+    return ()
+
+
+def replaced(fleet: Fleet) -> tuple[str, ...]:
+    """A whole directory set aside, another one made."""
+    mine = fleet.replica("orders-0")
+    fork(mine, len(last(mine)[1]))
+    return ("--whole",)
+
+
+@pytest.mark.parametrize("every", [61, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("hurt", [diverged, replaced])
+def test_killed_in_the_middle(
+    fleet: Fleet, hurt: Callable[[Fleet], tuple[str, ...]], every: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "writers", lambda _dirs: iter(()))
+    options = hurt(fleet)
+    home, saved, state = fleet.root / "b2", fleet.root / "saved", fleet.root / "state"
+    before = picture(home)
+    copy_tree(home, saved)
+    assert fleet.plan("orders-0", *options).code == 0
+    plan = Plan.load(str(fleet.root / "plan.json"))
+    assert {"append_file", "replace_file"} < {step.KIND for step in plan.steps}
+    counting = Disk()
+    apply(plan, str(state), fx=counting)
+    leader = batches(fleet.replica("orders-0", "b1"))
+    for number in range(30, counting.calls, every):
+        copy_tree(saved, home)
+        shutil.rmtree(state)
+        with pytest.raises(Died):
+            apply(plan, str(state), fx=Mortal(number, half=True))
+        if number % 2:
+            assert fleet.apply().code == 1, number
+            assert batches(fleet.replica("orders-0")) == leader
+        assert fleet.undo().code == 0, number
+        assert picture(home) == before, number
