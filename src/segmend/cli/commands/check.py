@@ -112,7 +112,7 @@ def _wanted(args: argparse.Namespace, targets: Targets) -> Wanted:
 
 def _max_map_count() -> int | None:
     try:
-        return int(disk.read("/proc/sys/vm/max_map_count", 64))
+        return int(disk.read_stream("/proc/sys/vm/max_map_count", 64))
     except (Unreadable, ValueError):
         return None
 

@@ -7,21 +7,16 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from segmend.cli.common import add_output_options, add_release_option, emit, emit_json, release_of, style
+from segmend.cli.common import add_output_options, add_release_option, release_of
+from segmend.cli.surgery import tell_plan, write_plan
+from segmend.cli.parser import note
 from segmend.cli.targets import open_targets
-from segmend.errors import SegmendError
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
-from segmend.report.plan import plan_lines, plan_objects
 from segmend.report.progress import Progress
-from segmend.surgery.effects import Effects
-from segmend.surgery.expectations import refuse_inside
-from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.ops import operations
 from segmend.surgery.plan import Plan
 from segmend.surgery.request import Request
-from segmend.surgery.step import Work, folder
-from segmend.surgery.writing import bytes_of, write_beside
 
 NAME = "plan"
 HELP = "plan surgery: what would be changed, kept and lost; nothing is touched"
@@ -35,7 +30,6 @@ examples:
 
 exit codes: 0 planned, or nothing to do; 4 something is left that it does not mend; 8 something could
 not be read, 16 usage"""
-LEFT = 4
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -69,16 +63,19 @@ def _sub(commands: Any, name: str, help: str, examples: str | None) -> argparse.
 def run(args: argparse.Namespace) -> int:
     """Make a plan or load one, write it, show it."""
     if args.operation is None:
-        return _tell(args, Plan.load(args.plan), args.plan)
+        return tell_plan(args, Plan.load(args.plan), args.plan)
     plan = _make(args, args.operation)
     if args.output is not None:
-        _write(plan, args.output)
-    return _tell(args, plan, args.output)
+        write_plan(plan, args.output)
+    return tell_plan(args, plan, args.output)
 
 
 def _make(args: argparse.Namespace, operation: ModuleType) -> Plan:
     targets = open_targets(args.paths)
     given = [log_dir.path for log_dir in targets.dirs]
+    running = next((log_dir.path for log_dir in targets.dirs if log_dir.broker_running()), None)
+    if running is not None:
+        note(f"{running}: a broker runs here; stop it, and plan again, before `segmend apply`")
     progress = Progress(sys.stderr)
     request = Request(
         dirs=[LogDir.open(disk.real_path(path)) for path in given],
@@ -93,28 +90,3 @@ def _make(args: argparse.Namespace, operation: ModuleType) -> Plan:
     finally:
         progress.done()
     return plan
-
-
-def _write(plan: Plan, path: str) -> None:
-    real = disk.real_path(path)
-    refuse_inside(plan, folder(real), "-o")
-    work = Work(fx=Effects(), vault=folder(real))
-    try:
-        write_beside(work, real, bytes_of(plan.render(), work), Fingerprint(kind="file", mode=0o644))
-    except OSError as error:
-        raise SegmendError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-
-
-def _tell(args: argparse.Namespace, plan: Plan, path: str | None) -> int:
-    if args.json:
-        emit_json(plan_objects(plan, path))
-    else:
-        emit(plan_lines(plan, style(args)))
-        emit([_next(plan, path)])
-    return LEFT if plan.left else 0
-
-
-def _next(plan: Plan, path: str | None) -> str:
-    if not plan.steps:
-        return "nothing to do"
-    return "nothing was written: add -o plan.json" if path is None else f"next: segmend apply {path}"

@@ -1,0 +1,47 @@
+"""Who has files open for writing, as /proc tells; and reading files of /proc, which have no size."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from segmend.cli.commands import check
+from segmend.logdir import disk
+from segmend.logdir.processes import writers
+
+HOLD = "import sys; file = open(sys.argv[1], sys.argv[2]); print('open', flush=True); sys.stdin.read()"
+
+
+@pytest.mark.parametrize(("mode", "seen"), [("r", False), ("a", True), ("r+", True)])
+def test_only_those_who_may_write_count(tmp_path: Path, mode: str, seen: bool) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    path.touch()
+    argv = [sys.executable, "-c", HOLD, str(path), mode]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        found = list(writers([str(tmp_path)]))
+        assert [writer.pid for writer in found] == ([process.pid] if seen else [])
+        assert all(writer.path == str(path) and "\n" not in writer.command for writer in found)
+        assert not list(writers([str(tmp_path / "elsewhere")]))
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def test_this_process_does_not_count(tmp_path: Path) -> None:
+    with open(tmp_path / "file", "w"):
+        assert not list(writers([str(tmp_path)]))
+
+
+def test_files_without_a_size_are_read() -> None:
+    assert disk.read("/proc/self/cmdline") == b""
+    assert b"python" in disk.read_stream("/proc/self/cmdline", 4096)
+    assert len(disk.read_stream("/proc/self/status", 10)) == 10
+    assert (check._max_map_count() or 0) > 1000
+    assert os.path.basename(disk.link_target("/proc/self/exe") or "").startswith("python")
+    assert disk.link_target("/proc/self") == str(os.getpid())
+    assert disk.link_target("/nowhere") is None
