@@ -1,4 +1,4 @@
-"""What `apply`, `undo` and `journal` share: where journals lie, the question, the safe stop, the progress."""
+"""What the commands of surgery share: plans shown and written, where journals lie, the question, the stop."""
 
 from __future__ import annotations
 
@@ -11,16 +11,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from segmend.cli.common import emit_json
+from segmend.cli.common import emit, emit_json, style
 from segmend.errors import Cancelled, SegmendError, UsageError
+from segmend.logdir import disk
 from segmend.report import text
+from segmend.report.plan import plan_lines, plan_objects
 from segmend.report.progress import Progress
 from segmend.surgery import journal
 from segmend.surgery.carry import Outcome, Watch
 from segmend.surgery.effects import Effects
-from segmend.surgery.step import Step
+from segmend.surgery.expectations import refuse_inside
+from segmend.surgery.fingerprint import Fingerprint
+from segmend.surgery.plan import Plan
+from segmend.surgery.step import Step, Work, folder
+from segmend.surgery.writing import bytes_of, write_beside
 
-CHANGED = 1
+CHANGED, LEFT = 1, 4
 
 
 def add_state_option(parser: argparse.ArgumentParser) -> None:
@@ -107,3 +113,30 @@ def outcome_object(outcome: Outcome) -> dict[str, object]:
         "plan": run.plan.sha256, "steps": outcome.steps, "records_lost": run.plan.records_lost,
         "notes": list(run.plan.notes),
     }  # fmt: skip
+
+
+def write_plan(plan: Plan, path: str) -> None:
+    """Write a plan to a file, outside the log dirs; raises `SegmendError`."""
+    real = disk.real_path(path)
+    refuse_inside(plan, folder(real), "-o")
+    work = Work(fx=Effects(), vault=folder(real))
+    try:
+        write_beside(work, real, bytes_of(plan.render(), work), Fingerprint(kind="file", mode=0o644))
+    except OSError as error:
+        raise SegmendError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+
+
+def tell_plan(args: argparse.Namespace, plan: Plan, path: str | None) -> int:
+    """Show a plan; the exit code says whether it leaves something as it is."""
+    if args.json:
+        emit_json(plan_objects(plan, path))
+    else:
+        emit(plan_lines(plan, style(args)))
+        emit([_next(plan, path)])
+    return LEFT if plan.left else 0
+
+
+def _next(plan: Plan, path: str | None) -> str:
+    if not plan.steps:
+        return "nothing to do"
+    return "nothing was written: add -o plan.json" if path is None else f"next: segmend apply {path}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from segmend.surgery.carry import Outcome, Watch, carry
 from segmend.surgery.effects import Effects
 from segmend.surgery.journal import BACK, FORWARD, Run
+from segmend.surgery.quarantines import refuse_discarded
 
 
 def direction_of(run: Run) -> str:
@@ -20,4 +21,5 @@ def undo(run: Run, *, fx: Effects | None = None, watch: Watch | None = None) -> 
 
     Raises as `apply`; refused if a file is not as the run left it, which says a broker was there.
     """
+    refuse_discarded(run)
     return carry(fx or Effects(), run, direction_of(run), watch or Watch())

@@ -8,8 +8,8 @@ from types import ModuleType
 from typing import Any
 
 from segmend.cli.common import add_output_options, add_release_option, release_of
-from segmend.cli.surgery import tell_plan, write_plan
 from segmend.cli.parser import note
+from segmend.cli.surgery import tell_plan, write_plan
 from segmend.cli.targets import open_targets
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir

@@ -1,0 +1,101 @@
+"""`segmend quarantine`: what was set aside, listed, brought back, and given up for good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.run import Ran
+from tests.surgery.desk import Desk, picture
+
+Golden = Callable[[str], Path]
+
+
+@pytest.fixture
+def desk(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+    """A broker of which all that waits for its deletion was set aside."""
+    desk = Desk(golden("4.3.1-killed") / "b1", tmp_path, capsys)
+    waiting = [path for d in desk.dirs for path in d.rglob("*.deleted")]
+    for path in sorted(waiting, key=lambda path: path.stat().st_size)[:-1]:
+        path.unlink()
+    desk.before = desk.tree()  # type: ignore[attr-defined]
+    desk.plan("free", "--bytes", "1GB")
+    desk.apply()
+    return desk
+
+
+def quarantine(desk: Desk, *argv: object) -> Ran:
+    return desk.run("quarantine", *argv, "--state-dir", desk.state, "--json")
+
+
+def test_nothing_is_set_aside(desk: Desk) -> None:
+    ran = desk.run("quarantine", "list", "--state-dir", desk.root / "other")
+    assert (ran.code, ran.out) == (0, f"{desk.root}/other: nothing is set aside\n")
+
+
+def test_the_list_says_what_was_where_and_why(desk: Desk) -> None:
+    rows = quarantine(desk, "list").json
+    assert len(rows) == 3
+    for row in rows:
+        assert row["state"] == "kept"
+        assert not Path(row["path"]).exists()
+        assert Path(row["place"]).exists()
+        assert row["reason"]
+    shown = desk.run("quarantine", "list", "--state-dir", desk.state)
+    assert rows[0]["item"] in shown.out
+
+
+@pytest.mark.parametrize("ending", [".log.deleted", "-future"])
+def test_one_thing_is_brought_back_as_it_was(desk: Desk, ending: str) -> None:
+    row = next(row for row in quarantine(desk, "list").json if row["path"].endswith(ending))
+    ran = quarantine(desk, "restore", row["item"], "-o", desk.plan_file)
+    assert ran.code == 0
+    desk.apply()
+    path = Path(row["path"])
+    before = desk.before  # type: ignore[attr-defined]
+    assert all(before[name] == value for name, value in picture(path).items())
+    again = quarantine(desk, "restore", row["item"])
+    assert (again.code, again.err.count("\n")) == (8, 1)
+    desk.undo()
+    assert not path.exists()
+    desk.undo("0001")
+    assert desk.tree() == before
+
+
+def test_what_is_discarded_is_gone_and_no_undo_pretends(desk: Desk) -> None:
+    rows = quarantine(desk, "list").json
+    before = desk.tree()
+    assert quarantine(desk, "discard", "0001").code == 16  # nobody to ask
+    assert all(Path(row["place"]).exists() for row in rows)
+    ran = quarantine(desk, "discard", "0001", "--yes")
+    assert ran.code == 1
+    assert ran.json[0]["items"] == len(rows)
+    assert ran.json[0]["bytes"] > 0
+    assert not any(Path(row["place"]).exists() for row in rows)
+    assert {row["state"] for row in quarantine(desk, "list").json} == {"discarded"}
+    undo = desk.run("undo", "--yes", "--state-dir", desk.state)
+    assert (undo.code, undo.err.count("\n")) == (8, 1)
+    assert "given up for good" in undo.err
+    assert desk.tree() == before
+    assert quarantine(desk, "discard", "1", "--yes").code == 0  # nothing to do
+    assert quarantine(desk, "restore", rows[0]["item"]).code == 8
+
+
+def test_one_item_alone_can_be_discarded(desk: Desk) -> None:
+    rows = quarantine(desk, "list").json
+    assert quarantine(desk, "discard", rows[1]["item"], "--yes").json[0]["items"] == 1
+    assert [row["state"] for row in quarantine(desk, "list").json].count("discarded") == 1
+
+
+def test_what_was_taken_back_is_set_aside_no_more(desk: Desk) -> None:
+    desk.undo()
+    assert quarantine(desk, "list").json == []
+    ran = quarantine(desk, "discard", "0001", "--yes")
+    assert ran.code == 16
+
+
+@pytest.mark.parametrize("name", ["", "7", "0001/999", "x/1", "0001/"])
+def test_names_that_are_none(desk: Desk, name: str) -> None:
+    ran = quarantine(desk, "restore", name)
+    assert (ran.code, ran.err.count("\n")) == (16, 1) or name == "0001/"
