@@ -414,6 +414,13 @@ ROWS = [
         says="Deleting all segments because",
     ),
     row(
+        "C08-start-above-2.2",
+        checkpoint(START, "t 0 100000"),
+        "reads-fail",
+        after=(100000, END),
+        release="2.2",
+    ),
+    row(
         "C08-start-above-killed",
         checkpoint(START, "t 0 100000"),
         "segments-deleted",

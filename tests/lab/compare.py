@@ -44,6 +44,12 @@ class Said:
         """Names of the partition's files that it says are taken away for good."""
         return self._files(DELETING) - self._files(MAKING)
 
+    @property
+    def places(self) -> set[int]:
+        """The offsets at which something is lost or fails."""
+        found = self.partition.effects if self.partition else ()
+        return {each.offset for each in found if each.loses and each.offset is not None}
+
     def _files(self, effects: frozenset[str]) -> set[str]:
         found = self.partition.effects if self.partition else ()
         return {Path(each.file).name for each in found if each.effect in effects and each.file}
@@ -100,7 +106,8 @@ def of_partition(before: dict[str, int], done: dict[str, Any], said: Said) -> li
     if extent.log_end_offset is None:
         return found  # its log dir is offline
     ends = [extent.log_start_offset, extent.log_end_offset]
-    if isinstance(done["offsets"], list) and done["offsets"][:2] != ends:
+    # librdkafka gives the smaller one first, whatever they are.
+    if isinstance(done["offsets"], list) and done["offsets"][:2] != sorted(end or 0 for end in ends):
         found.append(f"offsets: {done['offsets'][:2]}, said {ends}")
     return found if stray or not before else found + of_files(before, done, said)
 
@@ -121,16 +128,33 @@ def disagreements(
     return found + of_partition(before, verdict["partition"], said)
 
 
-def of_reads(verdict: dict[str, Any], lines: Sequence[Line], topic: str) -> list[str]:
-    """Whether it says of every partition that fails a consumer from the beginning that reads fail.
+def of_reads(
+    verdict: dict[str, Any], lines: Sequence[Line], topic: str, whole: Sequence[Sequence[int]]
+) -> list[str]:
+    """Whether it says of every partition that fails a consumer from the beginning that reads fail, and where.
 
     Not the other way round: an index that leads lookups astray harms only who begins in the middle.
+    `whole` are the ranges of records of the sound log.
     """
     if "partition" not in verdict or not isinstance(verdict["partition"]["offsets"], list):
         return []
-    read, effects = verdict["partition"].get("read", {}), Said.of(lines, topic).effects
+    read, said = verdict["partition"].get("read", {}), Said.of(lines, topic)
     waits = read.get("stuck") if read.get("missing") else None  # else it waits for what is written next
     fails = bool(read.get("errors") or waits or read.get("repeated"))
-    if fails and "reads-fail" not in effects:
+    if fails and "reads-fail" not in said.effects:
         return [f"reads: {read.get('errors', [])} stuck at {read.get('stuck')}, said nothing"]
-    return []
+    if not fails or "missing" not in read or "ABORT" in read.get("errors", []):
+        return []
+    return of_place(read["missing"], said, whole)
+
+
+def of_place(missing: Sequence[Sequence[int]], said: Said, whole: Sequence[Sequence[int]]) -> list[str]:
+    """Whether a place that it names is where the records end: none was delivered between the two."""
+    absent, sound = (
+        {offset for first, last in ranges for offset in range(first, last + 1)} for ranges in (missing, whole)
+    )
+    first, places = missing[0][0], said.places
+    delivered = sound - absent
+    if any(delivered.isdisjoint(range(min(first, place), max(first, place))) for place in places):
+        return []
+    return [f"reads: nothing from {first} on, said {sorted(places)}"]

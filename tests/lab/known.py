@@ -22,5 +22,5 @@ KNOWN: Table = {
 KNOWN_READS: Table = {}
 """What a consumer from the beginning gets."""
 
-UNFINISHED = frozenset({"1.1.0-clean", "2.8.2-killed"})
+UNFINISHED = frozenset({"2.8.2-killed"})
 """Recordings that lack faults still: `python -m tests.lab.verdict` goes on with them."""

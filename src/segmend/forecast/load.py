@@ -112,6 +112,8 @@ def _load(state: LoadState) -> Extent:
     if log_start > next_offset:
         lost = sum((lost_from(each, 0) for each in state.segments), Lost())
         state.note("log-start-moved", offset=log_start, lost=lost)
+    if log_start > next_offset:
+        state.note("reads-fail", state.segments[-1].name, offset=next_offset)  # every offset is out of range
     if PRODUCER_STATE.of(state.settings.release):
         if STRAY_SNAPSHOTS.of(state.settings.release):
             remove_strays(state)
@@ -122,8 +124,7 @@ def _load(state: LoadState) -> Extent:
 
 
 def _names(partition: PartitionDir) -> dict[str, str]:
-    files = (name for name, type in partition.entries.items() if type in ("file", "link-file"))
-    return {name: name for name in files}
+    return {name: name for name, type in partition.entries.items() if type in ("file", "link-file")}
 
 
 def _named(file: object) -> str:
