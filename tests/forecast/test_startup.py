@@ -102,7 +102,7 @@ def test_the_disk_is_measured_on_a_bounded_part(tmp_path: Path) -> None:
 
 def test_nothing_to_measure(tmp_path: Path) -> None:
     missing = [FileEntry(str(tmp_path), f"{0:020d}.log")]
-    for logs in ([], missing, entries(tmp_path, 1, 0)):
+    for logs in ([], missing, entries(tmp_path, 1, 0), entries(tmp_path, 9, 100)):
         assert measure(logs, logs).bytes_per_second is None
         assert batch_bytes(logs) == BATCH_BYTES
 

@@ -18,11 +18,13 @@ from segmend.logdir.disk import FileReader, Unreadable
 from segmend.logdir.files import FileEntry
 
 _PIECE: Final = 1 << 20
+"""One read; smaller files say how long it takes to open a file, not how fast a disk is."""
 _RUN: Final = 16 << 20
 _STREAM: Final = 64 << 20
 _SECONDS: Final = 1.0
 _BLOCK: Final = 4096
 _BLOCKS: Final = 64
+_ENOUGH: Final = 4
 _SAMPLE: Final = 256 << 10
 _SAMPLES: Final = 16
 BATCH_BYTES: Final = 16384
@@ -49,7 +51,7 @@ def measure(logs: Sequence[FileEntry], indexes: Sequence[FileEntry]) -> Speed:
         bytes_per_second=size / seconds if size and seconds > 0 else None,
         bytes_read=size,
         cached=cached,
-        seconds_a_read=waited / reads if reads else None,
+        seconds_a_read=waited / reads if reads >= _ENOUGH else None,
         reads=reads,
     )
 
@@ -82,7 +84,7 @@ def _stream(logs: Sequence[FileEntry]) -> tuple[int, float, bool]:
         try:
             with entry.reader() as reader:
                 start, cached = _run(reader)
-                if sizes[cached] < _STREAM:
+                if reader.size >= _PIECE and sizes[cached] < _STREAM:
                     size, took = _read_run(reader, start, end)
                     sizes[cached], seconds[cached] = sizes[cached] + size, seconds[cached] + took
         except Unreadable:

@@ -61,7 +61,7 @@ def _cores(study: Study) -> str:
 
 def _disk(speed: Speed) -> str:
     if speed.bytes_per_second is None:
-        return "disk: nothing here to measure it on; taken for infinitely fast (--read-speed MB/s)"
+        return "disk: too little here to measure it on, so its speed does not count (--read-speed MB/s)"
     words = f"disk: {speed.bytes_per_second / 1e6:,.0f} MB/s"
     if speed.given:
         return f"{words}, as given"
