@@ -1,0 +1,105 @@
+"""`plan balance`: the log dirs of a broker, each on a disk of its own, made about equally full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from tests.surgery.small_fleet import Fleet, picture
+
+from segmend.logdir.tree import LogDir
+from segmend.surgery.balance import Disk
+from segmend.surgery.ops import balance
+
+ROOM = 500_000
+
+
+def disks(capacity: int, *, room: int = ROOM) -> object:
+    """Every log dir on a disk of this size, of which nothing else takes any."""
+
+    def volumes_of(dirs: Sequence[LogDir]) -> list[balance.Volume]:
+        found = []
+        for log_dir in dirs:
+            files = (entry for partition in log_dir.partitions for entry in partition.files.values())
+            used = sum(entry.stat().allocated for entry in files)
+            disk = Disk(capacity=capacity, used=used, available=room)
+            found.append(balance.Volume(disk=disk, dirs=(log_dir,)))
+        return found
+
+    return volumes_of
+
+
+def sizes(fleet: Fleet) -> list[int]:
+    return [
+        sum(path.stat().st_blocks * 512 for path in log_dir.rglob("*/*") if path.is_file())
+        for log_dir in fleet.dirs
+    ]
+
+
+@pytest.fixture
+def two_disks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(balance, "volumes_of", disks(1_000_000))
+
+
+def ask(fleet: Fleet, *options: object) -> tuple[int, str, str]:
+    found = fleet.run("plan", "balance", *fleet.dirs, "-o", fleet.root / "plan.json", *options)
+    return found.code, found.out, found.err
+
+
+@pytest.mark.usefixtures("two_disks")
+def test_two_disks_become_equally_full(fleet: Fleet) -> None:
+    before, bytes_before = picture(fleet.root / "b2"), sizes(fleet)
+    assert max(bytes_before) - min(bytes_before) > 50_000
+    code, out, err = ask(fleet, "--spread", "5%", "--reserve", "1KB", "--days", "0")
+    assert code == 0, err
+    assert "nothing less does it" in out
+    rows = fleet.planned()["extra"]["kafka-reassign-partitions"]["partitions"]
+    assert {(row["topic"], row["partition"]) for row in rows}
+    assert fleet.apply().code == 1
+    after = sizes(fleet)
+    assert max(after) - min(after) <= 50_000
+    assert sum(after) == sum(bytes_before)
+    assert fleet.findings() == []
+    assert fleet.undo().code == 0
+    assert picture(fleet.root / "b2") == before
+
+
+@pytest.mark.usefixtures("two_disks")
+def test_the_same_plan_each_time(fleet: Fleet) -> None:
+    options = ("--spread", "3", "--reserve", "1KB")
+    ask(fleet, *options)
+    first = (fleet.root / "plan.json").read_bytes()
+    ask(fleet, *options)
+    assert (fleet.root / "plan.json").read_bytes() == first
+
+
+@pytest.mark.usefixtures("two_disks")
+def test_disks_that_are_equal_enough(fleet: Fleet) -> None:
+    code, out, _ = ask(fleet, "--spread", "90%")
+    assert code == 0
+    assert "within 90.0% of each other already" in out
+    assert "nothing to do" in out
+
+
+@pytest.mark.usefixtures("two_disks")
+def test_no_room_beside_the_reserve(fleet: Fleet) -> None:
+    code, out, _ = ask(fleet, "--spread", "5%", "--reserve", "10GB")
+    assert code == 0
+    assert "for want of room (--reserve, --days)" in out
+    assert "nothing to do" in out
+
+
+def test_one_disk_is_refused(fleet: Fleet) -> None:
+    code, out, err = ask(fleet)
+    assert (code, out) == (16, "")
+    assert "one disk only" in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "options", [("--spread", "much"), ("--spread", "-1%"), ("--reserve", "x"), ("--days", "-1")]
+)
+def test_wrong_options(fleet: Fleet, options: tuple[str, str]) -> None:
+    code, out, err = ask(fleet, *options)
+    assert (code, out) == (16, "")
+    assert options[0] in err
