@@ -34,8 +34,8 @@ REPLICAS = [[2, 1], [3, 2]]
 class Story:
     """The cluster, and what its clients see."""
 
-    def __init__(self, root: Path) -> None:
-        self.cluster = Cluster("4.3.1", root, brokers=3)
+    def __init__(self, version: str, root: Path) -> None:
+        self.cluster = Cluster(version, root, brokers=3)
         self.cluster.start()
         admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap, "log_level": 0})
         made = admin.create_topics([NewTopic(TOPIC, num_partitions=2, replica_assignment=REPLICAS)])
@@ -114,11 +114,11 @@ class Story:
 
 
 @contextmanager
-def story(root: Path) -> Iterator[Story]:
-    need_kafka("4.3.1")
+def story(version: str, root: Path) -> Iterator[Story]:
+    need_kafka(version)
     begun: list[Story] = []
     try:
-        begun.append(Story(root))
+        begun.append(Story(version, root))
         yield begun[0]
     finally:
         for each in begun:
@@ -127,16 +127,25 @@ def story(root: Path) -> Iterator[Story]:
 
 def first_fetch(broker: Broker) -> int:
     """The offset from which the follower began to fetch when it started."""
-    line = broker.wait_for(rf"Added fetcher to broker .*{TOPIC}-0")
-    found = re.search(rf"{TOPIC}-0 -> InitialFetchState\(.*?,(\d+)\)\)", line)
+    line = broker.wait_for(rf"Added fetcher .*{TOPIC}-0")
+    found = re.search(rf"{TOPIC}-0 -> InitialFetchState\(.*?,(\d+)\)\)|{TOPIC}-0, initOffset (\d+) ", line)
     assert found, line
-    return int(found[1])
+    return int(found[1] or found[2])
 
 
-@pytest.mark.parametrize("state", ["out-of-sync", "lost"])
-@pytest.mark.parametrize("leader", ["stopped", "live"])
-def test_back_in_the_isr(leader: str, state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with story(tmp_path / "cluster") as it:
+@pytest.mark.parametrize(
+    ("version", "leader", "state"),
+    [
+        ("1.1.0", "stopped", "out-of-sync"),
+        ("4.3.1", "stopped", "out-of-sync"),
+        ("4.3.1", "live", "out-of-sync"),
+        ("4.3.1", "live", "lost"),
+    ],
+)
+def test_back_in_the_isr(
+    version: str, leader: str, state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with story(version, tmp_path / "cluster") as it:
         it.produce(range(RECORDS // 2))
         it.broker(1).kill()
         it.produce(range(RECORDS // 2, RECORDS))
@@ -169,6 +178,6 @@ def test_back_in_the_isr(leader: str, state: str, tmp_path: Path, capsys: pytest
         it.broker(2).stop()
         it.wait("another leader", lambda: it.leader(0) == 1)
         assert sorted(it.consume()) == list(range(RECORDS))
-        how = f"{leader}, {state}: {copied:,} of {total:,} bytes copied"
+        how = f"{version}, {leader}, {state}: {copied:,} of {total:,} bytes copied"
         with capsys.disabled():
             print(f"\n{how}, in the ISR {seconds:.1f} s after the start")
