@@ -357,3 +357,51 @@ def test_links_and_devices_are_refused_when_the_plan_is_made(world: World) -> No
             with pytest.raises(SegmendError):
                 make_step(str(path))
     assert stat.S_ISFIFO(fifo.stat().st_mode)
+
+
+def test_a_rotten_journal_is_in_nobodys_way(world: World) -> None:
+    run(world)
+    first = find(str(world.state), None)
+    before = world.tree(folder_times=False)
+    told(undo(first, fx=Disk()))
+    (Path(first.path) / "plan.json").write_text("rotten")
+    problems: list[SegmendError] = []
+    assert runs(str(world.state), problems.append) == []
+    assert "plan.json: is no plan" in str(problems[0])
+    with pytest.raises(SegmendError, match="is no plan"):
+        find(str(world.state), first.name)
+    run(world)
+    assert world.tree(folder_times=False) == before
+    assert find(str(world.state), None).name.startswith("0002-")
+
+
+@pytest.mark.parametrize("torn", [b"{", b'{"event":"done"', b"\xff\n", b"null\n"])
+def test_a_line_that_a_power_cut_tore_never_happened(world: World, torn: bytes) -> None:
+    before = world.tree()
+    said: list[str] = []
+    watch = Watch(tell=lambda _number, _step, state: said.append(state), stopped=lambda: len(said) > 3)
+    with pytest.raises(Cancelled):
+        apply(plan_of(world), str(world.state), fx=Disk(), watch=watch)
+    path = Path(find(str(world.state), None).journal)
+    path.write_bytes(path.read_bytes() + torn)
+    told(apply(find(str(world.state), None).plan, str(world.state), fx=Disk()))
+    assert [run.state for run in runs(str(world.state))] == ["applied"]
+    assert all(isinstance(json.loads(line), dict) for line in path.read_bytes().splitlines())
+    undo(find(str(world.state), None), fx=Disk())
+    assert world.tree() == before
+
+
+def test_a_state_dir_that_cannot_be_made_is_told(world: World) -> None:
+    (world.root / "file").touch()
+    plan = plan_of(world)
+    with pytest.raises(SegmendError, match="file/state: not a directory; nothing was changed"):
+        apply(plan, str(world.root / "file" / "state"), fx=Disk())
+
+
+def test_journals_are_found_by_name_number_and_path(world: World) -> None:
+    run(world)
+    found = find(str(world.state), None)
+    for name in (found.name, "0001", "1", found.path, f"{found.path}/", found.journal):
+        assert find(str(world.state), name).path == found.path
+    with pytest.raises(UsageError, match="has no journal '0002'"):
+        find(str(world.state), "0002")

@@ -49,10 +49,15 @@ def _loss(loss: Loss) -> str:
 
 
 def _space(plan: Plan) -> Iterator[str]:
-    for where, count in plan.space().items():
+    """What is taken up where; copies to another disk apart, since a move on one disk takes nothing."""
+    found: dict[tuple[str, bool], int] = {}
+    for need in (need for step in plan.steps for need in step.needs("")):
+        key = need.where, need.origin is not None
+        found[key] = found.get(key, 0) + need.bytes
+    for (where, moved), count in found.items():
         if count:
             place = "for old bytes" if not where else f"in {text.clean(where)}"
-            yield f"space: at most {text.size(count)} {place}"
+            yield f"space: {text.size(count)} {place}{', if that is another disk' if moved else ''}"
 
 
 def _forecast(plan: Plan, look: Style) -> Iterator[str]:

@@ -178,15 +178,25 @@ def acknowledge(fx: Effects, run: Run, now: Callable[[], float]) -> None:
         journal.write("told", run.direction, synced=False)
 
 
-def runs(state_dir: str) -> list[Run]:
-    """Every run of a state dir, oldest first; raises `SegmendError` for one that cannot be read."""
+def _ignore(_problem: SegmendError) -> None:
+    return None
+
+
+def runs(state_dir: str, on_problem: Callable[[SegmendError], None] = _ignore) -> list[Run]:
+    """Every run of a state dir, oldest first; `on_problem` is given why one cannot be read."""
     home = f"{disk.real_path(state_dir)}/{_RUNS}"
     if disk.path_type(home) is None:
         return []
     named = [(int(found[1]), name) for name in disk.listing(home) if (found := _NAME.fullmatch(name))]
     # A directory without a plan is of a run that was stopped before it was anything.
     there = [name for _, name in sorted(named) if disk.path_type(f"{home}/{name}/{_PLAN}") == "file"]
-    return [Run.load(f"{home}/{name}") for name in there]
+    loaded: list[Run] = []
+    for name in there:
+        try:
+            loaded.append(Run.load(f"{home}/{name}"))
+        except SegmendError as error:
+            on_problem(error)
+    return loaded
 
 
 def find(state_dir: str, name: str | None) -> Run:
@@ -201,8 +211,9 @@ def find(state_dir: str, name: str | None) -> Run:
         number = run.name.partition("-")[0]
         if wanted in (run.name, number, number.lstrip("0")) or disk.real_path(wanted) == run.path:
             return run
-    if disk.path_type(f"{wanted}/{_PLAN}") == "file":
-        return Run.load(disk.real_path(wanted))
+    for path in (f"{disk.real_path(state_dir)}/{_RUNS}/{wanted}", disk.real_path(wanted)):
+        if disk.path_type(f"{path}/{_PLAN}") == "file":
+            return Run.load(path)
     raise UsageError(f"{state_dir}: has no journal '{name}' (see `segmend journal list`)")
 
 

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from segmend.cli.common import add_output_options, emit, emit_json, style
+from segmend.cli.parser import note
 from segmend.cli.surgery import add_state_option
 from segmend.report import text
 from segmend.report.table import Column, table
@@ -34,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """List them."""
-    found = runs(args.state_dir)
+    found = runs(args.state_dir, lambda problem: note(str(problem)))
     if args.json:
         emit_json(map(_object, found))
     elif found:
