@@ -22,10 +22,3 @@ def test_bytes(text: str, count: int) -> None:
 def test_what_is_no_number_of_bytes(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
         amounts.size(text)
-
-
-def test_records() -> None:
-    assert (amounts.records("1-record"), amounts.records("120-records")) == (1, 120)
-    for text in ("120", "-1-records", "x-records", "120-RECORDS", ""):
-        with pytest.raises(argparse.ArgumentTypeError):
-            amounts.records(text)

@@ -175,7 +175,7 @@ def test_records_that_are_nowhere_else_are_given_up_by_their_number_only(killed:
     assert any("--accept-loss 72-records" in line for line in left)
     ran = killed.plan("free", "--bytes", "1GB", "--discard", "--accept-loss", "71-records")
     assert (ran.code, ran.err.count("\n")) == (16, 1)
-    assert "72 would be given up" in ran.err
+    assert "72 would be lost" in ran.err
     ran = killed.plan("free", "--bytes", "1GB", "--discard", "--accept-loss", "72-records")
     assert ("quarantine", str(other.relative_to(killed.home))) in killed.steps(ran)
     assert [(row["records"], row["topic"]) for row in ran.of("loss")] == [(72, "gone")]

@@ -1,4 +1,4 @@
-"""Figures that a person writes on the command line: bytes, and records that may be lost."""
+"""An amount of bytes as a person writes it on the command line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 from typing import Final
 
 _BYTES: Final = re.compile(r"(\d{1,15})(?:\.(\d{1,3}))?\s*([KMGTP]?)(i?)B?", re.ASCII | re.IGNORECASE)
-_RECORDS: Final = re.compile(r"(\d{1,18})-records?", re.ASCII)
 _POWER: Final = {letter: power for power, letter in enumerate(("", "K", "M", "G", "T", "P"))}
 
 
@@ -22,11 +21,3 @@ def size(value: str) -> int:
     if count <= 0:
         raise argparse.ArgumentTypeError(f"'{value}' is no number of bytes; write 40GB or 512MiB")
     return count
-
-
-def records(value: str) -> int:
-    """`120-records`: a loss that is accepted."""
-    found = _RECORDS.fullmatch(value)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"'{value}' does not say how many records; write 120-records")
-    return int(found[1])

@@ -32,7 +32,7 @@ from segmend.forecast import DirectoryOutcome, Later, Options, PartitionOutcome,
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
-from segmend.surgery import amounts, planning
+from segmend.surgery import accepted, amounts, planning
 from segmend.surgery.advice import moves_that_free
 from segmend.surgery.freeing import BY_START, DELETED, Candidate, candidates, first_that_reach, given_up
 from segmend.surgery.plan import Loss, Plan
@@ -75,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--discard", action="store_true", help="no other disk: plan for `segmend quarantine discard`"
     )
     parser.add_argument(
-        "--accept-loss", metavar="N-records", type=amounts.records,
+        "--accept-loss", metavar="N-records", type=accepted.records,
         help="also give up N records of -stray and -future directories that are nowhere else here",
     )  # fmt: skip
     parser.add_argument(
@@ -172,7 +172,7 @@ def _choose(
     request: Request, every: Sequence[Candidate]
 ) -> tuple[list[Candidate], list[Loss], list[tuple[Candidate, int]]]:
     """As many as it takes, what loses records last; what is given up; what was not accepted."""
-    accepted: int | None = request.args.accept_loss
+    figure: int | None = request.args.accept_loss
     asking = {"stray", "future", "abandoned"} if request.args.discard else {"abandoned"}
     counted = [(each, given_up(each, request.dirs) if each.kind in asking else 0) for each in every]
     chosen = first_that_reach([each for each, records in counted if not records], request.args.bytes)
@@ -180,10 +180,9 @@ def _choose(
     lossy = first_that_reach([each for each, records in counted if records], missing)
     rows = [(each, records) for each, records in counted if each in lossy]
     total = sum(records for _, records in rows)
-    if accepted is None:
+    if figure is None:
         return chosen, [], rows
-    if accepted != total:
-        raise UsageError(f"--accept-loss {accepted}-records: {total} would be given up; name that figure")
+    accepted.refuse_other_figure(figure, total)
     return [*chosen, *lossy], [_loss(each, records) for each, records in rows], []
 
 
