@@ -18,8 +18,9 @@ What the broker does
     file.delete.delay.ms (60 s): "Deleted log for partition ...". N20: it loads it and leaves
     it ("Loaded stray log: ..."). N23: it follows the link.
 What to do
-    Nothing, unless you miss the data: then copy the directory away before the broker
-    starts. A -stray directory that nobody misses can be moved out to free its space.
+    Nothing, unless you miss the data: `segmend plan adopt` brings the directory back, and
+    before a broker starts is the time for it. Where nobody misses it, `segmend plan free`
+    takes it off the disk.
 Kafka
     LogManager.asyncDelete (0.10.2), KIP-113 (1.1), KAFKA-14616 (3.7.1), KAFKA-16082 (3.8).
 """

@@ -68,7 +68,7 @@ def _differing(dirs: list[DirContext], field: str, what: str, says: str) -> Iter
                 f"{what} {value}, but {told[0][0].path} has {first}",
                 file=FILE_NAME,
                 broker_says=says.format(file=path, a=first, b=value),
-                remedy=remedies.identity(context.path),
+                remedy=remedies.identity(*(each.path for each in dirs)),
             )
 
 
@@ -86,5 +86,5 @@ def _cloned(dirs: list[DirContext]) -> Iterator[Finding]:
                 file=FILE_NAME,
                 broker_says=f"Duplicate directory ID {own} found. It was the ID of {first.path}, but also of "
                 f"{context.path}",
-                remedy=remedies.identity(context.path),
+                remedy=remedies.identity(*(each.path for each in dirs)),
             )

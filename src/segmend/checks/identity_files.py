@@ -24,7 +24,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.broker.old_identity import refusals
+from segmend.findings import Finding, Remedy, Severity
 from segmend.formats.meta_properties import FILE_NAME
 from segmend.logdir.tree import LogDir
 
@@ -39,7 +40,7 @@ LEVEL = Level.STARTUP
 
 def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     """Missing, reserved, or its first other damage."""
-    remedy = remedies.identity(context.path)
+    remedy = _remedy(context)
     if context.identity is None:
         if context.kraft and FILE_NAME not in log_dir.entries:
             says = f"No `{FILE_NAME}` found in {context.path} (have you run `kafka-storage.sh` to format the "
@@ -66,15 +67,19 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
 
 
 def _without_node(context: DirContext) -> Iterator[Finding]:
-    """A file of version 0, or an empty one, on a KRaft node; ZooKeeper's broker.id counts."""
-    if context.kraft and context.identity is not None and context.identity[0].node_id is None:
-        yield context.finding(
-            "K02",
-            "no node.id: the broker does not know whose disk this is",
-            file=FILE_NAME,
-            broker_says=f"Error: node ID not found in {context.path}",
-            remedy=remedies.identity(context.path),
-        )
+    """An empty file, or one of another version's keys: what old brokers require, and KRaft's node.id."""
+    if context.identity is None:
+        return
+    value = context.identity[0]
+    if context.release < (2, 8) and value.version not in (None, 0):
+        return  # K21
+    words = next(refusals([value], context.release, kraft=context.kraft), None)
+    if context.kraft and value.node_id is None:
+        words = words or f"Error: node ID not found in {context.path}"
+    if words is not None:
+        message = "a key is missing or has a wrong value: the broker does not know whose disk this is"
+        remedy = _remedy(context)
+        yield context.finding("K02", message, file=FILE_NAME, broker_says=words, remedy=remedy)
 
 
 def _changed(context: DirContext, own: str | None) -> Iterator[Finding]:
@@ -91,6 +96,11 @@ def _changed(context: DirContext, own: str | None) -> Iterator[Finding]:
             "K05",
             f"{told}, but node {node} registered {' and '.join(missing)}, which no dir here has",
             file=FILE_NAME,
-            remedy=remedies.identity(context.path),
+            remedy=_remedy(context),
             severity=Severity.WARNING,
         )
+
+
+def _remedy(context: DirContext) -> Remedy:
+    """All dirs of the broker: one alone does not tell whose it is."""
+    return remedies.identity(*(each.path for each in context.broker.dirs))

@@ -75,6 +75,7 @@ def remove(log_dir: str, name: str, *, safety: Safety = Safety.SAFE) -> Remedy:
     return Remedy(command=f"rm {shlex.quote(path)}", safety=safety)
 
 
-def identity(log_dir: str) -> Remedy:
-    """Plan the mending of a dir's meta.properties; what is right needs a human's word."""
-    return Remedy(command=f"segmend plan identity {shlex.quote(log_dir)} -o plan.json", safety=Safety.ADVICE)
+def identity(*log_dirs: str) -> Remedy:
+    """Plan the mending of meta.properties in all dirs of a broker; what is right may need a human's word."""
+    dirs = " ".join(map(shlex.quote, log_dirs))
+    return Remedy(command=f"segmend plan identity {dirs} -o plan.json", safety=Safety.ADVICE)
