@@ -1,0 +1,93 @@
+"""Where a drain sends partitions, and what a move does with a copy that the broker began."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.checks.build_partition import PartitionWriter, write_log_dir
+
+from segmend.errors import SegmendError
+from segmend.logdir import disk
+from segmend.logdir.disk import Space
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+from segmend.surgery.ops import drain, move
+from segmend.surgery.request import Request
+
+IDS = ("JTJWqc3YQ3mqoxqVcVOkXg", "Ei9Q2mAqSJ2Jb9m3Fq3pJA", "Zi9Q2mAqSJ2Jb9m3Fq3pJB")
+
+
+@pytest.fixture
+def dirs(tmp_path: Path) -> list[Path]:
+    """`a` has partitions of about 10, 20, 30 and 40 KiB; `b` and `c` are empty."""
+    writers = []
+    for number, name in enumerate(("w", "x", "y", "z"), 1):
+        writer = PartitionWriter(name)
+        writer.append(1, size=number * 10_240)
+        writers.append(writer)
+    found = [write_log_dir(tmp_path / "a", writers, directory_id=IDS[0])]
+    return [
+        *found,
+        *(write_log_dir(tmp_path / n, [], directory_id=i) for n, i in zip("bc", IDS[1:], strict=True)),
+    ]
+
+
+def request(dirs: list[Path], **options: object) -> Request:
+    given = [str(path) for path in dirs]
+    opened = [LogDir.open(path) for path in given]
+    args = argparse.Namespace(**options)
+    return Request(dirs=opened, given=given, release=Release.parse("4.3"), args=args)
+
+
+def on_disks(patch: pytest.MonkeyPatch, free: Mapping[str, int], devices: Mapping[str, int]) -> None:
+    """Pretend that the dirs have that much room, on those disks."""
+    stat = disk.file_stat
+
+    def file_stat(path: str, *, follow: bool = True) -> disk.FileStat:
+        found = stat(path, follow=follow)
+        name = path.rpartition("/")[2]
+        if name not in devices:
+            return found
+        fields = {field: getattr(found, field) for field in disk.FileStat.__slots__}
+        return disk.FileStat(**{**fields, "device": devices[name]})
+
+    def space(self: LogDir) -> Space:
+        return Space(total=1 << 30, free=free[self.name], available=free[self.name], read_only=False)
+
+    patch.setattr(disk, "file_stat", file_stat)
+    patch.setattr(LogDir, "space", space)
+
+
+def places(dirs: list[Path]) -> dict[str, str]:
+    plan = drain.plan(request(dirs, from_=str(dirs[0])))
+    moves = [step.paths for step in plan.steps if step.KIND == "move_dir"]
+    return {Path(source).name: Path(target).parent.name for source, target in moves}
+
+
+def test_the_largest_goes_where_most_is_free(dirs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    on_disks(monkeypatch, {"b": 1_000_000, "c": 970_000}, {"a": 1, "b": 2, "c": 3})
+    assert places(dirs) == {"z-0": "b", "y-0": "c", "x-0": "b", "w-0": "c"}
+
+
+def test_on_one_disk_they_are_shared_out(dirs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    on_disks(monkeypatch, {"b": 0, "c": 0}, {"a": 1, "b": 1, "c": 1})
+    assert sorted(places(dirs).values()) == ["b", "b", "c", "c"]
+
+
+def test_what_has_no_room_is_not_planned(dirs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    on_disks(monkeypatch, {"b": 50_000, "c": 50_000}, {"a": 1, "b": 2, "c": 3})
+    with pytest.raises(SegmendError, match="are free elsewhere"):
+        places(dirs)
+
+
+def test_a_copy_that_the_broker_began_is_set_aside(dirs: list[Path]) -> None:
+    begun = dirs[1] / f"w-0.{'0' * 32}-future"
+    begun.mkdir()
+    (begun / f"{0:020d}.log").write_bytes(b"half")
+    plan = move.plan(request(dirs, partition=["w-0"], to=str(dirs[1])))
+    aside = [step.paths[0] for step in plan.steps if step.KIND == "quarantine"]
+    assert aside == [str(begun)]
+    assert plan.losses == ()
