@@ -122,6 +122,7 @@ def test_only_what_is_missing_is_copied(fleet: Fleet) -> None:
     copied = [s for s in steps if s["kind"] == "append_file" and s["path"].endswith(".log")]
     assert sum(step["content"]["length"] for step in copied) == missing
     assert not [step for step in steps if step["kind"] in ("cut_file", "quarantine")]
+    assert fleet.planned()["extra"]["graft"]["copied_bytes"] == missing
 
 
 def test_the_files_become_those_of_the_leader(fleet: Fleet) -> None:
@@ -171,6 +172,8 @@ def test_a_replica_that_went_another_way(fleet: Fleet) -> None:
     assert "the topic does not lose them" in loss["what"]
     assert shown.code == 0
     assert any("had gone another way from offset" in note for note in plan["notes"])
+    mark = fleet.line("replication", name)
+    assert f"had them committed up to high watermark {mark}" in loss["what"]
     assert fleet.apply().code == 1
     assert batches(mine) == batches(leader)
     assert fleet.findings() == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from segmend.errors import SegmendError
@@ -61,12 +61,19 @@ class Site:
         return max(self.log_dir.cleaner_offsets.get(self.key, 0), self.leader.first_dirty_offset)
 
 
-def look_at(site: Site, *, live: bool, whole_log: bool) -> tuple[Comparison, Cut | None]:
-    """Read both replicas; raises `SegmendError` for what is no leader, `BrokerRunning`, `Unreadable`."""
+def look_at(
+    site: Site, *, live: bool, whole_log: bool, tell: Callable[[int, int], None]
+) -> tuple[Comparison, Cut | None]:
+    """Read both replicas; raises `SegmendError` for what is no leader, `BrokerRunning`, `Unreadable`.
+
+    `tell` is told (done, total) bytes of both, segment by segment.
+    """
     for partition in (site.target, site.leader.partition):
         _refuse_unfinished(partition)
-    mine = Replica(()) if site.target is None else Replica.of(site.target)
-    theirs = Replica.of(site.leader.partition)
+    both = [partition for partition in (site.target, site.leader.partition) if partition is not None]
+    progress = _Progress(sum(partition.size for partition in both), tell)
+    mine = Replica(()) if site.target is None else Replica.of(site.target, progress.add)
+    theirs = Replica.of(site.leader.partition, progress.add)
     low = 0 if whole_log else site.first_dirty_offset
     pair = Pair(
         target=f"{site.log_dir.path}/{site.name}", source=site.leader.path, leader=theirs,
@@ -74,6 +81,15 @@ def look_at(site: Site, *, live: bool, whole_log: bool) -> tuple[Comparison, Cut
     )  # fmt: skip
     found = compare(mine, theirs, low=low, high=site.leader.limit(live=live))
     return found, decide(found, pair, whole=whole_log)
+
+
+class _Progress:
+    def __init__(self, total: int, tell: Callable[[int, int], None]) -> None:
+        self._total, self._tell, self._done = total, tell, 0
+
+    def add(self, count: int) -> None:
+        self._done += count
+        self._tell(min(self._done, self._total), self._total)
 
 
 def _refuse_unfinished(partition: PartitionDir | None) -> None:

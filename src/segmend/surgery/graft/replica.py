@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from struct import Struct
 from typing import Final, NamedTuple, TypeAlias
 
 from segmend.formats.batch import RecordBatch
 from segmend.kernel.batch_rows import CRC_OK, WIDTH, batch_rows
 from segmend.kernel.types import Problem, Reader
+from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
 
 _ROW: Final = Struct(f"={WIDTH}q")
 Open: TypeAlias = Callable[[], AbstractContextManager[Reader]]
+
+
+def _silent(_size: int) -> None:
+    return None
+
+
+@contextmanager
+def _opened(log: FileEntry, tell: Callable[[int], None]) -> Iterator[Reader]:
+    with log.reader() as reader:
+        yield reader
+        tell(reader.size)
 
 
 class Batch(NamedTuple):
@@ -45,10 +58,10 @@ class Replica:
     logs: tuple[tuple[int, Open], ...]
 
     @classmethod
-    def of(cls, partition: PartitionDir) -> Replica:
-        """The segments of a directory; reading raises `Unreadable`."""
+    def of(cls, partition: PartitionDir, tell: Callable[[int], None] = _silent) -> Replica:
+        """The segments of a directory, `tell` is told the size of each that was read; `Unreadable`."""
         found = sorted(partition.layout.logs.items())
-        return cls(tuple((base, partition.files[name].reader) for base, name in found))
+        return cls(tuple((base, partial(_opened, partition.files[name], tell)) for base, name in found))
 
     @property
     def last_segment(self) -> int:

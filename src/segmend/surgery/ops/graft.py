@@ -2,9 +2,9 @@
 
 Both replicas are read once, every checksum computed, and compared batch by batch: offsets, leader
 epoch, checksum. What is equal from the beginning on stays; what the replica has beyond that and the
-leader has not is cut off and kept aside; only what is missing is copied. Indexes, snapshots, leader
-epochs and the lines of the four checkpoints are made to fit. The broker then fetches only what the
-leader got since, and is in the ISR within seconds.
+leader has not is cut off and kept aside (a broker that starts cuts it off too, and keeps nothing); only
+what is missing is copied. Indexes, snapshots, leader epochs and the lines of the four checkpoints are
+made to fit. The broker then fetches only what the leader got since, and is in the ISR within seconds.
 
 `--from` may be a copy of the leader's directory. Copy its replication-offset-checkpoint and
 log-start-offset-checkpoint beside it, under the log dir's name, and the high watermark is set too.
@@ -67,7 +67,7 @@ def plan(request: Request) -> Plan:
     planning.of_one_broker(request.dirs, request.given)
     site = _site(request)
     _refuse_other_topic(site, image_of(request.dirs))
-    found, cut = look_at(site, live=args.live_source, whole_log=args.whole)
+    found, cut = look_at(site, live=args.live_source, whole_log=args.whole, tell=request.on_progress)
     arguments = {"partition": site.name, "from": args.from_}
     if cut is None:
         return planning.make(
@@ -79,6 +79,7 @@ def plan(request: Request) -> Plan:
         NAME, arguments, dirs=request.dirs, given=request.given, release=request.release,
         steps=[*steps_of(graft), *_checkpoints(site, cut, graft)],
         losses=list(_losses(site, found)), notes=list(_notes(site, found, cut)),
+        extra={NAME: _facts(found, cut)},
     )  # fmt: skip
 
 
@@ -143,12 +144,29 @@ def _losses(site: Site, found: Comparison) -> Iterator[Loss]:
     if not lost.batches:
         return
     epochs = ", ".join(map(str, sorted(lost.epochs)))
+    mark = site.log_dir.high_watermarks.get(site.key, 0)
+    once = (lost.first or 0) < mark and (lost.last or 0) >= site.leader.log_start_offset
     yield Loss(
         dir=site.log_dir.path, topic=site.key[0], partition=site.key[1], records=lost.records,
         bytes=lost.bytes, first_offset=lost.first, last_offset=lost.last,
         what=f"of this replica only (leader epoch {epochs}): the leader does not have them, so the topic "
-        "does not lose them; the old bytes are kept aside",
+        f"does not lose them{_COMMITTED.format(mark) if once else ''}; the old bytes are kept aside",
     )  # fmt: skip
+
+
+_COMMITTED = (
+    " now; it did when that leader was elected: this replica had them committed up to high watermark {}"
+)
+
+
+def _facts(found: Comparison, cut: Cut) -> dict[str, int | None]:
+    """The figures for programs: offsets, and bytes of batches."""
+    return {
+        "first_copied_offset": cut.offset, "log_end_offset": cut.end_offset,
+        "shared_batches": 0 if cut.kept is None else found.shared.batches,
+        "shared_bytes": 0 if cut.kept is None else found.shared.bytes,
+        "copied_bytes": found.source.bytes if cut.kept is None else found.copied.bytes,
+    }  # fmt: skip
 
 
 def _notes(site: Site, found: Comparison, cut: Cut) -> Iterator[str]:
