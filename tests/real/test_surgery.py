@@ -1,0 +1,150 @@
+"""Surgery and real brokers: one keeps the other out, and starts on what it left."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import SOURCE, run
+from tests.golden.produce import producer, send
+from tests.golden.records import events
+from tests.golden.topics import Topic, create, small_segments
+from tests.lab.cluster import Cluster
+from tests.lab.reader import read
+from tests.real.conftest import Start
+from tests.surgery.world import tree
+
+pytestmark = pytest.mark.broker
+
+NEWEST = "4.3.1"
+TOPICS = ["red", "green", "blue"]
+
+# `segmend apply` that waits in its first rename, with all locks held, until its stdin is closed.
+WAITING = """
+import sys
+from segmend.surgery.effects import Effects
+from segmend.cli.main import main
+rename = Effects.rename
+def waiting(self, old, new):
+    if "segmend.tmp" in old and "checkpoint" in new:
+        print("holding", flush=True)
+        sys.stdin.read()
+    rename(self, old, new)
+Effects.rename = waiting
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def filled(start: Start, version: str) -> Cluster:
+    """A running broker with three topics of one partition in small segments."""
+    cluster = start(version)
+    create(cluster.bootstrap, [Topic(name, small_segments(cluster.release)) for name in TOPICS])
+    client = producer(cluster.bootstrap)
+    for name in TOPICS:
+        send(client, name, events(name, 60))
+    return cluster
+
+
+def home_of(dirs: list[Path], name: str) -> tuple[Path, Path]:
+    """The log dir that has a partition, and another."""
+    home = next(each for each in dirs if (each / name).is_dir())
+    return home, next(each for each in dirs if each != home)
+
+
+def moved(capsys: pytest.CaptureFixture[str], plan: Path, dirs: list[Path], name: str) -> Path:
+    """Plan to move a partition to the other log dir; gives its new place."""
+    _, target = home_of(dirs, name)
+    ran = run(capsys, "plan", "move", *dirs, "--partition", name, "--to", target, "-o", plan, "--json")
+    assert ran.code == 0, ran.err
+    return target / name
+
+
+def test_a_running_broker_is_never_operated_on(
+    start: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = filled(start, NEWEST)
+    dirs = cluster.brokers[0].dirs
+    moved(capsys, tmp_path / "plan.json", dirs, "red-0")
+    home, target = home_of(dirs, "red-0")
+    before = tree(home / "red-0")
+    state = tmp_path / "state"
+    ran = run(capsys, "apply", tmp_path / "plan.json", "--yes", "--state-dir", state)
+    assert (ran.code, "its .lock is held by process" in ran.err) == (64, True)
+    assert not state.exists()
+    assert tree(home / "red-0") == before
+    assert not (target / "red-0").exists()
+    assert cluster.brokers[0].running
+    assert contents(cluster)
+
+
+def test_a_broker_started_meanwhile_is_the_one_that_fails(
+    start: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = filled(start, NEWEST)
+    broker = cluster.brokers[0]
+    records = contents(cluster)
+    cluster.stop()
+    place = moved(capsys, tmp_path / "plan.json", broker.dirs, "red-0")
+    argv = ["apply", str(tmp_path / "plan.json"), "--yes", "--state-dir", str(tmp_path / "state")]
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITING, *argv],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={"PYTHONPATH": str(SOURCE)},
+    ) as surgeon:  # fmt: skip
+        assert surgeon.stdout is not None
+        assert surgeon.stdin is not None
+        while "holding" not in surgeon.stdout.readline():
+            pass
+        broker.launch()
+        assert broker.child is not None
+        assert broker.child.wait(120) != 0
+        assert any("Failed to acquire lock" in line for line in broker.lines())
+        surgeon.stdin.close()
+        surgeon.stdout.read()
+    assert surgeon.returncode == 1
+    assert not [path for each in broker.dirs for path in each.glob(".lock")]
+    cluster.start()
+    assert place.is_dir()
+    assert contents(cluster) == records
+
+
+@pytest.mark.parametrize("version", ["1.1.0", "3.9.2", NEWEST])
+def test_moved_and_drained_partitions_are_served_from_their_new_place(
+    start: Start, version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = filled(start, version)
+    broker = cluster.brokers[0]
+    records = contents(cluster)
+    cluster.stop()
+    before = {str(each): tree(each) for each in broker.dirs}
+    plan = tmp_path / "plan.json"
+    place = moved(capsys, plan, broker.dirs, "red-0")
+    state = tmp_path / "state"
+    assert run(capsys, "apply", plan, "--yes", "--state-dir", state).code == 1
+    assert run(capsys, "check", *broker.dirs).code == 0
+    assert run(capsys, "undo", "--yes", "--state-dir", state).code == 0
+    assert {str(each): tree(each) for each in broker.dirs} == before
+    assert run(capsys, "apply", plan, "--yes", "--state-dir", state).code == 1
+    cluster.start()
+    assert contents(cluster) == records
+    assert place.is_dir()
+    cluster.stop()
+    first, second = broker.dirs
+    drained = run(capsys, "plan", "drain", first, second, "--from", second, "-o", plan, "--json")
+    assert drained.code == 0, drained.err
+    assert run(capsys, "apply", plan, "--yes", "--state-dir", state).code == 1
+    cluster.start()
+    assert contents(cluster) == records
+    left = [path.name for path in second.iterdir() if path.is_dir()]
+    assert [name for name in left if name.rpartition("-")[0] in TOPICS] == []
+
+
+def contents(cluster: Cluster) -> dict[str, list[int]]:
+    """The offset of every record that a consumer gets, without an error."""
+    found = read(cluster.bootstrap, TOPICS)
+    assert {name: row["errors"] for name, row in found.items()} == {name: [] for name in TOPICS}
+    seen = {name: row["seen"] for name, row in found.items()}
+    assert all(len(offsets) > 100 for offsets in seen.values()), {k: len(v) for k, v in seen.items()}
+    return seen
