@@ -14,12 +14,12 @@ CODES = frozenset(
      "I16", "I25", "K18")
 )  # fmt: skip
 
-_OF_THE_SEGMENT = ("I01", "I25", "K18")
+_OF_THE_SEGMENT = ("I25", "K18")
 _RECIPES = {"index": "offset-index", "timeindex": "time-index"}
 
 
 def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
-    """The index that is wrong; both, where the finding is about the segment; and one that is missing."""
+    """The index that is wrong, or missing; both, where the finding is about the segment."""
     partition = scene.partition(finding)
     stem, _, suffix = (finding.file or "").rpartition("/")[2].rpartition(".")
     base = int(stem)
