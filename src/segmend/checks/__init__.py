@@ -8,7 +8,9 @@ A check module has four names and a docstring, which is its manual page:
     run     (subject, context) -> Iterator[Finding]
 
 A check of segments may have a fifth, `applies(context)`: false if no segment of this
-partition needs the call, which counts where a partition has 100,000 of them.
+partition needs the call, which counts where a partition has 100,000 of them. `FATAL`
+names codes whose only harm is that the start ends over them: where the forecast shows that
+this release does not mind, they are warnings.
 
 Checks do not open files, do not import each other and do not know how to mend; they ask
 the context and say what is wrong, where, in Kafka's words, and what command comes next.

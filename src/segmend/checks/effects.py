@@ -21,7 +21,7 @@ from segmend.forecast.prelude import Options, Prelude, metadata_of
 from segmend.forecast.reads import Budget
 from segmend.forecast.replicas import Loaded, load_directory
 from segmend.forecast.run import ALL_DIRS_FAILED, DUPLICATE, METADATA_DIR_FAILED
-from segmend.forecast.values import Effect
+from segmend.forecast.values import HARMLESS, Effect
 from segmend.formats import meta_properties, partition_metadata
 from segmend.formats.names import parse_file_name
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
@@ -224,7 +224,16 @@ def _weighed(finding: Finding, effect: BrokerEffect) -> Severity:
         return Severity.ERROR
     if effect.records_lost and finding.severity == Severity.INFO:
         return Severity.WARNING
+    if finding.severity == Severity.ERROR and _survived(finding, effect):
+        return Severity.WARNING
     return Severity.INFO if _mended(finding, effect) else finding.severity
+
+
+def _survived(finding: Finding, effect: BrokerEffect) -> bool:
+    """Whether a fault of which other releases die does nothing to this one."""
+    check = by_code(finding.code)
+    harmless = effect.effect == words.NONE or effect.effect in HARMLESS
+    return check is not None and finding.code in check.fatal and harmless and effect.basis == Basis.FORECAST
 
 
 def _mended(finding: Finding, effect: BrokerEffect) -> bool:

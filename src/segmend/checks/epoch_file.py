@@ -40,7 +40,7 @@ LEVEL = Level.STARTUP
 
 _CODES = {"not-a-number": "E02", "negative-entry": "E03", "not-increasing": "E05"}
 # Loading fails on these, so nothing else in the file matters.
-_FATAL = frozenset({"E01", "E02", "E03"})
+FATAL = frozenset({"E01", "E02", "E03"})
 
 
 def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
@@ -48,7 +48,7 @@ def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding
     if context.epochs is None:
         return
     found = [(_CODES.get(damage.kind, "E01"), damage) for damage in context.epochs[1]]
-    fatal = [item for item in found if item[0] in _FATAL]
+    fatal = [item for item in found if item[0] in FATAL]
     for code, damage in (fatal or found)[:1]:
         yield context.finding(
             code,

@@ -39,6 +39,7 @@ CODES = {
     "N22": Severity.INFO,
     "N26": Severity.WARNING,
 }
+FATAL = frozenset({"N03"})
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 

@@ -46,6 +46,7 @@ CODES = {
     "P04": Severity.ERROR,
     "P05": Severity.INFO,
 }
+FATAL = frozenset({"P04"})
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +19,8 @@ from .levels import Level, Scope
 class Check:
     """One check module: its codes, when it runs, and its manual page.
 
-    `applies` is a look at a whole partition that spares the calls for each of its segments.
+    `applies` is a look at a whole partition that spares the calls for each of its segments;
+    `fatal` are the codes that are errors only where the start ends over them.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Check:
     level: Level
     run: Callable[[Any, Any], Iterator[Finding]]
     applies: Callable[[Any], bool]
+    fatal: Collection[str]
     page: str
 
 
@@ -53,6 +55,7 @@ def _check(module: Any) -> Check:
         level=module.LEVEL,
         run=module.run,
         applies=getattr(module, "applies", _always),
+        fatal=getattr(module, "FATAL", frozenset()),
         page=module.__doc__ or "",
     )
 

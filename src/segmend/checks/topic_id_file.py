@@ -37,6 +37,7 @@ CODES = {
     "M03": Severity.ERROR,
     "M04": Severity.ERROR,
 }
+FATAL = frozenset({"M02", "M03", "M04"})
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 

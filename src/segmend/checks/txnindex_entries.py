@@ -33,6 +33,7 @@ from .evidence import counted, in_flight
 from .levels import Level, Scope
 
 CODES = {"I18": Severity.ERROR, "I19": Severity.WARNING, "I20": Severity.WARNING}
+FATAL = frozenset({"I18"})
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 

@@ -77,10 +77,13 @@ def _replace(state: LoadState, swap: Segment) -> None:
     old = [each for each in state.segments[first:] if each.base_offset < end]
     if not SWAP_REPLACES_LOWER_NEIGHBOUR.of(state.settings.release):
         old = [s for s in old if end_of(s, state.settings.release).next_offset > swap.base_offset]
+    newest = state.segments[-1:]
     state.segments = [each for each in state.segments if each not in old]
     for each in old:
         if each.base_offset != swap.base_offset:
-            lost = None if each.base_offset > swap.base_offset else lost_from(each, 0)
+            # The active segment is never compacted: if it goes, it is lost.
+            copied = each.base_offset > swap.base_offset and each not in newest
+            lost = None if copied else lost_from(each, 0)
             state.note("segments-deleted", each.name, offset=each.base_offset, lost=lost)
         for kind in (".log", *_INDEXES):
             state.names.pop(f"{each.base_offset:020d}{kind}", None)

@@ -44,14 +44,28 @@ def open_segments(state: LoadState) -> None:
     layout = state.partition.layout
     if not (layout.swap or layout.shadowed or layout.unpadded or layout.unparsable or layout.orphans):
         # Nothing but padded names, and every index has its log.
+        unseen = INDEX_SANITY.of(state.settings.release) == IndexSanity.NONE
         for base in sorted(layout.logs):
-            _open(state, layout.logs[base], base)
+            if unseen and base in layout.index and base in layout.timeindex and base not in layout.txnindex:
+                _add(state, layout.logs[base], layout.index[base], base)
+            else:
+                _open(state, layout.logs[base], base)
         return
     for name in sorted(state.names):
         if name.endswith(_INDEXES):
             _check_orphan(state, name)
         elif name.endswith(".log"):
             _open(state, name, _base(name))
+
+
+def _add(state: LoadState, log: str, index: str, base: int) -> None:
+    """`_open` of a segment whose files are all there, where the release looks into none of them."""
+    path, types = state.partition.path, state.partition.entries
+    entry = FileEntry(path, log, types[log])
+    size = entry.stat().size
+    if size > MAX_FILE_BYTES:
+        raise fatal("KafkaException", TOO_LARGE.format(state.path(log), size), state.path(log))
+    state.add(Segment(base_offset=base, log=entry, size=size, index=FileEntry(path, index, types[index])))
 
 
 def _base(name: str) -> int:

@@ -190,7 +190,7 @@ class PartitionDir:
         except disk.Unreadable as error:
             return {}, error
 
-    @property
+    @cached_property
     def entries(self) -> dict[str, disk.EntryType]:
         """Names and what they are; empty if the directory cannot be listed (see `unreadable`)."""
         return self._listed[0]
