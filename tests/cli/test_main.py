@@ -6,6 +6,7 @@ import importlib
 import os
 import pkgutil
 import pty
+import re
 import subprocess
 import sys
 import time
@@ -25,7 +26,7 @@ def test_help_lists_every_command_with_examples_and_exit_codes() -> None:
     ran = python("-m", "segmend", "--help")
     assert ran.returncode == 0
     for name in NAMES:
-        assert f"    {name} " in ran.stdout
+        assert re.search(rf"(?m)^    {name}\s+\S", ran.stdout)
     assert "examples:" in ran.stdout
     assert "exit codes: 0 nothing wrong, 4 findings" in ran.stdout
 

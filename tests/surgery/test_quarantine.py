@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran
 from tests.surgery.desk import Desk, picture
+
+from segmend.errors import SegmendError
+from segmend.surgery.effects import Effects
+from segmend.surgery.journal import runs
+from segmend.surgery.quarantines import discard, named
 
 Golden = Callable[[str], Path]
 
@@ -95,7 +102,28 @@ def test_what_was_taken_back_is_set_aside_no_more(desk: Desk) -> None:
     assert ran.code == 16
 
 
-@pytest.mark.parametrize("name", ["", "7", "0001/999", "x/1", "0001/"])
-def test_names_that_are_none(desk: Desk, name: str) -> None:
-    ran = quarantine(desk, "restore", name)
-    assert (ran.code, ran.err.count("\n")) == (16, 1) or name == "0001/"
+def test_names_that_are_none(desk: Desk) -> None:
+    for name in ("", "7", "0001/999", "x/1", "1/x"):
+        ran = quarantine(desk, "restore", name)
+        assert (ran.code, ran.err.count("\n")) == (16, 1)
+
+
+def test_a_discard_that_was_stopped_goes_on(desk: Desk) -> None:
+    """Whatever call was the last one, nothing pretends that it can be brought back, and the rest goes."""
+    chosen = named(runs(str(desk.state)), "0001")
+    calls = 0
+
+    class Stopped(Effects):
+        def remove(self, path: str) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == 4:
+                raise OSError(errno.EIO, "input/output error", path)
+            super().remove(path)
+
+    with pytest.raises(SegmendError, match="the same command goes on"):
+        discard(chosen, fx=Stopped(), now=time.time)
+    assert any(item.state == "kept" for item in chosen)
+    assert desk.run("undo", "--yes", "--state-dir", desk.state).code == 8
+    assert quarantine(desk, "discard", "0001", "--yes").code == 1
+    assert {row["state"] for row in quarantine(desk, "list").json} == {"discarded"}

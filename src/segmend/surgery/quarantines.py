@@ -95,18 +95,15 @@ def discard(chosen: Sequence[Item], *, fx: Effects, now: Callable[[], float]) ->
     """Remove items of one run for good; gives the bytes that came free. Raises `SegmendError`."""
     run = chosen[0].run
     if run.state != "applied":
-        raise SegmendError(
-            f"{run.name}: is {run.state}; only what a finished plan set aside can be discarded"
-        )
+        raise SegmendError(f"{run.name}: is {run.state}; only what a finished plan set aside can go for good")
     kept = [item for item in chosen if item.state == "kept"]
     count = sum(allocated(item.place) for item in kept)
     try:
         with writing(fx, run, now) as journal:
             _discard(fx, journal, chosen, kept)
     except OSError as error:
-        raise SegmendError(
-            f"{error.filename or run.path}: {(error.strerror or str(error)).lower()}"
-        ) from None
+        reason = (error.strerror or str(error)).lower()
+        raise SegmendError(f"{error.filename or run.path}: {reason}; the same command goes on") from None
     return count
 
 
