@@ -33,4 +33,11 @@ def small(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def fleet(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Fleet:
-    return Fleet(tmp_path, small, capsys)
+    """Two brokers that a test may hurt."""
+    return Fleet.copied(small, tmp_path, capsys)
+
+
+@pytest.fixture
+def whole(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Fleet:
+    """The same for tests that only read: all share it."""
+    return Fleet(small, tmp_path, capsys)

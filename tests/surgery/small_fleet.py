@@ -19,15 +19,21 @@ KEPT = ("orders-0", "orders-1", "orders-3", "payments-0", "payments-1", "custome
 class Fleet:
     """Brokers `b1` (the leader) and `b2` (whose replicas are hurt), and commands on them."""
 
-    def __init__(self, root: Path, small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, disks: Path, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.disks = disks
         self.root = root
-        for broker in ("b1", "b2"):
-            copy_tree(small / broker, root / broker)
-        self.dirs = [root / "b2" / "d0", root / "b2" / "d1"]
+        self.dirs = [disks / "b2" / "d0", disks / "b2" / "d1"]
         self._capsys = capsys
 
+    @classmethod
+    def copied(cls, small: Path, root: Path, capsys: pytest.CaptureFixture[str]) -> Fleet:
+        """One that may be hurt; plans and state are beside it."""
+        for broker in ("b1", "b2"):
+            copy_tree(small / broker, root / broker)
+        return cls(root, root, capsys)
+
     def replica(self, name: str, broker: str = "b2") -> Path:
-        return next(path for path in sorted((self.root / broker).glob(f"d*/{name}")))
+        return next(path for path in sorted((self.disks / broker).glob(f"d*/{name}")))
 
     def run(self, *argv: object) -> Ran:
         return run(self._capsys, *argv)

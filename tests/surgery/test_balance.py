@@ -65,32 +65,32 @@ def test_two_disks_become_equally_full(fleet: Fleet) -> None:
 
 
 @pytest.mark.usefixtures("two_disks")
-def test_the_same_plan_each_time(fleet: Fleet) -> None:
+def test_the_same_plan_each_time(whole: Fleet) -> None:
     options = ("--spread", "3", "--reserve", "1KB")
-    ask(fleet, *options)
-    first = (fleet.root / "plan.json").read_bytes()
-    ask(fleet, *options)
-    assert (fleet.root / "plan.json").read_bytes() == first
+    ask(whole, *options)
+    first = (whole.root / "plan.json").read_bytes()
+    ask(whole, *options)
+    assert (whole.root / "plan.json").read_bytes() == first
 
 
 @pytest.mark.usefixtures("two_disks")
-def test_disks_that_are_equal_enough(fleet: Fleet) -> None:
-    code, out, _ = ask(fleet, "--spread", "90%")
+def test_disks_that_are_equal_enough(whole: Fleet) -> None:
+    code, out, _ = ask(whole, "--spread", "90%")
     assert code == 0
     assert "within 90.0% of each other already" in out
     assert "nothing to do" in out
 
 
 @pytest.mark.usefixtures("two_disks")
-def test_no_room_beside_the_reserve(fleet: Fleet) -> None:
-    code, out, _ = ask(fleet, "--spread", "5%", "--reserve", "10GB")
+def test_no_room_beside_the_reserve(whole: Fleet) -> None:
+    code, out, _ = ask(whole, "--spread", "5%", "--reserve", "10GB")
     assert code == 0
     assert "for want of room (--reserve, --days)" in out
     assert "nothing to do" in out
 
 
-def test_one_disk_is_refused(fleet: Fleet) -> None:
-    code, out, err = ask(fleet)
+def test_one_disk_is_refused(whole: Fleet) -> None:
+    code, out, err = ask(whole)
     assert (code, out) == (16, "")
     assert "one disk only" in err
     assert err.count("\n") == 1
@@ -99,7 +99,7 @@ def test_one_disk_is_refused(fleet: Fleet) -> None:
 @pytest.mark.parametrize(
     "options", [("--spread", "much"), ("--spread", "-1%"), ("--reserve", "x"), ("--days", "-1")]
 )
-def test_wrong_options(fleet: Fleet, options: tuple[str, str]) -> None:
-    code, out, err = ask(fleet, *options)
+def test_wrong_options(whole: Fleet, options: tuple[str, str]) -> None:
+    code, out, err = ask(whole, *options)
     assert (code, out) == (16, "")
     assert options[0] in err

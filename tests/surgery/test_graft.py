@@ -212,8 +212,8 @@ def test_from_a_copied_directory(fleet: Fleet) -> None:
     assert fleet.findings() == []
 
 
-def test_in_step_already(fleet: Fleet) -> None:
-    shown = fleet.plan("orders-0")
+def test_in_step_already(whole: Fleet) -> None:
+    shown = whole.plan("orders-0")
     assert shown.code == 0
     assert "nothing is missing" in shown.out
     assert "nothing to do" in shown.out
@@ -288,16 +288,16 @@ def test_a_damaged_leader_is_refused(lagging: Fleet) -> None:
         (("--partition", "orders-0", "--from", "/dev"), "no directory of a partition"),
     ],
 )
-def test_wrong_arguments(fleet: Fleet, arguments: tuple[str, ...], says: str) -> None:
-    assert says in refused(fleet.run("plan", "graft", *fleet.dirs, *arguments), 16)
+def test_wrong_arguments(whole: Fleet, arguments: tuple[str, ...], says: str) -> None:
+    assert says in refused(whole.run("plan", "graft", *whole.dirs, *arguments), 16)
 
 
-def test_a_source_that_is_not_there(fleet: Fleet) -> None:
-    assert "no such directory" in refused(fleet.plan("orders-0", source=fleet.root / "nowhere"), 8)
+def test_a_source_that_is_not_there(whole: Fleet) -> None:
+    assert "no such directory" in refused(whole.plan("orders-0", source=whole.root / "nowhere"), 8)
 
 
-def test_the_replica_itself_is_no_source(fleet: Fleet) -> None:
-    text = refused(fleet.plan("orders-0", source=fleet.replica("orders-0")), 16)
+def test_the_replica_itself_is_no_source(whole: Fleet) -> None:
+    text = refused(whole.plan("orders-0", source=whole.replica("orders-0")), 16)
     assert "is the replica that is to be restored" in text
 
 
