@@ -143,7 +143,8 @@ def of_reads(
     fails = bool(read.get("errors") or waits or read.get("repeated"))
     if fails and "reads-fail" not in said.effects:
         return [f"reads: {read.get('errors', [])} stuck at {read.get('stuck')}, said nothing"]
-    if not fails or "missing" not in read or "ABORT" in read.get("errors", []):
+    stops = (waits is not None or read.get("errors")) and "ABORT" not in read.get("errors", [])
+    if not stops or "missing" not in read:
         return []
     return of_place(read["missing"], said, whole)
 

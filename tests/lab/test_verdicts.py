@@ -78,7 +78,8 @@ def compare(
     before = listing(list(patient.dirs)).get(place, {})
     options = Options(release=Release.parse(name.partition("-")[0]))
     lines = list(forecast([opened(path) for path in patient.dirs], options))
-    return disagreements(verdict, before, lines, topic), of_reads(verdict, lines, topic)
+    whole = verdicts(name)[HEALTHY]["records"]
+    return disagreements(verdict, before, lines, topic), of_reads(verdict, lines, topic, whole)
 
 
 def only_known_ones_differ(found: dict[str, list[str]], known: dict[str, str]) -> None:
