@@ -354,3 +354,33 @@ def test_a_leader_whose_broker_runs(running: Fleet) -> None:
     assert last(mine)[1][-1].last_offset + 1 == committed
     assert running.line("replication", "orders-0") == committed
     assert running.findings() == []
+
+
+def merge(replica: Path, count: int) -> None:
+    """The first segments as one, as a follower with another segment.bytes has them; indexes are lost."""
+    first, *others = sorted(replica.glob("*.log"))[:count]
+    with first.open("ab") as merged:
+        for log in others:
+            merged.write(log.read_bytes())
+            log.unlink()
+    for path in replica.iterdir():
+        if path.suffix in (".index", ".timeindex") and not path.with_suffix(".log").exists():
+            path.unlink()
+    for suffix in (".index", ".timeindex"):
+        first.with_suffix(suffix).unlink()
+
+
+def test_other_segment_boundaries(fleet: Fleet) -> None:
+    """What is missing goes into a new segment where the last one would become too large."""
+    mine, leader = fleet.replica("payments-1"), fleet.replica("payments-1", "b1")
+    end = fall_behind(mine, 13)
+    merge(mine, len(list(mine.glob("*.log"))))
+    repaired = fleet.run("plan", "repair", *fleet.dirs, "-o", fleet.root / "plan.json")
+    assert repaired.code in (0, 4), repaired.err
+    assert fleet.apply().code == 1
+    assert fleet.plan("payments-1").code == 0
+    assert fleet.apply().code == 1
+    assert batches(mine) == batches(leader)
+    assert f"{end:020d}.log" in {path.name for path in mine.iterdir()}
+    assert not (leader / f"{end:020d}.log").exists()
+    assert fleet.findings() == []
