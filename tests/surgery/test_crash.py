@@ -20,6 +20,7 @@ from tests.surgery.faulty import Died, Disk, Failing, Mortal, Unplugged
 from tests.surgery.world import Tree, chunks, lost, make, plan_of
 
 from segmend.errors import SegmendError
+from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.surgery import lock
 from segmend.surgery.apply import apply
 from segmend.surgery.effects import Effects
@@ -92,11 +93,26 @@ class Story:
         vaults = [Path(run.begun["vaults"]) for run in self.begun() if run.begun]
         missing = lost(self.world, self.wanted, [self.world.a, self.world.b, *vaults])
         assert not missing, (why, len(missing))
+        self.check_loadable(why)
+
+    def check_loadable(self, why: object) -> None:
+        """A broker started now takes no half-moved directory for a partition, and dies of no name."""
+        whole = contents(self.saved / "a" / "far-0")
+        for home in (self.world.a, self.world.b):
+            assert not (home / "far-0").exists() or contents(home / "far-0") == whole, why
+            for path in home.iterdir():
+                assert not path.is_dir() or parse_dir_name(path.name).kind != "foreign", (why, path)
+            for path in home.glob("*/*"):
+                assert parse_file_name(path.name).kind != "unparsable", (why, path)
 
     def back(self) -> None:
         """Undo whatever was begun; what was not needs none."""
         if self.begun():
             self.undo(self.disk())
+
+
+def contents(home: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(home)): path.read_bytes() for path in home.rglob("*") if path.is_file()}
 
 
 def difference(expected: Tree, found: Tree) -> dict[str, tuple[object, object]]:
