@@ -82,6 +82,21 @@ def test_disks_that_are_equal_enough(whole: Fleet) -> None:
 
 
 @pytest.mark.usefixtures("two_disks")
+def test_what_the_broker_was_moving_stays(fleet: Fleet) -> None:
+    options = ("--spread", "5%", "--reserve", "1KB", "--days", "0")
+    ask(fleet, *options)
+    moved = {step["source"].rpartition("/")[2] for step in fleet.planned()["steps"] if "source" in step}
+    assert moved
+    for name in moved:
+        other = next(log_dir for log_dir in fleet.dirs if not (log_dir / name).exists())
+        (other / f"{name}.{'0' * 32}-future").mkdir()
+    code, _, err = ask(fleet, *options)
+    assert code == 0, err
+    again = {step["source"].rpartition("/")[2] for step in fleet.planned()["steps"] if "source" in step}
+    assert not moved & again
+
+
+@pytest.mark.usefixtures("two_disks")
 def test_no_room_beside_the_reserve(whole: Fleet) -> None:
     code, out, _ = ask(whole, "--spread", "5%", "--reserve", "10GB")
     assert code == 0

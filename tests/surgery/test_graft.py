@@ -183,6 +183,21 @@ def test_a_replica_that_went_another_way(fleet: Fleet) -> None:
     assert picture(fleet.root / "b2") == before
 
 
+def test_damage_in_the_middle_goes_with_all_that_follows(fleet: Fleet) -> None:
+    """What is cut off the leader has too, so nothing is lost."""
+    mine = fleet.replica("orders-0")
+    log, found = last(mine)
+    data = bytearray(log.read_bytes())
+    data[found[1].end - 1] ^= 1
+    log.write_bytes(data)
+    assert fleet.findings() != []
+    assert "lost: nothing" in fleet.plan("orders-0").out
+    assert fleet.planned()["losses"] == []
+    assert fleet.apply().code == 1
+    assert batches(mine) == batches(fleet.replica("orders-0", "b1"))
+    assert fleet.findings() == []
+
+
 def test_whole_sets_the_old_one_aside(fleet: Fleet) -> None:
     mine = fleet.replica("orders-0")
     fork(mine, len(last(mine)[1]))

@@ -5,13 +5,15 @@ one, since a move between them gains nothing. Which partitions go is the answer 
 (`segmend.surgery.balance` says how good it is) within these limits: the bytes that come to a disk must fit
 beside the reserve before anything is freed elsewhere, and a disk that gets something must have room for
 what its partitions will grow by in a week (`--days`), by the timestamps of their records.
-The metadata log and left-overs (`-delete`, `-stray`, `-future`) stay.
+The metadata log and left-overs (`-delete`, `-stray`, `-future`) stay, and so do partitions that the broker
+itself was moving.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -125,12 +127,20 @@ def _movable(request: Request, volumes: Sequence[Volume]) -> list[Row]:
     """Every partition that can move, and the number of its disk; read with progress."""
     dirs = [(log_dir, number) for number, volume in enumerate(volumes) for log_dir in volume.dirs]
     every = [(partition, number) for log_dir, number in dirs for partition in log_dir.partitions]
-    every = [(partition, number) for partition, number in every if _moves(partition)]
+    busy = _twice(request.dirs)
+    every = [(p, number) for p, number in every if _moves(p) and (p.topic, p.partition) not in busy]
     rows = []
     for done, (partition, number) in enumerate(every):
         request.on_progress(done, len(every))
         rows.append((partition, partition_overview(partition), number))
     return rows
+
+
+def _twice(dirs: Sequence[LogDir]) -> set[tuple[str, int]]:
+    """Partitions with a directory in two log dirs, or a move that the broker began: they stay for now."""
+    partitions = [p for d in dirs for p in d.partitions if p.kind in ("current", "future")]
+    count = Counter((p.topic, p.partition) for p in partitions)
+    return {key for key, number in count.items() if number > 1}
 
 
 def _moves(partition: PartitionDir) -> bool:
