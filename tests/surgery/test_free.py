@@ -182,6 +182,19 @@ def test_the_same_disk_is_refused_unless_it_is_to_be_discarded(killed: Desk) -> 
     assert "quarantine discard gives it up for good" in notes
 
 
+def test_without_another_disk_it_is_set_aside_first_and_then_discarded(killed: Desk) -> None:
+    place = killed.root / "aside"
+    before = used(killed.home)
+    killed.plan("free", "--bytes", "12K", "--discard", "--backup-dir", place)
+    killed.apply("--backup-dir", place)
+    assert [path for path in place.rglob("*") if path.is_file()]
+    ran = killed.run("quarantine", "discard", "0001", "--yes", "--state-dir", killed.state, "--json")
+    assert ran.json[0]["bytes"] >= 12 * 1024
+    assert used(killed.home) <= before - 12 * 1024
+    assert not [path for path in place.rglob("*") if path.is_file()]
+    assert killed.forecast().of("broker")[0]["records_lost"] == 0
+
+
 def test_records_that_are_nowhere_else_are_given_up_by_their_number_only(killed: Desk) -> None:
     same, other = stray(killed, "single-0"), stray(killed, "headers-0", "gone-0")
     ran = killed.plan("free", "--bytes", "1GB", "--discard")

@@ -33,8 +33,9 @@ class Evidence:
     @property
     def registered(self) -> tuple[str, ...]:
         """The ids that this node registered last."""
-        known = self.cluster is not None and self.node_id is not None
-        return self.cluster.log_dirs.get(self.node_id, ()) if known else ()  # type: ignore[union-attr, arg-type]
+        if self.cluster is None or self.node_id is None:
+            return ()
+        return self.cluster.log_dirs.get(self.node_id, ())
 
     def replicas_by_id(self, log_dir: LogDir) -> Counter[str]:
         """How many of the replicas in a dir the metadata assigns to each directory id of this node."""
