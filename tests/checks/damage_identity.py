@@ -98,6 +98,21 @@ ROWS = [
     Row(name="cluster-id", codes=codes("K03"), base=two_dirs, hurt=replaced(b"lAb5pZ9v", b"XXXXXXXX", 1)),
     Row(name="node-id", codes=codes("K03"), base=two_dirs, hurt=replaced(b"node.id=1", b"node.id=2", 1)),
     Row(
+        name="more-properties",
+        codes=codes("K03"),
+        base=two_dirs,
+        hurt=replaced(b"#", b"a=b", 1),
+        release="3.6",
+    ),
+    Row(name="more-properties-now", codes=codes(), base=two_dirs, hurt=replaced(b"#", b"a=b", 1)),
+    Row(
+        name="no-node-id",
+        codes=codes("K02"),
+        base=two_dirs,
+        hurt=replaced(b"version=1", b"", 1),
+        level=Level.STARTUP,
+    ),
+    Row(
         name="cloned",
         codes=codes("K04"),
         base=two_dirs,

@@ -64,9 +64,9 @@ def nothing(manual: str) -> BrokerEffect:
     return BrokerEffect(text=f"leaves it as it is at this start. In general: {manual}", effect=NONE)
 
 
-def _weight(effect: Effect) -> tuple[bool, bool, int]:
-    """Sorts losses first, then what readers notice, by number of records, then what is mended."""
-    return effect.records_lost == 0, not effect.loses, -effect.records_lost
+def _weight(effect: Effect) -> tuple[bool, bool]:
+    """Sorts losses first, then what readers notice, then what is mended; each in the start's own order."""
+    return effect.records_lost == 0, not effect.loses
 
 
 def _phrase(name: str, effects: Sequence[Effect]) -> str:

@@ -1,7 +1,7 @@
 """The log dirs do not belong to one and the same broker.
 
 Codes
-    K03  the cluster id or node id differs between the dirs
+    K03  the cluster id, node id or (2.8 to 3.6) any other property differs between the dirs
     K04  two dirs have the same directory id
     K06  two dirs hold a `__cluster_metadata-0`
 
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.old_identity import INCONSISTENT, READING, Reading
 from segmend.findings import Finding, Severity
 from segmend.formats.meta_properties import FILE_NAME
 
@@ -44,6 +45,7 @@ def run(broker: BrokerContext, _context: BrokerContext) -> Iterator[Finding]:
     yield from _differing(
         dirs, "node_id", "node id", "Stored node id {b} doesn't match previous node id {a} in {file}"
     )
+    yield from _unlike(dirs)
     yield from _cloned(dirs)
     holders = [context for context in dirs if _METADATA in context.log_dir.entries]
     for context in holders[1:]:
@@ -69,6 +71,26 @@ def _differing(dirs: list[DirContext], field: str, what: str, says: str) -> Iter
                 file=FILE_NAME,
                 broker_says=says.format(file=path, a=first, b=value),
                 remedy=remedies.identity(*(each.path for each in dirs)),
+            )
+
+
+def _unlike(dirs: list[DirContext]) -> Iterator[Finding]:
+    """2.8 to 3.6 want the same properties in all dirs, whatever they are; ids that differ are told already."""
+    told = [(context, context.identity[0]) for context in dirs if context.identity]
+    for context, value in told[1:]:
+        first = told[0][1]
+        pairs = ((value.cluster_id, first.cluster_id), (value.node_id, first.node_id))
+        if READING.of(context.release) != Reading.ALIKE or any(
+            a != b for a, b in pairs if None not in (a, b)
+        ):
+            continue
+        if value.properties.as_dict() != first.properties.as_dict():
+            yield context.finding(
+                "K03",
+                f"its properties are not those in {told[0][0].path}",
+                file=FILE_NAME,
+                broker_says=INCONSISTENT,
+                remedy=remedies.identity(context.path),
             )
 
 

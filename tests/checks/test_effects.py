@@ -1,0 +1,204 @@
+"""What the next start does about a finding: right for the marker, the release and the place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.checks.damages import (
+    Row,
+    all_rows,
+    clean_dir,
+    in_place,
+    killed_dir,
+    metadata_dir,
+    removed,
+    two_dirs,
+    written,
+)
+from tests.checks.surgery import ACTIVE, ROLLED, flipped, positions
+
+from segmend.checks import Check, Level, all_checks, effects, run_checks
+from segmend.checks.manual import broker_line, page_of
+from segmend.findings import Basis, BrokerEffect, Finding, Severity
+from segmend.forecast.values import EFFECTS
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+
+CLOSED = EFFECTS.keys() | {"broker-refuses", "dir-offline", "none", None}
+"""The values of `effect`."""
+EPOCHS = "t-0/leader-epoch-checkpoint"
+POINTS = "recovery-point-offset-checkpoint"
+
+
+def found(dirs: Sequence[Path], level: Level = Level.DEFAULT, release: str = "4.3") -> dict[str, Finding]:
+    run = run_checks([LogDir.open(str(p)) for p in dirs], level=level, release=Release.parse(release))
+    return {finding.code: finding for finding in run}
+
+
+def effect_of(dirs: Sequence[Path], code: str, release: str = "4.3") -> BrokerEffect:
+    effect = found(dirs, Level.DEEP, release)[code].broker_effect
+    assert effect is not None
+    return effect
+
+
+def lost_end(dirs: Sequence[Path]) -> None:
+    in_place(f"{ACTIVE}.log", lambda data: data[: positions(data)[9]])(dirs)
+
+
+def test_the_end_of_the_log_is_out_of_reach_after_a_clean_stop(tmp_path: Path) -> None:
+    dirs = clean_dir(tmp_path)
+    lost_end(dirs)
+    effect = effect_of(dirs, "L25")
+    assert (effect.effect, effect.basis) == ("tail-truncated", Basis.FORECAST)
+    assert effect.records_lost > 0
+    assert effect.text == f"cuts the log at offset {effect.offset}, {effect.records_lost} records lost"
+
+
+def test_a_start_that_recovers_loses_nothing_more(tmp_path: Path) -> None:
+    dirs = killed_dir(tmp_path)
+    in_place(f"{ACTIVE}.index", lambda data: data[:8] + b"\xff" * 8 + data[16:])(dirs)
+    for finding in found(dirs).values():
+        assert finding.broker_effect is not None
+        assert (finding.broker_effect.effect, finding.broker_effect.records_lost) == ("recovery-scan", 0)
+        assert finding.severity == Severity.INFO
+
+
+def test_a_wrong_crc_waits_for_a_consumer(tmp_path: Path) -> None:
+    dirs = clean_dir(tmp_path)
+    in_place(f"{ROLLED}.log", flipped(2))(dirs)
+    finding = found(dirs, Level.DEEP)["L05"]
+    assert finding.broker_effect is not None
+    assert finding.broker_effect.effect == "reads-fail"
+    assert finding.broker_effect.offset == finding.offset
+    words = f"nothing at the start; a consumer that reaches offset {finding.offset} gets no further"
+    assert finding.broker_effect.text.startswith(words)
+
+
+def test_each_bad_batch_has_its_own_offset(tmp_path: Path) -> None:
+    dirs = clean_dir(tmp_path)
+    in_place(f"{ROLLED}.log", lambda data: flipped(4)(flipped(1)(data)))(dirs)
+    run = run_checks([LogDir.open(str(dirs[0]))], level=Level.DEEP, release=Release.parse("4.3"))
+    told = [(each.offset, each.broker_effect.offset) for each in run if each.broker_effect]
+    assert len(told) == 2
+    assert all(offset == at for offset, at in told)
+
+
+def test_a_recovery_deletes_what_follows_the_bad_batch(tmp_path: Path) -> None:
+    dirs = killed_dir(tmp_path)
+    written(POINTS, "0\n2\nt 0 0\nu 0 0\n")(dirs)
+    in_place(f"{ROLLED}.log", flipped(2))(dirs)
+    effect = effect_of(dirs, "L05")
+    assert effect.effect == "tail-truncated"
+    assert effect.text.startswith(f"cuts the log at offset {effect.offset}, ")
+    assert "; deletes 2 segments from offset " in effect.text
+
+
+def test_one_dir_of_two_goes_offline_the_only_one_takes_the_broker_along(tmp_path: Path) -> None:
+    for base, expected in ((two_dirs, "dir-offline"), (clean_dir, "broker-refuses")):
+        dirs = base(tmp_path / expected)
+        written(EPOCHS, "0\n7\n0 0\n")(dirs)
+        assert effect_of(dirs, "E01").effect == expected
+
+
+def test_a_checkpoint_with_a_wrong_count(tmp_path: Path) -> None:
+    dirs = two_dirs(tmp_path)
+    written(POINTS, "0\n9\nv 0 0\n", 1)(dirs)
+    effect = effect_of(dirs, "C01")
+    assert effect.effect == "dir-offline"
+    assert POINTS in effect.text
+
+
+def test_an_identity_that_is_missing_is_named(tmp_path: Path) -> None:
+    dirs = two_dirs(tmp_path)
+    removed("meta.properties", 1)(dirs)
+    effect = effect_of(dirs, "K01")
+    assert effect.effect == "broker-refuses"
+    assert str(dirs[1]) in effect.text
+
+
+def test_a_foreign_directory_is_named(tmp_path: Path) -> None:
+    dirs = clean_dir(tmp_path)
+    (dirs[0] / "t-0.bak").mkdir()
+    effect = effect_of(dirs, "N01")
+    assert effect.effect == "broker-refuses"
+    assert "t-0.bak" in effect.text
+
+
+def test_two_directories_of_one_partition(tmp_path: Path) -> None:
+    dirs = two_dirs(tmp_path)
+    written("t-0/partition.metadata", (dirs[0] / "t-0" / "partition.metadata").read_text(), 1)(dirs)
+    assert effect_of(dirs, "N17").text.startswith("refuses to start: Duplicate log directories for t-0")
+
+
+def test_the_metadata_log_is_read_at_every_start(tmp_path: Path) -> None:
+    dirs = metadata_dir(tmp_path)
+    in_place(f"__cluster_metadata-0/{0:020d}.log", flipped(2))(dirs)
+    effect = effect_of(dirs, "K07")
+    assert effect.basis == Basis.FORECAST
+    assert (effect.effect, effect.offset) == ("tail-truncated", 4)
+
+
+@pytest.mark.parametrize(("release", "effect"), [("4.3", "stray-renamed"), ("2.8", "none")])
+def test_the_release_decides(tmp_path: Path, release: str, effect: str) -> None:
+    dirs = clean_dir(tmp_path)
+    removed("t-0/partition.metadata")(dirs)
+    severity = {code: finding.severity for code, finding in found(dirs, release=release).items()}
+    if "M01" in severity:
+        assert effect_of(dirs, "M01", release).effect == effect
+    else:
+        assert effect == "none"
+
+
+@pytest.mark.parametrize(("release", "severity"), [("4.3", Severity.ERROR), ("1.1", Severity.WARNING)])
+def test_what_only_other_releases_die_of_is_a_warning(
+    tmp_path: Path, release: str, severity: Severity
+) -> None:
+    dirs = clean_dir(tmp_path)
+    written(EPOCHS, "0\n2\n-4 0\n5 10\n")(dirs)
+    assert found(dirs, Level.STARTUP, release)["E03"].severity == severity
+
+
+def test_a_healthy_dir_is_not_forecast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forecast(*_: object) -> None:
+        raise AssertionError("a directory without findings was forecast")
+
+    dirs = clean_dir(tmp_path)
+    monkeypatch.setattr(effects, "load_directory", forecast)
+    monkeypatch.setattr(effects, "Prelude", lambda *_: None)
+    assert found(dirs, Level.DEEP) == {}
+
+
+def test_only_directories_with_findings_are_forecast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dirs = clean_dir(tmp_path)
+    written(EPOCHS, "0\n7\n0 0\n")(dirs)
+    loaded = []
+    original = effects.load_directory
+
+    def noted(state: object, partition: object, situation: object) -> object:
+        loaded.append(getattr(partition, "name", None))
+        return original(state, partition, situation)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(effects, "load_directory", noted)
+    assert "E01" in found(dirs)
+    assert loaded == ["t-0"]
+
+
+@pytest.mark.parametrize("row", all_rows(), ids=lambda row: f"{sorted(row.codes)}-{row.name}")
+def test_every_finding_says_what_the_start_does(tmp_path: Path, row: Row) -> None:
+    dirs = row.base(tmp_path)
+    row.hurt(dirs)
+    opened = [LogDir.open(str(path)) for path in dirs]
+    for finding in run_checks(opened, level=row.level, release=Release.parse(row.release)):
+        effect = finding.broker_effect
+        assert effect is not None
+        assert effect.text
+        assert effect.effect in CLOSED
+        assert not (effect.records_lost and finding.severity == Severity.INFO)
+
+
+@pytest.mark.parametrize("check", all_checks(), ids=lambda check: check.name)
+def test_every_page_has_a_line_on_the_broker_for_each_code(check: Check) -> None:
+    for code in check.codes:
+        assert 5 < len(broker_line(page_of(check), code)) < 450, code
