@@ -191,7 +191,10 @@ def test_damage_in_the_middle_goes_with_all_that_follows(fleet: Fleet) -> None:
     data[found[1].end - 1] ^= 1
     log.write_bytes(data)
     assert fleet.findings() != []
-    assert "lost: nothing" in fleet.plan("orders-0").out
+    shown = fleet.plan("orders-0").out
+    assert "lost: nothing" in shown
+    assert f"damaged from offset {found[1].base_offset} on (crc-mismatch)" in shown
+    assert "for a running broker" not in shown
     assert fleet.planned()["losses"] == []
     assert fleet.apply().code == 1
     assert batches(mine) == batches(fleet.replica("orders-0", "b1"))

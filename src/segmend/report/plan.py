@@ -11,6 +11,8 @@ from segmend.report.style import PLAIN, Style
 from segmend.surgery.plan import Loss, Plan
 
 _SHOWN = 200
+_LIVE = "kafka-reassign-partitions"
+"""Of what operations add to a plan, the part that is for people."""
 
 
 def plan_lines(plan: Plan, look: Style = PLAIN) -> Iterator[str]:
@@ -30,9 +32,9 @@ def plan_lines(plan: Plan, look: Style = PLAIN) -> Iterator[str]:
         yield f"note: {text.clean(note)}"
     for left in plan.left:
         yield f"{look('yellow', 'left as it is')}: {text.clean(left)}"
-    for name, value in plan.extra.items():
-        yield f"the same for a running broker, {name}:"
-        yield f"  {json.dumps(value)}"
+    if _LIVE in plan.extra:
+        yield f"the same for a running broker, {_LIVE}:"
+        yield f"  {json.dumps(plan.extra[_LIVE])}"
 
 
 def _losses(plan: Plan, look: Style) -> Iterator[str]:

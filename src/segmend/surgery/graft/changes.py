@@ -74,7 +74,7 @@ def steps_of(graft: Graft) -> list[Step]:
 
 def _begin(graft: Graft) -> Iterator[Step]:
     if graft.replaced is not None:
-        yield Quarantine.of(graft.path, "replaced by the leader's log")
+        yield Quarantine.of(graft.path, graft.cut.why)
     if graft.target is None:
         siblings = [p for p in graft.log_dir.partitions if p.kind == "current" and not p.is_link]
         like = graft.replaced or next(iter(siblings), None)
@@ -90,10 +90,10 @@ def _gone(graft: Graft) -> Iterator[tuple[str, str]]:
     for group in (layout.logs, layout.index, layout.timeindex, layout.txnindex):
         for base, name in sorted(group.items()):
             if base > graft.cut.kept.segment:
-                yield name, f"the leader's log differs from offset {graft.cut.offset} on"
+                yield name, graft.cut.why
     for offset, name in sorted(layout.snapshots.items()):
         if offset > graft.cut.offset:
-            yield name, f"of offset {offset}, where the leader's log differs"
+            yield name, f"of offset {offset}: {graft.cut.why}"
 
 
 def _torn(graft: Graft) -> Iterator[Step]:
@@ -103,7 +103,7 @@ def _torn(graft: Graft) -> Iterator[Step]:
     base, size = graft.cut.kept
     path = graft.target.files[graft.target.layout.logs[base]].path
     if disk.file_size(path) > size:
-        yield CutFile.to(path, size, f"the leader's log differs from offset {graft.cut.offset} on")
+        yield CutFile.to(path, size, graft.cut.why)
 
 
 def _segment(graft: Graft, found: Derived, model: Fingerprint, gone: set[str]) -> Iterator[Step]:

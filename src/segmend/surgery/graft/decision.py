@@ -15,7 +15,8 @@ class Cut:
     """What stays of the target, and what comes behind it.
 
     `kept` is where the target's own batches end, None if nothing of it stays; `offset` the first that is
-    copied, from `copied_from` in the source up to `end`; `end_offset` the log end offset then.
+    copied, from `copied_from` in the source up to `end`; `end_offset` the log end offset then; `why` says
+    what is wrong with the rest of the target.
     """
 
     offset: int
@@ -23,6 +24,7 @@ class Cut:
     copied_from: Place
     end: Place
     end_offset: int
+    why: str = "replaced by the leader's log"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +79,14 @@ def _tail(found: Comparison, pair: Pair) -> Cut | None:
     end = found.source_end or found.copied_from
     return Cut(
         offset=found.shared.end, kept=found.kept, copied_from=found.copied_from, end=end,
-        end_offset=found.source.end or found.shared.end,
+        end_offset=found.source.end or found.shared.end, why=_why(found, found.shared.end),
     )  # fmt: skip
+
+
+def _why(found: Comparison, offset: int) -> str:
+    if isinstance(found.target_next, Hurt):
+        return f"damaged from offset {offset} on ({found.target_next.problem.kind})"
+    return f"the leader's log differs from offset {offset} on"
 
 
 def _everything(found: Comparison, pair: Pair) -> Cut:
