@@ -1,4 +1,9 @@
-"""`segmend plan repair` and `apply` of all indexes of a partition, against a broker's own recovery of it."""
+"""All indexes of a partition made anew, against a broker's own recovery of it.
+
+The indexes alone are the same work as the broker's: every batch read, every checksum, both indexes.
+`plan repair` and `apply` besides check the whole dir, forecast a start before and after, hash,
+journal and sync.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +34,7 @@ def run(scale: Scale) -> None:
     folder = scale.folder / f"{KIB.folder}-repaired"
     files = log_dir(folder, KIB, total_bytes=scale.kib_bytes)
     contenders = [
+        Contender("segmend, the indexes alone", function=lambda: cooked(folder)),
         Contender("segmend plan repair, apply", function=lambda: repaired(folder)),
         Contender("segmend plan repair", function=lambda: repaired(folder, applied=False)),
         Contender(BROKER, function=recovery(folder, scale.folder / "broker")),
@@ -63,6 +69,29 @@ def repaired(folder: Path, *, applied: bool = True) -> float:
         if done.returncode not in (0, 1):
             raise RuntimeError(f"segmend {command[0]} failed: {done.stderr[-400:]}")
     return time.perf_counter() - started
+
+
+ALONE = """
+import sys, time
+from segmend.logdir.release import NEWEST
+from segmend.logdir.tree import LogDir
+from segmend.surgery import recipes
+started = time.perf_counter()
+log_dir = LogDir.open(sys.argv[1])
+for base in log_dir.partition("bench-0").base_offsets:
+    for recipe in ("offset-index", "time-index"):
+        recipes.build(recipe, log_dir, "bench-0", {"base_offset": base, "interval": 4096}, NEWEST)
+print(time.perf_counter() - started)
+"""
+
+
+def cooked(folder: Path) -> float:
+    """Seconds that the recipes take for all indexes, as the broker's are without its start."""
+    without_indexes(folder)
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE, str(folder)], capture_output=True, text=True, check=True
+    )
+    return float(done.stdout)
 
 
 def recovery(folder: Path, root: Path) -> Callable[[], float]:

@@ -11,7 +11,9 @@ reason and the next command.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final
 
@@ -95,6 +97,7 @@ def _findings(request: Request) -> list[Finding]:
         release=request.release,
         wanted=Wanted(names=request.names),
         on_progress=request.on_progress,
+        jobs=_threads(),
     )
     startup = run_checks(
         request.dirs,
@@ -149,19 +152,36 @@ def _derived(
                 reasons.setdefault(job.path, []).append(f"{finding.code} {finding.message}")
         except SegmendError as why:
             left.append(f"{finding.code} {finding.dir}/{finding.file}: {why}")
-    steps: list[Step] = []
-    for path, job in jobs.items():
-        reason = "; ".join(dict.fromkeys(reasons[path]))
-        if _real_path(path.rpartition(".")[0]) in rewritten:
-            reason = "its log is rewritten"
-        try:
-            step = _step(request, job, reason)
-        except SegmendError as why:
-            left.append(f"{path}: {reason}; it cannot be made anew: {why}")
-            continue
-        if step.before.sha256 != step.after.sha256:
-            steps.append(step)
-    return steps, _notes(request, jobs, steps)
+    made = _made(request, jobs, {path: _reason(path, said, rewritten) for path, said in reasons.items()})
+    left += [words for words in made if isinstance(words, str)]
+    steps = [
+        step for step in made if isinstance(step, ReplaceFile) and step.before.sha256 != step.after.sha256
+    ]
+    return list(steps), _notes(request, jobs, steps)
+
+
+def _reason(path: str, said: Sequence[str], rewritten: frozenset[str]) -> str:
+    if _real_path(path.rpartition(".")[0]) in rewritten:
+        return "its log is rewritten"
+    return _shown("; ".join(dict.fromkeys(said)))
+
+
+def _made(request: Request, jobs: Mapping[str, Job], reasons: Mapping[str, str]) -> list[ReplaceFile | str]:
+    """A step a job, or why there is none. A thread takes the files of a segment, which share a pass."""
+
+    def of_segment(stem: str) -> dict[str, ReplaceFile | str]:
+        return {path: _step(request, jobs[path], reasons[path]) for path in stems[stem]}
+
+    stems: dict[str, list[str]] = {}
+    for path in jobs:
+        stems.setdefault(path.rpartition(".")[0], []).append(path)
+    with ThreadPoolExecutor(_threads()) as pool:
+        found = {path: step for part in pool.map(of_segment, stems) for path, step in part.items()}
+    return [found[path] for path in jobs]
+
+
+def _threads() -> int:
+    return len(os.sched_getaffinity(0))
 
 
 def _jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
@@ -169,11 +189,15 @@ def _jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
     return iter(()) if mend is None else mend(finding, scene)
 
 
-def _step(request: Request, job: Job, reason: str) -> ReplaceFile:
-    step = ReplaceFile.with_recipe(
-        _real_path(job.path), job.recipe, _shown(reason), log_dir=job.log_dir, partition=job.partition,
-        release=request.release, arguments=job.arguments,
-    )  # fmt: skip
+def _step(request: Request, job: Job, reason: str) -> ReplaceFile | str:
+    path = _real_path(job.path)
+    try:
+        step = ReplaceFile.with_recipe(
+            path, job.recipe, reason, log_dir=job.log_dir, partition=job.partition,
+            release=request.release, arguments=job.arguments,
+        )  # fmt: skip
+    except SegmendError as why:
+        return f"{path}: {reason}; it cannot be made anew: {why}"
     return replace(step, log_dir=_real_path(job.log_dir.path))
 
 
