@@ -70,6 +70,10 @@ class Mortal(Disk):
         self._at = at
         self._half = half
 
+    def live_on(self, calls: int) -> None:
+        """A new process on the same machine, which dies that many calls later."""
+        self._at = self.calls + calls
+
     def around(self, name: str, call: Callable[..., object], args: tuple[object, ...]) -> object:
         if self.calls < self._at:
             return super().around(name, call, args)
@@ -252,7 +256,7 @@ class Unplugged(Mortal):
     def _bytes(self, fd: int, start: int, end: int) -> None:
         s = os.fstat(fd)
         old = os.pread(fd, max(0, min(end, s.st_size) - start), start)
-        handle = os.dup(fd)
+        handle = _reopened(fd)
 
         def revert() -> None:
             os.pwrite(handle, old, start)
@@ -262,9 +266,15 @@ class Unplugged(Mortal):
         self._pending.append(_Pending({_key(s)}, revert, names=False, handles=[handle]))
 
     def _dress(self, fd: int, revert: Callable[[int], object]) -> None:
-        handle = os.dup(fd)
+        handle = _reopened(fd)
         key = _key(os.fstat(fd))
         self._pending.append(_Pending({key}, lambda: revert(handle), names=False, handles=[handle]))
+
+
+def _reopened(fd: int) -> int:
+    """Another open file: a duplicate would go on holding the locks of a process that died."""
+    how = os.O_RDONLY if stat.S_ISDIR(os.fstat(fd).st_mode) else os.O_RDWR
+    return os.open(f"/proc/self/fd/{fd}", how)
 
 
 def _key(status: os.stat_result) -> tuple[int, int]:

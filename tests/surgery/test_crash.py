@@ -225,6 +225,30 @@ def test_power_lost_while_applying(story: Story, every: int, seed: int | None) -
 
 
 @EVERY
+def test_killed_then_resumed_then_power_lost(story: Story, every: int) -> None:
+    """What a killed process wrote and did not sync is not safe because the next one finds it there."""
+    chance = random.Random(every)
+    for n in points(story.apply_calls, every=every, shift=13):
+        story.fresh()
+        fx = Unplugged(n, story.folder / "stash", story.other)
+        dies(story.apply, fx)
+        fx.live_on(chance.randrange(1, 2 * story.apply_calls))
+        finished = True
+        try:
+            story.apply(fx)
+        except Died:
+            finished = False
+        fx.power_off()
+        shutil.rmtree(story.folder / "stash")
+        story.check_safe(n)
+        if not finished:
+            story.apply(story.disk())
+        story.check_planned(n)
+        story.undo(story.disk())
+        story.check_original(n)
+
+
+@EVERY
 @pytest.mark.parametrize("seed", [None, 1, pytest.param(2, marks=pytest.mark.slow)])
 def test_power_lost_while_undoing(story: Story, every: int, seed: int | None) -> None:
     for n in points(story.undo_calls, every=every, shift=2):

@@ -16,7 +16,7 @@ from typing import Any
 from segmend.errors import Cancelled, SegmendError
 from segmend.logdir import disk
 from segmend.surgery import lock
-from segmend.surgery.effects import Effects
+from segmend.surgery.effects import Effects, sync_dir
 from segmend.surgery.expectations import (
     refuse_changed,
     refuse_full,
@@ -157,7 +157,9 @@ def _carry_steps(
         check()
         vault = run.vault(number)
         token = f"{int(run.plan.sha256[:24], 16):024x}{number:08x}"
-        make_dirs(fx, vault)
+        if disk.path_type(vault) is None:
+            fx.make_dir(vault)
+        sync_dir(fx, folder(vault))
         work = Work(fx=fx, vault=vault, token=token, release=run.plan.release, check=check, tell=counter.add)
         watch.tell(number + 1, step, "doing" if direction == FORWARD else "undoing")
         with _at(step):

@@ -10,6 +10,7 @@ A line that was cut short by a power cut never happened. `--backup-dir` puts `st
 from __future__ import annotations
 
 import enum
+import errno
 import fcntl
 import json
 import os
@@ -160,9 +161,8 @@ def writing(fx: Effects, run: Run, now: Callable[[], float]) -> Iterator[Writer]
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise SegmendError(f"{run.path}: another segmend is at work on this plan") from None
-        if new:
-            sync_dir(fx, run.path)
-        elif os.fstat(fd).st_size > run.valid_bytes:
+        sync_dir(fx, run.path)
+        if os.fstat(fd).st_size > run.valid_bytes:
             fx.truncate(fd, run.valid_bytes)
         yield Writer(fx, run, fd, now)
     finally:
@@ -233,8 +233,23 @@ def new_run(fx: Effects, state_dir: str, plan: Plan) -> Run:
 
 
 def make_dirs(fx: Effects, path: str) -> None:
-    """Make a directory and what it lies in, and sync their names; raises `OSError`."""
+    """Make a directory and what it lies in, and sync their names; raises `OSError`.
+
+    Those that are there are synced too: who made them may have been killed before he could.
+    """
     if disk.path_type(path) is None:
         make_dirs(fx, folder(path))
         fx.make_dir(path)
         sync_dir(fx, folder(path))
+    elif path != "/":
+        _sync_if_possible(fx, folder(path))
+        make_dirs(fx, folder(path))
+
+
+def _sync_if_possible(fx: Effects, path: str) -> None:
+    """What we may pass but not read, or lies on a file system without syncs, was never made by us."""
+    try:
+        sync_dir(fx, path)
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EINVAL, errno.ENOSYS):
+            raise

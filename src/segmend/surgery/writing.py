@@ -118,7 +118,9 @@ def _copy(work: Work, reader: FileReader, fd: int, start: int, stop: int, shift:
 def keep(work: Work, name: str, fill: Fill, sha256: str) -> None:
     """Have bytes with this hash in the vault as `name`, synced; what is there already is looked at."""
     path = f"{work.vault}/{name}"
-    if not kept(work, name, sha256):
+    if kept(work, name, sha256):
+        sync_dir(work.fx, work.vault)
+    else:
         write_beside(work, path, fill, Fingerprint(kind="file", mode=0o600))
         if not kept(work, name, sha256):
             raise SegmendError(f"{path}: the backup does not read back as what was written; check this disk")
