@@ -53,3 +53,20 @@ def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 def test_names_that_are_no_utf8_are_stored_readably() -> None:
     found = table("segments", [{"topic": b"caf\xe9".decode("utf-8", "surrogateescape")}])
     assert found["topic"].to_pylist() == ["caf\\xe9"]
+
+
+def test_a_table_of_an_earlier_release_gets_the_new_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, schema = str(tmp_path), STORED["findings"]
+    for number, known in enumerate((schema.remove(schema.get_field_index("broker_effect")), schema), 1):
+        monkeypatch.setitem(STORED, "findings", known)
+        run = delta.Run(run_id=str(number), number=number)
+        found = table("findings", [{"code": "L05", "broker_effect": {"effect": "reads-fail"}}])
+        part = delta.write_part(out, run, "findings", found.select(known.names[1:]))
+        assert part
+        delta.commit(out, run, "scan", ["findings"], [part])
+    told = delta.read(out, "findings")["broker_effect"].to_pylist()
+    assert sorted(effect["effect"] if effect else "" for effect in told) == ["", "reads-fail"]
+    names = [field.name for field in DeltaTable(tmp_path / "findings").schema().fields]
+    assert names[-1] == "broker_effect"

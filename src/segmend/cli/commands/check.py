@@ -39,6 +39,13 @@ examples:
   segmend check /data/kafka-a --only C12,I14      these findings only
   segmend check /data/kafka-a --kafka 2.2 --json  as Kafka 2.2 would see it
 
+each finding tells:
+  broker:      what the next start does about it, forecast by the rules of this release; in --json
+               broker_effect: effect (as in forecast, or broker-refuses, dir-offline, none), offset,
+               records_lost, bytes_lost, text, basis (forecast; manual where the start cannot tell)
+  it says:     the words it logs
+  next:        the command that comes next
+
 exit codes: 0 no error and no warning, 4 findings, 8 something could not be read, 16 usage"""
 
 SHOWN = 100
