@@ -395,13 +395,14 @@ README = Path(__file__).resolve().parents[2] / "README.md"
 
 
 def test_the_readme_mends(dirs: tuple[Path, Path], tmp_path: Path, capsys: Cap) -> None:
-    """Each command of "Mend it", on two log dirs, in its order; after `undo` all is as before."""
+    """The commands of "Mend it" that need nothing but two log dirs, in their order; `undo` ends it."""
     a, b = dirs
     PartitionWriter("orders", 3).write_to(a)
     (a / "x-0" / f"{0:020d}.log").open("ab").write(GARBAGE)
     before = trees(a, b)
     text = README.read_text().partition("## Mend it")[2].partition("\n## ")[0]
     lines = [line.partition(" #")[0].split() for line in text.splitlines() if line.startswith("    segmend ")]
+    lines = [words for words in lines if words[1] != "plan" or words[2] in ("trim", "move", "drain")]
     assert len(lines) >= 6
     names = {"/disk1/kafka": str(a), "/disk2/kafka": str(b), "plan.json": str(tmp_path / "plan.json")}
     for words in lines:
