@@ -13,15 +13,9 @@ FUTURE = (
     "the rename after the copy takes it offline. The packed base lacks most logs: nothing tells which it is"
 )
 
-TWO_TRANSACTIONS = (
-    "two transactions of one first offset: the end of the first takes both out of ongoingTxns, the end of the "
-    "second is 'not started' and ends the broker; a replay does not follow that map"
-)
-
 KNOWN: Table = {
     "1.1.0-clean": {"partition-future-only": FUTURE},
     "2.8.2-clean": {"partition-future-only": FUTURE},
-    "2.8.2-killed": {"log-offset-backwards-rolled": TWO_TRANSACTIONS},
 }
 """Start, log dirs, offsets, files, strays."""
 

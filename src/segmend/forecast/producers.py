@@ -9,6 +9,7 @@ from __future__ import annotations
 from segmend.broker.failures import fatal
 from segmend.broker.recovery import REBUILDS_ALIKE
 from segmend.broker.search import search
+from segmend.forecast.ongoing import replay
 from segmend.forecast.segment import Prefix, Segment, check_end, position_of
 from segmend.forecast.state import LoadState, States
 from segmend.formats import producer_snapshot
@@ -33,7 +34,7 @@ def rebuild(
 
     `final`: for the loaded log; otherwise for the recovery of a segment.
     """
-    snapshots = state.snapshots
+    snapshots, state.ongoing = state.snapshots, None
     if not snapshots and clean:
         _assume_empty(state, last_offset)
         return {}
@@ -161,6 +162,8 @@ def _replay_segment(
         if damage is not None and damage.kind != "crc-mismatch":
             check_end(segment, prefix, damage.position, state.settings.release)
             found = _scan(segment, prefix, states, begin, damage.position)
+        if state.ongoing is not None or "offset-backwards" in dict(found.problem_counts):
+            replay(state, prefix, states, begin, stop, state.path(segment.name))
     state.replayed_batches += found.batches
     for problem in found.problems:
         if problem.kind in _REFUSED:

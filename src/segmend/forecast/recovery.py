@@ -20,6 +20,7 @@ from segmend.broker.recovery import (
 )
 from segmend.broker.search import search
 from segmend.forecast.interval import index_interval
+from segmend.forecast.ongoing import first_offsets, follow, open_of
 from segmend.forecast.producers import after_recovery, rebuild
 from segmend.forecast.segment import Lost, Prefix, Segment, check_end, check_size, lost_from
 from segmend.forecast.state import LoadState, States
@@ -121,7 +122,7 @@ def _recovered(state: LoadState, segment: Segment, states: States) -> _Walk:
         prefix = Prefix(reader, segment.size)
         found = scan_log(prefix, base_offset=segment.base_offset, producers=tuple(states.values()))
         state.scanned_batches += found.batches
-        if not _WALKED.isdisjoint(kind for kind, _ in found.problem_counts):
+        if state.ongoing is not None or not _WALKED.isdisjoint(kind for kind, _ in found.problem_counts):
             walk = _walk(state, segment, reader, states)
         else:
             walk = _by_scan(segment, prefix, found, states)
@@ -154,6 +155,7 @@ def _walk(state: LoadState, segment: Segment, reader: FileReader, states: States
     """`LogSegment.recover`, batch by batch."""
     walk = _Walk(next_offset=segment.base_offset)
     fold = ProducerFold(states.values())
+    ongoing = first_offsets(states) if state.ongoing is None else state.ongoing
     prefix = Prefix(reader, segment.size)
     interval, first = index_interval(state), ENTRIES_NAME_FIRST_OFFSETS.of(state.settings.release)
     for batch in iter_batches(prefix):
@@ -166,9 +168,11 @@ def _walk(state: LoadState, segment: Segment, reader: FileReader, states: States
         walk.valid = batch.end
         if batch.magic >= 2:
             walk.epochs.append((batch.partition_leader_epoch, batch.base_offset))
+            before = open_of(fold, batch.producer_id)
             if batch.producer_id >= 0 and not _producers(segment, batch, reader, fold):
                 walk.invalid = True
                 break
+            follow(state, ongoing, before, open_of(fold, batch.producer_id), state.path(segment.name))
     else:
         end = next_offset_from(prefix, walk.valid, segment.base_offset)
         walk.invalid = end.failure == "size-too-small"

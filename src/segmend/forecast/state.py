@@ -40,7 +40,8 @@ class Settings:
 class LoadState:
     """`names` are the files that are left, and what each is called on disk until its rename is real.
 
-    `snapshots` go from offset to a file, or to the states of one that was just taken.
+    `snapshots` go from offset to a file, or to the states of one that was just taken. `ongoing` are
+    the first offsets of open transactions where they are not those of `states`.
     """
 
     partition: PartitionDir
@@ -51,6 +52,7 @@ class LoadState:
     snapshot_faults: dict[int, str] = field(default_factory=dict)
     epochs: EpochCache = field(default_factory=EpochCache)
     states: States = field(default_factory=dict)
+    ongoing: set[int] | None = None
     end: End | None = None
     effects: list[Effect] = field(default_factory=list)
     scanned_bytes: int = 0
