@@ -44,7 +44,7 @@ def has_leader(admin: AdminClient, topic: str) -> bool:
     return 0 in partitions and partitions[0].leader >= 0
 
 
-def led(bootstrap: str, topics: list[str], seconds: float = 3) -> list[str]:
+def led(bootstrap: str, topics: list[str], seconds: float = 8) -> list[str]:
     """The topics that have a leader, waiting a while until all have one."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     deadline, waiting = time.monotonic() + seconds, set(topics)

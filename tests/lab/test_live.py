@@ -28,7 +28,8 @@ from tests.real.conftest import need_kafka
 pytestmark = pytest.mark.broker
 
 SEED = int(os.environ.get("SEGMEND_LAB_SEED") or date.today().toordinal())
-COUNT = 3
+COUNT = 2
+"""A start and its readers take 8 s, 20 on a busy machine."""
 
 
 class Live(Recorder):
@@ -80,6 +81,11 @@ def differences(now: dict[str, Any], then: dict[str, Any], version: str) -> dict
     }
 
 
+def is_led(verdict: dict[str, Any]) -> bool:
+    """Whether a client saw the offsets."""
+    return isinstance(verdict.get("partition", {}).get("offsets"), list)
+
+
 @pytest.mark.parametrize("name", [NAMES[SEED % len(NAMES)]])
 def test_todays_faults_on_a_live_broker(name: str, tmp_path: Path) -> None:
     need_kafka(name.partition("-")[0])
@@ -87,7 +93,10 @@ def test_todays_faults_on_a_live_broker(name: str, tmp_path: Path) -> None:
     known = KNOWN.get(name, {}) | KNOWN_READS.get(name, {})
     pool = [fault for fault in recorded(name) if fault.name not in known]
     for fault in random.Random(SEED).sample(pool, COUNT):
+        then = verdicts(name)[fault.name]
         live.lonely(fault)
-        now, then = live.verdicts[fault.name], verdicts(name)[fault.name]
+        if is_led(then) and not is_led(live.verdicts[fault.name]):
+            live.lonely(fault)  # on a busy machine the broker leads later than a reader waits
+        now = live.verdicts[fault.name]
         assert (fault.name, differences(now, then, live.version)) == (fault.name, {})
         assert (fault.name, compare(name, fault, live.root, tmp_path / "hurt", now)) == (fault.name, ([], []))
