@@ -6,6 +6,7 @@ recipes/      content computed from the log: indexes, snapshots, checkpoints; on
 steps/        the closed set of changes; each can be done and undone from any point in between
 plan          steps, what they expect, what they lose; a JSON file with its own hash
 ops/          what makes plans: trim, move, drain, ...; one file each
+graft/        two replicas compared, one made up to the other; balance: which partitions go to which disk
 lock          Kafka's `.lock`, and who has the files open
 journal       what was begun and what is done, beside the old bytes, outside the log dirs
 apply, undo   a plan carried out, and taken back

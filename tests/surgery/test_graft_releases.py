@@ -1,0 +1,69 @@
+"""Grafts of the logs of every release: all magics, codecs, transactions, and what compaction leaves."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.run import Ran, run
+from tests.conftest import golden_names
+from tests.golden.judge import copy_tree
+from tests.surgery.small_fleet import picture
+from tests.surgery.test_graft import batches, fall_behind
+
+CLEAN = [name for name in golden_names() if name.endswith("-clean")]
+FAST = "2.8.2-clean"
+
+
+def findings(found: Ran) -> set[tuple[str, str]]:
+    return {
+        (row["code"], row["file"]) for row in found.of("finding") if row["severity"] in ("error", "warning")
+    }
+
+
+def chosen(root: Path) -> list[Path]:
+    """Partitions of several batches that no cleaner has been at, the same broker's."""
+    lines = [path.read_text() for path in sorted(root.glob("b1/d*/cleaner-offset-checkpoint"))]
+    found = []
+    for path in sorted(root.glob("b1/d*/*-[0-9]")):
+        topic, _, number = path.name.rpartition("-")
+        cleaned = any(f"{topic} {number} " in line for line in lines)
+        if not topic.startswith("__") and not cleaned and len(batches(path)) > 3:
+            found.append(path)
+    return found
+
+
+@pytest.mark.parametrize(
+    "name", [name if name == FAST else pytest.param(name, marks=pytest.mark.slow) for name in CLEAN]
+)
+def test_every_log_of_a_release(
+    name: str, golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The disk is the leader's; on a copy of it every replica is cut in the middle, and grafted."""
+    leader, mine = golden(name), tmp_path / "mine"
+    copy_tree(leader / "b1", mine / "b1")
+    dirs = sorted((mine / "b1").glob("d*"))
+    release = ("--kafka", name.partition("-")[0])
+    healthy = findings(run(capsys, "check", "--deep", *dirs, *release, "--json"))
+    places = chosen(leader) if name != FAST else chosen(leader)[::6]
+    assert len(places) > 3
+    for place in places:
+        replica = mine / place.relative_to(leader)
+        count = len(batches(replica))
+        if len(list(replica.glob("*.log"))) > 2 and count % 2:
+            shutil.rmtree(replica)
+        else:
+            fall_behind(replica, count // 2, torn=5)
+    before = picture(mine)
+    for place in places:
+        plan = tmp_path / "plan.json"
+        where = ("--partition", place.name, "--from", place, "--to", mine / place.parent.relative_to(leader))
+        made = run(capsys, "plan", "graft", *dirs, *where, *release, "-o", plan)
+        assert made.code == 0, made.err
+        done = run(capsys, "apply", plan, "--yes", "--state-dir", tmp_path / "state")
+        assert done.code == 1, done.err
+        assert batches(mine / place.relative_to(leader)) == batches(place)
+    assert findings(run(capsys, "check", "--deep", *dirs, *release, "--json")) <= healthy
+    assert picture(mine) != before
