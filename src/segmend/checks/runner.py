@@ -168,6 +168,7 @@ class CheckRun:
         on_partition: OnPartition | None = None,
         jobs: int = 1,
         max_map_count: int | None = None,
+        effects: bool = True,
     ) -> None:
         self._wanted = wanted or Wanted()
         checks = [c for c in all_checks() if c.level <= level and self._wanted.check(c)]
@@ -179,7 +180,7 @@ class CheckRun:
             severities=severities(),
             max_map_count=max_map_count or MAX_MAP_COUNT,
         )
-        self._effects = BrokerEffects(dirs, Options(release=release), level)
+        self._effects = BrokerEffects(dirs, Options(release=release), level) if effects else None
         self._level = level
         self._jobs = jobs
         self._on_progress = on_progress
@@ -192,7 +193,7 @@ class CheckRun:
         started = time.monotonic()
         for finding in self._all():
             if self._wanted.finding(finding):
-                explained = self._effects.explained(finding)
+                explained = self._effects.explained(finding) if self._effects else finding
                 self.summary.counts[explained.severity] += 1
                 yield explained
         self.summary.seconds = time.monotonic() - started
@@ -339,13 +340,14 @@ def run_checks(
     on_partition: OnPartition | None = None,
     jobs: int = 1,
     max_map_count: int | None = None,
+    effects: bool = True,
 ) -> CheckRun:
     """Check the log dirs of one broker as `release` would see them.
 
     Returns an iterable of findings whose `summary` is complete once it is exhausted.
     `on_progress` is told (bytes done, bytes in all), `on_partition` is handed each partition
     with the scans of its segments when it is done. `max_map_count` is the machine's
-    vm.max_map_count, if known.
+    vm.max_map_count, if known. Without `effects` no start is forecast to tell what each means.
     """
     return CheckRun(
         dirs,
@@ -356,4 +358,5 @@ def run_checks(
         on_partition=on_partition,
         jobs=jobs,
         max_map_count=max_map_count,
+        effects=effects,
     )

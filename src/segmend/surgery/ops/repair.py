@@ -98,12 +98,14 @@ def _findings(request: Request) -> list[Finding]:
         wanted=Wanted(names=request.names),
         on_progress=request.on_progress,
         jobs=_threads(),
+        effects=False,
     )
     startup = run_checks(
         request.dirs,
         level=Level.STARTUP,
         release=request.release,
         wanted=Wanted(names=request.names, only=_ONLY_AT_STARTUP),
+        effects=False,
     )
     return [*usual, *startup]
 
