@@ -26,6 +26,12 @@ def killed(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     return Desk(golden("4.3.1-killed") / "b1", tmp_path, capsys)
 
 
+@pytest.fixture
+def shelf(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+    """A killed broker, to be looked at only."""
+    return Desk(golden("4.3.1-killed") / "b1", tmp_path, capsys, copy=False)
+
+
 def set_aside(log_dir: Path, name: str, kind: str = "stray") -> str:
     """As a broker renames it."""
     new = f"{name}.{HEX}-{kind}"
@@ -57,7 +63,10 @@ def after(desk: Desk, topic: str, number: int = 0, *rules: str) -> dict[str, int
     return found
 
 
-@pytest.mark.parametrize("kind", ["stray", "delete", "future"])
+@pytest.mark.parametrize(
+    "kind",
+    ["stray", pytest.param("delete", marks=pytest.mark.slow), pytest.param("future", marks=pytest.mark.slow)],
+)
 def test_brought_back_under_its_name(clean: Desk, kind: str) -> None:
     expected = after(clean, "single")
     home = clean.dirs[0]
@@ -120,6 +129,7 @@ def test_an_open_index_is_never_believed(clean: Desk) -> None:
     assert clean.tree() == before
 
 
+@pytest.mark.slow
 def test_after_a_kill_the_whole_log_is_recovered(killed: Desk) -> None:
     home = next(d for d in killed.dirs if (d / "single-0").is_dir())
     expected = after(killed, "single")
@@ -154,22 +164,22 @@ def test_an_empty_one_gives_way_if_asked(clean: Desk) -> None:
     assert clean.tree() == before
 
 
-def test_one_with_records_never_gives_way(killed: Desk) -> None:
-    future = next(p for d in killed.dirs for p in d.iterdir() if p.name.endswith("-future"))
+def test_one_with_records_never_gives_way(shelf: Desk) -> None:
+    future = next(p for d in shelf.dirs for p in d.iterdir() if p.name.endswith("-future"))
     for more in ((), ("--replace",)):
-        ran = killed.plan("adopt", "--directory", future.name, *more)
+        ran = shelf.plan("adopt", "--directory", future.name, *more)
         assert (ran.code, ran.err.count("\n")) == (8, 1)
         assert "is there, and has records" in ran.err
 
 
-def test_a_deleted_topic_is_refused_with_kafka_s_reason(killed: Desk) -> None:
-    doomed = next(p for d in killed.dirs for p in d.iterdir() if p.name.endswith("-delete"))
-    ran = killed.plan("adopt", "--directory", doomed.name)
+def test_a_deleted_topic_is_refused_with_kafka_s_reason(shelf: Desk) -> None:
+    doomed = next(p for d in shelf.dirs for p in d.iterdir() if p.name.endswith("-delete"))
+    ran = shelf.plan("adopt", "--directory", doomed.name)
     assert (ran.code, ran.out) == (8, "")
     assert "does not exist in the metadata image" in ran.err
     assert "stray again" in ran.err
     assert "make topic doomed anew" in ran.err
-    ran = killed.plan("adopt", "--directory", doomed, "--even-stray")
+    ran = shelf.plan("adopt", "--directory", doomed, "--even-stray")
     assert ran.code == 0
     found = ran.of("plan")[0]["forecast"]
     assert (found["before"]["records_lost"], found["after"]["records_lost"]) == (0, 96)
@@ -206,6 +216,7 @@ def test_an_id_of_another_topic_is_refused(clean: Desk) -> None:
     assert "is that of topic headers; topic single has the id" in ran.err
 
 
+@pytest.mark.slow
 def test_a_name_that_was_cut_is_made_whole(clean: Desk) -> None:
     """A broker cuts the topic where the name with its suffix would be longer than 255 bytes."""
     home = clean.dirs[0]
@@ -224,6 +235,7 @@ def test_a_directory_that_no_broker_can_load_is_refused(clean: Desk) -> None:
     assert ran.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_zookeeper_asks_for_no_topic_id(
     golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -243,8 +255,8 @@ def test_zookeeper_asks_for_no_topic_id(
     [("--directory", "nothing-0"), ("--directory", "single-0"), ("--directory", "/tmp/single-0"),
      ("--directory", ""), ()],
 )  # fmt: skip
-def test_bad_input_is_told_in_one_line(clean: Desk, options: tuple[str, ...]) -> None:
-    ran = clean.plan("adopt", *options)
+def test_bad_input_is_told_in_one_line(shelf: Desk, options: tuple[str, ...]) -> None:
+    ran = shelf.plan("adopt", *options)
     assert ran.code == 16
     assert ran.out == ""
     assert ran.err.count("\n") == 1

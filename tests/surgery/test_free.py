@@ -35,6 +35,12 @@ def old(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> D
 
 
 @pytest.fixture
+def shelf(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+    """The killed one, to be looked at only."""
+    return Desk(golden("4.3.1-killed") / "b1", tmp_path, capsys, copy=False)
+
+
+@pytest.fixture
 def elsewhere(tmp_path: Path) -> Iterator[Path]:
     """A directory on another file system."""
     memory = Path("/dev/shm")
@@ -106,10 +112,10 @@ def test_every_release(name: str, golden: Golden, tmp_path: Path, capsys: pytest
     assert desk.tree() == before
 
 
-def test_what_is_served_and_the_identity_stay(killed: Desk) -> None:
-    ran = killed.plan("free", "--bytes", "1GB", "--now", FOREVER)
-    served = {f"d{n}/{p.name}" for n, d in enumerate(killed.dirs) for p in d.iterdir() if "." not in p.name}
-    for _, path in killed.steps(ran):
+def test_what_is_served_and_the_identity_stay(shelf: Desk) -> None:
+    ran = shelf.plan("free", "--bytes", "1GB", "--now", FOREVER)
+    served = {f"d{n}/{p.name}" for n, d in enumerate(shelf.dirs) for p in d.iterdir() if "." not in p.name}
+    for _, path in shelf.steps(ran):
         assert Path(path).name not in TOP
         assert path not in served
 
@@ -171,11 +177,11 @@ def test_segments_below_the_log_start_need_no_setting(old: Desk) -> None:
     assert names
 
 
-def test_the_same_disk_is_refused_unless_it_is_to_be_discarded(killed: Desk) -> None:
-    ran = killed.plan("free", "--bytes", "4K", "--backup-dir", killed.root / "aside")
+def test_the_same_disk_is_refused_unless_it_is_to_be_discarded(shelf: Desk) -> None:
+    ran = shelf.plan("free", "--bytes", "4K", "--backup-dir", shelf.root / "aside")
     assert (ran.code, ran.err.count("\n")) == (16, 1)
     assert "nothing would come free" in ran.err
-    ran = killed.plan("free", "--bytes", "4K", "--backup-dir", killed.root / "aside", "--discard")
+    ran = shelf.plan("free", "--bytes", "4K", "--backup-dir", shelf.root / "aside", "--discard")
     assert ran.code == 0
     notes = " ".join(ran.of("plan")[0]["notes"])
     assert "needs no room, and frees none" in notes
@@ -211,6 +217,7 @@ def test_records_that_are_nowhere_else_are_given_up_by_their_number_only(killed:
     assert [(row["records"], row["topic"]) for row in ran.of("loss")] == [(72, "gone")]
 
 
+@pytest.mark.slow
 def test_a_stray_that_differs_by_one_batch_is_not_proven(killed: Desk) -> None:
     path = stray(killed, "single-0")
     log = min(path.glob("*.log"))
@@ -221,6 +228,7 @@ def test_a_stray_that_differs_by_one_batch_is_not_proven(killed: Desk) -> None:
     assert any("records that no replica here proves to have" in line for line in left)
 
 
+@pytest.mark.slow
 def test_the_only_copy_of_a_partition_needs_a_word_in_any_case(killed: Desk) -> None:
     future = next(p for d in killed.dirs for p in d.iterdir() if p.name.endswith("-future"))
     current = next(d / "moved-0" for d in killed.dirs if (d / "moved-0").is_dir())
@@ -230,6 +238,7 @@ def test_the_only_copy_of_a_partition_needs_a_word_in_any_case(killed: Desk) -> 
     assert any(future.name in line for line in ran.of("plan")[0]["left"])
 
 
+@pytest.mark.slow
 def test_hard_links_free_nothing_and_are_left_out(killed: Desk) -> None:
     entry = next(p for d in killed.dirs for p in d.rglob("*.log.deleted") if p.stat().st_size)
     (killed.root / "link").hardlink_to(entry)
@@ -237,6 +246,7 @@ def test_hard_links_free_nothing_and_are_left_out(killed: Desk) -> None:
     assert str(entry.relative_to(killed.home)) not in {path for _, path in killed.steps(ran)}
 
 
+@pytest.mark.slow
 def test_the_cache_of_remote_indexes_may_go(killed: Desk) -> None:
     cache = killed.dirs[0] / "remote-log-index-cache"
     cache.mkdir()
@@ -255,22 +265,22 @@ def test_it_says_what_the_start_needs(old: Desk) -> None:
     assert count * 20 * (1 << 20) * 0.99 < grown <= count * 20 * (1 << 20)
 
 
-def test_moves_are_told_if_another_disk_has_room(killed: Desk, elsewhere: Path) -> None:
+def test_moves_are_told_if_another_disk_has_room(shelf: Desk, elsewhere: Path) -> None:
     place = elsewhere / "d2"
     place.mkdir()
-    (place / "meta.properties").write_bytes((killed.dirs[0] / "meta.properties").read_bytes())
-    killed.dirs.append(place)
-    ran = killed.plan("free", "--bytes", "300KB", "--on", killed.dirs[0])
+    (place / "meta.properties").write_bytes((shelf.dirs[0] / "meta.properties").read_bytes())
+    shelf.dirs.append(place)
+    ran = shelf.plan("free", "--bytes", "300KB", "--on", shelf.dirs[0])
     line = next(x for x in ran.of("plan")[0]["left"] if x.startswith("to move partitions instead"))
     assert line.endswith(f"--to {place} -o move.json")
-    assert not [path for path in killed.plan_file.read_text().split('"') if path.endswith("moved-0")]
+    assert not [path for path in shelf.plan_file.read_text().split('"') if path.endswith("moved-0")]
 
 
-def test_the_same_plan_each_time(killed: Desk) -> None:
+def test_the_same_plan_each_time(shelf: Desk) -> None:
     plans = []
     for _ in range(2):
-        killed.plan("free", "--bytes", "50KB", "--now", FOREVER)
-        plans.append(killed.plan_file.read_bytes())
+        shelf.plan("free", "--bytes", "50KB", "--now", FOREVER)
+        plans.append(shelf.plan_file.read_bytes())
     assert plans[0] == plans[1]
 
 
@@ -280,7 +290,7 @@ def test_the_same_plan_each_time(killed: Desk) -> None:
      ("--bytes", "1GB", "--config", "/nowhere"), ("--bytes", "1GB", "--accept-loss", "7"),
      ("--bytes", "1GB", "--now", "soon")],
 )  # fmt: skip
-def test_bad_input_is_told_in_one_line(killed: Desk, options: tuple[str, ...]) -> None:
-    ran = killed.plan("free", *options)
+def test_bad_input_is_told_in_one_line(shelf: Desk, options: tuple[str, ...]) -> None:
+    ran = shelf.plan("free", *options)
     assert ran.code in (8, 16)
     assert (ran.out, ran.err.count("\n")) == ("", 1)

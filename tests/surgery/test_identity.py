@@ -21,6 +21,12 @@ def desk(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     return Desk(golden("4.3.1-fleet") / "b1", tmp_path, capsys)
 
 
+@pytest.fixture
+def shelf(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+    """The same, to be looked at only."""
+    return Desk(golden("4.3.1-fleet") / "b1", tmp_path, capsys, copy=False)
+
+
 def identity(log_dir: Path) -> MetaProperties:
     value, damages = meta_properties.parse((log_dir / "meta.properties").read_bytes())
     assert damages == ()
@@ -32,9 +38,9 @@ def rewrite(log_dir: Path, key: str, value: str) -> None:
     path.write_text(re.sub(rf"(?m)^{re.escape(key)}=.*$", f"{key}={value}", path.read_text()))
 
 
-def test_says_so_if_nothing_is_wrong(desk: Desk) -> None:
-    ran = desk.plan("identity")
-    assert (ran.code, desk.steps(ran)) == (0, [])
+def test_says_so_if_nothing_is_wrong(shelf: Desk) -> None:
+    ran = shelf.plan("identity")
+    assert (ran.code, shelf.steps(ran)) == (0, [])
     assert ran.of("plan")[0]["left"] == []
 
 
@@ -69,6 +75,7 @@ def test_a_missing_file_is_written_with_what_the_others_say(desk: Desk) -> None:
     assert desk.forecast().code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b"version=9\nnode.id=1\n", b"\\u00zz=1\n"])
 def test_a_file_that_cannot_be_read_is_written_anew(desk: Desk, content: bytes) -> None:
     second = desk.dirs[1]
@@ -83,6 +90,7 @@ def test_a_file_that_cannot_be_read_is_written_anew(desk: Desk, content: bytes) 
     assert desk.tree() == before
 
 
+@pytest.mark.slow
 def test_a_reserved_directory_id_gives_way(desk: Desk) -> None:
     second = desk.dirs[1]
     own = identity(second).directory_id
@@ -110,6 +118,7 @@ def test_new_ids_are_new_and_the_same_each_time(desk: Desk) -> None:
     assert identity(second).directory_id in old
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "value", "option"),
     [("cluster.id", "another-cluster-000000", "--cluster-id"), ("node.id", "7", "--node-id")],
@@ -129,6 +138,7 @@ def test_whose_disk_it_is_a_person_must_say(desk: Desk, key: str, value: str, op
     assert desk.forecast().code == 0
 
 
+@pytest.mark.slow
 def test_all_dirs_can_be_made_those_of_another_node(desk: Desk) -> None:
     ran = desk.plan("identity", "--node-id", 2)
     assert [kind for kind, _ in desk.steps(ran)] == ["replace_file", "replace_file"]
@@ -137,13 +147,13 @@ def test_all_dirs_can_be_made_those_of_another_node(desk: Desk) -> None:
     assert {identity(log_dir).node_id for log_dir in desk.dirs} == {2}
 
 
-def test_server_properties_count(desk: Desk) -> None:
-    config = desk.root / "server.properties"
-    config.write_text(f"node.id=5\nlog.dirs={desk.dirs[0]},{desk.dirs[1]},/nowhere/d2\n")
-    ran = desk.plan("identity", "--config", config)
+def test_server_properties_count(shelf: Desk) -> None:
+    config = shelf.root / "server.properties"
+    config.write_text(f"node.id=5\nlog.dirs={shelf.dirs[0]},{shelf.dirs[1]},/nowhere/d2\n")
+    ran = shelf.plan("identity", "--config", config)
     assert ran.code == 16
     assert "server.properties has 5" in ran.err
-    ran = desk.plan("identity", "--config", config, "--node-id", 5)
+    ran = shelf.plan("identity", "--config", config, "--node-id", 5)
     assert ran.code == 4
     assert "/nowhere/d2" in ran.of("plan")[0]["left"][0]
     notes = ran.of("plan")[0]["notes"]
@@ -155,16 +165,16 @@ def test_server_properties_count(desk: Desk) -> None:
     "wish",
     ["AAAAAAAAAAAAAAAAAAAAAQ", "nonsense!", "sDssRmJfnyxxlQ_91RzrVg=", "", "old"],
 )
-def test_odd_directory_ids_are_refused_in_one_line(desk: Desk, wish: str) -> None:
-    ran = desk.plan("identity", "--directory-id", f"{desk.dirs[1]}={wish}")
+def test_odd_directory_ids_are_refused_in_one_line(shelf: Desk, wish: str) -> None:
+    ran = shelf.plan("identity", "--directory-id", f"{shelf.dirs[1]}={wish}")
     assert (ran.code, ran.out) == (16, "")
     assert ran.err.startswith("segmend: --directory-id")
     assert ran.err.count("\n") == 1
 
 
-def test_an_id_of_another_dir_is_refused(desk: Desk) -> None:
-    taken = identity(desk.dirs[0]).directory_id
-    ran = desk.plan("identity", "--directory-id", f"{desk.dirs[1]}={taken}")
+def test_an_id_of_another_dir_is_refused(shelf: Desk) -> None:
+    taken = identity(shelf.dirs[0]).directory_id
+    ran = shelf.plan("identity", "--directory-id", f"{shelf.dirs[1]}={taken}")
     assert ran.code == 16
     assert "a broker refuses two of them" in ran.err
 
@@ -174,8 +184,8 @@ def test_an_id_of_another_dir_is_refused(desk: Desk) -> None:
     [("--directory-id", "new"), ("--node-id", "-1"), ("--node-id", "x"), ("--cluster-id", " "),
      ("--config", "/nowhere")],
 )  # fmt: skip
-def test_bad_input_is_told_in_one_line(desk: Desk, options: tuple[str, str]) -> None:
-    ran = desk.plan("identity", *options)
+def test_bad_input_is_told_in_one_line(shelf: Desk, options: tuple[str, str]) -> None:
+    ran = shelf.plan("identity", *options)
     assert ran.code in (8, 16)
     assert ran.out == ""
     assert ran.err.count("\n") == 1
@@ -195,6 +205,7 @@ def test_zookeeper_s_files_keep_their_version(
     assert "they came with 3.7" in ran.err
 
 
+@pytest.mark.slow
 def test_zookeeper_s_file_among_kraft_s_needs_a_word(desk: Desk) -> None:
     second = desk.dirs[1]
     cluster_id = identity(second).cluster_id

@@ -36,6 +36,7 @@ def quarantine(desk: Desk, *argv: object) -> Ran:
     return desk.run("quarantine", *argv, "--state-dir", desk.state, "--json")
 
 
+@pytest.mark.slow
 def test_nothing_is_set_aside(desk: Desk) -> None:
     ran = desk.run("quarantine", "list", "--state-dir", desk.root / "other")
     assert (ran.code, ran.out) == (0, f"{desk.root}/other: nothing is set aside\n")
@@ -53,6 +54,7 @@ def test_the_list_says_what_was_where_and_why(desk: Desk) -> None:
     assert rows[0]["item"] in shown.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".log.deleted", "-future"])
 def test_one_thing_is_brought_back_as_it_was(desk: Desk, ending: str) -> None:
     row = next(row for row in quarantine(desk, "list").json if row["path"].endswith(ending))
@@ -89,12 +91,14 @@ def test_what_is_discarded_is_gone_and_no_undo_pretends(desk: Desk) -> None:
     assert quarantine(desk, "restore", rows[0]["item"]).code == 8
 
 
+@pytest.mark.slow
 def test_one_item_alone_can_be_discarded(desk: Desk) -> None:
     rows = quarantine(desk, "list").json
     assert quarantine(desk, "discard", rows[1]["item"], "--yes").json[0]["items"] == 1
     assert [row["state"] for row in quarantine(desk, "list").json].count("discarded") == 1
 
 
+@pytest.mark.slow
 def test_what_was_taken_back_is_set_aside_no_more(desk: Desk) -> None:
     desk.undo()
     assert quarantine(desk, "list").json == []
@@ -102,6 +106,7 @@ def test_what_was_taken_back_is_set_aside_no_more(desk: Desk) -> None:
     assert ran.code == 16
 
 
+@pytest.mark.slow
 def test_names_that_are_none(desk: Desk) -> None:
     for name in ("", "7", "0001/999", "x/1", "1/x"):
         ran = quarantine(desk, "restore", name)

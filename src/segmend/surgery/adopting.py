@@ -114,7 +114,7 @@ class Candidate:
         return found
 
 
-def candidate(request: Request, name: str, wish: str | None) -> Candidate:
+def candidate(request: Request, node_id: int | None, name: str, wish: str | None) -> Candidate:
     """What `--directory` names; `wish` is `--topic-id`. Raises `UsageError`, `SegmendError`."""
     partition = _named(request, name)
     cluster = read_cluster(tuple(request.dirs))
@@ -127,7 +127,7 @@ def candidate(request: Request, name: str, wish: str | None) -> Candidate:
     return Candidate(
         partition=partition, topic=known if known.startswith(partition.topic) else partition.topic,
         old_id=old_id, topic_id=topic_id,
-        cluster=cluster, node_id=_node_id(request.dirs), kraft=is_kraft(request.release, versions),
+        cluster=cluster, node_id=node_id, kraft=is_kraft(request.release, versions),
         release=request.release,
     )  # fmt: skip
 
@@ -176,11 +176,6 @@ def _wished(wish: str, partition: PartitionDir, cluster: Cluster | None) -> str:
     if raw == ZERO:
         raise UsageError(f"--topic-id {wish}: no topic has this id")
     return uuid_text(raw)
-
-
-def _node_id(dirs: Sequence[LogDir]) -> int | None:
-    values = (log_dir.meta_properties.value for log_dir in dirs)
-    return next((value.node_id for value in values if value is not None and value.node_id is not None), None)
 
 
 def in_the_way(dirs: Sequence[LogDir], found: Candidate) -> Iterator[PartitionDir]:

@@ -64,8 +64,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def plan(request: Request) -> Plan:
     """The plan; raises `UsageError`, and `SegmendError` for what would not be served, or is in the way."""
     args = request.args
-    planning.of_one_broker(request.dirs, request.given)
-    found = candidate(request, args.directory, args.topic_id)
+    node_id = planning.of_one_broker(request.dirs, request.given)
+    found = candidate(request, node_id, args.directory, args.topic_id)
     why = found.unexpected()
     if why is not None and not args.even_stray:
         raise SegmendError(f"{found.partition.path}: {why}; {_way_out(found)}")
