@@ -268,6 +268,18 @@ def test_the_old_bytes_go_where_they_are_told(world: World) -> None:
     assert world.tree() == before
 
 
+def test_after_an_undo_the_old_bytes_may_go_elsewhere(world: World) -> None:
+    before = world.tree()
+    plan = plan_of(world)
+    told(apply(plan, str(world.state), fx=Disk()))
+    told(undo(find(str(world.state), None), fx=Disk()))
+    spare = world.root / "spare"
+    told(apply(plan, str(world.state), fx=Disk(), backup_dir=str(spare)))
+    assert [path for path in spare.rglob("tail") if path.is_file()]
+    told(undo(find(str(world.state), None), fx=Disk()))
+    assert world.tree() == before
+
+
 def test_a_stop_is_taken_between_steps_and_told(world: World) -> None:
     before = world.tree()
     said: list[str] = []

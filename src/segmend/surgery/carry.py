@@ -75,11 +75,12 @@ def carry(fx: Effects, run: Run, direction: str, watch: Watch, *, backup_dir: st
     As long as no step was begun the log dirs must be as they were when the plan was made.
     """
     dirs = [each.path for each in run.plan.dirs]
-    vaults = run.begun["vaults"] if run.begun else f"{backup_dir or run.path}/{_home(run, backup_dir)}"
+    untouched = all(status is Status.BEFORE for status in run.statuses())
+    vaults = _vaults(run, backup_dir if untouched else None)
     refuse_inside(run.plan, vaults, "the place of the backups")
     lock.refuse_running(dirs)
     refuse_other_owner(run.plan)
-    if direction == FORWARD and all(status is Status.BEFORE for status in run.statuses()):
+    if direction == FORWARD and untouched:
         refuse_state(run.plan)
     todo = _todo(run, direction)
     refuse_changed(run.plan, run.statuses())
@@ -93,8 +94,11 @@ def carry(fx: Effects, run: Run, direction: str, watch: Watch, *, backup_dir: st
     return Outcome(run=run, steps=len(todo))
 
 
-def _home(run: Run, backup_dir: str | None) -> str:
-    return "steps" if backup_dir is None else f"{run.name}-steps"
+def _vaults(run: Run, backup_dir: str | None) -> str:
+    """Where the old bytes go: where they went, unless none has and another place is given."""
+    if backup_dir is not None:
+        return f"{backup_dir}/{run.name}-steps"
+    return run.vaults
 
 
 def _todo(run: Run, direction: str) -> list[int]:

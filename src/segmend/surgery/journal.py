@@ -114,11 +114,15 @@ class Run:
                 found[event["step"]] = Status.AFTER if event["direction"] == FORWARD else Status.BEFORE
         return found
 
+    @property
+    def vaults(self) -> str:
+        """The directory of all old bytes."""
+        latest = self._latest()
+        return str(latest[0]["vaults"]) if latest else f"{self.path}/{_STEPS}"
+
     def vault(self, step: int) -> str:
         """The directory of a step's old bytes; steps count from 0, the names from 1."""
-        begun = self.begun
-        home = begun["vaults"] if begun else f"{self.path}/{_STEPS}"
-        return f"{home}/{step + 1:04d}"
+        return f"{self.vaults}/{step + 1:04d}"
 
 
 def _event(line: bytes) -> dict[str, Any] | None:

@@ -51,7 +51,7 @@ def _object(run: Run) -> dict[str, Any]:
         "type": "journal", "journal": run.name, "path": run.path, "operation": run.plan.operation,
         "state": run.state, "steps": len(run.plan.steps), "steps_applied": _applied(run),
         "begun": begun.get("at"), "dirs": [each.given for each in run.plan.dirs],
-        "vaults": begun.get("vaults"), "plan": run.plan.sha256,
+        "vaults": run.vaults, "plan": run.plan.sha256,
     }  # fmt: skip
 
 
@@ -60,7 +60,7 @@ def _row(run: Run) -> list[str]:
     cells = [
         run.name, run.state, f"{_applied(run)} of {len(run.plan.steps)}",
         text.when(int(begun.get("at", -0.001) * 1000)), ", ".join(each.given for each in run.plan.dirs),
-        str(begun.get("vaults", "-")),
+        run.vaults,
     ]  # fmt: skip
     return [text.clean(cell) for cell in cells]
 
