@@ -71,7 +71,7 @@ def test_log_dirs_load_beside_each_other() -> None:
 
 
 def test_more_threads_than_cores_gain_nothing() -> None:
-    work, machine = dir_of(*[SOME] * 8), Machine(cores=2)
+    work, machine = dir_of(*[SOME] * 8), Machine(cores=3)  # one for the JVM itself
     assert scan(start(work, threads=8, machine=machine)) == pytest.approx(scan(start(work, threads=2)))
     two = [dir_of(*[SOME] * 4), dir_of(*[SOME] * 4, device=2)]
     assert scan(start(*two, threads=4, machine=Machine(cores=1))) == pytest.approx(
@@ -79,18 +79,19 @@ def test_more_threads_than_cores_gain_nothing() -> None:
     )
 
 
-def test_a_slow_disk_is_a_floor_that_threads_do_not_move() -> None:
-    machine = Machine(read_speed=10e6)
+def test_a_slow_disk_comes_on_top_and_threads_do_not_move_it() -> None:
     work = dir_of(*[SOME] * 4)
     for threads in (1, 4):
-        assert scan(start(work, threads=threads, machine=machine)) == pytest.approx(4 * 10**8 / 10e6)
+        cached = start(work, threads=threads)
+        read = start(work, threads=threads, machine=Machine(read_speed=10e6))
+        assert scan(read) - scan(cached) == pytest.approx(4 * 10**8 / 10e6)
 
 
 def test_dirs_on_one_disk_share_its_speed() -> None:
     machine = Machine(read_speed=10e6)
     apart = start(dir_of(SOME), dir_of(SOME, device=2), machine=machine)
     together = start(dir_of(SOME), dir_of(SOME), machine=machine)
-    assert scan(together) == pytest.approx(2 * scan(apart))
+    assert scan(together) == pytest.approx(2 * scan(apart), rel=0.05)
 
 
 def test_a_disk_that_seeks_slowly_makes_checks_slow() -> None:

@@ -1,8 +1,8 @@
 """What each thing that a start does costs, by release: the figures of the model in `minutes`.
 
-Each was fitted to real starts of Kafka 1.1.0 and 4.3.1 (`tests/lab/startup_times.json`; the least of
-several starts on two cores that were shared, all in the page cache). What they stand for is said
-beside them. `docs/startup-time.md` has the measured times, the model's and its error.
+Each was fitted to real starts of Kafka 1.1.0 and 4.3.1 (`tests/lab/startup_times.json`: the least of
+several starts on two cores, all in the page cache). The model is within 25 % of each of these rows;
+`docs/startup-time.md` has them, and what it is worth where a disk has to be read.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Costs:
     partition: float
     """`UnifiedLog.create`: producer snapshot, epochs; the indexes of the active segment preallocated."""
     segment: float
-    """`LogSegment.open`, and up to 2.2 the memory maps of its indexes."""
+    """`LogSegment.open`."""
     checked: float
-    """`sanityCheck` of both indexes with everything in the page cache."""
+    """Both indexes mapped and sanity-checked, with everything in the page cache: the rest is the disk's."""
     recovered: float
     """`LogSegment.recover` without its bytes: indexes preallocated and cut, a producer snapshot synced."""
     scanned_batch: float
@@ -41,7 +41,9 @@ class Costs:
     stop: float
     """A clean stop, without the move of the leaders."""
     closed: float
-    """A segment closed and flushed at a clean stop."""
+    """A partition closed and flushed at a clean stop."""
+    closed_segment: float
+    """A segment of it."""
 
 
 WARM_SEGMENTS: Final = 500
@@ -54,17 +56,17 @@ COSTS: Final[Rule[Costs]] = Rule(
         (
             (0, 8),
             Costs(
-                start=2.0, first_log=0.08, warm_up=0.8, partition=0.0024, segment=0.0003, checked=0.0001,
-                recovered=0.01, scanned_batch=8e-6, scanned_byte=0.25e-9, replayed_batch=6e-6, stop=2.0,
-                closed=0.0015,
+                start=1.6, first_log=0.06, warm_up=0.13, partition=0.9e-3, segment=0.165e-3, checked=0.02e-3,
+                recovered=1.2e-3, scanned_batch=1.4e-6, scanned_byte=0.49e-9, replayed_batch=1.9e-6,
+                stop=1.2, closed=4e-3, closed_segment=1e-3,
             ),
         ),
         (
             (2, 3),
             Costs(
-                start=5.5, first_log=0.08, warm_up=0.8, partition=0.0024, segment=0.00028, checked=0.0001,
-                recovered=0.01, scanned_batch=8e-6, scanned_byte=0.25e-9, replayed_batch=6e-6, stop=0.6,
-                closed=0.001,
+                start=2.8, first_log=0.03, warm_up=0.2, partition=1.65e-3, segment=0.165e-3, checked=0.02e-3,
+                recovered=5e-3, scanned_batch=1.5e-6, scanned_byte=0.42e-9, replayed_batch=2e-6,
+                stop=0.55, closed=2e-3, closed_segment=1e-3,
             ),
         ),
     ),

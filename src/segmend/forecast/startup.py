@@ -90,7 +90,7 @@ class Study:
     def stop(self) -> float:
         """Seconds that a clean stop takes, without the move of the leaders."""
         costs = COSTS.of(self.release)
-        return costs.stop + self.segments * costs.closed
+        return costs.stop + self.partitions * costs.closed + self.segments * costs.closed_segment
 
     def _work(self, log_dir: LogDir, found: Sequence[Segments], case: str, check: bool) -> DirWork:
         jobs = [Job(name=each.name, work=self._of_partition(each, case, check)) for each in found]
