@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,9 +52,14 @@ def test_a_clone_gets_the_id_back_that_the_metadata_knows(desk: Desk) -> None:
     rewrite(clone, "directory.id", str(identity(first).directory_id))
     cloned = desk.tree()
     assert desk.forecast().of("broker")[0]["outcome"] == "refuses"
+    check = ("check", *desk.dirs, "--startup", "--json")
+    findings = {row["code"]: row["remedy"]["command"] for row in desk.run(*check).of("finding")}
+    command = shlex.split(findings["K04"])
+    assert command[1:5] == ["plan", "identity", *map(str, desk.dirs)]
     ran = desk.plan("identity")
     assert desk.steps(ran) == [("replace_file", "d1/meta.properties")]
     desk.apply()
+    assert not desk.run(*check).of("finding")
     assert identity(clone).directory_id == own
     assert (clone / "meta.properties").read_bytes().startswith(b"#")
     assert desk.forecast().code == 0
