@@ -75,7 +75,7 @@ def _differing(dirs: list[DirContext], field: str, what: str, says: str) -> Iter
 
 
 def _unlike(dirs: list[DirContext]) -> Iterator[Finding]:
-    """2.8 to 3.6 want the same properties in all dirs, whatever they are; ids that differ are told already."""
+    """2.8 to 3.6 want the same properties in all dirs; ids that differ are told already."""
     told = [(context, context.identity[0]) for context in dirs if context.identity]
     for context, value in told[1:]:
         first = told[0][1]
