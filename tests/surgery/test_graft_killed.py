@@ -13,6 +13,7 @@ from tests.surgery.test_graft import batches, fall_behind, fork, last
 
 from segmend.surgery import lock
 from segmend.surgery.apply import apply
+from segmend.surgery.journal import runs
 from segmend.surgery.plan import Plan
 
 
@@ -52,6 +53,8 @@ def test_killed_in_the_middle(
         shutil.rmtree(state)
         with pytest.raises(Died):
             apply(plan, str(state), fx=Mortal(number, half=True))
+        if not any(run.events for run in runs(str(state))):
+            continue  # nothing was begun yet; how many calls that takes depends on the depth of the path
         if number % 2:
             assert fleet.apply().code == 1, number
             assert batches(fleet.replica("orders-0")) == leader
