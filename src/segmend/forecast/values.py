@@ -27,7 +27,7 @@ EFFECTS: Final = {
     "checkpoint-reset": "a checkpoint cannot be read and counts as empty",
     "recovery-scan": "the segment is read from end to end, its CRCs checked and its indexes rebuilt",
     "log-recreated-empty": "an empty log takes the place of this one",
-    "reads-fail": "the broker starts, but a consumer gets an error or skips records there",
+    "reads-fail": "the broker starts, but a consumer gets an error there, misses records, or gets some twice",
 }
 """Every effect, and what it means. The list is closed."""
 
