@@ -10,6 +10,7 @@ import pytest
 
 import segmend
 from segmend.formats.build import NewRecord, build_batch, build_marker
+from segmend.loading import PartitionOutcome
 from tests.cli.run import python
 from tests.conftest import expected, golden_names
 
@@ -36,6 +37,14 @@ def test_checking(tmp_path: Path) -> None:
     codes = [finding.code for finding in run]
     assert all(codes)
     assert run.summary.batches == 1
+
+
+def test_forecasting(tmp_path: Path) -> None:
+    run = segmend.forecast(segmend.open(data(tmp_path)), kafka="2.2", clean=False)
+    (outcome,) = [line for line in run if isinstance(line, PartitionOutcome)]
+    assert (outcome.topic, outcome.after.log_end_offset) == ("t", 4)
+    assert run.broker is not None
+    assert run.broker.starts
 
 
 def test_planning(tmp_path: Path) -> None:

@@ -9,6 +9,9 @@
             print(batch)  # a pyarrow.RecordBatch: pip install 'segmend[arrow]'
     for finding in segmend.check(log_dir):
         print(finding.severity, finding.message)
+    for line in segmend.forecast(log_dir, kafka="4.3"):
+        print(line.to_json())
+    segmend.plan("repair", log_dir).render()  # what `segmend apply` takes
 
 Everything is lazy: a directory is listed when first asked for, a file opened when it is read,
 and the names below are imported at their first use (PEP 562), because every import of a part
@@ -23,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from segmend.api import batches as batches
     from segmend.api import check as check
+    from segmend.api import forecast as forecast
     from segmend.api import open as open
     from segmend.api import plan as plan
     from segmend.api import records as records
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from segmend.errors import UsageError as UsageError
     from segmend.findings import Finding as Finding
     from segmend.findings import Severity as Severity
+    from segmend.loading import Forecast as Forecast
     from segmend.logdir.overview import log_end_offset as log_end_offset
     from segmend.logdir.tree import LogDir as LogDir
     from segmend.logdir.tree import LogSegment as LogSegment
@@ -43,6 +48,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "CheckRun": "segmend.checks",
     "Finding": "segmend.findings",
+    "Forecast": "segmend.loading",
     "Level": "segmend.checks",
     "LogDir": "segmend.logdir.tree",
     "LogSegment": "segmend.logdir.tree",
@@ -53,6 +59,7 @@ _HOMES = {
     "UsageError": "segmend.errors",
     "batches": "segmend.api",
     "check": "segmend.api",
+    "forecast": "segmend.api",
     "log_end_offset": "segmend.logdir.overview",
     "open": "segmend.api",
     "plan": "segmend.api",

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 from segmend.checks import CheckRun, Level, run_checks
 from segmend.errors import SegmendError, UsageError
-from segmend.forecast import Forecast, Options
-from segmend.forecast import forecast as play
 from segmend.kernel.types import Problem
+from segmend.loading import Forecast, Options
+from segmend.loading import forecast as play
 from segmend.logdir import disk
 from segmend.logdir.release import Release, guess_release
 from segmend.logdir.seek import start_of

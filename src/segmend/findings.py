@@ -54,7 +54,7 @@ class Basis(enum.StrEnum):
 class BrokerEffect:
     """What the next start of the broker does about one finding, by the rules of its release.
 
-    `effect` is the worst of it: a name of `segmend.forecast.EFFECTS`, `broker-refuses` (it does not
+    `effect` is the worst of it: a name of `segmend.loading.EFFECTS`, `broker-refuses` (it does not
     start), `dir-offline`, `none` (the start does nothing about it), or None where only the
     manual speaks. `offset` is where it happens. `records_lost` and `bytes_lost` are what readers
     lose by it; findings with one cause tell the same loss, so do not add them up.

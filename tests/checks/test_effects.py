@@ -22,7 +22,7 @@ from tests.checks.surgery import ACTIVE, ROLLED, flipped, positions
 from segmend.checks import Check, Level, all_checks, effects, run_checks
 from segmend.checks.manual import broker_line, page_of
 from segmend.findings import Basis, BrokerEffect, Finding, Severity
-from segmend.forecast.values import EFFECTS
+from segmend.loading.values import EFFECTS
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
-from tests.forecast.test_any_bytes import hurt
-from tests.forecast.test_outcomes import broker
+from tests.loading.test_any_bytes import hurt
+from tests.loading.test_outcomes import broker
 
 
 @pytest.mark.parametrize("seed", range(100, 124))

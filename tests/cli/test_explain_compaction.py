@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.cli.run import run
-from tests.forecast.test_outcomes import CLEANER, broker, checkpoint
+from tests.loading.test_outcomes import CLEANER, broker, checkpoint
 
 Golden = Callable[[str], Path]
 Capture = pytest.CaptureFixture[str]

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from tests.checks.damages import in_place, removed, written
 from tests.cli.run import run
-from tests.forecast.test_outcomes import BASES, END, HIGH, START, broker, checkpoint
+from tests.loading.test_outcomes import BASES, END, HIGH, START, broker, checkpoint
 
-from segmend.forecast.image import MetadataImage
-from segmend.forecast.limits import retention_of
+from segmend.loading.image import MetadataImage
+from segmend.loading.limits import retention_of
 from segmend.logdir.config import ServerConfig
 
 Capture = pytest.CaptureFixture[str]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from segmend.forecast import BrokerOutcome, DirOutcome, PartitionOutcome
-from segmend.forecast.run import Line
+from segmend.loading import BrokerOutcome, DirOutcome, PartitionOutcome
+from segmend.loading.run import Line
 
 DELETING = frozenset(
     {"file-deleted", "snapshot-deleted", "segments-deleted", "swap-completed", "stray-renamed"}

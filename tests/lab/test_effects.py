@@ -16,8 +16,8 @@ import pytest
 
 from segmend.checks import Level, run_checks
 from segmend.findings import Finding, Severity
-from segmend.forecast.values import HARMLESS
 from segmend.kernel.scan import iter_batches
+from segmend.loading.values import HARMLESS
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from tests.golden.unpack import unpack

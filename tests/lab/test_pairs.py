@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from segmend.forecast import BrokerOutcome, Effect, Extent, PartitionOutcome
+from segmend.loading import BrokerOutcome, Effect, Extent, PartitionOutcome
 from tests.golden.unpack import unpack
 from tests.lab.compare import Said, of_place
 from tests.lab.pairs import LOG_DIR, Pair, drawn

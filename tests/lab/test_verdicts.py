@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from segmend.forecast import Options, forecast
+from segmend.loading import Options, forecast
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from tests.golden.unpack import unpack

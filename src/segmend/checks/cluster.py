@@ -1,6 +1,6 @@
 """What `__cluster_metadata` on this broker's disks says of the cluster, read once for all checks.
 
-Topics and replicas come from `segmend.forecast.image`; here are the few records that only
+Topics and replicas come from `segmend.loading.image`; here are the few records that only
 checks ask for: the directory ids that this node registered, and the metadata.version that the
 cluster has reached. Most records of a metadata log are neither and are not decoded.
 """
@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from segmend.forecast.image import MetadataImage, read_image
 from segmend.formats.record import iter_records
 from segmend.kernel.scan import iter_batches
+from segmend.loading.image import MetadataImage, read_image
 from segmend.logdir.disk import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, PartitionDir

@@ -1,6 +1,6 @@
 """A line for people about what a start does: the worst of its effects first, losses in records.
 
-Not a check. The effects are those of `segmend.forecast`; what is said of each is one phrase that
+Not a check. The effects are those of `segmend.loading`; what is said of each is one phrase that
 goes on from "the broker".
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from segmend.findings import BrokerEffect
-from segmend.forecast.values import Effect
+from segmend.loading.values import Effect
 
 from .evidence import counted
 

@@ -15,16 +15,16 @@ from typing import Final
 
 from segmend.broker.failures import DIR_FAILED, Fate, LoadFailure
 from segmend.findings import Basis, BrokerEffect, Finding, Severity
-from segmend.forecast.dirs import NOT_A_PARTITION, DirState, read_checkpoint
-from segmend.forecast.metadata import look_at_metadata
-from segmend.forecast.prelude import Options, Prelude, metadata_of
-from segmend.forecast.reads import Budget
-from segmend.forecast.replicas import Loaded, load_directory
-from segmend.forecast.run import ALL_DIRS_FAILED, DUPLICATE, METADATA_DIR_FAILED
-from segmend.forecast.values import HARMLESS, Effect
 from segmend.formats import meta_properties, partition_metadata
 from segmend.formats.names import parse_file_name
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
+from segmend.loading.dirs import NOT_A_PARTITION, DirState, read_checkpoint
+from segmend.loading.metadata import look_at_metadata
+from segmend.loading.prelude import Options, Prelude, metadata_of
+from segmend.loading.reads import Budget
+from segmend.loading.replicas import Loaded, load_directory
+from segmend.loading.run import ALL_DIRS_FAILED, DUPLICATE, METADATA_DIR_FAILED
+from segmend.loading.values import HARMLESS, Effect
 from segmend.logdir.tree import LogDir, PartitionDir
 
 from . import effect_words as words

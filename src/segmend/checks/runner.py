@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from segmend.findings import Finding, Severity
-from segmend.forecast.prelude import Options
+from segmend.loading.prelude import Options
 from segmend.logdir.disk import Unreadable
 
 from .context import MAX_MAP_COUNT, BrokerContext, DirContext, PartitionContext, ReadFailure, SegmentView

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
-from segmend.forecast.costs import PARTS
-from segmend.forecast.minutes import Estimate
-from segmend.forecast.values import (
+from segmend.loading.costs import PARTS
+from segmend.loading.minutes import Estimate
+from segmend.loading.values import (
     EFFECTS,
     BrokerOutcome,
     DirectoryOutcome,

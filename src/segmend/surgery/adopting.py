@@ -15,11 +15,11 @@ from segmend.broker.strays import (
 )
 from segmend.checks.cluster import Cluster, read_cluster
 from segmend.errors import SegmendError, UsageError
-from segmend.forecast.load import LoadedLog, load
-from segmend.forecast.state import Settings
 from segmend.formats import offset_index, time_index
 from segmend.formats.kafka_uuid import ZERO, parse_uuid, uuid_text
 from segmend.formats.names import DirName
+from segmend.loading.load import LoadedLog, load
+from segmend.loading.state import Settings
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir

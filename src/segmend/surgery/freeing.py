@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from segmend.forecast.values import Later
 from segmend.formats.names import REMOTE_INDEX_CACHE
+from segmend.loading.values import Later
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.fingerprint import below

@@ -9,8 +9,8 @@ from typing import Any
 
 from segmend.errors import SegmendError
 from segmend.findings import Finding
-from segmend.forecast.image import MetadataImage, read_image
 from segmend.formats import producer_snapshot
+from segmend.loading.image import MetadataImage, read_image
 from segmend.logdir.disk import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, PartitionDir

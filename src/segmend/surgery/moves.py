@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from segmend.errors import SegmendError, UsageError
-from segmend.forecast.image import MetadataImage, read_image
 from segmend.formats.offset_checkpoint import FILE_NAMES
+from segmend.loading.image import MetadataImage, read_image
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery import planning
 from segmend.surgery.plan import Plan

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from segmend.errors import SegmendError, UsageError
-from segmend.forecast import Options, forecast
 from segmend.formats import clean_shutdown
 from segmend.formats.offset_checkpoint import CheckpointEntry, OffsetCheckpoint, render
+from segmend.loading import Options, forecast
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.surgery import view

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from segmend.forecast.values import DirectoryOutcome, PartitionOutcome
 from segmend.formats import offset_checkpoint, offset_index, time_index
 from segmend.formats.java_number import parse_int
+from segmend.loading.values import DirectoryOutcome, PartitionOutcome
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.disk import Unreadable
 from segmend.logdir.files import FileEntry

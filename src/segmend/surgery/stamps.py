@@ -13,10 +13,10 @@ from segmend.broker.identity import Identity
 from segmend.broker.strays import is_kraft
 from segmend.checks.cluster import Cluster
 from segmend.errors import UsageError
-from segmend.forecast.dirs import identity_of
 from segmend.formats import java_properties, meta_properties
 from segmend.formats.java_properties import JavaProperties
 from segmend.formats.meta_properties import BROKER_ID, CLUSTER_ID, DIRECTORY_ID, FILE_NAME, NODE_ID, VERSION
+from segmend.loading.dirs import identity_of
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release

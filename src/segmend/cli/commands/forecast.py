@@ -18,7 +18,7 @@ from segmend.cli.common import (
     release_of,
     style,
 )
-from segmend.forecast import (
+from segmend.loading import (
     BrokerOutcome,
     DirectoryOutcome,
     DirOutcome,
@@ -28,8 +28,8 @@ from segmend.forecast import (
     PartitionOutcome,
     forecast,
 )
-from segmend.forecast.minutes import Machine
-from segmend.forecast.startup import measured
+from segmend.loading.minutes import Machine
+from segmend.loading.startup import measured
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir

@@ -40,8 +40,8 @@ from collections.abc import Sequence
 
 from segmend.cli.common import emit, emit_json, open_log_dirs, release_of, style
 from segmend.cli.selection import check_selection, is_wanted
-from segmend.forecast import Options
-from segmend.forecast.compaction import compactions
+from segmend.loading import Options
+from segmend.loading.compaction import compactions
 from segmend.logdir.config import ServerConfig
 from segmend.report.compaction import json_lines, lines
 

@@ -41,8 +41,8 @@ from collections.abc import Sequence
 
 from segmend.cli.common import emit, emit_json, open_log_dirs, release_of, style
 from segmend.cli.selection import check_selection, is_wanted
-from segmend.forecast import Options
-from segmend.forecast.reasons import reasons
+from segmend.loading import Options
+from segmend.loading.reasons import reasons
 from segmend.logdir.config import ServerConfig
 from segmend.report.retention import json_lines, lines
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from segmend.errors import SegmendError
-from segmend.forecast.epochs import Entry, EpochCache
 from segmend.formats import epoch_checkpoint, producer_snapshot, time_index, txn_index
 from segmend.formats.epoch_checkpoint import EpochCheckpoint, EpochEntry
 from segmend.formats.producer_snapshot import ProducerSnapshot
@@ -18,6 +17,7 @@ from segmend.formats.txn_index import AbortedTxn, TransactionIndex
 from segmend.kernel.producers import row_of
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import BuiltIndexes, IndexMatch, IndexRule, ProducerState, SegmentScan
+from segmend.loading.epochs import Entry, EpochCache
 from segmend.logdir.release import Release
 from segmend.surgery.graft.joined import Joined
 from segmend.surgery.hash_order import HASH_ORDER

@@ -19,10 +19,10 @@ import argparse
 from collections.abc import Iterator, Sequence
 
 from segmend.errors import SegmendError
-from segmend.forecast.load import LoadedLog
 from segmend.formats import partition_metadata
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.formats.partition_metadata import PartitionMetadata
+from segmend.loading.load import LoadedLog
 from segmend.logdir.tree import PartitionDir
 from segmend.surgery import planning
 from segmend.surgery.adopting import CURRENT, Candidate, candidate, in_the_way, is_closed, is_empty

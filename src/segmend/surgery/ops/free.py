@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 from segmend.checks.cluster import read_cluster
 from segmend.errors import UsageError
-from segmend.forecast import DirectoryOutcome, Later, Options, PartitionOutcome, forecast
+from segmend.loading import DirectoryOutcome, Later, Options, PartitionOutcome, forecast
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir

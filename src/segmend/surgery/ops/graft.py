@@ -16,9 +16,9 @@ import argparse
 from collections.abc import Iterator
 
 from segmend.errors import SegmendError, UsageError
-from segmend.forecast.image import MetadataImage
 from segmend.formats.names import parse_dir_name
 from segmend.formats.offset_checkpoint import FILE_NAMES
+from segmend.loading.image import MetadataImage
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.surgery import planning

@@ -9,9 +9,9 @@ removed the first batches of an epoch it knows the true beginning, the log only 
 
 from __future__ import annotations
 
-from segmend.forecast.epochs import EpochCache
 from segmend.formats import epoch_checkpoint
 from segmend.formats.epoch_checkpoint import EpochCheckpoint, EpochEntry
+from segmend.loading.epochs import EpochCache
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.surgery.sources import Arguments, partition_of, scanned, segment_of

@@ -1,0 +1,34 @@
+"""What a broker will do to its log dirs when it starts: its load computed, without touching a file.
+
+`forecast(dirs, ...)` follows the rules of `segmend.broker` step by step, as `LogManager.loadLogs`
+and `LogLoader.load` take them, over a model of the directory that can be changed in memory.
+"""
+
+from __future__ import annotations
+
+from segmend.loading.prelude import Options
+from segmend.loading.run import Forecast, forecast
+from segmend.loading.values import (
+    EFFECTS,
+    BrokerOutcome,
+    DirectoryOutcome,
+    DirOutcome,
+    Effect,
+    Extent,
+    Later,
+    PartitionOutcome,
+)
+
+__all__ = [
+    "EFFECTS",
+    "BrokerOutcome",
+    "DirOutcome",
+    "DirectoryOutcome",
+    "Effect",
+    "Extent",
+    "Forecast",
+    "Later",
+    "Options",
+    "PartitionOutcome",
+    "forecast",
+]

@@ -1,0 +1,121 @@
+"""One log dir before its logs are loaded: the marker, the checkpoints, the names of its directories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from segmend.broker.checkpoints import (
+    RESETTING_LOG_START,
+    RESETTING_RECOVERY,
+    DirCheckpoint,
+    dir_checkpoint,
+)
+from segmend.broker.identity import Identity
+from segmend.broker.strays import SUFFIXES
+from segmend.formats.clean_shutdown import FILE_NAME as CLEAN_SHUTDOWN
+from segmend.formats.damage import Damage
+from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
+from segmend.loading.minutes import DirWork, Job, Work
+from segmend.loading.values import Effect
+from segmend.logdir import disk
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+
+Offsets = dict[tuple[str, int], int]
+
+NOT_A_PARTITION = (
+    "Found directory {}, '{}' is not in the form of topic-partition or topic-partition.uniqueId-delete "
+    "(if marked for deletion)."
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class DirState:
+    """What the broker has read of a dir, and what became of it so far.
+
+    `fatal` ends the start of the broker; `offline` the service of this dir, with the reason;
+    `doubtful` says that the dir is marked offline already while its logs are loaded, `unread`
+    that it was before any of them was.
+    """
+
+    log_dir: LogDir
+    clean: bool
+    fatal: str | None = None
+    offline: str | None = None
+    doubtful: str | None = None
+    unread: bool = False
+    effects: list[Effect] = field(default_factory=list)
+    offsets: dict[str, Offsets] = field(default_factory=dict)
+    jobs: list[Job] = field(default_factory=list)
+    metadata: Work = field(default_factory=Work)
+
+    @property
+    def path(self) -> str:
+        """As it was given."""
+        return self.log_dir.path
+
+    @property
+    def work(self) -> DirWork:
+        """What loading it asks for."""
+        jobs = [] if self.unread else self.jobs
+        return DirWork(path=self.path, jobs=jobs, metadata=self.metadata, device=disk.device(self.path))
+
+    def leave_out(self, reason: str) -> None:
+        """Offline from the beginning: nothing in it is loaded, and nothing in it can end the start."""
+        self.offline, self.unread = reason, True
+        self.fatal = self.doubtful = None
+        self.effects.clear()
+
+    def of(self, checkpoint: str, key: tuple[str, int]) -> int | None:
+        """The offset of a partition in one of the checkpoints."""
+        return self.offsets[checkpoint].get(key)
+
+
+def read_dir(log_dir: LogDir, release: Release, *, clean: bool | None) -> DirState:
+    """Read the marker and the four checkpoints; `clean` overrides the marker."""
+    marked = CLEAN_SHUTDOWN in log_dir.entries
+    state = DirState(log_dir=log_dir, clean=marked if clean is None else clean)
+    for name in (RECOVERY_POINT, LOG_START_OFFSET, HIGH_WATERMARK, CLEANER_OFFSET):
+        read_checkpoint(state, name, release)
+    named = SUFFIXES.of(release) | {"current", "cluster-metadata"}
+    foreign = [*log_dir.foreign, *(each.name for each in log_dir.partitions if each.kind not in named)]
+    if foreign:
+        state.fatal = NOT_A_PARTITION.format(f"{log_dir.path}/{foreign[0]}", foreign[0])
+    return state
+
+
+def read_checkpoint(state: DirState, name: str, release: Release) -> None:
+    """Read one of the checkpoints into `state`, and what becomes of the dir if it is damaged."""
+    found = state.log_dir.offset_checkpoint(name)
+    damage = next(iter(found.damages), None)
+    if found.unreadable is not None:
+        damage = Damage("malformed", 0, str(found.unreadable))
+    state.offsets[name] = found.value.offsets() if found.value is not None and damage is None else {}
+    if damage is None:
+        return
+    fate = dir_checkpoint(damage, release)
+    if fate == DirCheckpoint.FATAL:
+        state.fatal = state.fatal or damage.reason
+        return
+    reset = {RECOVERY_POINT: RESETTING_RECOVERY, LOG_START_OFFSET: RESETTING_LOG_START}.get(name)
+    says = reset.format(state.path) if reset else damage.reason
+    state.effects.append(Effect(effect="checkpoint-reset", file=name, broker_says=says))
+    if fate == DirCheckpoint.OFFLINE:
+        reason = f"Error while reading checkpoint file {state.path}/{name}: {damage.reason}"
+        state.offline = state.offline or reason
+        if reset:
+            state.doubtful = state.doubtful or reason
+
+
+def identity_of(log_dir: LogDir, *, is_metadata_dir: bool) -> Identity:
+    """The dir's meta.properties for `identity.verify`; a file in its place cannot be read."""
+    found = log_dir.meta_properties
+    if not log_dir.entries and disk.path_type(log_dir.path) not in ("dir", None):
+        return Identity(path=log_dir.path, missing=False, value=None, is_metadata_dir=is_metadata_dir)
+    return Identity(
+        path=log_dir.path,
+        missing=found.missing,
+        value=found.value if found.unreadable is None else None,
+        damages=found.damages,
+        is_metadata_dir=is_metadata_dir,
+    )

@@ -1,0 +1,127 @@
+"""The first three passes over a partition's names: what is deleted and renamed before any log is opened.
+
+Follows `LogLoader.removeTempFilesAndCollectSwapFiles` and the swap passes of `LogLoader.load`;
+what releases up to 2.8 did is in `segmend.loading.old_swaps`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from segmend.broker.failures import fatal, io_failure
+from segmend.broker.recovery import COMPACTED, FROM_SWAP, SWAP, SwapHandling
+from segmend.formats.java_number import parse_long
+from segmend.loading.old_swaps import collect
+from segmend.loading.segment import Lost, Segment, end_of, lost_from
+from segmend.loading.state import LoadState
+from segmend.logdir import disk
+from segmend.logdir.files import FileEntry
+
+_NEVER = 2**63
+
+
+def pass_leftovers(state: LoadState) -> None:
+    """Change `state.names`; raises `LoadFailure` on a name or file that ends the load."""
+    _check_readable(state)
+    layout = state.partition.layout
+    if not (layout.deleted or layout.cleaned or layout.swap or layout.unparsable):
+        return
+    for name in layout.deleted:
+        _delete(state, name)
+    if SWAP.of(state.settings.release) == SwapHandling.RECOVER:
+        collect(state)
+        return
+    cleaned = min((_offset(name) for name in _ending(state, ".cleaned")), default=_NEVER)
+    swaps = {name: _offset(name) for name in _ending(state, ".swap")}
+    for name, offset in sorted(swaps.items()):
+        if offset >= cleaned:
+            _delete(state, name, _records_of(state, name))
+    for name in _ending(state, ".cleaned"):
+        _delete(state, name)
+    _complete_swaps(state)
+
+
+def _check_readable(state: LoadState) -> None:
+    if os.geteuid() == 0:
+        return  # To root everything is readable, and nothing tells as whom the broker runs.
+    path = state.partition.path
+    for name in state.names:
+        if not disk.may_read(f"{path}/{name}"):
+            says = f"Could not read file {state.path(name)}"
+            raise io_failure(state.settings.release, says, state.path(name))
+
+
+def _ending(state: LoadState, suffix: str) -> list[str]:
+    return sorted(name for name in state.names if name.endswith(suffix))
+
+
+def _offset(name: str) -> int:
+    """`LocalLog.offsetFromFile`."""
+    text = name.partition(".")[0]
+    offset = parse_long(text)
+    if offset is None:
+        raise fatal("NumberFormatException", f'For input string: "{text}"', name)
+    return offset
+
+
+def _delete(state: LoadState, name: str, lost: Lost | None = None) -> None:
+    del state.names[name]
+    if not name.endswith(".checkpoint.deleted"):
+        state.note("file-deleted", name, lost=lost)
+
+
+def _records_of(state: LoadState, name: str) -> Lost | None:
+    """What goes with a doomed swap log whose originals are gone already."""
+    original = name.removesuffix(".swap")
+    if not original.endswith(".log") or original in state.names:
+        return None
+    return lost_from(_segment(state.file(name), _offset(name)), 0)
+
+
+def _segment(log: FileEntry | None, base: int, index: FileEntry | None = None) -> Segment:
+    return Segment(base_offset=base, log=log, size=log.size if log else 0, index=index)
+
+
+def _complete_swaps(state: LoadState) -> None:
+    swaps, bases = _ending(state, ".swap"), list[int]()
+    low, high = _NEVER, -_NEVER
+    for name in swaps:
+        if name.endswith(".log.swap"):
+            bases.append(base := _offset(name))
+            index = state.file(f"{base:020d}.index.swap")
+            low = min(low, base)
+            end = end_of(_segment(state.file(name), base, index), state.settings.release)
+            high = max(high, end.next_offset)
+            state.note("swap-completed", name, offset=base, says=FROM_SWAP.format(state.path(name)))
+    _delete_covered(state, low, high)
+    for name in swaps:
+        state.names[name.removesuffix(".swap")] = state.names.pop(name)
+    _create_indexes(state, bases)
+
+
+def _create_indexes(state: LoadState, bases: list[int]) -> None:
+    """A swap log was opened to ask for its end, which creates its index, of nothing but zeros."""
+    for base in bases:
+        name = f"{base:020d}.index"
+        if f"{name}.swap" not in state.names.values():
+            state.names[name] = f"{name}.swap"
+            state.note("index-created", name, offset=base)
+
+
+def _delete_covered(state: LoadState, low: int, high: int) -> None:
+    """Delete what a swap replaces. The active segment is never compacted: if it goes, it is lost."""
+    bases = [parse_long(n.partition(".")[0]) for n in state.names if n.endswith(".log")]
+    newest = max((base for base in bases if base is not None), default=None)
+    for name in sorted(state.names):
+        base = parse_long(name.partition(".")[0]) if "." in name else None
+        if name.endswith(".swap") or base is None or not low <= base < high:
+            continue
+        entry = state.file(name)
+        del state.names[name]
+        replaced = f"{name}.swap" in state.names
+        says = COMPACTED.format(state.path(name))
+        if name.endswith(".log") and base == newest and not replaced and entry:
+            lost = lost_from(_segment(entry, base), 0)
+            state.note("segments-deleted", name, offset=base, says=says, lost=lost)
+        elif not replaced:
+            state.note("file-deleted", name, offset=base, says=says)

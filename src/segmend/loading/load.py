@@ -1,0 +1,326 @@
+"""The load of one partition, from its names to its log end offset.
+
+Follows `UnifiedLog.create` and `LogLoader.load`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from segmend.broker.checkpoints import (
+    EPOCHS_ASSIGNED,
+    LEADER_EPOCHS,
+    TOPIC_IDS,
+    epoch_file_failure,
+    topic_id_failure,
+)
+from segmend.broker.failures import LoadFailure, fatal, io_failure
+from segmend.broker.recovery import (
+    CORRUPTION,
+    DELETE_IF_START_ABOVE_END,
+    INVALID_OFFSET,
+    IO_ERROR_EMPTIES_SEGMENT,
+    PRODUCER_STATE,
+    RECOVERED_OF,
+    START_ABOVE_END,
+    STRAY_SNAPSHOTS,
+    first_recovered,
+)
+from segmend.formats.partition_metadata import PartitionMetadata
+from segmend.loading.epochs import EpochCache
+from segmend.loading.leftovers import pass_leftovers
+from segmend.loading.old_swaps import complete
+from segmend.loading.opening import judge_indexes, open_segments
+from segmend.loading.producers import note_snapshots, rebuild, remove_strays
+from segmend.loading.recovery import (
+    InvalidOffset,
+    Overflow,
+    check_index_files,
+    emptied,
+    recover_segment,
+    split,
+)
+from segmend.loading.segment import (
+    INVISIBLE,
+    End,
+    Lost,
+    Segment,
+    end_of,
+    lost_from,
+    start_of_offset,
+    true_end,
+)
+from segmend.loading.state import LoadState, Settings
+from segmend.loading.values import Extent
+from segmend.logdir.disk import Unreadable
+from segmend.logdir.files import FileEntry
+from segmend.logdir.tree import PartitionDir
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedLog:
+    """What the load gives: `failure` is the exception that ended it, `after` is None then."""
+
+    state: LoadState
+    before: Extent
+    after: Extent | None
+    failure: LoadFailure | None = None
+    topic_id: str | None = None
+
+    @property
+    def open_transactions(self) -> bool:
+        """Whether a producer's transaction is open after the load."""
+        return any(state.current_txn_first_offset >= 0 for state in self.state.states.values())
+
+
+def load(partition: PartitionDir, settings: Settings) -> LoadedLog:
+    """Load a partition; never raises on what is in its files."""
+    state = LoadState(partition=partition, settings=settings, names=_names(partition))
+    topic_id = None
+    after, failure = None, None
+    try:
+        if partition.unreadable is not None:
+            raise io_failure(settings.release, str(partition.unreadable))
+        after = _load(state)
+        topic_id = _topic_id(state)
+    except LoadFailure as raised:
+        after, failure = None, raised
+    except Unreadable as error:
+        after, failure = None, io_failure(settings.release, str(error))
+    before = _before(state)
+    return LoadedLog(state=state, before=before, after=after, failure=failure, topic_id=topic_id)
+
+
+def _load(state: LoadState) -> Extent:
+    _read_epochs(state)
+    listed = _list_snapshots(state)
+    pass_leftovers(state)
+    state.snapshots = {o: f for o, f in state.snapshots.items() if _named(f) in state.names}
+    open_segments(state)
+    complete(state)
+    next_offset = _recover_log(state) if state.settings.recover else 0
+    if not state.segments:
+        state.add(Segment(base_offset=0, log=None, size=0))
+    if not state.settings.recover:
+        return _extent(state, state.segments[0].base_offset, 0)
+    check_index_files(state, state.segments[-1])
+    judge_indexes(state)
+    _trim_epochs(state, next_offset)
+    log_start = state.settings.log_start
+    if not state.settings.remote:
+        log_start = max(log_start, state.segments[0].base_offset)
+    if log_start > next_offset:
+        lost = sum((lost_from(each, 0) for each in state.segments), Lost())
+        state.note("log-start-moved", offset=log_start, lost=lost)
+    if log_start > next_offset:
+        state.note("reads-fail", state.segments[-1].name, offset=next_offset)  # every offset is out of range
+    if PRODUCER_STATE.of(state.settings.release):
+        if STRAY_SNAPSHOTS.of(state.settings.release):
+            remove_strays(state)
+        clean = state.settings.clean
+        state.states = rebuild(state, next_offset, clean=clean, log_start=log_start, final=True)
+        note_snapshots(state, listed)
+    return _extent(state, log_start, next_offset)
+
+
+def _names(partition: PartitionDir) -> dict[str, str]:
+    return {name: name for name, type in partition.entries.items() if type in ("file", "link-file")}
+
+
+def _named(file: object) -> str:
+    return file.name if isinstance(file, FileEntry) else ""
+
+
+def _read_epochs(state: LoadState) -> None:
+    if not LEADER_EPOCHS.of(state.settings.release):
+        return
+    found = state.partition.leader_epochs
+    if found.entry is None:
+        return
+    if found.unreadable is not None:
+        raise io_failure(state.settings.release, str(found.unreadable), found.entry.name)
+    for damage in found.damages:
+        failure = epoch_file_failure(damage, state.settings.release, state.path(found.entry.name))
+        if failure is not None:
+            raise failure
+    entries = [(e.epoch, e.start_offset) for e in found.value.entries] if found.value else []
+    state.epochs = EpochCache(entries, assigned=EPOCHS_ASSIGNED.of(state.settings.release))
+
+
+def _trim_epochs(state: LoadState, next_offset: int) -> None:
+    if not LEADER_EPOCHS.of(state.settings.release):
+        return
+    state.epochs.truncate_from_end(next_offset)
+    state.epochs.truncate_from_start(state.settings.log_start)
+    found = state.partition.leader_epochs.value
+    before = [] if found is None else [(e.epoch, e.start_offset) for e in found.entries]
+    if before != state.epochs.entries:
+        state.note("epochs-rewritten", "leader-epoch-checkpoint")
+
+
+def _list_snapshots(state: LoadState) -> dict[int, FileEntry]:
+    if not PRODUCER_STATE.of(state.settings.release):
+        return {}
+    for name in state.partition.layout.unparsable:
+        if name.endswith(".snapshot"):
+            words = f'For input string: "{name.partition(".")[0]}"'
+            raise fatal("NumberFormatException", words, state.path(name))
+    listed = dict(state.partition.snapshots)
+    state.snapshots.update(listed)
+    return listed
+
+
+def _recover_log(state: LoadState) -> int:
+    """`LogLoader.recoverLog`: the log end offset."""
+    settings = state.settings
+    if not settings.clean and state.segments:
+        _recover_unflushed(state)
+    if state.segments:
+        end = end_of(state.segments[-1], state.settings.release)
+        state.end = end
+        if end.next_offset >= settings.log_start or not DELETE_IF_START_ABOVE_END.of(settings.release):
+            _judge_end(state, end)
+            return end.next_offset
+        _delete_all(state, end.next_offset)
+    state.add(Segment(base_offset=settings.log_start, log=None, size=0))
+    return settings.log_start
+
+
+def _recover_unflushed(state: LoadState) -> None:
+    bases = [segment.base_offset for segment in state.segments]
+    first = first_recovered(bases, state.settings.recovery_point)
+    waiting = state.segments[first:]
+    total, number = len(waiting), 0
+    while waiting:
+        segment = waiting.pop(0)
+        words = RECOVERED_OF.of(state.settings.release)
+        says = words.format(base=segment.base_offset, number=number, total=total, log=state.partition.name)
+        try:
+            cut = _recover_one(state, segment, says)
+        except Overflow:
+            waiting[:0] = split(state, segment)
+            continue
+        number += 1
+        if cut:
+            _delete_following(state, segment, waiting)
+            return
+
+
+def _recover_one(state: LoadState, segment: Segment, says: str) -> int:
+    invalid = INVALID_OFFSET.format(segment.base_offset)
+    state.note("recovery-scan", segment.name, offset=segment.base_offset, says=says)
+    try:
+        return recover_segment(state, segment)
+    except InvalidOffset:
+        return emptied(state, segment, invalid).bytes
+    except Unreadable:
+        if not IO_ERROR_EMPTIES_SEGMENT.of(state.settings.release):
+            raise
+        size = segment.size
+        state.note("segment-emptied", segment.name, offset=segment.base_offset, says=invalid)
+        segment.size, segment.next_offset, segment.log = 0, segment.base_offset, None
+        return size
+
+
+def _delete_following(state: LoadState, segment: Segment, waiting: list[Segment]) -> None:
+    says = CORRUPTION.format(segment.base_offset, end_of(segment, state.settings.release).next_offset)
+    for each in waiting:
+        state.note("segments-deleted", each.name, offset=each.base_offset, says=says, lost=lost_from(each, 0))
+        state.snapshots.pop(each.base_offset, None)
+    gone = {each.base_offset for each in waiting}
+    state.segments = [each for each in state.segments if each.base_offset not in gone]
+
+
+def _delete_all(state: LoadState, end: int) -> None:
+    says = START_ABOVE_END.format(end, state.settings.log_start)
+    for each in state.segments:
+        state.note("segments-deleted", each.name, offset=each.base_offset, says=says, lost=lost_from(each, 0))
+    state.note("log-start-moved", offset=state.settings.log_start)
+    state.segments, state.snapshots = [], {}
+    state.epochs.clear()
+
+
+def _judge_end(state: LoadState, end: End) -> None:
+    """Say what the log end offset leaves out of reach, and where the next append cannot be read."""
+    active = state.segments[-1]
+    # Where an older batch stands last, the log ends below all that is in this segment.
+    real = max(_real_end(active, end), active.base_offset)
+    if end.next_offset < real:
+        start = start_of_offset(active, end.next_offset)
+        state.note("tail-truncated", active.name, offset=end.next_offset, lost=lost_from(active, start))
+        if end.next_offset < active.base_offset:
+            # Older segments go on behind the log end offset: consumers there are out of range.
+            state.note("reads-fail", active.name, offset=end.next_offset)
+    elif end.next_offset > real or (end.found and end.position < active.size):
+        state.note("reads-fail", active.name, offset=min(end.next_offset, real))
+
+
+def _real_end(active: Segment, end: End) -> int:
+    if active.sure:
+        return end.next_offset
+    if not active.recovered:
+        unread = active.size - end.position
+        if end.found and not end.sure and 0 < unread <= INVISIBLE:
+            return end.next_offset
+        return true_end(active, end)
+    return true_end(active, None) if active.log is not None and active.size else end.next_offset
+
+
+def _extent(state: LoadState, log_start: int, end: int) -> Extent:
+    return Extent(
+        log_start_offset=log_start,
+        log_end_offset=end,
+        segments=len(state.segments),
+        bytes=sum(segment.size for segment in state.segments),
+    )
+
+
+def _before(state: LoadState) -> Extent:
+    """What is on disk now, whatever indexes and checkpoints say: the records that could be read."""
+    partition, settings = state.partition, state.settings
+    logs = partition.layout.logs
+    if not logs:
+        return Extent(
+            log_start_offset=settings.log_start, log_end_offset=settings.log_start, segments=0, bytes=0
+        )
+    first, last = min(logs), max(logs)
+    end = last
+    try:
+        opened = {s.log.name: s for s in state.segments if s.log is not None}
+        size = sum(_size(partition, name, opened) for name in logs.values())
+        entry = partition.file(logs[last])
+        segment = Segment(base_offset=last, log=entry, size=entry.stat().size if entry else 0)
+        end = _end_before(state, segment, opened.get(logs[last]))
+    except Unreadable:
+        size = 0
+    start = settings.log_start if first <= settings.log_start <= end else first
+    return Extent(log_start_offset=start, log_end_offset=end, segments=len(logs), bytes=size)
+
+
+def _size(partition: PartitionDir, name: str, opened: dict[str, Segment]) -> int:
+    segment = opened.get(name)
+    entry = partition.file(name) if segment is None else segment.log
+    return entry.stat().size if entry is not None else 0
+
+
+def _end_before(state: LoadState, disk: Segment, loaded: Segment | None) -> int:
+    if loaded is None or (state.end is None and not loaded.recovered):
+        return true_end(disk, None)
+    if loaded.sure and loaded.next_offset is not None:
+        return loaded.next_offset
+    return true_end(disk, None if loaded.recovered else state.end)
+
+
+def _topic_id(state: LoadState) -> str | None:
+    """partition.metadata, as the constructor of `UnifiedLog` reads it."""
+    if not TOPIC_IDS.of(state.settings.release):
+        return None
+    found = state.partition.partition_metadata
+    if found.entry is None:
+        return None
+    if found.unreadable is not None:
+        raise io_failure(state.settings.release, str(found.unreadable), found.entry.name)
+    if found.damages:
+        raise topic_id_failure(found.damages[0], state.settings.release, state.path(found.entry.name))
+    value: PartitionMetadata | None = found.value
+    return None if value is None else value.topic_id

@@ -1,0 +1,122 @@
+"""Swap files as brokers up to 2.8 completed them: after all segments are open, by a recovery of each.
+
+Follows `Log.removeTempFilesAndCollectSwapFiles`, `Log.completeSwapOperations` and
+`Log.replaceSegments`; `LogLoader` of 3.0 (KAFKA-12520) does it otherwise.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from segmend.broker.failures import fatal
+from segmend.broker.recovery import (
+    CLEANED_CONDEMNS_SWAP,
+    REPAIRING_SWAP,
+    SWAP,
+    SWAP_INDEX_CONDEMNS_INDEXES,
+    SWAP_REPLACES_LOWER_NEIGHBOUR,
+    SwapHandling,
+)
+from segmend.formats.java_number import parse_long
+from segmend.loading.recovery import InvalidOffset, Overflow, recover_segment
+from segmend.loading.segment import Segment, end_of, lost_from
+from segmend.loading.state import LoadState
+
+_INDEXES = (".index", ".timeindex", ".txnindex")
+
+
+def collect(state: LoadState) -> None:
+    """The first pass: temporary files go, and the indexes of each segment that has a `.swap`."""
+    cleaned = _ending(state, ".cleaned")
+    for name in _ending(state, ".swap"):
+        plain = name.removesuffix(".swap")
+        if plain.endswith(_INDEXES) and not SWAP_INDEX_CONDEMNS_INDEXES.of(state.settings.release):
+            _delete(state, name)
+        elif plain.endswith((".log", *_INDEXES)):
+            _delete_indexes(state, _offset(name), "")
+    if cleaned and CLEANED_CONDEMNS_SWAP.of(state.settings.release):
+        lowest = min(_offset(name) for name in cleaned)
+        for name in _ending(state, ".log.swap"):
+            if _offset(name) >= lowest:
+                _delete_indexes(state, _offset(name), ".swap")
+                _condemn(state, name)
+    for name in cleaned:
+        _delete(state, name)
+
+
+def complete(state: LoadState) -> None:
+    """The third pass: each swap segment is recovered and takes the place of those it covers."""
+    if SWAP.of(state.settings.release) != SwapHandling.RECOVER:
+        return
+    for name in _ending(state, ".log.swap"):
+        base = _offset(name)
+        log = state.file(name)
+        segment = Segment(base_offset=base, log=log, size=log.size if log else 0)
+        says = REPAIRING_SWAP.format(state.path(name))
+        state.note("swap-completed", name, offset=base, says=says)
+        try:
+            recover_segment(state, segment)
+        except (InvalidOffset, Overflow) as error:
+            raise fatal(type(error).__name__, says, state.path(name)) from error
+        _replace(state, segment)
+        for kind in (".index", ".timeindex"):
+            state.note("index-rebuilt", f"{base:020d}{kind}", offset=base)
+        for kind in (".log", *_INDEXES):
+            swap = f"{base:020d}{kind}.swap"
+            if swap in state.names:
+                state.names[swap.removesuffix(".swap")] = state.names.pop(swap)
+
+
+def _replace(state: LoadState, swap: Segment) -> None:
+    """`replaceSegments` of what `logSegments(from, to)` gives."""
+    end = end_of(swap, state.settings.release).next_offset
+    bases = [each.base_offset for each in state.segments]
+    first = max(bisect_right(bases, swap.base_offset) - 1, 0)
+    if bases and bases[first] > end:
+        raise fatal("IllegalArgumentException", "inconsistent range", state.path(swap.name))
+    old = [each for each in state.segments[first:] if each.base_offset < end]
+    if not SWAP_REPLACES_LOWER_NEIGHBOUR.of(state.settings.release):
+        old = [s for s in old if end_of(s, state.settings.release).next_offset > swap.base_offset]
+    newest = state.segments[-1:]
+    state.segments = [each for each in state.segments if each not in old]
+    for each in old:
+        if each.base_offset != swap.base_offset:
+            # The active segment is never compacted: if it goes, it is lost.
+            copied = each.base_offset > swap.base_offset and each not in newest
+            lost = None if copied else lost_from(each, 0)
+            state.note("segments-deleted", each.name, offset=each.base_offset, lost=lost)
+        for kind in (".log", *_INDEXES):
+            state.names.pop(f"{each.base_offset:020d}{kind}", None)
+    state.add(swap)
+
+
+def _ending(state: LoadState, suffix: str) -> list[str]:
+    return sorted(name for name in state.names if name.endswith(suffix))
+
+
+def _offset(name: str) -> int:
+    text = name.partition(".")[0]
+    offset = parse_long(text)
+    if offset is None:
+        raise fatal("NumberFormatException", f'For input string: "{text}"', name)
+    return offset
+
+
+def _delete(state: LoadState, name: str) -> None:
+    if state.names.pop(name, None) is not None:
+        state.note("file-deleted", name)
+
+
+def _delete_indexes(state: LoadState, base: int, suffix: str) -> None:
+    for kind in _INDEXES:
+        _delete(state, f"{base:020d}{kind}{suffix}")
+
+
+def _condemn(state: LoadState, name: str) -> None:
+    """Delete a swap log; its records go with it where the originals are gone already."""
+    log = state.file(name)
+    lost = None
+    if log is not None and name.removesuffix(".swap") not in state.names:
+        lost = lost_from(Segment(base_offset=_offset(name), log=log, size=log.size), 0)
+    del state.names[name]
+    state.note("file-deleted", name, lost=lost)

@@ -1,0 +1,216 @@
+"""The fourth pass: every log is opened, its indexes pass their sanity check or the segment is recovered.
+
+Follows `LogLoader.loadSegmentFiles` and `LogSegment.sanityCheck`.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from segmend.broker.failures import LoadFailure, fatal
+from segmend.broker.recovery import CORRUPT_INDEX, MAX_FILE_BYTES, NO_INDEX, ORPHAN, TOO_LARGE
+from segmend.broker.sanity import (
+    INDEX_SANITY,
+    INDEXES_JUDGED_LAST,
+    OPENS_EVERY_INDEX,
+    REBUILDS_MISSING_INDEX,
+    TIME_INDEX,
+    TXN_INDEX,
+    IndexSanity,
+    offset_index_fault,
+    time_index_fault,
+    txn_index_fault,
+)
+from segmend.formats import offset_index, time_index, txn_index
+from segmend.formats.java_number import parse_long
+from segmend.kernel.scan import iter_batches
+from segmend.loading.recovery import (
+    InvalidOffset,
+    Overflow,
+    check_index_files,
+    recover_segment,
+    split,
+)
+from segmend.loading.segment import Lost, Segment, lost_from
+from segmend.loading.state import LoadState
+from segmend.logdir.files import FileEntry
+
+_TIME_ENTRY = Struct(">qi")
+_INDEXES = (".index", ".timeindex", ".txnindex")
+
+
+def open_segments(state: LoadState) -> None:
+    """Fill `state.segments` from the names; raises `LoadFailure`."""
+    layout = state.partition.layout
+    if not (layout.swap or layout.shadowed or layout.unpadded or layout.unparsable or layout.orphans):
+        # Nothing but padded names, and every index has its log.
+        unseen = INDEX_SANITY.of(state.settings.release) == IndexSanity.NONE
+        for base in sorted(layout.logs):
+            if unseen and base in layout.index and base in layout.timeindex and base not in layout.txnindex:
+                _add(state, layout.logs[base], layout.index[base], base)
+            else:
+                _open(state, layout.logs[base], base)
+        return
+    for name in sorted(state.names):
+        if name.endswith(_INDEXES):
+            _check_orphan(state, name)
+        elif name.endswith(".log"):
+            _open(state, name, _base(name))
+
+
+def _add(state: LoadState, log: str, index: str, base: int) -> None:
+    """`_open` of a segment whose files are all there, where the release looks into none of them."""
+    path, types = state.partition.path, state.partition.entries
+    entry = FileEntry(path, log, types[log])
+    size = entry.stat().size
+    if size > MAX_FILE_BYTES:
+        raise fatal("KafkaException", TOO_LARGE.format(state.path(log), size), state.path(log))
+    state.add(Segment(base_offset=base, log=entry, size=size, index=FileEntry(path, index, types[index])))
+
+
+def _base(name: str) -> int:
+    text = name.partition(".")[0]
+    base = parse_long(text)
+    if base is None:
+        raise fatal("NumberFormatException", f'For input string: "{text}"', name)
+    return base
+
+
+def _check_orphan(state: LoadState, name: str) -> None:
+    if name[:20].isdecimal() and f"{name[:20]}.log" in state.names:
+        return
+    log = f"{_base(name):020d}.log"
+    if log not in state.names and log not in state.partition.entries:
+        # A folder of that name counts: `File.exists`.
+        del state.names[name]
+        state.note("file-deleted", name, says=ORPHAN.format(state.path(name)))
+
+
+def _open(state: LoadState, name: str, base: int) -> None:
+    stem = f"{base:020d}"
+    entry = state.file(f"{stem}.log")
+    if name != f"{stem}.log":
+        hidden = state.file(name)
+        lost = _hidden(state, Segment(base_offset=base, log=hidden, size=hidden.size if hidden else 0))
+        state.note("segment-skipped", name, offset=base, lost=lost)
+    size = 0 if entry is None else entry.stat().size
+    if size > MAX_FILE_BYTES:
+        raise fatal("KafkaException", TOO_LARGE.format(state.path(name), size), state.path(name))
+    segment = Segment(base_offset=base, log=entry, size=size, index=state.file(f"{stem}.index"))
+    try:
+        _sanity_check(state, segment, stem)
+    except Overflow:
+        split(state, segment)
+    except InvalidOffset as error:
+        # Only the recovery of an unclean start catches this one.
+        words = "Attempt to append an offset no larger than the last offset appended"
+        raise fatal("InvalidOffsetException", words, state.path(segment.name)) from error
+    else:
+        state.add(segment)
+
+
+def _hidden(state: LoadState, segment: Segment) -> Lost:
+    """What is in a log that is not loaded, unless it is a copy of one that is."""
+    if segment.log is None:
+        return Lost()
+    with segment.log.reader() as reader:
+        first = next(iter_batches(reader), None)
+    if first is not None and f"{first.base_offset:020d}.log" in state.names:
+        return Lost()
+    return lost_from(segment, 0)
+
+
+def _sanity_check(state: LoadState, segment: Segment, stem: str) -> None:
+    """Recover the segment if an index is missing or fails; what recovery cuts off is ignored here."""
+    index_name, time_name = f"{stem}.index", f"{stem}.timeindex"
+    release = state.settings.release
+    if _missing(state, index_name) and REBUILDS_MISSING_INDEX.of(release):
+        trusted = state.settings.clean or segment.base_offset < state.settings.recovery_point
+        says = NO_INDEX.format(state.path(segment.name)) if trusted else None
+        _rebuild(state, segment, index_name, says)
+        if TIME_INDEX.of(release) and _missing(state, time_name):
+            state.note("index-created", time_name)
+        return
+    if _missing(state, index_name):
+        state.note("index-created", index_name, offset=segment.base_offset)
+    if OPENS_EVERY_INDEX.of(release):
+        check_index_files(state, segment)
+    if state.partition.entries.get(index_name) in ("dir", "link-dir"):
+        # Only the active segment's indexes are opened now; a fetch from this one takes the dir offline.
+        state.note("reads-fail", index_name, offset=segment.base_offset, says="(Is a directory)")
+    fault = None if INDEXES_JUDGED_LAST.of(release) else _fault(state, segment, stem)
+    if fault is not None:
+        times = f"{state.path(time_name)}, " if TIME_INDEX.of(release) else ""
+        says = CORRUPT_INDEX.of(release).format(
+            log=state.path(segment.name), why=fault, files=f"{times}{state.path(index_name)}"
+        )
+        _rebuild(state, segment, index_name, says)
+    elif TIME_INDEX.of(release) and _missing(state, time_name):
+        state.note("index-created", time_name)
+
+
+def _missing(state: LoadState, name: str) -> bool:
+    """Whether there is no file of that name any more, nor a folder: `File.exists`."""
+    return name not in state.names and state.partition.entries.get(name) in (None, "file", "link-file")
+
+
+def judge_indexes(state: LoadState) -> None:
+    """What 0.8 does at last: a corrupt index of a segment that was not recovered ends the start."""
+    if not INDEXES_JUDGED_LAST.of(state.settings.release):
+        return
+    for segment in state.segments:
+        fault = None if segment.recovered else _fault(state, segment, f"{segment.base_offset:020d}")
+        if fault is not None:
+            raise fatal("IllegalArgumentException", fault, state.path(segment.name))
+
+
+def _rebuild(state: LoadState, segment: Segment, index_name: str, says: str | None) -> None:
+    state.note("index-rebuilt", index_name, offset=segment.base_offset, says=says)
+    recover_segment(state, segment)
+
+
+def _fault(state: LoadState, segment: Segment, stem: str) -> str | None:
+    if INDEX_SANITY.of(state.settings.release) != IndexSanity.NONE:
+        found = _old_fault(state, segment, stem)
+        if found is not None:
+            return found
+    txn = state.file(f"{stem}.txnindex") if f"{stem}.txnindex" in state.names else None
+    if txn is None or not TXN_INDEX.of(state.settings.release):
+        return None
+    entries = txn_index.parse(txn.read())[0].entries
+    fault = txn_index_fault(state.settings.release, state.path(txn.name), segment.base_offset, entries)
+    if isinstance(fault, LoadFailure):
+        raise fault
+    return fault
+
+
+def _old_fault(state: LoadState, segment: Segment, stem: str) -> str | None:
+    """What brokers up to 2.2 looked at."""
+    base = segment.base_offset
+    index, times = state.file(f"{stem}.index"), state.file(f"{stem}.timeindex")
+    if index is not None:
+        _, last, rest, size = _ends(index, offset_index.ENTRY_SIZE)
+        relative = int.from_bytes(last[:4], "big", signed=True) if last else None
+        name = state.path(index.name)
+        found = offset_index_fault(
+            state.settings.release, name=name, base_offset=base, last_relative=relative, rest=rest, size=size
+        )
+        if found:
+            return found
+    if times is None or not TIME_INDEX.of(state.settings.release):
+        return None
+    first, last, rest, size = _ends(times, time_index.ENTRY_SIZE)
+    stamps = int.from_bytes(first[:8], "big", signed=True)
+    entry = _TIME_ENTRY.unpack(last) if last else None
+    return time_index_fault(
+        name=state.path(times.name), base_offset=base, first=stamps, last=entry, rest=rest, size=size
+    )
+
+
+def _ends(file: FileEntry, unit: int) -> tuple[bytes, bytes, int, int]:
+    """(first entry, last entry, bytes that make no entry, size)."""
+    with file.reader() as reader:
+        count, rest = divmod(reader.size, unit)
+        if count == 0:
+            return b"", b"", rest, reader.size
+        return reader.read(unit), reader.read(unit, (count - 1) * unit), rest, reader.size

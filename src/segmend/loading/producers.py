@@ -1,0 +1,198 @@
+"""The producer state while a log is loaded: which snapshot is taken, and what is replayed.
+
+Follows `UnifiedLog.rebuildProducerState` and `ProducerStateManager` (`truncateAndReload`,
+`loadFromSnapshot`, `removeStraySnapshots`).
+"""
+
+from __future__ import annotations
+
+from segmend.broker.failures import fatal
+from segmend.broker.recovery import REBUILDS_ALIKE
+from segmend.broker.search import search
+from segmend.formats import producer_snapshot
+from segmend.kernel.scan import iter_batches, scan_log
+from segmend.kernel.types import CHAIN_KINDS, ProducerState, SegmentScan
+from segmend.loading.ongoing import replay
+from segmend.loading.segment import Prefix, Segment, check_end, position_of
+from segmend.loading.state import LoadState, States
+from segmend.logdir.files import FileEntry
+
+_LIMIT = 64 << 20
+_REFUSED = {
+    "transaction-state": ("InvalidTxnStateException", "Expected transactional write from producer {}"),
+    "control-record": (
+        "IllegalArgumentException", "Invalid control record type for end transaction marker UNKNOWN",
+    ),
+}  # fmt: skip
+FAILED_SNAPSHOT = "Failed to load producer snapshot from '{}': {}"
+
+
+def rebuild(
+    state: LoadState, last_offset: int, *, clean: bool, log_start: int, final: bool = False
+) -> States:
+    """The producers as of (exclusive) `last_offset`; changes `state.snapshots`. Raises `LoadFailure`.
+
+    `final`: for the loaded log; otherwise for the recovery of a segment.
+    """
+    snapshots, state.ongoing = state.snapshots, None
+    if not snapshots and clean:
+        _assume_empty(state, last_offset)
+        return {}
+    for offset in [o for o in snapshots if o > last_offset or o <= log_start]:
+        del snapshots[offset]
+    if last_offset == 0:
+        return {}
+    states, map_end = _load(state, log_start)
+    if last_offset > map_end:
+        states = _replay(state, states, map_end, last_offset, _kept(state, final))
+    if final and not REBUILDS_ALIKE.of(state.settings.release):
+        return states
+    _take(state, last_offset, states, map_end)
+    return states
+
+
+def after_recovery(state: LoadState, end: int, states: States) -> None:
+    """The snapshot that is taken after each recovered segment."""
+    _take(state, end, states, -1)
+
+
+def remove_strays(state: LoadState) -> None:
+    """`removeStraySnapshots`: keep those at a base offset, and the last one if it is above all of them."""
+    bases = {segment.base_offset for segment in state.segments}
+    others = [offset for offset in sorted(state.snapshots) if offset not in bases]
+    for offset in others[:-1]:
+        del state.snapshots[offset]
+    if others and bases and others[-1] < max(bases):
+        del state.snapshots[others[-1]]
+
+
+def note_snapshots(state: LoadState, before: dict[int, FileEntry]) -> None:
+    """Say which snapshot files are gone in the end."""
+    for offset, file in before.items():
+        if offset in state.snapshot_faults:
+            says = FAILED_SNAPSHOT.format(state.path(file.name), state.snapshot_faults[offset])
+            state.note("snapshot-deleted", file.name, offset=offset, says=says)
+        elif offset not in state.snapshots and file.name in state.names:
+            state.note("snapshot-deleted", file.name, offset=offset)
+
+
+def _take(state: LoadState, offset: int, states: States, map_end: int) -> None:
+    newest = max(state.snapshots, default=max(map_end, state.settings.log_start) if map_end >= 0 else -1)
+    if offset > newest:
+        state.snapshots[offset] = states
+
+
+def _assume_empty(state: LoadState, last_offset: int) -> None:
+    """No snapshot and a clean stop: taken for the upgrade of an old broker (KAFKA-5431), state empty."""
+    bases = [segment.base_offset for segment in state.segments[-2:]]
+    written = sorted({offset for offset in (*bases, last_offset) if offset > 0})
+    for offset in written:
+        state.snapshots[offset] = {}
+    if any(segment.size for segment in state.segments):
+        says = f"Loading producer state till offset {last_offset}"
+        state.note("snapshot-rebuilt", f"{last_offset:020d}.snapshot", offset=last_offset, says=says)
+
+
+def _load(state: LoadState, log_start: int) -> tuple[States, int]:
+    """(states, offset) of the newest snapshot that can be read; damaged ones are deleted."""
+    while state.snapshots:
+        newest = max(state.snapshots)
+        kept = state.snapshots[newest]
+        if not isinstance(kept, FileEntry):
+            return dict(kept), newest
+        snapshot, damages = producer_snapshot.parse(kept.read(_LIMIT))
+        if not damages:
+            return {row.producer_id: _state(row) for row in snapshot.entries}, newest
+        state.snapshot_faults[newest] = damages[0].reason
+        del state.snapshots[newest]
+    return {}, log_start
+
+
+def _state(row: producer_snapshot.ProducerStateEntry) -> ProducerState:
+    return ProducerState(
+        producer_id=row.producer_id,
+        epoch=row.producer_epoch,
+        last_sequence=row.last_sequence,
+        last_offset=row.last_offset,
+        offset_delta=row.offset_delta,
+        timestamp=row.timestamp,
+        coordinator_epoch=row.coordinator_epoch,
+        current_txn_first_offset=row.current_txn_first_offset,
+    )
+
+
+def _kept(state: LoadState, final: bool) -> set[int]:
+    """Base offsets of the segments at which a replay takes snapshots."""
+    bases = [segment.base_offset for segment in state.segments]
+    if REBUILDS_ALIKE.of(state.settings.release):
+        return set(bases[-2:])
+    return set(bases) if final else set()
+
+
+def _replay(state: LoadState, states: States, start: int, last_offset: int, kept: set[int]) -> States:
+    """Read the batches from `start` to `last_offset` again; snapshots are taken on the way."""
+    for number, segment in enumerate(state.segments):
+        following = state.segments[number + 1 : number + 2]
+        below = following and following[0].base_offset <= start
+        if below or segment.base_offset >= last_offset or segment.log is None or not segment.size:
+            continue
+        first = max(segment.base_offset, start, state.settings.log_start)
+        if segment.base_offset in kept:
+            _take(state, first, states, start)
+        # A batch of a segment before the last reaches the offset only if it overlaps the next one.
+        last = last_offset if not following or following[0].base_offset > last_offset else None
+        states = _replay_segment(state, segment, states, first, last)
+    return states
+
+
+def _replay_segment(
+    state: LoadState, segment: Segment, states: States, first: int, last: int | None
+) -> States:
+    if segment.log is None:
+        return states
+    with segment.log.reader() as reader:
+        prefix = Prefix(reader, segment.size)
+        begin = _translate(state, segment, prefix, first)
+        if begin is None:
+            return states
+        stop = prefix.size if last is None else _stop(state, prefix, begin, last)
+        state.replayed_bytes += stop - begin
+        found = _scan(segment, prefix, states, begin, stop)
+        damage = next((p for p in found.problems if p.kind in CHAIN_KINDS), None)
+        if damage is not None and damage.kind != "crc-mismatch":
+            check_end(segment, prefix, damage.position, state.settings.release)
+            found = _scan(segment, prefix, states, begin, damage.position)
+        if state.ongoing is not None or "offset-backwards" in dict(found.problem_counts):
+            replay(state, prefix, states, begin, stop, state.path(segment.name))
+    state.replayed_batches += found.batches
+    for problem in found.problems:
+        if problem.kind in _REFUSED:
+            kind, words = _REFUSED[problem.kind]
+            raise fatal(kind, words.format(problem.facts.get("producer_id")), state.path(segment.name))
+    return {each.producer_id: each for each in found.producers}
+
+
+def _scan(segment: Segment, reader: Prefix, states: States, start: int, stop: int) -> SegmentScan:
+    return scan_log(
+        reader, base_offset=segment.base_offset, crc=False, start=start, stop=stop,
+        producers=tuple(states.values()),
+    )  # fmt: skip
+
+
+def _translate(state: LoadState, segment: Segment, reader: Prefix, offset: int) -> int | None:
+    """`LogSegment.translateOffset`: the first batch from the index's position on that reaches `offset`."""
+    start = position_of(segment, offset) if segment.index is not None else 0
+    found = search(iter_batches(reader, start=start), offset, state.how) if start < reader.size else None
+    if found is not None:
+        return found.position
+    end = start
+    for batch in iter_batches(reader, start=start) if start < reader.size else ():
+        end = batch.end
+    check_end(segment, reader, end, state.settings.release)
+    return None
+
+
+def _stop(state: LoadState, reader: Prefix, begin: int, last: int) -> int:
+    """The position of the first batch that reaches `last`; the end of the log if none does."""
+    found = search(iter_batches(reader, start=begin), last, state.how)
+    return reader.size if found is None else found.position

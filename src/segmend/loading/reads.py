@@ -1,0 +1,113 @@
+"""What a consumer meets after the start in segments that the start did not look into.
+
+Every batch is read, its CRC checked and its records taken apart. A consumer gets an error where
+a batch is damaged, and silently misses records where an index leads it past them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from segmend.kernel.scan import scan_log
+from segmend.kernel.types import CHAIN_KINDS, KINDS, TAIL_KINDS, Problem, SegmentScan
+from segmend.loading.load import LoadedLog
+from segmend.loading.segment import Lost, Prefix, Segment
+from segmend.logdir.disk import Unreadable
+
+_MOST = 20
+"""Effects told of one segment; the first ones say what is wrong."""
+_AT_THEIR_OFFSET = frozenset(
+    {"crc-mismatch", "bad-magic", "bad-codec", "undecodable", "record-structure", "offset-backwards"}
+)
+_FAILING = CHAIN_KINDS | _AT_THEIR_OFFSET
+_INDEX_LIMIT = 64 << 20
+_SKIPPING = frozenset(
+    {"offset-behind", "position-past-end", "not-a-boundary", "position-order", "offset-order"}
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Budget:
+    """How much is read beyond what the start itself reads: small disks whole, large ones with `--deep`."""
+
+    unlimited: bool = False
+    segments: int = 2_000
+    bytes: int = 256 << 20
+    refused: int = 0
+
+    def takes(self, size: int) -> bool:
+        """Whether a segment of this size may be read."""
+        if not self.unlimited and (self.segments <= 0 or self.bytes < size):
+            self.refused += 1
+            return False
+        self.segments, self.bytes = self.segments - 1, self.bytes - size
+        return True
+
+
+def note_failing_reads(loaded: LoadedLog, budget: Budget) -> None:
+    """Add a `reads-fail` for each place between log start and log end that cannot be read as it should."""
+    segments = loaded.state.segments
+    for number, segment in enumerate(segments):
+        if segment.log is None or not segment.size or not budget.takes(segment.size):
+            continue
+        following = [each.base_offset for each in segments[number + 1 : number + 3]]
+        try:
+            _note(loaded, segment, following)
+        except Unreadable as error:
+            loaded.state.note("reads-fail", segment.name, offset=segment.base_offset, says=str(error))
+
+
+def _note(loaded: LoadedLog, segment: Segment, following: Sequence[int]) -> None:
+    """`following` are the base offsets of the next two segments, as far as there are any."""
+    if segment.log is None:
+        return
+    index = None if segment.index is None else segment.index.read(_INDEX_LIMIT)
+    with segment.log.reader() as reader:
+        found = scan_log(
+            Prefix(reader, segment.size), base_offset=segment.base_offset, records=True, offset_index=index
+        )
+    for problem in [p for p in found.problems if p.kind in _FAILING][:_MOST]:
+        if problem.kind in TAIL_KINDS and not _fails_at_tail(problem, found, following):
+            continue
+        offset = problem.offset
+        if problem.kind not in _AT_THEIR_OFFSET:
+            offset = _offset_before(segment, problem.position)
+        lost = Lost(bytes=problem.end - problem.position)
+        loaded.state.note("reads-fail", segment.name, offset=offset, says=KINDS[problem.kind], lost=lost)
+    _note_jump(loaded, segment, found, following)
+    _note_index(loaded, segment, found)
+
+
+def _fails_at_tail(problem: Problem, found: SegmentScan, following: Sequence[int]) -> bool:
+    """The end of the active log was judged with the log end offset. Elsewhere consumers ignore a piece
+    of a batch unless a gap tells of a loss; zeros they take for a batch of size 0 (`nextBatchSize`)."""
+    return bool(following) and (problem.kind == "zero-tail" or found.next_offset < following[0])
+
+
+def _note_jump(loaded: LoadedLog, segment: Segment, found: SegmentScan, following: Sequence[int]) -> None:
+    """A last offset beyond the whole next segment: a consumer goes on behind it, or is out of range."""
+    end = None if loaded.after is None else loaded.after.log_end_offset
+    if not following or end is None or found.last_offset is None:
+        return
+    if found.last_offset >= (following[1] if len(following) > 1 else end):
+        loaded.state.note("reads-fail", segment.name, offset=following[0])
+
+
+def _note_index(loaded: LoadedLog, segment: Segment, found: SegmentScan) -> None:
+    wrong = found.offset_index.mismatches if found.offset_index else ()
+    first = next((each for each in wrong if each.kind in _SKIPPING), None)
+    if first is not None:
+        name = f"{segment.base_offset:020d}.index"
+        loaded.state.note("reads-fail", name, offset=first.offset)
+
+
+def _offset_before(segment: Segment, position: int) -> int:
+    """The offset that follows the last batch before `position`."""
+    if segment.log is None or position == 0:
+        return segment.base_offset
+    with segment.log.reader() as reader:
+        found = scan_log(
+            Prefix(reader, segment.size), base_offset=segment.base_offset, stop=position, crc=False
+        )
+    return segment.base_offset if found.last_offset is None else found.last_offset + 1

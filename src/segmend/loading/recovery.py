@@ -1,0 +1,284 @@
+"""Recovery of one segment: read from end to end, CRCs checked, cut at the first bad batch.
+
+A sound segment is judged by one scan of the kernel. Only where that scan finds something
+that a broker takes differently are the batches walked one by one. Follows `LogSegment.recover`
+and `LogLoader.recoverSegment`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from segmend.broker.failures import fatal, io_failure
+from segmend.broker.recovery import (
+    ENTRIES_NAME_FIRST_OFFSETS,
+    INVALID_MESSAGES,
+    PRODUCER_STATE,
+    REPLAYS_UNGUARDED,
+    SPLIT_ON_OVERFLOW,
+    SPLIT_REFUSED,
+)
+from segmend.broker.search import search
+from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, compute_crc, header_size
+from segmend.formats.codec import CodecError, decompress
+from segmend.kernel.producers import ProducerFold
+from segmend.kernel.records import end_txn_marker
+from segmend.kernel.scan import iter_batches, next_offset_from, scan_log
+from segmend.kernel.types import CHAIN_KINDS, DECODE_LIMIT, SegmentScan
+from segmend.loading.interval import index_interval
+from segmend.loading.ongoing import first_offsets, follow, open_of
+from segmend.loading.producers import after_recovery, rebuild
+from segmend.loading.segment import Lost, Prefix, Segment, check_end, check_size, lost_from
+from segmend.loading.state import LoadState, States
+from segmend.logdir.disk import FileReader
+
+_WALKED = frozenset(
+    {"bad-magic", "offset-before-base", "offset-backwards", "offset-overflow", "control-record",
+     "transaction-state", "header-field"}
+)  # fmt: skip
+"""Problems of a scan that need the slow walk: a broker may die of them, empty the segment, or not mind."""
+_CRC_PIECE = 64 << 20
+_SPAN = 2**31 - 1
+
+
+class InvalidOffset(Exception):
+    """`InvalidOffsetException`: an index entry would go backwards; the caller empties the segment."""
+
+
+class Overflow(Exception):
+    """`LogSegmentOffsetOverflowException`: an offset that is no 31-bit distance from the base."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Walk:
+    """What `LogSegment.recover` keeps while it goes over the batches; `since` the last index entry."""
+
+    valid: int = 0
+    next_offset: int
+    invalid: bool = False
+    sure: bool = False
+    epochs: list[tuple[int, int]] = field(default_factory=list)
+    states: States = field(default_factory=dict)
+    last_entry: int = 0
+    since: list[RecordBatch] = field(default_factory=list)
+    index_offset: int | None = None
+    time_entry: tuple[int, int] | None = None
+    max_timestamp: int = -1
+    offset_of_max: int = -1
+
+
+def recover_segment(state: LoadState, segment: Segment) -> int:
+    """Recover one segment; returns the bytes cut off. Raises `LoadFailure`, `InvalidOffset`, `Overflow`."""
+    check_index_files(state, segment)
+    state.scanned_bytes += segment.size
+    state.scanned_segments += 1
+    states: States = {}
+    if PRODUCER_STATE.of(state.settings.release):
+        _check_replay(state, segment)
+        states = rebuild(state, segment.base_offset, clean=False, log_start=state.settings.log_start)
+    walk = _recovered(state, segment, states)
+    _note_transactions(state, segment)
+    cut = segment.size - walk.valid
+    if cut > 0:
+        lost = lost_from(segment, walk.valid)
+        words = INVALID_MESSAGES.format(state.path(segment.name), walk.valid) if walk.invalid else None
+        state.note("tail-truncated", segment.name, offset=walk.next_offset, says=words, lost=lost)
+    state.epochs.recover(walk.epochs)
+    segment.size, segment.next_offset = walk.valid, walk.next_offset
+    segment.index, segment.recovered, segment.sure = None, True, walk.sure
+    if PRODUCER_STATE.of(state.settings.release):
+        after_recovery(state, walk.next_offset, walk.states)
+    return cut
+
+
+def _note_transactions(state: LoadState, segment: Segment) -> None:
+    """An index of aborted transactions that a swap has condemned is written anew."""
+    name = f"{segment.base_offset:020d}.txnindex"
+    if any(each.effect == "file-deleted" and each.file == state.path(name) for each in state.effects):
+        state.note("index-rebuilt", name, offset=segment.base_offset)
+
+
+def _check_replay(state: LoadState, segment: Segment) -> None:
+    """Raise what old releases throw when the log start offset lies in a segment behind this one."""
+    below = [each.base_offset for each in state.segments if each.base_offset <= state.settings.log_start]
+    if REPLAYS_UNGUARDED.of(state.settings.release) and max(below, default=-1) > segment.base_offset:
+        raise fatal("IllegalArgumentException", "inconsistent range", state.path(segment.name))
+
+
+def check_index_files(state: LoadState, segment: Segment) -> None:
+    """A folder in the place of an index that is opened to be written is an IOException."""
+    stem = f"{segment.base_offset:020d}"
+    for suffix in (".index", ".timeindex"):
+        if state.partition.entries.get(stem + suffix) in ("dir", "link-dir"):
+            says = f"{state.path(stem + suffix)} (Is a directory)"
+            raise io_failure(state.settings.release, says, state.path(stem + suffix))
+
+
+def _recovered(state: LoadState, segment: Segment, states: States) -> _Walk:
+    if segment.log is None or segment.size == 0:
+        known = segment.base_offset if segment.next_offset is None else segment.next_offset
+        return _Walk(valid=segment.size, next_offset=known, states=states)
+    with segment.log.reader() as reader:
+        prefix = Prefix(reader, segment.size)
+        found = scan_log(prefix, base_offset=segment.base_offset, producers=tuple(states.values()))
+        state.scanned_batches += found.batches
+        if state.ongoing is not None or not _WALKED.isdisjoint(kind for kind, _ in found.problem_counts):
+            walk = _walk(state, segment, reader, states)
+        else:
+            walk = _by_scan(segment, prefix, found, states)
+        check_size(segment, prefix, walk.valid, state.settings.release)
+        return walk
+
+
+def _by_scan(segment: Segment, reader: Prefix, found: SegmentScan, states: States) -> _Walk:
+    """The answer of the kernel, up to the first bytes that are no sound batch."""
+    damage = next((p for p in found.problems if p.kind in CHAIN_KINDS), None)
+    if damage is not None:
+        found = scan_log(
+            reader, base_offset=segment.base_offset, stop=damage.position, producers=tuple(states.values())
+        )
+    valid = found.valid_bytes if damage is None else damage.position
+    invalid = damage is not None and damage.kind == "crc-mismatch"
+    if damage is not None and not invalid:
+        invalid = next_offset_from(reader, damage.position, segment.base_offset).failure == "size-too-small"
+    return _Walk(
+        valid=valid,
+        sure=damage is None,
+        next_offset=found.last_offset + 1 if found.last_offset is not None else segment.base_offset,
+        invalid=invalid,
+        epochs=list(found.epochs),
+        states={each.producer_id: each for each in found.producers},
+    )
+
+
+def _walk(state: LoadState, segment: Segment, reader: FileReader, states: States) -> _Walk:
+    """`LogSegment.recover`, batch by batch."""
+    walk = _Walk(next_offset=segment.base_offset)
+    fold = ProducerFold(states.values())
+    ongoing = first_offsets(states) if state.ongoing is None else state.ongoing
+    prefix = Prefix(reader, segment.size)
+    interval, first = index_interval(state), ENTRIES_NAME_FIRST_OFFSETS.of(state.settings.release)
+    for batch in iter_batches(prefix):
+        if not _is_valid(batch, reader):
+            walk.invalid = True
+            break
+        _check_range(state, segment, batch, prefix)
+        _index(walk, batch, interval, batch.base_offset if first else batch.last_offset)
+        walk.since.append(batch)
+        walk.valid = batch.end
+        if batch.magic >= 2:
+            walk.epochs.append((batch.partition_leader_epoch, batch.base_offset))
+            before = open_of(fold, batch.producer_id)
+            if batch.producer_id >= 0 and not _producers(segment, batch, reader, fold):
+                walk.invalid = True
+                break
+            follow(state, ongoing, before, open_of(fold, batch.producer_id), state.path(segment.name))
+    else:
+        end = next_offset_from(prefix, walk.valid, segment.base_offset)
+        walk.invalid = end.failure == "size-too-small"
+        if end.failure == "header-past-end":
+            check_end(segment, prefix, walk.valid, state.settings.release)
+    walk.states = fold.states
+    target = segment.base_offset if walk.index_offset is None else walk.index_offset
+    if search(walk.since, target, state.how) is not None:
+        walk.next_offset = walk.since[-1].last_offset + 1
+    return walk
+
+
+def _is_valid(batch: RecordBatch, reader: FileReader) -> bool:
+    """`RecordBatch.ensureValid`: the size and the checksum; the magic is not looked at."""
+    if batch.size < (HEADER_SIZE_V2 if batch.magic >= 2 else header_size(batch.magic)):
+        return False
+    return compute_crc(reader.read(batch.size, batch.position), batch.magic) == batch.crc
+
+
+def _check_range(state: LoadState, segment: Segment, batch: RecordBatch, reader: Prefix) -> None:
+    """`ensureOffsetInRange`; a segment that does not really overflow cannot be split either."""
+    if 0 <= batch.last_offset - segment.base_offset <= _SPAN or not SPLIT_ON_OVERFLOW.of(
+        state.settings.release
+    ):
+        return
+    last = next_offset_from(reader, 0, segment.base_offset).next_offset
+    if last > segment.base_offset and last - 1 - segment.base_offset > _SPAN:
+        raise Overflow
+    raise fatal(
+        "IllegalArgumentException", SPLIT_REFUSED.format(state.path(segment.name)), state.path(segment.name)
+    )
+
+
+def _index(walk: _Walk, batch: RecordBatch, interval: int, entry_offset: int) -> None:
+    """The entries that the rebuilt indexes would get; raises `InvalidOffset` as they do."""
+    if batch.max_timestamp > walk.max_timestamp:
+        walk.max_timestamp, walk.offset_of_max = batch.max_timestamp, batch.last_offset
+    if walk.valid - walk.last_entry <= interval:
+        return
+    if walk.index_offset is not None and entry_offset <= walk.index_offset:
+        raise InvalidOffset
+    walk.index_offset = entry_offset
+    walk.since = []
+    entry = walk.time_entry
+    if entry is not None and walk.offset_of_max < entry[1]:
+        raise InvalidOffset
+    if entry is None or walk.max_timestamp > entry[0]:
+        walk.time_entry = (walk.max_timestamp, walk.offset_of_max)
+    walk.last_entry = walk.valid
+
+
+def _producers(segment: Segment, batch: RecordBatch, reader: FileReader, fold: ProducerFold) -> bool:
+    """`LogSegment.updateProducerState`; False for a control record that ends the valid bytes."""
+    marker = None
+    if batch.is_control and batch.records_count:
+        data = reader.read(batch.size, batch.position)[HEADER_SIZE_V2:]
+        try:
+            data = decompress(batch.codec, data, limit=DECODE_LIMIT) if batch.codec else data
+        except CodecError:
+            return False
+        marker = end_txn_marker(batch, data)
+        if marker is None:
+            if _has_unknown_type(data):
+                words = "Invalid control record type for end transaction marker UNKNOWN"
+                raise fatal("IllegalArgumentException", words, segment.name)
+            return False
+    fold.fold(batch, marker)
+    bad = next((p for p in fold.problems if p.kind == "transaction-state"), None)
+    if bad is not None:
+        words = (
+            f"Expected transactional write from producer {batch.producer_id} at offset {batch.base_offset}"
+        )
+        raise fatal("InvalidTxnStateException", words, segment.name)
+    return True
+
+
+def _has_unknown_type(data: bytes) -> bool:
+    """Whether the record has a whole key, and so a type that is none of a transaction's end."""
+    # A record of a marker: length, attributes, timestamp and offset deltas, key length 4 (zig-zag 8).
+    at = data.find(b"\x08")
+    return at >= 0 and len(data) >= at + 5 and data[at + 1] < 0x80
+
+
+def emptied(state: LoadState, segment: Segment, says: str) -> Lost:
+    """`segment.truncateTo(base)`: all of it goes."""
+    lost = lost_from(segment, 0)
+    state.note("segment-emptied", segment.name, offset=segment.base_offset, says=says, lost=lost)
+    segment.size, segment.next_offset = 0, segment.base_offset
+    segment.index, segment.recovered = None, True
+    return lost
+
+
+def split(state: LoadState, segment: Segment) -> list[Segment]:
+    """`UnifiedLog.splitOverflowedSegment`: new segments, each within 31 bits of its first batch."""
+    made: list[Segment] = []
+    if segment.log is None:
+        return made
+    with segment.log.reader() as reader:
+        for batch in iter_batches(Prefix(reader, segment.size)):
+            if not made or not 0 <= batch.last_offset - made[-1].base_offset <= _SPAN:
+                made.append(Segment(base_offset=batch.base_offset, log=None, size=0))
+            made[-1].size += batch.size
+            made[-1].next_offset = batch.last_offset + 1
+    state.segments = [each for each in state.segments if each is not segment]
+    for each in made:
+        state.add(each)
+        if each.base_offset != segment.base_offset:
+            state.note("index-created", f"{each.base_offset:020d}.index", offset=each.base_offset)
+    return made

@@ -1,0 +1,225 @@
+"""One directory of a partition, of whatever kind: loaded, judged against the metadata, and told.
+
+Follows `LogManager.loadLog` and what `ReplicaManager` makes of the log when the metadata arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from segmend.broker.failures import LoadFailure, fatal
+from segmend.broker.strays import (
+    MISSING_TOPIC_ID,
+    NO_TOPIC_ID_FATAL,
+    RENAMED,
+    STRAYS,
+    MissingTopicId,
+    StrayHandling,
+    stray_reason,
+)
+from segmend.formats.java_number import parse_int
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
+from segmend.loading.dirs import DirState
+from segmend.loading.image import MetadataImage
+from segmend.loading.later import by_deletion, by_retention
+from segmend.loading.limits import retention_of
+from segmend.loading.load import LoadedLog, load
+from segmend.loading.minutes import Job
+from segmend.loading.reads import Budget, note_failing_reads
+from segmend.loading.segment import Lost, lost_from
+from segmend.loading.state import Settings
+from segmend.loading.values import DirectoryOutcome, Extent, Later, PartitionOutcome
+from segmend.logdir.config import ServerConfig
+from segmend.logdir.release import Release
+from segmend.logdir.tree import PartitionDir
+
+_READ_AT_MOST = 256 << 20
+_UNKNOWN_TOPIC = " of the broker; the topic's own settings are not on this disk"
+EMPTY = Extent(log_start_offset=0, log_end_offset=0, segments=1, bytes=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What is the same for all replicas of the broker."""
+
+    release: Release
+    kraft: bool
+    image: MetadataImage | None
+    node_id: int | None
+    config: ServerConfig
+    now_ms: int
+    budget: Budget
+
+    @property
+    def dynamic(self) -> Mapping[str, str]:
+        """Settings of the broker that were changed while it ran, as far as the metadata tells them."""
+        return {} if self.image is None else self.image.dynamic(self.node_id)
+
+    def topic(self, name: str) -> Mapping[str, str]:
+        """The topic's own settings, as far as the metadata tells them."""
+        return {} if self.image is None else self.image.configs.get(name, {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """`key` (what, topic, partition) must be unique over all dirs; None if it is not put in a map."""
+
+    outcome: PartitionOutcome | DirectoryOutcome
+    dir_state: DirState
+    path: str
+    key: tuple[str, str, int] | None
+    failure: LoadFailure | None
+    open_transactions: bool
+    before: Extent
+    after: Extent | None
+    later: tuple[Later, ...] = ()
+
+
+def load_directory(dir_state: DirState, partition: PartitionDir, situation: Situation) -> Loaded:
+    """Load one partition directory as the broker does."""
+    loaded = load(partition, load_settings(dir_state, partition, situation))
+    dir_state.jobs.append(Job(name=partition.name, work=loaded.state.work))
+    stray, failure = _stray(loaded, partition, situation)
+    failure = loaded.failure or failure
+    if partition.kind != "current":
+        return _other(dir_state, partition, loaded, stray, failure)
+    return _current(dir_state, partition, loaded, stray, failure, situation)
+
+
+def load_settings(dir_state: DirState, partition: PartitionDir, situation: Situation) -> Settings:
+    """What the load of this partition is given."""
+    key = (partition.topic, partition.partition)
+    topic = situation.topic(partition.topic)
+    interval = parse_int(topic.get("index.interval.bytes", ""))
+    return Settings(
+        release=situation.release,
+        clean=dir_state.clean,
+        recovery_point=dir_state.of(RECOVERY_POINT, key) or 0,
+        log_start=max(dir_state.of(LOG_START_OFFSET, key) or 0, 0),
+        interval=interval or situation.config.number("log.index.interval.bytes"),
+        interval_known=interval is not None or situation.image is not None,
+        recover=partition.kind != "delete",
+        remote=topic.get("remote.storage.enable") == "true",
+    )
+
+
+def _stray(
+    loaded: LoadedLog, partition: PartitionDir, situation: Situation
+) -> tuple[str | None, LoadFailure | None]:
+    """(Kafka's words if it is a stray, the exception if the start ends over it)."""
+    handling = STRAYS.of(situation.release)
+    if not situation.kraft or loaded.failure is not None or partition.kind in ("delete", "stray"):
+        return None, None
+    if handling == StrayHandling.NONE:
+        return None, None
+    missing = loaded.topic_id is None
+    if missing and MISSING_TOPIC_ID.of(situation.release) == MissingTopicId.FATAL:
+        return None, fatal("RuntimeException", NO_TOPIC_ID_FATAL.format(partition.path), partition.name)
+    reason = stray_reason(
+        situation.image,
+        topic_id=loaded.topic_id,
+        partition=partition.partition,
+        node_id=situation.node_id,
+        path=partition.path,
+    )
+    return reason, None
+
+
+def _other(
+    dir_state: DirState,
+    partition: PartitionDir,
+    loaded: LoadedLog,
+    stray: str | None,
+    failure: LoadFailure | None,
+) -> Loaded:
+    outcomes = {"delete": "deleted", "stray": "kept", "future": "loaded"}
+    outcome = "failed" if failure else "stray-renamed" if stray else outcomes[partition.kind]
+    later = (by_deletion(partition),) if partition.kind == "delete" and failure is None else ()
+    line = DirectoryOutcome(
+        dir=dir_state.path, name=partition.name, kind=partition.kind, outcome=outcome,
+        topic=partition.topic, partition=partition.partition, effects=tuple(loaded.state.effects),
+        failure=None if failure is None else str(failure),
+    )  # fmt: skip
+    key = ("future", partition.topic, partition.partition)
+    return Loaded(
+        outcome=line, dir_state=dir_state, path=partition.path, failure=failure, later=later,
+        key=key if partition.kind == "future" and not stray and failure is None else None,
+        open_transactions=loaded.open_transactions, before=loaded.before, after=loaded.after,
+    )  # fmt: skip
+
+
+def _current(
+    dir_state: DirState,
+    partition: PartitionDir,
+    loaded: LoadedLog,
+    stray: str | None,
+    failure: LoadFailure | None,
+    situation: Situation,
+) -> Loaded:
+    after = loaded.after or Extent()
+    later: tuple[Later, ...] = ()
+    if failure is not None:
+        after = Extent()
+    elif stray is not None:
+        after = _set_aside(loaded, stray, situation)
+    else:
+        note_failing_reads(loaded, situation.budget)
+        later = _served(dir_state, loaded, after, situation)
+    line = PartitionOutcome(
+        dir=dir_state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
+        before=loaded.before, after=after, effects=tuple(loaded.state.effects),
+        failure=None if failure is None else str(failure), segments=len(loaded.state.segments),
+    )  # fmt: skip
+    return Loaded(
+        outcome=line, dir_state=dir_state, path=partition.path, failure=failure, later=later,
+        key=None if stray or failure else ("current", partition.topic, partition.partition),
+        open_transactions=loaded.open_transactions, before=loaded.before, after=loaded.after,
+    )  # fmt: skip
+
+
+def _set_aside(loaded: LoadedLog, reason: str, situation: Situation) -> Extent:
+    """Say that the directory is a stray; what clients then see of the partition."""
+    state = loaded.state
+    partition = state.partition
+    lost = _all_of(loaded)
+    if STRAYS.of(situation.release) == StrayHandling.DELETE:
+        state.note("directory-deleted", says=reason, lost=lost)
+    else:
+        renamed = f"{partition.topic}-{partition.partition}.<id>-stray"
+        says = f"{reason} {RENAMED.format(partition.path, renamed)}"
+        state.note("stray-renamed", says=says, lost=lost)
+    image = situation.image
+    expected = image is None or image.assigned(partition.topic, partition.partition, situation.node_id)
+    if not expected:
+        return Extent()
+    state.note("log-recreated-empty", offset=0)
+    return EMPTY
+
+
+def _all_of(loaded: LoadedLog) -> Lost:
+    """Everything in the log; counted by offsets where it would take long to read."""
+    segments, after = loaded.state.segments, loaded.after
+    size = sum(each.size for each in segments)
+    if size <= _READ_AT_MOST or after is None:
+        return sum((lost_from(each, 0) for each in segments), Lost())
+    return Lost(records=(after.log_end_offset or 0) - (after.log_start_offset or 0), bytes=size)
+
+
+def _served(dir_state: DirState, loaded: LoadedLog, after: Extent, situation: Situation) -> tuple[Later, ...]:
+    """The high watermark, and what retention will do."""
+    state = loaded.state
+    partition = state.partition
+    end = after.log_end_offset or 0
+    stored = dir_state.of(HIGH_WATERMARK, (partition.topic, partition.partition))
+    if stored is not None and stored > end:
+        state.note("high-watermark-reset", offset=end)
+        last = state.effects[-1]
+        state.effects[-1] = replace(last, file=HIGH_WATERMARK)
+    settings = retention_of(
+        situation.config, situation.topic(partition.topic), partition.topic, situation.dynamic
+    )
+    found = by_retention(loaded, after, settings.limits, high_watermark=end, now_ms=situation.now_ms)
+    if situation.image is not None:
+        return tuple(found)
+    return tuple(replace(each, why=f"{each.why}{_UNKNOWN_TOPIC}") for each in found)

@@ -1,0 +1,220 @@
+"""The start of one broker over all its log dirs.
+
+Follows `KafkaRaftServer.initializeLogDirs` and `LogManager.loadLogs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from segmend.broker.failures import ALREADY_OFFLINE, DIR_FAILED, OFFLINE_STOPS_READS, Fate, LoadFailure
+from segmend.formats.names import REMOTE_INDEX_CACHE
+from segmend.loading.dirs import DirState
+from segmend.loading.expected import missing_replicas
+from segmend.loading.image import MetadataImage
+from segmend.loading.minutes import estimate
+from segmend.loading.prelude import Options, Prelude, metadata_of
+from segmend.loading.reads import Budget
+from segmend.loading.replicas import Loaded, Situation, load_directory
+from segmend.loading.values import (
+    BrokerOutcome,
+    DirectoryOutcome,
+    DirOutcome,
+    Extent,
+    Later,
+    PartitionOutcome,
+)
+from segmend.logdir.tree import LogDir, PartitionDir
+
+Line = PartitionOutcome | DirectoryOutcome | DirOutcome | Later | BrokerOutcome
+"""What a forecast gives, in this order of kinds, the broker last."""
+
+DUPLICATE = (
+    "Duplicate log directories for {} are found in both {} and {}. It is likely because log directory "
+    "failure happened while broker was replacing current replica with future replica. Recover broker "
+    "from this failure by manually deleting one of the two directories for this partition. It is "
+    "recommended to delete the partition in the log directory that is known to have failed recently."
+)
+ALL_DIRS_FAILED = "Shutdown broker because all log dirs in {} have failed"
+
+METADATA_DIR_FAILED = "Shutdown broker because the metadata log dir {} has failed: {}"
+
+
+class Forecast:
+    """Iterate for the lines; `broker` is the last of them, once all were taken."""
+
+    def __init__(
+        self, dirs: Sequence[LogDir], options: Options, on_progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        self._dirs = dirs
+        self._options = options
+        self._progress = on_progress
+        self.broker: BrokerOutcome | None = None
+
+    def __iter__(self) -> Iterator[Line]:
+        run = _Run(self._dirs, self._options, self._progress)
+        for line in run.lines():
+            if isinstance(line, BrokerOutcome):
+                self.broker = line
+            yield line
+
+
+def forecast(
+    dirs: Sequence[LogDir], options: Options, on_progress: Callable[[int, int], None] | None = None
+) -> Forecast:
+    """What a broker would do to these dirs, which are all of its `log.dirs`; nothing is touched."""
+    return Forecast(dirs, options, on_progress)
+
+
+class _Run:
+    """One start, from the identities to the last log."""
+
+    def __init__(
+        self, dirs: Sequence[LogDir], options: Options, progress: Callable[[int, int], None] | None
+    ) -> None:
+        self._options = options
+        self._progress = progress
+        self._budget = Budget(unlimited=options.deep)
+        self._prelude = Prelude(dirs, options, self._budget)
+        self._dirs = dirs
+        self._loaded: list[Loaded] = []
+        self._later: list[Later] = []
+        self._others: list[DirectoryOutcome] = []
+        self._refusal: str | None = None
+        self._untouched = False
+
+    def lines(self) -> Iterator[Line]:
+        prelude = self._prelude
+        states, kraft = prelude.states, prelude.kraft
+        self._refusal = prelude.verdict.refusal
+        self._untouched = self._refusal is not None
+        self._others.extend(prelude.read_metadata_logs(self._refuse))
+        self._load_all(states, prelude.situation())
+        for state in states:
+            self._refuse(state.fatal)
+        if prelude.image is not None:
+            node, release = prelude.node_id, self._options.release
+            self._loaded.extend(missing_replicas(prelude.image, node, list(self._loaded), states, release))
+        self._duplicates()
+        self._doubtful()
+        for state in states:
+            if state.offline and kraft and metadata_of(state.log_dir) is not None:
+                self._refuse(METADATA_DIR_FAILED.format(state.path, state.offline))
+        if states and all(state.offline for state in states):
+            self._refuse(ALL_DIRS_FAILED.format(", ".join(state.path for state in states)))
+        yield from self._lines(states, kraft, prelude.image)
+
+    def _refuse(self, reason: str | None) -> None:
+        self._refusal = self._refusal or reason
+
+    def _load_all(self, states: Sequence[DirState], situation: Situation) -> None:
+        total = sum(len(state.log_dir.partitions) for state in states)
+        done = 0
+        for state in states:
+            for partition in state.log_dir.partitions:
+                done += 1
+                if self._progress is not None:
+                    self._progress(done, total)
+                if partition.kind != "cluster-metadata":
+                    self._load_one(state, partition, situation)
+            for name in state.log_dir.foreign:
+                outcome = "kept" if state.unread else "fatal"
+                self._others.append(
+                    DirectoryOutcome(dir=state.path, name=name, kind="foreign", outcome=outcome)
+                )
+            if REMOTE_INDEX_CACHE in state.log_dir.entries:
+                self._others.append(
+                    DirectoryOutcome(
+                        dir=state.path, name=REMOTE_INDEX_CACHE, kind="remote-index-cache", outcome="kept"
+                    )
+                )
+
+    def _load_one(self, state: DirState, partition: PartitionDir, situation: Situation) -> None:
+        # The names of a partition are remembered by its model, so each gets one of its own to forget.
+        fresh = PartitionDir(state.log_dir, partition.name, partition.parsed)
+        loaded = load_directory(state, fresh, situation)
+        if state.unread:
+            loaded = _left_alone(loaded)
+        self._later.extend(loaded.later)
+        if loaded.failure is not None:
+            self._fail(state, loaded.failure)
+        if isinstance(loaded.outcome, DirectoryOutcome):
+            self._others.append(loaded.outcome)
+        self._loaded.append(loaded)
+
+    def _fail(self, state: DirState, failure: LoadFailure) -> None:
+        if failure.fate == Fate.BROKER:
+            state.fatal = state.fatal or str(failure)
+        else:
+            state.offline = state.offline or f"{DIR_FAILED.format(state.path)}: {failure}"
+
+    def _duplicates(self) -> None:
+        seen: dict[tuple[str, str, int], str] = {}
+        for loaded in self._loaded:
+            if loaded.key is None:
+                continue
+            if loaded.key in seen:
+                name = f"{loaded.key[1]}-{loaded.key[2]}"
+                self._refuse(DUPLICATE.format(name, seen[loaded.key], loaded.path))
+            seen[loaded.key] = loaded.path
+
+    def _doubtful(self) -> None:
+        """A dir that is offline already while a log with an open transaction is loaded ends the broker."""
+        if not OFFLINE_STOPS_READS.of(self._options.release):
+            return
+        for loaded in self._loaded:
+            if loaded.dir_state.doubtful and loaded.open_transactions:
+                self._refuse(ALREADY_OFFLINE.format(loaded.dir_state.path))
+
+    def _lines(self, states: Sequence[DirState], kraft: bool, image: MetadataImage | None) -> Iterator[Line]:
+        records = size = count = 0
+        for loaded in self._loaded:
+            if isinstance(loaded.outcome, PartitionOutcome):
+                line = self._served(loaded, loaded.outcome)
+                count += 1
+                records, size = records + line.records_lost, size + line.bytes_lost
+                yield line
+        yield from self._others
+        if self._refusal is None:
+            yield from self._later
+        for state in states:
+            yield DirOutcome(
+                dir=state.path, online=state.offline is None, clean_shutdown=state.clean,
+                reason=state.offline or state.fatal, effects=tuple(state.effects),
+            )  # fmt: skip
+        threads = self._prelude.config.number("num.recovery.threads.per.data.dir")
+        work = [state.work for state in states]
+        time = estimate(work, self._options.release, threads, self._options.machine)
+        yield BrokerOutcome(
+            starts=self._refusal is None, reason=self._refusal, partitions=count,
+            seconds=time.seconds, time=time,
+            release=str(self._options.release), release_reason=self._options.release_reason,
+            records_lost=records, bytes_lost=size, skipped=tuple(self._skipped(kraft, image)),
+        )  # fmt: skip
+
+    def _served(self, loaded: Loaded, outcome: PartitionOutcome) -> PartitionOutcome:
+        """The line, without an `after` where nothing is served, without effects where nothing is touched."""
+        if self._untouched:
+            return replace(outcome, after=Extent(), effects=())
+        if self._refusal is not None or loaded.dir_state.offline is not None:
+            return replace(outcome, after=Extent())
+        return outcome
+
+    def _skipped(self, kraft: bool, image: MetadataImage | None) -> Iterator[str]:
+        if self._budget.refused:
+            yield f"damage inside {self._budget.refused:,} segments that the start does not read (--deep)"
+        if kraft and image is None:
+            yield "replicas that the metadata does not expect (no readable __cluster_metadata here)"
+        if any(log_dir.broker_running() for log_dir in self._dirs):
+            yield "what the broker that runs here has not written yet"
+        if self._options.config is None:
+            yield "server.properties (--config)"
+
+
+def _left_alone(loaded: Loaded) -> Loaded:
+    """Of what would have been done to a directory, only how it is now."""
+    outcome = replace(loaded.outcome, effects=(), failure=None)
+    if isinstance(outcome, DirectoryOutcome):
+        outcome = replace(outcome, outcome="kept")
+    return replace(loaded, outcome=outcome, key=None, failure=None, open_transactions=False, later=())

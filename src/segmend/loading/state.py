@@ -1,0 +1,127 @@
+"""One partition while it is loaded: the names, segments and snapshots as they stand at that moment."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from segmend.broker.sanity import INDEX_SANITY, IndexSanity
+from segmend.broker.search import SEARCH, Search
+from segmend.kernel.types import ProducerState
+from segmend.loading.epochs import EpochCache
+from segmend.loading.minutes import Work
+from segmend.loading.segment import End, Lost, Segment
+from segmend.loading.values import Effect
+from segmend.logdir.files import FileEntry
+from segmend.logdir.release import Release
+from segmend.logdir.tree import PartitionDir
+
+States = dict[int, ProducerState]
+"""What a broker knows of each producer, by producer id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What `LogLoader` is given. `interval` is index.interval.bytes, a guess unless known; `recover`
+    is False for a directory that waits for its deletion; `remote`: the log start offset is the
+    checkpoint's, whatever segments there are (KIP-405)."""
+
+    release: Release
+    clean: bool
+    recovery_point: int = 0
+    log_start: int = 0
+    interval: int = 4096
+    interval_known: bool = True
+    recover: bool = True
+    remote: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class LoadState:
+    """`names` are the files that are left, and what each is called on disk until its rename is real.
+
+    `snapshots` go from offset to a file, or to the states of one that was just taken. `ongoing` are
+    the first offsets of open transactions where they are not those of `states`.
+    """
+
+    partition: PartitionDir
+    settings: Settings
+    names: dict[str, str]
+    segments: list[Segment] = field(default_factory=list)
+    snapshots: dict[int, FileEntry | States] = field(default_factory=dict)
+    snapshot_faults: dict[int, str] = field(default_factory=dict)
+    epochs: EpochCache = field(default_factory=EpochCache)
+    states: States = field(default_factory=dict)
+    ongoing: set[int] | None = None
+    end: End | None = None
+    effects: list[Effect] = field(default_factory=list)
+    scanned_bytes: int = 0
+    scanned_batches: int = 0
+    scanned_segments: int = 0
+    replayed_bytes: int = 0
+    replayed_batches: int = 0
+
+    @property
+    def work(self) -> Work:
+        """What the load has opened and read so far."""
+        checked = INDEX_SANITY.of(self.settings.release) != IndexSanity.NONE
+        return Work(
+            partitions=1,
+            segments=len(self.segments),
+            checked=len(self.segments) if checked else 0,
+            recovered=self.scanned_segments,
+            scanned_bytes=self.scanned_bytes,
+            scanned_batches=self.scanned_batches,
+            replayed_bytes=self.replayed_bytes,
+            replayed_batches=self.replayed_batches,
+        )
+
+    @property
+    def how(self) -> Search:
+        """How this release searches a log for an offset."""
+        return SEARCH.of(self.settings.release)
+
+    def file(self, name: str) -> FileEntry | None:
+        """A file that is left, by the name it has by now."""
+        on_disk = self.names.get(name)
+        return None if on_disk is None else self.partition.file(on_disk)
+
+    def path(self, name: str) -> str:
+        """A file of the partition, relative to the log dir."""
+        return f"{self.partition.name}/{name}"
+
+    def note(
+        self,
+        effect: str,
+        name: str | None = None,
+        *,
+        offset: int | None = None,
+        says: str | None = None,
+        lost: Lost | None = None,
+    ) -> None:
+        """Remember an effect on a file of the partition (on the directory itself without `name`)."""
+        gone = lost or Lost()
+        self.effects.append(
+            Effect(
+                effect=effect,
+                file=self.path(name) if name else self.partition.name,
+                offset=offset,
+                records_lost=gone.records,
+                bytes_lost=gone.bytes,
+                broker_says=says,
+                first_timestamp=gone.first_timestamp,
+                last_timestamp=gone.last_timestamp,
+            )
+        )
+
+    def add(self, segment: Segment) -> None:
+        """Add a segment in its place; one of the same base is replaced."""
+        if not self.segments or self.segments[-1].base_offset < segment.base_offset:
+            self.segments.append(segment)
+            return
+        bases = [each.base_offset for each in self.segments]
+        at = bisect_right(bases, segment.base_offset)
+        if at and bases[at - 1] == segment.base_offset:
+            self.segments[at - 1] = segment
+        else:
+            self.segments.insert(at, segment)

@@ -1,0 +1,258 @@
+"""What a forecast says: plain values, and their `--json` objects (keys as in the contract)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from segmend.loading.minutes import Estimate
+
+EFFECTS: Final = {
+    "index-rebuilt": "an index is missing or fails its sanity check; the segment is scanned and cut if bad",
+    "index-created": "a missing index file is created empty and never filled",
+    "index-trimmed": "an index is cut to the entries of its log",
+    "tail-truncated": "the end of the log is cut off, or out of reach from now on",
+    "segment-emptied": "a segment is cut to nothing",
+    "segments-deleted": "whole segments are deleted",
+    "segment-skipped": "a log file is not loaded: shadowed by its padded name, or not readable",
+    "file-deleted": "a left-over or orphaned file is deleted",
+    "swap-completed": "a compaction that was cut short is completed",
+    "directory-deleted": "the directory is deleted",
+    "stray-renamed": "the directory is set aside under a name that ends in -stray",
+    "snapshot-rebuilt": "the producer state is read from the log again, or taken for empty",
+    "snapshot-deleted": "a producer snapshot is deleted",
+    "epochs-rewritten": "leader-epoch-checkpoint is written anew with other entries",
+    "log-start-moved": "the log starts at another offset",
+    "high-watermark-reset": "the high watermark is not what its checkpoint says",
+    "checkpoint-reset": "a checkpoint cannot be read and counts as empty",
+    "recovery-scan": "the segment is read from end to end, its CRCs checked and its indexes rebuilt",
+    "log-recreated-empty": "an empty log takes the place of this one",
+    "reads-fail": "the broker starts, but a consumer gets an error there, misses records, or gets some twice",
+}
+"""Every effect, and what it means. The list is closed."""
+
+HARMLESS: Final = frozenset(
+    {"recovery-scan", "snapshot-deleted", "snapshot-rebuilt", "file-deleted", "index-rebuilt",
+     "index-created", "index-trimmed", "epochs-rewritten", "swap-completed", "high-watermark-reset"}
+)  # fmt: skip
+"""Effects that take no record from a reader unless they say so in `records_lost`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """What there is of a partition: offsets, number of segments, bytes of its logs. None: not served."""
+
+    log_start_offset: int | None = None
+    log_end_offset: int | None = None
+    segments: int | None = None
+    bytes: int | None = None
+
+    def to_json(self) -> dict[str, int | None]:
+        """The object of `before` and `after`."""
+        return {
+            "log_start_offset": self.log_start_offset,
+            "log_end_offset": self.log_end_offset,
+            "segments": self.segments,
+            "bytes": self.bytes,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """One thing that the start does; `file` is relative to the log dir.
+
+    `records_lost` counts what readers had and will not get any more (control records not
+    counted), `bytes_lost` the bytes of it; timestamps are ms, -1 if unknown.
+    """
+
+    effect: str
+    file: str | None = None
+    offset: int | None = None
+    records_lost: int = 0
+    bytes_lost: int = 0
+    broker_says: str | None = None
+    first_timestamp: int = -1
+    last_timestamp: int = -1
+
+    @property
+    def loses(self) -> bool:
+        """Whether a reader misses something after it."""
+        return self.records_lost > 0 or self.effect not in HARMLESS
+
+    def to_json(self) -> dict[str, Any]:
+        """The object in `effects`."""
+        return {
+            "effect": self.effect,
+            "file": self.file,
+            "offset": self.offset,
+            "records_lost": self.records_lost,
+            "bytes_lost": self.bytes_lost,
+            "broker_says": self.broker_says,
+            "first_timestamp": self.first_timestamp,
+            "last_timestamp": self.last_timestamp,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionOutcome:
+    """One current replica. `failure` is what ends its load, in the broker's words."""
+
+    dir: str
+    name: str
+    topic: str
+    partition: int
+    before: Extent
+    after: Extent
+    effects: tuple[Effect, ...] = ()
+    failure: str | None = None
+    segments: int = 0
+
+    @property
+    def matters(self) -> bool:
+        """Whether an operator must read about it: a loss, or a load that fails."""
+        return self.failure is not None or any(effect.loses for effect in self.effects)
+
+    @property
+    def records_lost(self) -> int:
+        """Over all effects."""
+        return sum(effect.records_lost for effect in self.effects)
+
+    @property
+    def bytes_lost(self) -> int:
+        """Over all effects."""
+        return sum(effect.bytes_lost for effect in self.effects)
+
+    def to_json(self) -> dict[str, Any]:
+        """The `partition` line."""
+        return {
+            "type": "partition",
+            "dir": self.dir,
+            "topic": self.topic,
+            "partition": self.partition,
+            "file": self.name,
+            "before": self.before.to_json(),
+            "after": self.after.to_json(),
+            "effects": [effect.to_json() for effect in self.effects],
+            "failure": self.failure,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectoryOutcome:
+    """A directory that is no current replica: `-future`, `-delete`, `-stray`, foreign, metadata."""
+
+    dir: str
+    name: str
+    kind: str
+    outcome: str
+    topic: str | None = None
+    partition: int | None = None
+    effects: tuple[Effect, ...] = ()
+    failure: str | None = None
+
+    @property
+    def matters(self) -> bool:
+        """Whether an operator must read about it."""
+        return self.failure is not None or any(effect.loses for effect in self.effects)
+
+    def to_json(self) -> dict[str, Any]:
+        """The `directory` line."""
+        return {
+            "type": "directory",
+            "dir": self.dir,
+            "file": self.name,
+            "kind": self.kind,
+            "outcome": self.outcome,
+            "topic": self.topic,
+            "partition": self.partition,
+            "effects": [effect.to_json() for effect in self.effects],
+            "failure": self.failure,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirOutcome:
+    """One log dir."""
+
+    dir: str
+    online: bool
+    clean_shutdown: bool
+    reason: str | None = None
+    effects: tuple[Effect, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The `dir` line."""
+        return {
+            "type": "dir",
+            "dir": self.dir,
+            "outcome": "online" if self.online else "offline",
+            "clean_shutdown": self.clean_shutdown,
+            "reason": self.reason,
+            "effects": [effect.to_json() for effect in self.effects],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Later:
+    """What happens in the first minutes after the start; `seconds` after it, or None if not sure."""
+
+    dir: str
+    file: str
+    what: str
+    why: str
+    seconds: int | None
+    topic: str | None = None
+    partition: int | None = None
+    segments: int = 0
+    records_lost: int = 0
+    bytes_lost: int = 0
+    broker_says: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The `later` line."""
+        return {
+            "type": "later",
+            "dir": self.dir,
+            "file": self.file,
+            "topic": self.topic,
+            "partition": self.partition,
+            "what": self.what,
+            "when_seconds": self.seconds,
+            "why": self.why,
+            "segments": self.segments,
+            "records_lost": self.records_lost,
+            "bytes_lost": self.bytes_lost,
+            "broker_says": self.broker_says,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerOutcome:
+    """The whole start; `skipped` names what was not looked at."""
+
+    starts: bool
+    reason: str | None
+    seconds: float
+    release: str
+    release_reason: str
+    records_lost: int = 0
+    bytes_lost: int = 0
+    partitions: int = 0
+    skipped: tuple[str, ...] = field(default=())
+    time: Estimate | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The last line."""
+        return {
+            "type": "broker",
+            "outcome": "starts" if self.starts else "refuses",
+            "reason": self.reason,
+            "seconds": round(self.seconds, 2),
+            "breakdown": None if self.time is None else self.time.to_json(),
+            "kafka": self.release,
+            "kafka_because": self.release_reason,
+            "records_lost": self.records_lost,
+            "bytes_lost": self.bytes_lost,
+            "partitions": self.partitions,
+            "skipped": list(self.skipped),
+        }

@@ -1,0 +1,55 @@
+"""Whatever bytes lie in a log dir, and whatever is missing, a forecast ends with a broker line."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from tests.loading.test_outcomes import broker, start
+
+from segmend.loading import EFFECTS, BrokerOutcome, DirectoryOutcome, PartitionOutcome
+
+
+def hurt(dirs: list[Path], seed: int) -> None:
+    """A few random changes: bytes flipped, files cut, emptied, removed, swapped, renamed."""
+    chance = random.Random(seed)
+    files = sorted(path for each in dirs for path in each.rglob("*") if path.is_file())
+    for _ in range(chance.randint(1, 4)):
+        path = chance.choice(files)
+        if not path.exists():
+            continue
+        data = bytearray(path.read_bytes())
+        act = chance.randrange(6)
+        if act == 0 and data:
+            for _ in range(chance.randint(1, 4)):
+                data[chance.randrange(len(data))] = chance.randrange(256)
+            path.write_bytes(data)
+        elif act == 1:
+            path.write_bytes(data[: chance.randint(0, len(data))])
+        elif act == 2:
+            path.unlink()
+        elif act == 3:
+            path.write_bytes(data + chance.randbytes(chance.randint(1, 200)))
+        elif act == 4:
+            path.write_bytes(chance.choice(files).read_bytes() if files[0].exists() else b"")
+        else:
+            path.rename(path.with_name(path.name + chance.choice((".swap", ".cleaned", ".deleted", ".x"))))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_bytes(seed: int, tmp_path: Path) -> None:
+    dirs = broker(tmp_path, clean=seed % 2 == 0)
+    try:
+        hurt(dirs, seed)
+    except FileNotFoundError:
+        pytest.skip("the copy's source is gone")
+    release = ("4.3.1", "3.9", "2.8", "2.2", "1.1", "0.10.2", "0.8")[seed % 7]
+    lines = start(dirs, release)
+    assert isinstance(lines[-1], BrokerOutcome)
+    replicas = [line for line in lines if isinstance(line, PartitionOutcome)]
+    assert sorted(line.name for line in replicas) == ["t-0", "u-0", "v-0"]
+    for line in lines:
+        if isinstance(line, PartitionOutcome | DirectoryOutcome):
+            assert {effect.effect for effect in line.effects} <= EFFECTS.keys()
+            assert all(effect.records_lost >= 0 and effect.bytes_lost >= 0 for effect in line.effects)

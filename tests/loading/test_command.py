@@ -1,0 +1,125 @@
+"""`segmend forecast` as a user runs it: lines, words and exit codes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.checks.damages import removed, written
+from tests.cli.run import run
+from tests.loading.test_outcomes import END, LAST, RECOVERY, broker
+
+from segmend.loading import EFFECTS
+
+STATES = {"log_start_offset", "log_end_offset", "segments", "bytes"}
+
+
+@pytest.fixture
+def dirs(tmp_path: Path) -> list[Path]:
+    return broker(tmp_path, clean=True)
+
+
+def test_a_healthy_broker_starts_and_loses_nothing(
+    dirs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1")
+    assert ran.code == 0
+    assert "3 partitions lose nothing" in ran.out
+    assert "the broker starts, nothing lost" in ran.out
+    assert "rules of Kafka 4.3.1 (as given)" in ran.out
+
+
+def test_the_lines_of_json(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    ran = run(capsys, "forecast", *dirs, "--json", "--kafka", "4.3.1")
+    partitions = ran.of("partition")
+    assert sorted(line["topic"] for line in partitions) == ["t", "u", "v"]
+    assert {line["dir"] for line in partitions} == set(map(str, dirs))
+    for line in partitions:
+        assert line["before"].keys() == line["after"].keys() == STATES
+        assert {effect["effect"] for effect in line["effects"]} <= EFFECTS.keys()
+    assert [line["outcome"] for line in ran.of("dir")] == ["online", "online"]
+    last = ran.json[-1]
+    assert (last["type"], last["outcome"], last["reason"]) == ("broker", "starts", None)
+    assert last["seconds"] > 0
+
+
+def test_a_loss_is_told_with_records_and_offsets(
+    dirs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    removed("t-0/partition.metadata")(dirs)
+    ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1")
+    assert ran.code == 4
+    assert f"offsets 0 to {END}" in ran.out
+    assert "after the start 0 to 0" in ran.out
+    assert "stray-renamed" in ran.out
+    assert "lost: " in ran.out
+    assert "broker: The topicId does not exist in" in ran.out
+    assert "2 partitions lose nothing" in ran.out
+
+
+def test_a_refusal_says_why(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    (dirs[0] / "lost+found").mkdir()
+    ran = run(capsys, "forecast", *dirs, "--json", "--kafka", "4.3.1")
+    assert ran.code == 4
+    assert ran.json[-1]["outcome"] == "refuses"
+    assert "'lost+found' is not in the form of topic-partition" in ran.json[-1]["reason"]
+    assert ran.of("directory")[0]["kind"] == "foreign"
+    assert all(value is None for line in ran.of("partition") for value in line["after"].values())
+
+
+def test_the_marker_can_be_imagined_away(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    zeros = dirs[0] / f"{LAST}.log"
+    zeros.write_bytes(zeros.read_bytes() + bytes(4096))
+    assert run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--json").json[-1]["outcome"] == "refuses"
+    ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--json", "--unclean")
+    assert ran.json[-1]["outcome"] == "starts"
+    assert [line["clean_shutdown"] for line in ran.of("dir")] == [False, False]
+    cut = [e for line in ran.of("partition") for e in line["effects"] if e["effect"] == "tail-truncated"]
+    assert [(each["offset"], each["records_lost"], each["bytes_lost"]) for each in cut] == [(END, 0, 4096)]
+
+
+def test_all_tells_of_every_partition(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    ran = run(capsys, "forecast", *dirs, "--all", "--kafka", "4.3.1")
+    assert all(name in ran.out for name in ("t-0", "u-0", "v-0"))
+
+
+def test_server_properties_tell_the_node(
+    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "server.properties"
+    config.write_text(f"node.id=7\nlog.dirs={dirs[0]},{dirs[1]}\n")
+    ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--json", "--config", config)
+    assert "Stored node id 1 doesn't match previous node id 7" in ran.json[-1]["reason"]
+
+
+def test_a_log_dir_that_is_not_there_stops_a_kraft_broker(
+    dirs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran = run(capsys, "forecast", *dirs, dirs[0].parent / "c", "--kafka", "4.3.1", "--json")
+    assert "have you run" in ran.json[-1]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(("/nowhere/at/all",), 8), ((".", "--kafka", "9"), 16), ((".", "--clean", "--unclean"), 16)],
+    ids=["missing", "release", "both"],
+)
+def test_exit_codes_of_trouble(
+    arguments: tuple[str, ...], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(capsys, "forecast", *arguments).code == code
+
+
+def test_retention_comes_later(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """The story is of 2023: after a week its segments expire, all but what is above the high watermark."""
+    ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--json")
+    later = ran.of("later")
+    assert {line["why"].partition(" of ")[0] for line in later} == {"retention.ms"}
+    assert {line["when_seconds"] for line in later} == {30}
+    assert ran.code == 0
+
+
+def test_a_reset_checkpoint_is_told_of_the_dir(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    written(RECOVERY, "0\n1\nt 0 x\n")(dirs)
+    ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--json")
+    assert [effect["effect"] for effect in ran.of("dir")[0]["effects"]] == ["checkpoint-reset"]

@@ -1,0 +1,50 @@
+"""The leader epoch cache while a log loads (LeaderEpochFileCache)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from segmend.loading.epochs import EpochCache
+
+ENTRIES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 30)), max_size=8)
+
+
+def test_conflicting_entries_before_it_are_dropped() -> None:
+    assert EpochCache([(3, 0), (5, 105), (4, 150)]).entries == [(3, 0), (4, 150)]
+
+
+def test_the_first_offset_of_an_epoch_stays() -> None:
+    assert EpochCache([(3, 0), (3, 9)]).entries == [(3, 0)]
+
+
+def test_recovery_assigns_higher_epochs_only() -> None:
+    cache = EpochCache([(3, 0)])
+    cache.recover([(2, 5), (4, 9), (-1, 12), (4, 20)])
+    assert cache.entries == [(3, 0), (4, 9)]
+
+
+def test_truncating_from_the_start_keeps_the_epoch_that_holds_there() -> None:
+    cache = EpochCache([(1, 0), (2, 10), (3, 20)])
+    cache.truncate_from_start(15)
+    assert cache.entries == [(2, 15), (3, 20)]
+
+
+def test_truncating_from_the_end_drops_what_begins_at_or_above() -> None:
+    cache = EpochCache([(1, 0), (2, 10), (3, 20)])
+    cache.truncate_from_end(20)
+    assert cache.entries == [(1, 0), (2, 10)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(ENTRIES, st.integers(0, 40), st.integers(0, 40))
+def test_whatever_entries_come_they_always_ascend(
+    entries: list[tuple[int, int]], start: int, end: int
+) -> None:
+    cache = EpochCache(entries)
+    cache.truncate_from_end(end)
+    cache.truncate_from_start(start)
+    found = cache.entries
+    assert all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(found))
