@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import statistics
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,11 @@ MEDIAN_FILE_SLOC = 140
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def functions(tree: ast.AST) -> Iterator[Function]:
     return (node for node in ast.walk(tree) if isinstance(node, Function))
 
@@ -33,9 +39,10 @@ def docstring_lines(node: ast.AST) -> set[int]:
     return lines
 
 
+@functools.cache
 def sloc(path: Path) -> int:
     text = path.read_text()
-    skipped = docstring_lines(ast.parse(text))
+    skipped = docstring_lines(tree_of(path))
     return sum(
         1
         for number, line in enumerate(text.splitlines(), 1)
@@ -58,7 +65,7 @@ def test_the_median_file_is_small() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_functions_are_short(path: Path) -> None:
-    tree = ast.parse(path.read_text())
+    tree = tree_of(path)
     long = []
     for function in functions(tree):
         length = (function.end_lineno or 0) - function.lineno + 1 - len(docstring_lines(function))
@@ -69,12 +76,12 @@ def test_functions_are_short(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_every_module_says_what_it_is(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text())), "the module has no docstring"
+    assert ast.get_docstring(tree_of(path)), "the module has no docstring"
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_banned_constructs(path: Path) -> None:
-    tree = ast.parse(path.read_text())
+    tree = tree_of(path)
     relative = name_of(path)
     found = []
     for node in ast.walk(tree):
@@ -101,7 +108,7 @@ def imports(node: ast.Import | ast.ImportFrom, module: str) -> bool:
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_imports_are_at_the_top_but_at_the_extras_door(path: Path) -> None:
     """A lazy import usually hides a cycle; the doors to the extras are the exception."""
-    tree = ast.parse(path.read_text())
+    tree = tree_of(path)
     lazy = [
         f"{function.name}: line {node.lineno}"
         for function in functions(tree)
@@ -159,7 +166,7 @@ def changes(tree: ast.AST) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_only_effects_change_a_disk(path: Path) -> None:
-    found = list(changes(ast.parse(path.read_text())))
+    found = list(changes(tree_of(path)))
     assert not found or name_of(path) in WRITERS, f"{name_of(path)}: {found}"
 
 
