@@ -169,7 +169,8 @@ def _consequences(
             if count:
                 yield (
                     f"{stamp.volume.path}: the metadata has {count} of its replicas in directory id {old}; "
-                    "the controller counts them as offline until the broker has told it their new place"
+                    "under another id the controller takes them for offline, and one that has no other "
+                    "replica is not served any more (seen on 4.3.1)"
                 )
     if any(stamp.new_owner for stamp in changed):
         yield from _strays(request, cluster, node_id)
