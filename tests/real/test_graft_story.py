@@ -133,6 +133,10 @@ def first_fetch(broker: Broker) -> int:
     return int(found[1] or found[2])
 
 
+def _size(replica: Path) -> int:
+    return sum(path.stat().st_size for path in replica.glob("*.log"))
+
+
 @pytest.mark.parametrize(
     ("version", "leader", "state"),
     [
@@ -147,6 +151,7 @@ def test_back_in_the_isr(
 ) -> None:
     with story(version, tmp_path / "cluster") as it:
         it.produce(range(RECORDS // 2))
+        it.wait("both replicas alike", lambda: _size(it.replica(1)) == _size(it.replica(2)) > 0)
         it.broker(1).kill()
         it.produce(range(RECORDS // 2, RECORDS))
         it.wait("an ISR without broker 1", lambda: it.isr() == {2})
@@ -163,7 +168,7 @@ def test_back_in_the_isr(
         assert made.code == 0, made.err
         copied = sum(s["content"]["length"] for s in json.loads(plan.read_text())["steps"]
                      if s["kind"] == "append_file" and s["path"].endswith(".log"))  # fmt: skip
-        total = sum(path.stat().st_size for path in source.glob("*.log"))
+        total = _size(source)
         assert (copied == total) is (state == "lost")
         assert run(capsys, "apply", plan, "--yes", "--state-dir", tmp_path / "state").code == 1
         checked = run(capsys, "check", "--deep", *it.broker(1).dirs, "--json").of("finding")

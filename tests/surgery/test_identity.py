@@ -114,7 +114,7 @@ def test_new_ids_are_new_and_the_same_each_time(desk: Desk) -> None:
     plan = desk.plan_file.read_bytes()
     ran = desk.plan("identity", "--directory-id", f"{second}=new")
     assert desk.plan_file.read_bytes() == plan
-    assert any("offline until the broker has told it" in note for note in ran.of("plan")[0]["notes"])
+    assert any("takes them for offline" in note for note in ran.of("plan")[0]["notes"])
     desk.apply()
     assert identity(second).directory_id not in old
     assert identity(first).directory_id in old
