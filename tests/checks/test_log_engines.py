@@ -9,8 +9,7 @@ import pytest
 from tests.checks import damage_index, damage_log, damage_producer
 from tests.checks.damages import Row, killed_dir
 
-from segmend.checks import Level, producer_replay, run_checks
-from segmend.checks import context as contexts
+from segmend.checks import Level, producer_replay, run_checks, segment_view
 from segmend.findings import Finding
 from segmend.kernel import native
 from segmend.kernel.engine import engine_named
@@ -24,7 +23,7 @@ ROWS = [row for row in ALL if row.level > Level.STARTUP and row.base is not kill
 
 def findings(dirs: list[str], row: Row, engine: str, monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
     scan = functools.partial(scan_log, engine=engine_named(engine))
-    for module in (contexts, producer_replay):
+    for module in (segment_view, producer_replay):
         monkeypatch.setattr(module, "scan_log", scan)
     opened = [LogDir.open(path) for path in dirs]
     return list(run_checks(opened, level=row.level, release=Release.parse(row.release)))

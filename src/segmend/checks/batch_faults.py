@@ -13,8 +13,8 @@ from typing import Final
 
 from segmend.kernel.types import CHAIN_KINDS, TAIL_KINDS, Problem, SegmentScan
 
-from .context import SegmentView
 from .evidence import batch_at, headers_before, reader_of, size_field, sound_with_size
+from .segment_view import SegmentView
 
 BROKEN_KINDS: Final = CHAIN_KINDS - TAIL_KINDS
 # Places looked at with the CRC in hand; a log with more than that is not one bit flip.

@@ -18,7 +18,8 @@ from segmend.kernel.types import Problem, SegmentScan
 from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
+from .segment_view import SegmentView
 
 T = TypeVar("T")
 

@@ -32,9 +32,10 @@ from struct import Struct
 from segmend.findings import Finding, Severity
 from segmend.kernel.scan import iter_batches
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .evidence import batch_at, claimed_end, in_flight, is_sound, last_entry, reader_of, weighed
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {"I04": Severity.ERROR, "I05": Severity.ERROR, "I06": Severity.ERROR, "L25": Severity.ERROR}
 SCOPE = Scope.SEGMENT

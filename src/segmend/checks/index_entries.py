@@ -32,9 +32,10 @@ from segmend.findings import Finding, Severity
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.kernel.types import IndexMatch, IndexMismatch
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .evidence import counted, in_flight, weighed
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {
     "I07": Severity.INFO,

@@ -22,9 +22,10 @@ from collections.abc import Iterator
 from segmend.findings import Finding, Severity
 from segmend.formats import offset_index, time_index
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .evidence import counted, in_flight
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {"I03": Severity.INFO}
 SCOPE = Scope.SEGMENT

@@ -22,8 +22,9 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Severity
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {"I01": Severity.WARNING}
 SCOPE = Scope.SEGMENT

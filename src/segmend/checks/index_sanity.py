@@ -30,8 +30,9 @@ from segmend.formats import offset_index, time_index
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {"I25": Severity.INFO}
 SCOPE = Scope.PARTITION

@@ -25,9 +25,10 @@ from collections.abc import Iterator
 from segmend.findings import Finding, Severity
 from segmend.formats.offset_index import ENTRY_SIZE
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .evidence import counted, healed_at_start, in_flight, weighed
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {"I12": Severity.WARNING}
 SCOPE = Scope.SEGMENT

@@ -32,9 +32,10 @@ from collections.abc import Iterator
 from segmend.findings import Finding, Severity
 
 from .batch_faults import Break, breaks
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .evidence import first, healed_at_start, in_flight
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {"L05": Severity.ERROR, "L06": Severity.ERROR, "L07": Severity.ERROR}
 SCOPE = Scope.SEGMENT

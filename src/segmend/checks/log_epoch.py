@@ -27,9 +27,10 @@ from segmend.findings import Finding, Severity
 from segmend.formats.batch import RecordBatch
 from segmend.kernel.types import Problem
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .evidence import batch_at, first, headers_before, problems
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {"L17": Severity.WARNING}
 SCOPE = Scope.SEGMENT

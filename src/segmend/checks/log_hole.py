@@ -27,9 +27,10 @@ from collections.abc import Iterator
 from segmend.findings import Finding, Severity
 
 from .batch_faults import breaks
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .evidence import counted, first, healed_at_start, size_field
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {"L04": Severity.ERROR}
 SCOPE = Scope.SEGMENT

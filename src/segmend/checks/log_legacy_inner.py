@@ -20,9 +20,10 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Severity
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .evidence import first, problems
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {"L21": Severity.INFO}
 SCOPE = Scope.SEGMENT

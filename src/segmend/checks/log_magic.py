@@ -25,9 +25,10 @@ from collections.abc import Iterator
 from segmend.findings import Finding, Severity
 
 from .batch_faults import breaks
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .evidence import first
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {"L11": Severity.ERROR, "L12": Severity.ERROR}
 SCOPE = Scope.SEGMENT

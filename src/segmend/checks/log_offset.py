@@ -31,10 +31,11 @@ from segmend.findings import Finding, Severity
 from segmend.formats.batch import RecordBatch
 from segmend.formats.offset_index import parse as parse_index
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .evidence import first, headers_before, in_flight
 from .levels import Level, Scope
 from .offset_faults import offset_faults, one_bit
+from .segment_view import SegmentView
 
 CODES = {"L13": Severity.ERROR, "L14": Severity.ERROR, "L15": Severity.ERROR}
 SCOPE = Scope.SEGMENT

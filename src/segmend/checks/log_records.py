@@ -29,9 +29,10 @@ from collections.abc import Iterator
 from segmend.findings import Finding, Severity
 from segmend.kernel.types import Problem
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .evidence import first, problems
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {"L18": Severity.ERROR, "L19": Severity.ERROR, "L20": Severity.ERROR}
 SCOPE = Scope.SEGMENT

@@ -27,9 +27,10 @@ from collections.abc import Iterator
 from segmend.findings import Finding, Severity
 
 from .batch_faults import Break, breaks
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .evidence import first
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {"L08": Severity.ERROR, "L09": Severity.ERROR, "L10": Severity.ERROR}
 SCOPE = Scope.SEGMENT

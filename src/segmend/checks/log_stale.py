@@ -26,10 +26,11 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Severity
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .evidence import first, in_flight
 from .levels import Level, Scope
 from .offset_faults import OffsetFault, offset_faults
+from .segment_view import SegmentView
 
 CODES = {"L16": Severity.WARNING, "L26": Severity.ERROR}
 SCOPE = Scope.SEGMENT

@@ -34,9 +34,10 @@ from collections.abc import Iterator
 from segmend.findings import Finding, Severity
 from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .evidence import counted, healed_at_start, in_flight, is_sound, reader_of
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {"L01": Severity.ERROR, "L02": Severity.ERROR, "L03": Severity.ERROR}
 SCOPE = Scope.SEGMENT

@@ -21,9 +21,10 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Severity
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .evidence import first, problems
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {"L22": Severity.WARNING}
 SCOPE = Scope.SEGMENT

@@ -23,9 +23,10 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Severity
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .levels import Level, Scope
 from .offset_faults import offset_faults
+from .segment_view import SegmentView
 
 CODES = {"L23": Severity.ERROR}
 SCOPE = Scope.SEGMENT

@@ -16,8 +16,8 @@ from segmend.formats.txn_index import parse
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import ProducerState, SegmentScan
 
-from .context import SegmentView
 from .evidence import MOST_BATCHES, reader_of
+from .segment_view import SegmentView
 
 # With more offsets missing than that it was no marker that went.
 _FEW: Final = 1000

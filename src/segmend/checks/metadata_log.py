@@ -25,8 +25,9 @@ from segmend.findings import Finding, Safety, Severity
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import CHAIN_KINDS
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {"K07": Severity.ERROR}
 SCOPE = Scope.SEGMENT

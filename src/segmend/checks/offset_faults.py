@@ -17,8 +17,8 @@ from segmend.formats.batch import RecordBatch
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Problem, SegmentScan
 
-from .context import SegmentView
 from .evidence import MOST_BATCHES, ORDER_KINDS, batch_at, problems, reader_of
+from .segment_view import SegmentView
 
 # Each place costs a walk over the headers before it.
 _LOOKED_AT: Final = 8

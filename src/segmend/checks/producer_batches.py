@@ -28,10 +28,11 @@ from segmend.findings import Finding, Severity
 from segmend.kernel.types import Problem
 from segmend.logdir.tree import PartitionDir
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .evidence import first, problems
 from .levels import Level, Scope
 from .producer_replay import Regress, replay_of
+from .segment_view import SegmentView
 
 CODES = {"P10": Severity.WARNING, "P11": Severity.WARNING, "P12": Severity.WARNING}
 SCOPE = Scope.PARTITION

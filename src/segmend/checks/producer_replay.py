@@ -27,9 +27,10 @@ from segmend.kernel.scan import scan_log
 from segmend.kernel.types import ProducerState, SegmentScan
 from segmend.logdir.files import FileEntry
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .evidence import compacted, in_flight, reader_of, was_cut
 from .lost_markers import LostMarker, lost_markers
+from .segment_view import SegmentView
 
 States = dict[int, ProducerState]
 

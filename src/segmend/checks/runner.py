@@ -20,10 +20,11 @@ from segmend.findings import Finding, Severity
 from segmend.loading.prelude import Options
 from segmend.logdir.disk import Unreadable
 
-from .context import MAX_MAP_COUNT, BrokerContext, DirContext, PartitionContext, ReadFailure, SegmentView
+from .context import MAX_MAP_COUNT, BrokerContext, DirContext, PartitionContext, ReadFailure
 from .effects import BrokerEffects
 from .levels import Level, Scope
 from .registry import Check, all_checks, severities
+from .segment_view import SegmentView
 
 if TYPE_CHECKING:
     from segmend.kernel.types import SegmentScan

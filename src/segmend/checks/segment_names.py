@@ -23,8 +23,9 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Severity
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {"N05": Severity.ERROR}
 SCOPE = Scope.SEGMENT

@@ -30,8 +30,9 @@ from segmend.findings import Finding, Severity
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.tree import PartitionDir
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {"N07": Severity.ERROR, "N08": Severity.ERROR}
 SCOPE = Scope.PARTITION

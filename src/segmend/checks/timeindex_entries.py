@@ -27,9 +27,10 @@ from segmend.findings import Finding, Severity
 from segmend.formats.time_index import ENTRY_SIZE
 from segmend.kernel.types import IndexMatch, IndexMismatch, SegmentScan
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .evidence import ORDER_KINDS, counted, in_flight, last_entry, problems, was_cut, weighed
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {"I15": Severity.WARNING, "I16": Severity.WARNING}
 SCOPE = Scope.SEGMENT

@@ -24,9 +24,10 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Severity
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .evidence import weighed
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {"I13": Severity.WARNING}
 SCOPE = Scope.SEGMENT

@@ -28,9 +28,10 @@ from segmend.findings import Finding, Severity
 from segmend.formats.txn_index import ENTRY_SIZE, VERSION, TransactionIndex, parse
 from segmend.logdir.tree import PartitionDir
 
-from .context import PartitionContext, SegmentView
+from .context import PartitionContext
 from .evidence import counted, in_flight
 from .levels import Level, Scope
+from .segment_view import SegmentView
 
 CODES = {"I18": Severity.ERROR, "I19": Severity.WARNING, "I20": Severity.WARNING}
 FATAL = frozenset({"I18"})

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
+from segmend.cli.common import open_log_dirs, release_of
 from segmend.errors import UsageError
+from segmend.loading import Options
+from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir, PartitionDir
 
 
@@ -23,7 +27,17 @@ def is_wanted(args: argparse.Namespace, partition: PartitionDir) -> bool:
     return args.topic is None or fnmatchcase(partition.topic, args.topic)
 
 
-def check_selection(args: argparse.Namespace, dirs: Sequence[LogDir]) -> None:
+def asked(args: argparse.Namespace, paths: Sequence[str]) -> tuple[list[LogDir], Options]:
+    """The log dirs of one broker, and what is known of it now; raises `SegmendError` and `UsageError`."""
+    dirs = open_log_dirs(paths)
+    _check(args, dirs)
+    release, reason = release_of(args, dirs)
+    config = None if args.config is None else ServerConfig.load(args.config, release)
+    now_ms = time.time_ns() // 1_000_000
+    return dirs, Options(release=release, release_reason=reason, config=config, now_ms=now_ms)
+
+
+def _check(args: argparse.Namespace, dirs: Sequence[LogDir]) -> None:
     """Raise `UsageError` if nothing here is what was asked for."""
     if args.partition is None and args.topic is None:
         return

@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from segmend.checks.context import PartitionContext, SegmentView
+from segmend.checks.context import PartitionContext
+from segmend.checks.segment_view import SegmentView
 from segmend.findings import Finding
 from segmend.fleet.listing import Place
 from segmend.fleet.schemas import STORED

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from segmend.checks import CheckRun, Level, Scope, Wanted, run_checks
-from segmend.checks.context import PartitionContext, SegmentView
+from segmend.checks.context import PartitionContext
 from segmend.checks.registry import Check
+from segmend.checks.segment_view import SegmentView
 from segmend.findings import Finding, Severity
 from segmend.fleet import rows
 from segmend.fleet.delta import Part, Run, write_part

@@ -10,8 +10,9 @@ from segmend.broker.failures import fatal
 from segmend.broker.recovery import REBUILDS_ALIKE
 from segmend.broker.search import search
 from segmend.formats import producer_snapshot
+from segmend.kernel.producers import state_of
 from segmend.kernel.scan import iter_batches, scan_log
-from segmend.kernel.types import CHAIN_KINDS, ProducerState, SegmentScan
+from segmend.kernel.types import CHAIN_KINDS, SegmentScan
 from segmend.loading.ongoing import replay
 from segmend.loading.segment import Prefix, Segment, check_end, position_of
 from segmend.loading.state import LoadState, States
@@ -102,23 +103,10 @@ def _load(state: LoadState, log_start: int) -> tuple[States, int]:
             return dict(kept), newest
         snapshot, damages = producer_snapshot.parse(kept.read(_LIMIT))
         if not damages:
-            return {row.producer_id: _state(row) for row in snapshot.entries}, newest
+            return {row.producer_id: state_of(row) for row in snapshot.entries}, newest
         state.snapshot_faults[newest] = damages[0].reason
         del state.snapshots[newest]
     return {}, log_start
-
-
-def _state(row: producer_snapshot.ProducerStateEntry) -> ProducerState:
-    return ProducerState(
-        producer_id=row.producer_id,
-        epoch=row.producer_epoch,
-        last_sequence=row.last_sequence,
-        last_offset=row.last_offset,
-        offset_delta=row.offset_delta,
-        timestamp=row.timestamp,
-        coordinator_epoch=row.coordinator_epoch,
-        current_txn_first_offset=row.current_txn_first_offset,
-    )
 
 
 def _kept(state: LoadState, final: bool) -> set[int]:

@@ -35,14 +35,11 @@ For your directories: segmend explain compaction DIR... [--topic T]
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Sequence
 
-from segmend.cli.common import emit, emit_json, open_log_dirs, release_of, style
-from segmend.cli.selection import check_selection, is_wanted
-from segmend.loading import Options
+from segmend.cli.common import emit, emit_json, style
+from segmend.cli.selection import asked, is_wanted
 from segmend.loading.compaction import compactions
-from segmend.logdir.config import ServerConfig
 from segmend.report.compaction import json_lines, lines
 
 NAME = "compaction"
@@ -52,12 +49,7 @@ OPTIONS = ("topic", "partition")
 
 def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     """Say of each compacted partition how dirty it is and what becomes of it."""
-    dirs = open_log_dirs(paths)
-    check_selection(args, dirs)
-    release, reason = release_of(args, dirs)
-    config = None if args.config is None else ServerConfig.load(args.config, release)
-    now_ms = time.time_ns() // 1_000_000
-    options = Options(release=release, release_reason=reason, config=config, now_ms=now_ms)
+    dirs, options = asked(args, paths)
     found = compactions(dirs, options, lambda partition: is_wanted(args, partition))
     if args.json:
         emit_json(json_lines(found))

@@ -36,14 +36,11 @@ For your directories, segment by segment: segmend explain retention DIR... [--to
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Sequence
 
-from segmend.cli.common import emit, emit_json, open_log_dirs, release_of, style
-from segmend.cli.selection import check_selection, is_wanted
-from segmend.loading import Options
+from segmend.cli.common import emit, emit_json, style
+from segmend.cli.selection import asked, is_wanted
 from segmend.loading.reasons import reasons
-from segmend.logdir.config import ServerConfig
 from segmend.report.retention import json_lines, lines
 
 NAME = "retention"
@@ -63,16 +60,11 @@ def configure(parser: argparse._ArgumentGroup) -> None:
 
 def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     """Explain the retention of the partitions in these log dirs of one broker."""
-    dirs = open_log_dirs(paths)
-    check_selection(args, dirs)
-    release, reason = release_of(args, dirs)
-    config = None if args.config is None else ServerConfig.load(args.config, release)
-    now_ms = time.time_ns() // 1_000_000
-    options = Options(release=release, release_reason=reason, config=config, now_ms=now_ms)
+    dirs, options = asked(args, paths)
     found = reasons(dirs, options, lambda partition: is_wanted(args, partition))
     if args.json:
-        emit_json(json_lines(found, now_ms))
+        emit_json(json_lines(found, options.now_ms))
         return 0
     chosen = args.all or args.partition is not None
-    emit(lines(list(found), now_ms, style(args), every=bool(chosen)))
+    emit(lines(list(found), options.now_ms, style(args), every=bool(chosen)))
     return 0

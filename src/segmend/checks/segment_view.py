@@ -1,0 +1,152 @@
+"""One segment as checks see it: its files' bytes and its one scan, each read on first use.
+
+Reading errors are let through, as in `context`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from segmend.formats import offset_index, time_index
+from segmend.kernel.scan import next_offset_from, scan_log
+from segmend.logdir.files import FileEntry
+
+from .index_bytes import INDEX_LIMIT_BYTES, last_position, read_index
+from .levels import Level
+
+if TYPE_CHECKING:
+    from segmend.kernel.types import BrokerEnd, SegmentScan
+    from segmend.logdir.tree import LogSegment
+
+    from .context import PartitionContext
+
+
+@dataclass(slots=True, eq=False)
+class SegmentView:
+    """One segment: its files' bytes and its one scan, each read on first use and then kept.
+
+    `next_base` is the base offset of the following segment, None for the active one.
+    """
+
+    context: PartitionContext
+    segment: LogSegment
+    log: FileEntry
+    next_base: int | None
+    _kept: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def base_offset(self) -> int:
+        """The base offset in the file name."""
+        return self.segment.base_offset
+
+    @property
+    def is_active(self) -> bool:
+        """Whether this is the last segment, the one a broker appends to."""
+        return self.next_base is None
+
+    @property
+    def offset_index(self) -> bytes | None:
+        """The bytes of `.index` without most of its zero tail; None when the file is missing."""
+        return self._index("index", offset_index.ENTRY_SIZE)[0]
+
+    @property
+    def time_index(self) -> bytes | None:
+        """The bytes of `.timeindex` without most of its zero tail; None when the file is missing."""
+        return self._index("timeindex", time_index.ENTRY_SIZE)[0]
+
+    @property
+    def txn_index(self) -> bytes | None:
+        """The bytes of `.txnindex`, None when the file is missing."""
+        if "txnindex" not in self._kept:
+            entry = self.segment.txnindex
+            self._kept["txnindex"] = entry and entry.read(INDEX_LIMIT_BYTES)
+        found: bytes | None = self._kept["txnindex"]
+        return found
+
+    def length(self, name: str) -> int | None:
+        """Size in bytes of the file `log`, `index` or `timeindex`, asked once; None when it is missing."""
+        key = f"{name}.length"
+        if key not in self._kept:
+            entry = self.log if name == "log" else getattr(self.segment, name)
+            self._kept[key] = entry and entry.size
+        found: int | None = self._kept[key]
+        return found
+
+    @property
+    def size(self) -> int:
+        """Size of the log in bytes."""
+        return self.length("log") or 0
+
+    def _index(self, name: str, entry_size: int) -> tuple[bytes | None, int]:
+        """(bytes, zero entries left out at their end)."""
+        if name not in self._kept:
+            entry = getattr(self.segment, name)
+            exact = self.context.level >= Level.DEEP
+            self._kept[name] = (None, 0) if entry is None else read_index(entry, entry_size, exact=exact)
+        found: tuple[bytes | None, int] = self._kept[name]
+        return found
+
+    @property
+    def scan(self) -> SegmentScan:
+        """The scan of the whole `.log`, with the depth of the level; made once."""
+        found: SegmentScan | None = self._kept.get("scan")
+        if found is None:
+            deep = self.context.level >= Level.DEEP
+            with self.log.reader() as reader:
+                found = scan_log(
+                    reader,
+                    base_offset=self.base_offset,
+                    crc=deep,
+                    records=deep,
+                    offset_index=self.offset_index,
+                    time_index=self.time_index,
+                )
+            found = self._kept["scan"] = self._with_padding(found)
+        return found
+
+    def _with_padding(self, scan: SegmentScan) -> SegmentScan:
+        """The scan, with the zero entries counted that were not read."""
+        offsets, times = scan.offset_index, scan.time_index
+        more_offsets = self._index("index", offset_index.ENTRY_SIZE)[1]
+        more_times = self._index("timeindex", time_index.ENTRY_SIZE)[1]
+        if more_offsets and offsets:
+            offsets = replace(offsets, padding=offsets.padding + more_offsets)
+        if more_times and times:
+            times = replace(times, padding=times.padding + more_times)
+        return replace(scan, offset_index=offsets, time_index=times) if more_offsets or more_times else scan
+
+    @property
+    def misnamed(self) -> bool:
+        """Whether the batches are in order but begin before the name says (N05; a lone batch is L13)."""
+        scan = self.scan
+        first = scan.first_offset
+        if first is None or first >= self.base_offset or scan.damaged_batches:
+            return False
+        kinds = dict(scan.problem_counts)
+        before = kinds.get("offset-before-base", 0)
+        in_order = "offset-backwards" not in kinds and scan.problems[0].position == 0
+        return in_order and 2 * before >= scan.batches
+
+    @property
+    def tail(self) -> BrokerEnd:
+        """Where a broker ends that iterates from the last sensible index entry."""
+        return self._end_from("tail")
+
+    @property
+    def scan_for_end(self) -> BrokerEnd:
+        """Where a broker ends that iterates from the beginning of the segment."""
+        return self._end_from("scan_for_end")
+
+    def _end_from(self, name: str) -> BrokerEnd:
+        found: BrokerEnd | None = self._kept.get(name)
+        if found is None:
+            start = last_position(self.segment.index) if name == "tail" else 0
+            with self.log.reader() as reader:
+                start = start if 0 <= start < reader.size else 0
+                found = self._kept[name] = next_offset_from(reader, start, self.base_offset)
+        return found
+
+    def forget(self) -> None:
+        """Drop bytes and scans."""
+        self._kept.clear()
