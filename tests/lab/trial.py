@@ -7,6 +7,8 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -109,16 +111,27 @@ def offline_dirs(lines: list[str]) -> list[str]:
     return sorted({Path(found.group(1)).name for line in lines if (found := OFFLINE.search(line))})
 
 
-def run_trial(base: Base, root: Path, topics: list[str]) -> Trial:
-    """Start the broker over the copy at `root`, look, and kill it. The topics are those asked for."""
+@contextmanager
+def started(base: Base, root: Path) -> Iterator[Broker]:
+    """A broker launched over the copy at `root`, perhaps not up yet; killed in the end."""
     zookeeper, broker = base.start_copy(root)
-    dirs = [root / "b1" / "d0", root / "b1" / "d1"]
     try:
         if zookeeper:
             zookeeper.start()
         rows = broker.configuration().items()  # not configure(): that would format a hurt log dir
         broker.config.write_text("".join(f"{key}={value}\n" for key, value in rows))
         broker.launch()
+        yield broker
+    finally:
+        broker.kill()
+        if zookeeper:
+            zookeeper.kill()
+
+
+def run_trial(base: Base, root: Path, topics: list[str]) -> Trial:
+    """Start the broker over the copy at `root`, look, and kill it. The topics are those asked for."""
+    dirs = [root / "b1" / "d0", root / "b1" / "d1"]
+    with started(base, root) as broker:
         try:
             broker.wait_ready(120)
         except LabError:
@@ -133,10 +146,6 @@ def run_trial(base: Base, root: Path, topics: list[str]) -> Trial:
         if not broker.running:
             return Trial(False, all_lines, after, later)
         return Trial(True, lines, after, offline_dirs(lines), later, offsets, reads)
-    finally:
-        broker.kill()
-        if zookeeper:
-            zookeeper.kill()
 
 
 def telling(lines: list[str], topic: str) -> list[str]:
