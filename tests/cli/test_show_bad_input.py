@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.cli.run import python, run
+from tests.cli.run import as_one_who_may_not, python, run
 
 from segmend.cli.show.file import kinds
 from segmend.formats.build import NewRecord, build_batch
@@ -80,16 +79,6 @@ def test_the_same_dir_twice_and_mixed_paths(tmp_path: Path, capsys: pytest.Captu
     assert (mixed.code, one_line(mixed.err)) == (16, True)
     unknown = run(capsys, "show", tmp_path / "d" / "meta.properties", "--kind", "novel")
     assert (unknown.code, one_line(unknown.err)) == (16, True)
-
-
-def as_one_who_may_not() -> list[str]:
-    """A prefix that takes from root the power to read everything; empty for other users."""
-    if os.geteuid() != 0:
-        return []
-    if shutil.which("setpriv") is None:
-        pytest.skip("root reads everything, and setpriv is not here")
-    drop = "-dac_override,-dac_read_search"
-    return ["setpriv", f"--inh-caps={drop}", f"--bounding-set={drop}"]
 
 
 def test_no_permission_is_told_in_one_line(tmp_path: Path) -> None:

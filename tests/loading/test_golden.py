@@ -22,6 +22,16 @@ COMPLETED = re.compile(r"Completed load of log (\S+) with log end offset (\d+)")
 Lines = Sequence[Any]
 
 
+def deleted_snapshots(name: str, broker: str) -> set[str]:
+    """The producer snapshots that the restart deleted, by its log."""
+    logged = expected(name)["restart"]["brokers"][broker]["lines"]
+    return {m[1] for m in (re.search(r"state snapshot d\d/(\S+)", line) for line in logged) if m}
+
+
+KILLED = ("4.3.1-fleet", "b3")
+CLEAN = [pair for pair in BROKERS if not pair[0].endswith("-killed") and pair != KILLED]
+DELETING = [pair for pair in BROKERS if deleted_snapshots(*pair)]
+
 TURNS = ["0.8.2", "0.9", "0.10.2", "1.1", "2.0", "2.2", "2.3", "2.8"]
 TURNS += ["3.0", "3.6", "3.7.1", "3.9", "4.0", "4.3", "4.4"]
 """Releases before and after brokers changed what they do."""
@@ -67,7 +77,7 @@ def effects(lines: Lines, name: str) -> list[Any]:
     return [(line, effect) for line in told for effect in line.effects if effect.effect == name]
 
 
-@pytest.fixture(params=BROKERS, ids=lambda pair: "-".join(pair))
+@pytest.fixture(scope="module", params=BROKERS, ids="-".join)
 def case(request: pytest.FixtureRequest, golden: Callable[[str], Path]) -> tuple[str, str, Lines]:
     name, broker = request.param
     return name, broker, start(golden(name) / broker, name)
@@ -124,22 +134,20 @@ def test_index_warnings_are_those_it_logs(case: tuple[str, str, Lines]) -> None:
     assert {effect.broker_says.partition(" due to ")[2].partition("}")[0] for _, effect in rebuilt} == said
 
 
+@pytest.mark.parametrize("case", CLEAN, ids="-".join, indirect=True)
 def test_a_clean_start_touches_next_to_nothing(case: tuple[str, str, Lines]) -> None:
     """Without a crash only snapshots nobody needs go, and epochs below the log start."""
     _, _, lines = case
-    if not all(line.clean_shutdown for line in lines if isinstance(line, DirOutcome)):
-        pytest.skip("killed")
+    assert all(line.clean_shutdown for line in lines if isinstance(line, DirOutcome))
     seen = {effect.effect for line in lines if isinstance(line, PartitionOutcome) for effect in line.effects}
     assert seen <= {"snapshot-deleted", "epochs-rewritten"}
 
 
+@pytest.mark.parametrize("case", DELETING, ids="-".join, indirect=True)
 def test_deleted_snapshots_are_those_it_logs(case: tuple[str, str, Lines]) -> None:
     """Releases from 3.x on log each one; ours are the ones gone in the end, theirs may come back."""
     name, broker, lines = case
-    logged = expected(name)["restart"]["brokers"][broker]["lines"]
-    theirs = {m[1] for m in (re.search(r"state snapshot d\d/(\S+)", line) for line in logged) if m}
-    if not theirs:
-        pytest.skip("not logged")
+    theirs = deleted_snapshots(name, broker)
     ours = {effect.file for _, effect in effects(lines, "snapshot-deleted")}
     assert {file for file in ours if "-delete/" not in file} <= theirs
 
