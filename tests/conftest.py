@@ -16,7 +16,7 @@ import pytest
 from tests.golden.unpack import unpack
 
 GOLDEN = Path(__file__).parent / "golden"
-QUICK = frozenset({"0.8.2.2-killed", "1.1.0-killed", "4.3.1-killed"})
+QUICK = frozenset({"0.8.2.2-killed", "4.3.1-killed"})
 
 # Spark's workers unpickle functions of test modules, so they too must find `tests`.
 os.environ["PYTHONPATH"] = os.pathsep.join(
@@ -32,11 +32,19 @@ def golden_names() -> list[str]:
 def golden_params(names: Iterable[str] = ()) -> list[Any]:
     """These golden directories (all, by default) for a test that reads every byte of them.
 
-    The fast tests take the killed ones, which hold more, of three generations of formats; CI takes all.
+    The fast tests take the killed ones, which hold more, of the oldest and the newest formats; CI takes all.
     """
     return [
         name if name in QUICK else pytest.param(name, marks=pytest.mark.slow)
         for name in names or golden_names()
+    ]
+
+
+def one_in(count: int, values: Iterable[Any]) -> list[Any]:
+    """These values for a test of which the fast tests run every `count`-th case, and CI runs all."""
+    return [
+        value if number % count == 0 else pytest.param(value, marks=pytest.mark.slow)
+        for number, value in enumerate(values)
     ]
 
 

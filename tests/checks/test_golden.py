@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.conftest import golden_names
+from tests.conftest import golden_params
 
 from segmend.checks import Level, run_checks
 from segmend.findings import Severity
@@ -27,7 +27,7 @@ def brokers(root: Path) -> dict[Path, list[LogDir]]:
 
 
 @pytest.mark.parametrize("level", Level)
-@pytest.mark.parametrize("name", golden_names())
+@pytest.mark.parametrize("name", golden_params())
 def test_healthy(name: str, level: Level, golden: Callable[[str], Path]) -> None:
     looked_at = brokers(golden(name))
     assert looked_at

@@ -126,6 +126,7 @@ def test_small_targets_give_small_batches_and_the_same_records(target: int, engi
     assert records(data, engine, target=target)[0].equals(records(data, engine)[0])
 
 
+@pytest.mark.slow
 def test_a_batch_with_more_records_than_fit_at_first(engine: str) -> None:
     many = [Message(n, None, None) for n in range(70_000)]
     for codec in (0, GZIP):

@@ -26,7 +26,7 @@ from tests.lab.faults.table import Fault
 from tests.lab.known import KNOWN
 from tests.lab.test_verdicts import RECORDED, SINGLE, recorded, verdicts
 
-EACH = 40
+EACH = 80
 """The fast test takes one fault of so many; the slow one all."""
 
 UNSAID = {

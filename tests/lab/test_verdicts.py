@@ -30,7 +30,7 @@ from tests.lab.verdict import HEALTHY
 RECORDED = Path(__file__).parent / "verdicts"
 NAMES = sorted(path.stem for path in RECORDED.glob("*.json"))
 SINGLE = [name for name in NAMES if not name.endswith("-double")]
-EACH = 40
+EACH = 80
 """The fast tests take one fault of so many; the slow ones all."""
 NOT_LED = frozenset(
     {
