@@ -10,6 +10,7 @@ from segmend.surgery.effects import Effects
 from segmend.surgery.expectations import refuse_changed, refuse_inside, refuse_other_owner
 from segmend.surgery.journal import FORWARD, Run, Status, new_run, runs
 from segmend.surgery.plan import Plan
+from segmend.surgery.reach import refuse_no_log_dir, refuse_outside
 
 
 def apply(
@@ -31,7 +32,7 @@ def apply(
             f"this plan was applied already (journal {run.name}); `segmend undo {run.name}` takes it back"
         )
     if run is None:
-        _refuse_at_once(plan)
+        _refuse_at_once(plan, state_dir)
         run = _made(effects, state_dir, plan)
     return carry(effects, run, FORWARD, watching, backup_dir=backup_dir)
 
@@ -41,8 +42,10 @@ def run_of(plan: Plan, state_dir: str) -> Run | None:
     return next((run for run in reversed(runs(state_dir)) if run.plan.sha256 == plan.sha256), None)
 
 
-def _refuse_at_once(plan: Plan) -> None:
+def _refuse_at_once(plan: Plan, state_dir: str) -> None:
     """What can be refused before a trace of the attempt is made; `carry` looks again under the lock."""
+    refuse_outside(plan, lambda: [run.vaults for run in runs(state_dir)])
+    refuse_no_log_dir(plan)
     lock.refuse_running([each.path for each in plan.dirs])
     refuse_other_owner(plan)
     refuse_state(plan)

@@ -23,8 +23,9 @@ from segmend.surgery.expectations import (
     refuse_inside,
     refuse_other_owner,
 )
-from segmend.surgery.journal import FORWARD, Run, Status, Writer, make_dirs, writing
+from segmend.surgery.journal import FORWARD, Run, Status, Writer, make_dirs, runs, writing
 from segmend.surgery.plan import Plan
+from segmend.surgery.reach import refuse_outside
 from segmend.surgery.step import Step, Work, folder
 
 
@@ -78,6 +79,7 @@ def carry(fx: Effects, run: Run, direction: str, watch: Watch, *, backup_dir: st
     untouched = all(status is Status.BEFORE for status in run.statuses())
     vaults = _vaults(run, backup_dir if untouched else None)
     refuse_inside(run.plan, vaults, "the place of the backups")
+    refuse_outside(run.plan, lambda: [other.vaults for other in runs(folder(folder(run.path)))])
     lock.refuse_running(dirs)
     refuse_other_owner(run.plan)
     if direction == FORWARD and untouched:

@@ -11,12 +11,17 @@ from typing import Any, Final, Self
 
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader, FileStat, Unreadable
+from segmend.surgery.typed import require_types
 
 _PIECE: Final = 1 << 20
 _WORDS: Final = {
     "size": "size", "mode": "mode", "uid": "owner", "gid": "group", "mtime_ns": "modification time",
     "sha256": "content", "xattrs": "extended attributes",
 }  # fmt: skip
+KINDS: Final = ("file", "dir", "link", "other", "missing")
+_OWN: Final = ("mode", "uid", "gid", "xattrs")
+_NOBODY: Final = (1 << 32) - 2
+_MOST: Final = {"size": (1 << 63) - 1, "mode": 0o7777, "uid": _NOBODY, "gid": _NOBODY}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +51,15 @@ class Fingerprint:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The reverse of `to_json`; raises `TypeError` for keys that are none."""
+        """The reverse of `to_json`; raises `TypeError` and `ValueError` for what is none."""
         xattrs = data.get("xattrs")
-        return cls(**{**data, "xattrs": None if xattrs is None else tuple(sorted(xattrs.items()))})
+        found = cls(**{**data, "xattrs": None if xattrs is None else tuple(sorted(xattrs.items()))})
+        require_types(found)
+        if found.kind not in KINDS or any(not 0 <= (getattr(found, n) or 0) <= m for n, m in _MOST.items()):
+            raise ValueError("a fingerprint that nothing can have")
+        for _, value in found.xattrs or ():
+            bytes.fromhex(value)
+        return found
 
     def difference(self, found: Fingerprint) -> str | None:
         """How `found` differs from what is expected here, None if it does not."""
@@ -62,6 +73,12 @@ class Fingerprint:
                 shown = (oct(is_now)[2:], oct(expected)[2:]) if name == "mode" else (is_now, expected)
                 return f"its {word} is {shown[0]}, not {shown[1]}"
         return None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it says all that an undo has to bring back."""
+        needed = {"missing": (), "file": ("size", "mtime_ns", *_OWN), "dir": ("sha256", *_OWN)}.get(self.kind)
+        return needed is not None and all(getattr(self, name) is not None for name in needed)
 
     def but(self, **changes: Any) -> Self:
         """The same with other values."""

@@ -35,8 +35,8 @@ class MadeFor:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The reverse."""
-        files = {name: Fingerprint.from_json(found) for name, found in data["files"].items()}
+        """The reverse; `KeyError`, `TypeError`, `ValueError` for what is none."""
+        files = {name: Fingerprint.from_json(data["files"][name]) for name in FILES}
         return cls(given=data["dir"], path=data["path"], files=files)
 
     def difference(self) -> str | None:

@@ -19,6 +19,7 @@ from segmend.logdir.release import Release
 from segmend.surgery.made_for import MadeFor
 from segmend.surgery.step import Step
 from segmend.surgery.steps import step_of, step_to_json
+from segmend.surgery.typed import require_types
 
 VERSION: Final = 1
 _LIMIT: Final = 1 << 30
@@ -105,13 +106,18 @@ class Plan:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The reverse; `KeyError`, `TypeError`, `ValueError` for what is none."""
-        return cls(
+        found = cls(
             operation=data["operation"], arguments=data["arguments"], release=Release.parse(data["kafka"]),
             dirs=tuple(MadeFor.from_json(each) for each in data["dirs"]),
             steps=tuple(step_of(each) for each in data["steps"]),
             losses=tuple(Loss(**each) for each in data["losses"]), notes=tuple(data["notes"]),
-            left=tuple(data["left"]),             forecast=data["forecast"], extra=data["extra"],
+            left=tuple(data["left"]), forecast=data["forecast"], extra=data["extra"],
         )  # fmt: skip
+        require_types(found)
+        for start in (found.forecast.get(when) for when in ("before", "after")):
+            if start and not (isinstance(start["outcome"], str) and isinstance(start["records_lost"], int)):
+                raise ValueError("a forecast that is none")
+        return found
 
     @classmethod
     def parse(cls, data: bytes, path: str) -> Self:
@@ -125,11 +131,11 @@ class Plan:
         if found.get("version") != VERSION:
             raise SegmendError(f"{path}: is a plan of version {found.get('version')}; this is for {VERSION}")
         said = found.pop("sha256", None)
-        if said != _hash(found):
-            raise SegmendError(f"{path}: was edited, or damaged, after it was made; make the plan again")
         try:
+            if said != _hash(found):
+                raise SegmendError(f"{path}: was edited, or damaged, after it was made; make the plan again")
             return cls.from_json(found)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise SegmendError(f"{path}: cannot be read as a plan: {error!r}") from None
 
     @classmethod

@@ -17,6 +17,7 @@ from typing import Any
 
 from segmend.errors import SegmendError
 from segmend.surgery.step import Step
+from segmend.surgery.typed import require_types
 
 
 @functools.cache
@@ -34,8 +35,12 @@ def step_of(data: Mapping[str, Any]) -> Step:
     if found is None:
         raise SegmendError(f"this segmend knows no step '{kind}'; apply the plan with the one that made it")
     try:
-        return found.from_json({name: value for name, value in data.items() if name != "kind"})
-    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        step = found.from_json({name: value for name, value in data.items() if name != "kind"})
+        require_types(step)
+        if not step.before.is_whole:
+            raise ValueError("what it expects before does not say all that an undo brings back")
+        return step
+    except (TypeError, KeyError, ValueError, AttributeError, OverflowError) as error:
         raise SegmendError(f"a step '{kind}' of the plan cannot be read: {error}") from None
 
 

@@ -1,0 +1,204 @@
+"""A plan is a file from somewhere, applied by root: whatever is in it, nothing but the log dirs is changed.
+
+The hash in a plan stands against accidents, and whoever edits on purpose writes a new one, as here.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.cli.run import run
+from tests.surgery.world import World, make, plan_of, tree
+
+Cap = pytest.CaptureFixture[str]
+SECRET = "not yours"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return _world(tmp_path)
+
+
+def _world(root: Path) -> World:
+    world = make(root)
+    (root / "etc").mkdir()
+    (root / "etc" / "passwd").write_text(SECRET)
+    os.utime(root / "etc", ns=(1, 1))
+    return world
+
+
+def _signed(data: dict[str, Any]) -> bytes:
+    data = {key: value for key, value in data.items() if key != "sha256"}
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return json.dumps({**data, "sha256": hashlib.sha256(text.encode()).hexdigest()}).encode()
+
+
+def _apply(world: World, data: dict[str, Any] | bytes, capsys: Cap) -> tuple[int, str]:
+    file = world.root / "plan.json"
+    file.write_bytes(data if isinstance(data, bytes) else _signed(data))
+    ran = run(capsys, "apply", file, "--yes", "--state-dir", world.state)
+    if ran.code != 1:
+        assert ran.err.startswith("segmend: ") or ran.code == 0, ran.err
+        assert ran.err.count("\n") <= 1, ran.err
+    return ran.code, ran.err
+
+
+def _elsewhere(world: World) -> dict[str, Any]:
+    """All that is no log dir, and no journal."""
+    rows = {**tree(world.root / "etc"), **tree(world.root / "replica")}
+    names = {path.name for path in world.root.iterdir()} - {"state", "plan.json"}
+    return {**rows, "names": sorted(names)}
+
+
+def _pointed_at(world: World, path: str, target: str) -> dict[str, Any]:
+    """The world's plan, of one kind of step each, with one path for another."""
+    return json.loads(json.dumps(plan_of(world).to_json()).replace(json.dumps(path)[1:-1], target))
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["a/append-0/5.log", "a/gone-0", "a/nearer-0", "b/new-0", "b/recovery-point-offset-checkpoint"],
+)
+def test_a_path_outside_of_the_log_dirs_is_refused(world: World, path: str, capsys: Cap) -> None:
+    before, outside = world.tree(), _elsewhere(world)
+    for target in ("{root}/etc/new", "{root}/a/../etc/new", "../../etc/new", "{root}/a/./x", "{root}/b",
+                   "//{root}/a/x", "{root}/a/new\\u0000", "{root}/a/\\ud800", ""):  # fmt: skip
+        data = _pointed_at(world, str(world.root / path), target.replace("{root}", str(world.root)))
+        code, err = _apply(world, data, capsys)
+        assert code in (8, 16), err
+        assert "refused: " in err, err
+        assert world.tree() == before
+        assert _elsewhere(world) == outside
+        assert not world.state.exists()
+
+
+def test_the_lock_of_a_broker_is_no_step_s(world: World, capsys: Cap) -> None:
+    data = _pointed_at(world, str(world.a / "gone-0"), str(world.a / ".lock"))
+    assert "the lock of a broker" in _apply(world, data, capsys)[1]
+
+
+@pytest.mark.parametrize("name", ["cut-0", "append-0", "far-0"])
+def test_a_link_where_a_directory_was_is_not_followed(world: World, name: str, capsys: Cap) -> None:
+    data = plan_of(world).to_json()
+    (world.a / name).rename(world.root / "moved")
+    (world.a / name).symlink_to(world.root / "moved")
+    before = tree(world.root / "moved")
+    code, err = _apply(world, data, capsys)
+    assert code == 8, err
+    assert "a symbolic link" in err or "there is a link" in err
+    assert tree(world.root / "moved") == before
+
+
+def test_a_log_dir_that_is_a_link_by_now_is_refused(world: World, capsys: Cap) -> None:
+    data = plan_of(world).to_json()
+    world.b.rename(world.root / "c")
+    world.b.symlink_to(world.root / "c")
+    code, err = _apply(world, data, capsys)
+    assert (code, "a symbolic link on the way" in err) == (8, True), err
+
+
+def test_what_is_no_log_dir_is_refused(world: World, capsys: Cap) -> None:
+    """Such as /etc, with a plan that says so itself."""
+    data = plan_of(world, []).to_json()
+    missing = {"kind": "missing"}
+    files = dict.fromkeys(data["dirs"][0]["files"], missing)
+    etc = str(world.root / "etc")
+    data["dirs"] = [{"dir": etc, "path": etc, "files": files}]
+    new = {"kind": "dir", "mode": 0o755, "uid": os.getuid(), "gid": os.getgid()}
+    data["steps"] = [{"kind": "make_dir", "path": f"{etc}/cron.d", "after": new, "reason": "?"}]
+    code, err = _apply(world, data, capsys)
+    assert (code, "is no log dir" in err) == (8, True), err
+    assert not (world.root / "etc" / "cron.d").exists()
+
+
+ODD: list[Any] = [
+    None, True, -1, 0, 1 << 63, 10**400, 1.5, "", "x", "../../etc/passwd", "/etc/passwd", "a\0b", "\ud800",
+    [], {}, [[]], {"kind": "file"}, "{root}/etc/passwd", "{root}/etc/new", "{root}/a", "{root}/a/x",
+    "-" * 5000, "{root}/a/../etc/new", json.loads("[" * 500 + "]" * 500), 4294967295,
+    0o7777, "dir", "missing",
+]  # fmt: skip
+
+
+def _places(data: Any) -> Iterator[tuple[Any, Any]]:
+    """Every container with every key in it."""
+    keys = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in keys:
+        yield data, key
+        yield from _places(value)
+
+
+def _mutated(data: dict[str, Any], draw: st.DataObject, root: Path) -> dict[str, Any]:
+    data = copy.deepcopy(data)
+    for _ in range(draw.draw(st.integers(1, 2))):
+        places = list(_places(data))
+        holder, key = places[draw.draw(st.integers(0, len(places) - 1))]
+        act = draw.draw(st.sampled_from(["put", "put", "put", "copy", "drop"]))
+        if act == "drop":
+            del holder[key]
+        elif act == "copy":
+            other, name = places[draw.draw(st.integers(0, len(places) - 1))]
+            holder[key] = copy.deepcopy(other[name]) if name in other or isinstance(other, list) else None
+        else:
+            value = draw.draw(st.sampled_from(ODD))
+            holder[key] = value.replace("{root}", str(root)) if isinstance(value, str) else value
+    return data
+
+
+def _whatever_it_says(draw: st.DataObject, capsys: Cap) -> None:
+    """No traceback, nothing changed elsewhere, and an undo brings everything back."""
+    with tempfile.TemporaryDirectory() as home:
+        root = Path(os.path.realpath(home)) / "w"
+        root.mkdir()
+        world = _world(root)
+        data = _mutated(plan_of(world).to_json(), draw, root)
+        before, outside = world.tree(), _elsewhere(world)
+        shown = root / "plan.json"
+        shown.write_bytes(_signed(data))
+        assert run(capsys, "plan", "show", shown).code in (0, 4, 8, 16)
+        shown.unlink()
+        code, err = _apply(world, data, capsys)
+        assert code in (0, 1, 8, 16), err
+        assert _elsewhere(world) == outside
+        undone = run(capsys, "undo", "--yes", "--state-dir", world.state)
+        assert undone.code in (0, 16), (err, undone.err)
+        assert world.tree() == before
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(draw=st.data())
+def test_any_plan_at_all(draw: st.DataObject, capsys: Cap) -> None:
+    _whatever_it_says(draw, capsys)
+
+
+@pytest.mark.slow
+@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(draw=st.data())
+def test_any_plan_at_all_at_length(draw: st.DataObject, capsys: Cap) -> None:
+    _whatever_it_says(draw, capsys)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(draw=st.data())
+def test_bytes_that_are_no_plan_any_more(world: World, draw: st.DataObject, capsys: Cap) -> None:
+    data = bytearray(plan_of(world).render())
+    at = draw.draw(st.integers(0, len(data) - 1))
+    act = draw.draw(st.sampled_from(["cut", "set", "double"]))
+    if act == "cut":
+        del data[at:]
+    elif act == "set":
+        data[at] = draw.draw(st.integers(0, 255).filter(lambda value: value != data[at]))
+    else:
+        data[at:at] = data[: at + 1]
+    code, err = _apply(world, bytes(data), capsys)
+    assert code in (8, 16) or json.loads(data) == json.loads(plan_of(world).render()), err
+    assert not world.state.exists()
