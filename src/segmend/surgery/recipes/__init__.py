@@ -36,8 +36,12 @@ def all_recipes() -> Mapping[str, Build]:
 
 
 def build(name: str, log_dir: LogDir, partition: str, arguments: Arguments, release: Release) -> bytes:
-    """The bytes that the recipe `name` gives; raises `SegmendError` for a name that is none."""
+    """The bytes that the recipe `name` gives; raises `SegmendError` for a name that is none, or arguments."""
     found = all_recipes().get(name)
     if found is None:
         raise SegmendError(f"the plan asks for the recipe '{name}', which this segmend does not have")
-    return found(log_dir, partition, arguments, release)
+    try:
+        return found(log_dir, partition, arguments, release)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        given = str(dict(arguments))[:80]
+        raise SegmendError(f"the recipe '{name}' cannot do with {given}: {error!r}") from None

@@ -79,10 +79,12 @@ class ReplaceFile:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The reverse."""
-        content = data.get("content")
+        content, before = data.get("content"), Fingerprint.from_json(data["before"])
+        if before.kind == "file" and before.sha256 is None:
+            raise ValueError("an old file without a hash, which an undo needs")
         return cls(**{
             **data,
-            "before": Fingerprint.from_json(data["before"]),
+            "before": before,
             "after": Fingerprint.from_json(data["after"]),
             "content": None if content is None else Piece.from_json(content),
         })  # fmt: skip
