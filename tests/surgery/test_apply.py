@@ -10,11 +10,12 @@ import stat
 import struct
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.surgery.faulty import Disk
-from tests.surgery.world import World, make, plan_of
+from tests.surgery.world import World, make, plan_of, steps
 
 from segmend.errors import BrokerRunning, Cancelled, SegmendError, UsageError
 from segmend.logdir.disk import Space
@@ -24,8 +25,10 @@ from segmend.surgery.carry import Outcome, Watch
 from segmend.surgery.effects import Effects
 from segmend.surgery.fingerprint import look
 from segmend.surgery.journal import acknowledge, find, runs
+from segmend.surgery.piece import Piece
 from segmend.surgery.plan import Plan
 from segmend.surgery.steps.cut_file import CutFile
+from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
 from segmend.surgery.undo import undo
@@ -400,6 +403,54 @@ def test_a_line_that_a_power_cut_tore_never_happened(world: World, torn: bytes) 
     assert [run.state for run in runs(str(world.state))] == ["applied"]
     assert all(isinstance(json.loads(line), dict) for line in path.read_bytes().splitlines())
     undo(find(str(world.state), None), fx=Disk())
+    assert world.tree() == before
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"{}\n", b'{"event":"done","direction":"forward","step":99}\n', b"\0\0\0\n",
+     b'{"event":"done","direction":"forward","step":null}\n'],
+)  # fmt: skip
+def test_damage_in_the_middle_of_a_journal_is_told(world: World, line: bytes) -> None:
+    """Not taken for a torn end: the lines behind it would be forgotten, and written over."""
+    run(world)
+    path = Path(find(str(world.state), None).journal)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3], line, *lines[4:]]))
+    before, tree = path.read_bytes(), world.tree()
+    problems: list[SegmendError] = []
+    assert runs(str(world.state), problems.append) == []
+    assert "journal.jsonl: line 4 is damaged" in str(problems[0])
+    for name in (None, "0001"):
+        with pytest.raises(SegmendError, match="line 4 is damaged, so what was done is not known"):
+            find(str(world.state), name)
+    assert path.read_bytes() == before
+    assert world.tree() == tree
+
+
+def test_a_latest_journal_that_cannot_be_read_is_not_passed_over(world: World) -> None:
+    """An undo without a name would take back the one before it."""
+    first, second = plan_of(world, steps(world)[3:4]), plan_of(world, steps(world)[5:6])
+    for plan in (first, second):
+        told(apply(plan, str(world.state), fx=Disk()))
+    newest = find(str(world.state), None)
+    (Path(newest.path) / "plan.json").write_text("rotten")
+    with pytest.raises(SegmendError, match=r"the latest journal cannot be read: .*others can be named"):
+        find(str(world.state), None)
+    assert find(str(world.state), "0001").plan == first
+
+
+def test_what_stopped_at_a_later_step_can_be_taken_back(world: World) -> None:
+    """Two steps on one file: the second can be looked at only after the first, and may be a wrong one."""
+    before = world.tree()
+    wrong = replace(
+        PatchFile.at(str(world.a / "patch-0" / "0.log"), 160, Piece.inline(b"x"), "?"), old_sha256="0"
+    )
+    plan = plan_of(world, [steps(world)[5], wrong])
+    with pytest.raises(SegmendError, match="stopped before step 2; nothing is lost"):
+        apply(plan, str(world.state), fx=Disk())
+    assert world.tree() != before
+    told(undo(find(str(world.state), None), fx=Disk()))
     assert world.tree() == before
 
 

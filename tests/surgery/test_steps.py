@@ -16,7 +16,7 @@ from segmend.surgery import recipes, view
 from segmend.surgery.apply import apply
 from segmend.surgery.fingerprint import Fingerprint, hash_bytes, look
 from segmend.surgery.plan import Loss, Plan
-from segmend.surgery.step import Work, overlap
+from segmend.surgery.step import Neighbours, Work
 from segmend.surgery.steps import kinds, step_of, step_to_json
 from segmend.surgery.steps.replace_file import ReplaceFile
 
@@ -117,13 +117,13 @@ def test_what_is_gone_in_a_view_is_missing(world: World) -> None:
 
 
 def test_steps_that_touch_the_same_place_are_known(world: World) -> None:
-    all_steps = steps(world)
-    patch, transplant, far, near = all_steps[5], all_steps[6], all_steps[11], all_steps[10]
-    assert overlap(patch, transplant)
-    assert overlap(far, far)
-    assert not overlap(far, near)
-    made, inside = all_steps[12], all_steps[13]
-    assert overlap(made, inside)
+    found = Neighbours(steps(world))
+    patch, transplant, near, far, made, inside = 5, 6, 10, 11, 12, 13
+    assert found.of(patch) == {transplant}
+    assert found.of(transplant) == {patch}
+    assert found.of(near) == found.of(far) == set()
+    assert found.of(made) == {inside}
+    assert found.of(inside) == {made}
 
 
 def test_a_recipe_that_changed_its_mind_is_refused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

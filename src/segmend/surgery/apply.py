@@ -7,8 +7,9 @@ from segmend.logdir import disk
 from segmend.surgery import lock
 from segmend.surgery.carry import Outcome, Watch, carry, refuse_state
 from segmend.surgery.effects import Effects
+from segmend.surgery.events import FORWARD, Status
 from segmend.surgery.expectations import refuse_changed, refuse_inside, refuse_other_owner
-from segmend.surgery.journal import FORWARD, Run, Status, new_run, runs
+from segmend.surgery.journal import Run, new_run, runs
 from segmend.surgery.plan import Plan
 from segmend.surgery.reach import refuse_no_log_dir, refuse_outside
 

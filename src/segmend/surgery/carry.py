@@ -11,19 +11,19 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from segmend.errors import Cancelled, SegmendError
 from segmend.logdir import disk
 from segmend.surgery import lock
 from segmend.surgery.effects import Effects, sync_dir
+from segmend.surgery.events import BACK, FORWARD, Event, Status
 from segmend.surgery.expectations import (
     refuse_changed,
     refuse_full,
     refuse_inside,
     refuse_other_owner,
 )
-from segmend.surgery.journal import FORWARD, Run, Status, Writer, make_dirs, runs, writing
+from segmend.surgery.journal import Run, Writer, make_dirs, runs, writing
 from segmend.surgery.plan import Plan
 from segmend.surgery.reach import refuse_outside
 from segmend.surgery.step import Step, Work, folder
@@ -85,12 +85,12 @@ def carry(fx: Effects, run: Run, direction: str, watch: Watch, *, backup_dir: st
     if direction == FORWARD and untouched:
         refuse_state(run.plan)
     todo = _todo(run, direction)
-    refuse_changed(run.plan, run.statuses())
+    refuse_changed(run.plan, run.statuses(), going_back=direction == BACK)
     refuse_full(run, todo, vaults)
     with _said(run), writing(fx, run, watch.now) as journal:
         _begin(fx, run, journal, direction, vaults)
         with _folder_times(fx, run), lock.locked(fx, dirs, _last_begun(run)["locks"]):
-            refuse_changed(run.plan, run.statuses())
+            refuse_changed(run.plan, run.statuses(), going_back=direction == BACK)
             _carry_steps(fx, run, journal, direction, watch, todo)
         journal.write("finished", direction)
     return Outcome(run=run, steps=len(todo))
@@ -128,8 +128,9 @@ def _begin(fx: Effects, run: Run, journal: Writer, direction: str, vaults: str) 
     )
 
 
-def _last_begun(run: Run) -> dict[str, Any]:
-    return next(event for event in reversed(run.events) if event["event"] == "begun")
+def _last_begun(run: Run) -> Event:
+    assert run.last_begun is not None
+    return run.last_begun
 
 
 @contextmanager
@@ -181,7 +182,7 @@ def _carry_steps(
 def _refuse_step(run: Run, number: int) -> None:
     """Look once more: of two steps on one file, the second could not be looked at before."""
     step = run.plan.steps[number]
-    why = step.not_before() if run.statuses()[number] is Status.BEFORE else None
+    why = step.not_before() if run.status(number) is Status.BEFORE else None
     if why is not None:
         raise SegmendError(f"{step.paths[0]}: {why}; stopped before step {number + 1}; {_ways(run)}")
 

@@ -3,39 +3,45 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
-from segmend.surgery.journal import Run, Status
+from segmend.surgery.events import Status
+from segmend.surgery.journal import Run
 from segmend.surgery.plan import Plan
-from segmend.surgery.step import Step, folder, overlap
+from segmend.surgery.step import Neighbours, Step, folder
 
 _SHOWN = 3
 
 
-def refuse_changed(plan: Plan, statuses: Sequence[Status]) -> None:
-    """Raise `SegmendError` if a file is not as the plan, and what was done of it, have left it."""
-    found = [f"{step.paths[0]}: {why}" for step, why in _changed(plan.steps, statuses)]
+def refuse_changed(plan: Plan, statuses: Sequence[Status], *, going_back: bool = False) -> None:
+    """Raise `SegmendError` if a file is not as the plan, and what was done of it, have left it.
+
+    Who goes back does not touch what was not begun, however that is.
+    """
+    looked_at = [Status.AFTER] if going_back else [Status.BEFORE, Status.AFTER]
+    found = [f"{step.paths[0]}: {why}" for step, why in _changed(plan.steps, statuses, looked_at)]
     if found:
         more = f" (and {len(found) - _SHOWN} more)" if len(found) > _SHOWN else ""
         raise SegmendError(f"refused: {'; '.join(found[:_SHOWN])}{more}; nothing was changed")
 
 
-def _changed(steps: Sequence[Step], statuses: Sequence[Status]) -> Iterator[tuple[Step, str]]:
+def _changed(
+    steps: Sequence[Step], statuses: Sequence[Status], looked_at: Collection[Status]
+) -> Iterator[tuple[Step, str]]:
+    neighbours = Neighbours(steps)
     for number, (step, status) in enumerate(zip(steps, statuses, strict=True)):
-        if status is Status.BETWEEN or not _visible(steps, statuses, number):
+        if status not in looked_at or not _visible(neighbours, statuses, number):
             continue
         why = step.not_before() if status is Status.BEFORE else step.not_after()
         if why is not None:
             yield step, why
 
 
-def _visible(steps: Sequence[Step], statuses: Sequence[Status], number: int) -> bool:
+def _visible(neighbours: Neighbours, statuses: Sequence[Status], number: int) -> bool:
     """Whether the files of a step are now as it expects or left them, and not as another one will."""
-    for other, step in enumerate(steps):
-        if other == number or not overlap(step, steps[number]):
-            continue
+    for other in neighbours.of(number):
         if statuses[other] is Status.BETWEEN:
             return False
         if statuses[number] is Status.BEFORE and other < number and statuses[other] is Status.BEFORE:

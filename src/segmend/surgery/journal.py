@@ -9,13 +9,12 @@ A line that was cut short by a power cut never happened. `--backup-dir` puts `st
 
 from __future__ import annotations
 
-import enum
 import errno
 import fcntl
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
@@ -23,6 +22,7 @@ from typing import Any, Final, Self
 from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
 from segmend.surgery.effects import Effects, sync_dir
+from segmend.surgery.events import FORWARD, Course, Event, Status, event_of
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Work, folder
@@ -31,15 +31,6 @@ from segmend.surgery.writing import bytes_of, write_beside
 _PLAN, _JOURNAL, _STEPS, _RUNS = "plan.json", "journal.jsonl", "steps", "journals"
 _NAME: Final = re.compile(r"(\d{4,})-[\w-]+", re.ASCII)
 _LIMIT: Final = 1 << 30
-FORWARD, BACK = "forward", "back"
-
-
-class Status(enum.Enum):
-    """Where one step is."""
-
-    BEFORE = "before"
-    BETWEEN = "between"
-    AFTER = "after"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,8 +40,12 @@ class Run:
     name: str
     path: str
     plan: Plan
-    events: list[dict[str, Any]] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     valid_bytes: int = 0
+    _course: Course = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._course = Course(len(self.plan.steps))
 
     @classmethod
     def load(cls, path: str) -> Self:
@@ -58,13 +53,31 @@ class Run:
         plan = Plan.load(f"{path}/{_PLAN}")
         run = cls(name=path.rpartition("/")[2], path=path, plan=plan)
         if disk.path_type(run.journal) is not None:
-            for line in disk.read(run.journal, _LIMIT).splitlines(keepends=True):
-                event = _event(line)
-                if event is None:
-                    break
-                run.events.append(event)
-                run.valid_bytes += len(line)
+            run._read(disk.read(run.journal, _LIMIT).splitlines(keepends=True))
         return run
+
+    def _read(self, lines: Sequence[bytes]) -> None:
+        """Only the last line can have been torn by a power cut; damage before it hides what was done."""
+        for number, line in enumerate(lines, 1):
+            event = event_of(line)
+            try:
+                if event is not None:
+                    self.take(event, len(line))
+            except IndexError:
+                event = None
+            if event is None and any(event_of(later) is not None for later in lines[number:]):
+                raise SegmendError(
+                    f"{self.journal}: line {number} is damaged, so what was done is not known; the old bytes "
+                    f"are in {self.vaults}, and the plan beside it says what each step changed"
+                )
+            if event is None:
+                return
+
+    def take(self, event: Event, length: int) -> None:
+        """One more event, that is `length` bytes in the journal."""
+        self._course.take(event)
+        self.events.append(event)
+        self.valid_bytes += length
 
     @property
     def journal(self) -> str:
@@ -72,29 +85,35 @@ class Run:
         return f"{self.path}/{_JOURNAL}"
 
     @property
-    def begun(self) -> dict[str, Any] | None:
+    def begun(self) -> Event | None:
         """The first event: it knows how the folders were before anything happened."""
-        return self.events[0] if self.events else None
+        return self._course.first
+
+    @property
+    def last_begun(self) -> Event | None:
+        """The event with which it began last."""
+        return self._course.last
 
     @property
     def direction(self) -> str:
         """Where it went last."""
-        return next((e["direction"] for e in reversed(self.events) if e["event"] == "begun"), FORWARD)
+        last = self._course.last
+        return FORWARD if last is None else str(last["direction"])
 
     @property
     def finished(self) -> bool:
         """Whether that came to its end."""
-        return any(event["event"] == "finished" for event in self._latest())
+        return self._course.finished
 
     @property
     def told(self) -> bool:
         """Whether the user was told so. Who was not may give the same command again and mean the same."""
-        return any(event["event"] == "told" for event in self._latest())
+        return self._course.told
 
-    def _latest(self) -> list[dict[str, Any]]:
-        """The events since it last began."""
-        at = [number for number, event in enumerate(self.events) if event["event"] == "begun"]
-        return self.events[at[-1] :] if at else []
+    @property
+    def discarded(self) -> frozenset[int]:
+        """The steps whose old bytes were given up, or were about to be."""
+        return frozenset(self._course.discarded)
 
     @property
     def state(self) -> str:
@@ -106,33 +125,21 @@ class Run:
 
     def statuses(self) -> list[Status]:
         """Where each step is."""
-        found = [Status.BEFORE] * len(self.plan.steps)
-        for event in self.events:
-            if event["event"] == "intended":
-                found[event["step"]] = Status.BETWEEN
-            elif event["event"] == "done":
-                found[event["step"]] = Status.AFTER if event["direction"] == FORWARD else Status.BEFORE
-        return found
+        return list(self._course.statuses)
+
+    def status(self, step: int) -> Status:
+        """Where one step is."""
+        return self._course.statuses[step]
 
     @property
     def vaults(self) -> str:
         """The directory of all old bytes."""
-        latest = self._latest()
-        return str(latest[0]["vaults"]) if latest else f"{self.path}/{_STEPS}"
+        last = self._course.last
+        return f"{self.path}/{_STEPS}" if last is None else str(last["vaults"])
 
     def vault(self, step: int) -> str:
         """The directory of a step's old bytes; steps count from 0, the names from 1."""
         return f"{self.vaults}/{step + 1:04d}"
-
-
-def _event(line: bytes) -> dict[str, Any] | None:
-    if not line.endswith(b"\n"):
-        return None
-    try:
-        event = json.loads(line)
-    except ValueError:
-        return None
-    return event if isinstance(event, dict) and {"event", "direction"} <= event.keys() else None
 
 
 class Writer:
@@ -151,8 +158,7 @@ class Writer:
         self._fx.write(self._fd, line, self._run.valid_bytes)
         if synced:
             self._fx.sync(self._fd)
-        self._run.events.append(found)
-        self._run.valid_bytes += len(line)
+        self._run.take(found, len(line))
 
 
 @contextmanager
@@ -189,13 +195,8 @@ def _ignore(_problem: SegmendError) -> None:
 def runs(state_dir: str, on_problem: Callable[[SegmendError], None] = _ignore) -> list[Run]:
     """Every run of a state dir, oldest first; `on_problem` is given why one cannot be read."""
     home = f"{disk.real_path(state_dir)}/{_RUNS}"
-    if disk.path_type(home) is None:
-        return []
-    named = [(int(found[1]), name) for name in disk.listing(home) if (found := _NAME.fullmatch(name))]
-    # A directory without a plan is of a run that was stopped before it was anything.
-    there = [name for _, name in sorted(named) if disk.path_type(f"{home}/{name}/{_PLAN}") == "file"]
     loaded: list[Run] = []
-    for name in there:
+    for name in _names(home):
         try:
             loaded.append(Run.load(f"{home}/{name}"))
         except SegmendError as error:
@@ -203,22 +204,43 @@ def runs(state_dir: str, on_problem: Callable[[SegmendError], None] = _ignore) -
     return loaded
 
 
+def _names(home: str) -> list[str]:
+    """Oldest first; a directory without a plan is of a run that was stopped before it was anything."""
+    if disk.path_type(home) is None:
+        return []
+    named = [(int(found[1]), name) for name in disk.listing(home) if (found := _NAME.fullmatch(name))]
+    return [name for _, name in sorted(named) if disk.path_type(f"{home}/{name}/{_PLAN}") == "file"]
+
+
 def find(state_dir: str, name: str | None) -> Run:
-    """A run by its name, its number or its path; the latest that did anything if None; `UsageError`."""
-    found = [run for run in runs(state_dir) if run.events]
+    """A run by its name, its number or its path; the latest that did anything if None.
+
+    Raises `UsageError` if there is none, `SegmendError` if it cannot be read.
+    """
+    home = f"{disk.real_path(state_dir)}/{_RUNS}"
     if name is None:
-        if not found:
-            raise UsageError(f"{state_dir}: has no journal; give --state-dir if another one was used")
-        return found[-1]
+        return _latest(state_dir, home)
     wanted = name.rstrip("/").removesuffix(f"/{_JOURNAL}")
-    for run in found:
-        number = run.name.partition("-")[0]
-        if wanted in (run.name, number, number.lstrip("0")) or disk.real_path(wanted) == run.path:
-            return run
-    for path in (f"{disk.real_path(state_dir)}/{_RUNS}/{wanted}", disk.real_path(wanted)):
-        if disk.path_type(f"{path}/{_PLAN}") == "file":
-            return Run.load(path)
+    for each in _names(home):
+        number = each.partition("-")[0]
+        if wanted in (each, number, number.lstrip("0")):
+            return Run.load(f"{home}/{each}")
+    path = disk.real_path(wanted)
+    if disk.path_type(f"{path}/{_PLAN}") == "file":
+        return Run.load(path)
     raise UsageError(f"{state_dir}: has no journal '{name}' (see `segmend journal list`)")
+
+
+def _latest(state_dir: str, home: str) -> Run:
+    problems: list[SegmendError] = []
+    loaded = runs(state_dir, problems.append)
+    newest = _names(home)[-1:]
+    if newest and newest[0] not in [run.name for run in loaded]:
+        raise SegmendError(f"the latest journal cannot be read: {problems[-1]} (others can be named)")
+    found = [run for run in loaded if run.events]
+    if not found:
+        raise UsageError(f"{state_dir}: has no journal; give --state-dir if another one was used")
+    return found[-1]
 
 
 def new_run(fx: Effects, state_dir: str, plan: Plan) -> Run:

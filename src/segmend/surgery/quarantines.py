@@ -15,8 +15,9 @@ from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.surgery import lock, planning
 from segmend.surgery.effects import Effects, sync_dir
+from segmend.surgery.events import FORWARD, Status
 from segmend.surgery.fingerprint import look
-from segmend.surgery.journal import FORWARD, Run, Status, Writer, writing
+from segmend.surgery.journal import Run, Writer, writing
 from segmend.surgery.moving import allocated, vault_name
 from segmend.surgery.piece import Piece
 from segmend.surgery.plan import Plan
@@ -49,7 +50,7 @@ class Item:
         """kept, discarded, or gone (somebody took it)."""
         if os.path.lexists(self.place):
             return "kept"
-        return "discarded" if self.number in discarded(self.run) else "gone"
+        return "discarded" if self.number in self.run.discarded else "gone"
 
 
 def items(runs: Sequence[Run]) -> Iterator[Item]:
@@ -74,15 +75,10 @@ def named(runs: Sequence[Run], name: str) -> list[Item]:
     return found
 
 
-def discarded(run: Run) -> frozenset[int]:
-    """The steps of a run whose old bytes were given up, or were about to be."""
-    return frozenset(n for event in run.events if event["event"] == "discarded" for n in event["steps"])
-
-
 def refuse_discarded(run: Run) -> None:
     """Raise `SegmendError` if what an undo would bring back was given up for good."""
     statuses = run.statuses()
-    gone = [run.plan.steps[n] for n in sorted(discarded(run)) if statuses[n] is not Status.BEFORE]
+    gone = [run.plan.steps[n] for n in sorted(run.discarded) if statuses[n] is not Status.BEFORE]
     if gone:
         more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
         raise SegmendError(

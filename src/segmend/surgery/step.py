@@ -12,7 +12,8 @@ Every step keeps four promises, which the crash tests hold it to:
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, Self
 
@@ -151,7 +152,24 @@ def folder(path: str) -> str:
     return posixpath.dirname(path)
 
 
-def overlap(a: Step, b: Step) -> bool:
-    """Whether two steps touch the same file, or one a file in a directory that the other moves."""
-    return any(one == two or one.startswith(f"{two}/") or two.startswith(f"{one}/")
-               for one in a.paths for two in b.paths)  # fmt: skip
+class Neighbours:
+    """Which steps touch the same file, or one a file in a directory that the other moves."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._paths = [step.paths for step in steps]
+        self._rows = sorted((path, number) for number, paths in enumerate(self._paths) for path in paths)
+        self._at: dict[str, list[int]] = {}
+        for path, number in self._rows:
+            self._at.setdefault(path, []).append(number)
+
+    def of(self, number: int) -> set[int]:
+        """The numbers of the other steps that do so with this one."""
+        found: set[int] = set()
+        for path in self._paths[number]:
+            # All below a directory sorts behind its name and a slash, and before what follows a slash.
+            low, high = (bisect_left(self._rows, (path + end,)) for end in ("/", "0"))
+            found.update(other for _, other in self._rows[low:high])
+            while path not in ("/", ""):
+                found.update(self._at.get(path, ()))
+                path = folder(path)
+        return found - {number}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from segmend.surgery.carry import Outcome, Watch, carry
 from segmend.surgery.effects import Effects
-from segmend.surgery.journal import BACK, FORWARD, Run
+from segmend.surgery.events import BACK, FORWARD
+from segmend.surgery.journal import Run
 from segmend.surgery.quarantines import refuse_discarded
 
 

@@ -17,7 +17,8 @@ from segmend.cli.surgery import (
 )
 from segmend.report import text
 from segmend.report.plan import plan_lines
-from segmend.surgery.journal import FORWARD, Run, find
+from segmend.surgery.events import FORWARD
+from segmend.surgery.journal import Run, find
 from segmend.surgery.undo import direction_of, undo
 
 NAME = "undo"
