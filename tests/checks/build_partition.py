@@ -25,6 +25,8 @@ from pathlib import Path
 
 from crc32c import crc32c
 
+from segmend.formats.byte_columns import nonzero_size
+
 START_MS = 1_700_000_000_000
 ABORT, COMMIT = 0, 1
 INDEX_BYTES = 10 * 1024 * 1024
@@ -315,7 +317,7 @@ class PartitionWriter:
 def write_sparse(path: Path, data: bytes) -> None:
     """Write bytes, their zero tail as a hole."""
     with path.open("wb") as file:
-        file.write(data.rstrip(b"\0"))
+        file.write(data[: nonzero_size(data)])
         file.truncate(len(data))
 
 

@@ -27,7 +27,7 @@ INTERESTING = [
 
 def mutate(path: Path, rng: random.Random) -> None:
     """One change to one file: bits, a run of bytes, its length, or its name."""
-    data = bytearray(path.read_bytes().rstrip(b"\0")[:20_000] or b"\0" * 30)
+    data = bytearray(path.read_bytes()[:20_000].rstrip(b"\0") or b"\0" * 30)
     at = rng.randrange(len(data))
     what = rng.randrange(7)
     if what == 0:

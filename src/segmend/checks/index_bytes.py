@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from segmend.formats import offset_index
+from segmend.formats.byte_columns import nonzero_size
 from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
 
@@ -57,7 +58,7 @@ def _used_entries_exactly(reader: FileReader, entry_size: int) -> int:
             break
         end = start
     first = max(end - len(block), 0)
-    used = first + len(reader.read(end - first, first).rstrip(b"\0"))
+    used = first + nonzero_size(reader.read(end - first, first))
     return min(-(-used // entry_size), reader.size // entry_size)
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 Width = Literal[4, 8]
 _CODES: dict[int, Literal["i", "q"]] = {4: "i", 8: "q"}
+_ZEROS = bytes(4096)
 
 
 def take_column(data: bytes | memoryview, stride: int, at: int, width: Width) -> array[int]:
@@ -32,11 +33,19 @@ def put_column(out: bytearray, stride: int, at: int, column: array[int]) -> None
         out[at + byte :: stride] = packed[byte::width]
 
 
+def nonzero_size(data: bytes | memoryview) -> int:
+    """Bytes before the zeros at the end; by blocks, for `rstrip` takes 28 ms of an empty 10 MiB index."""
+    end = len(data)
+    while end >= len(_ZEROS) and bytes(data[end - len(_ZEROS) : end]) == _ZEROS:
+        end -= len(_ZEROS)
+    start = max(end - len(_ZEROS), 0)
+    return start + len(bytes(data[start:end]).rstrip(b"\0"))
+
+
 def used_size(data: bytes, stride: int) -> int:
     """Bytes of the whole entries that are left when all-zero entries at the end are cut off."""
     whole = len(data) // stride * stride
-    used = len(data[:whole].rstrip(b"\0"))
-    return -(-used // stride) * stride
+    return -(-nonzero_size(memoryview(data)[:whole]) // stride) * stride
 
 
 def first_decrease(column: array[int], *, strict: bool) -> int | None:

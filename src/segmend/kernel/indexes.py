@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Final
 
+from segmend.formats.byte_columns import nonzero_size
 from segmend.kernel.types import MAX_MISMATCHES, IndexMatch, IndexMismatch
 
 OFFSET_ENTRY: Final = Struct(">ii")
@@ -42,7 +43,7 @@ class Prepared:
 def count_entries(data: bytes | memoryview, size: int) -> tuple[int, int, int]:
     """(entries before the zero-filled tail, zero entries, surplus bytes) for entries of `size` bytes."""
     whole = len(data) // size
-    return counts_of(len(bytes(data[: whole * size]).rstrip(b"\0")), len(data), size)
+    return counts_of(nonzero_size(memoryview(data)[: whole * size]), len(data), size)
 
 
 def counts_of(used: int, length: int, size: int) -> tuple[int, int, int]:

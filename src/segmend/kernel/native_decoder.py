@@ -77,7 +77,10 @@ class NativeDecoder:
     ) -> None:
         self._wanted = wanted
         self._allocate = allocate
-        self._room = {"rows": ROWS, "bytes": target + _SLACK, "headers": ROWS}
+        # A tiny segment takes tiny buffers; what is compressed in it may need more, and gets it.
+        size = max(limits[2] - limits[0], 1024)
+        rows = min(ROWS, size)
+        self._room = {"rows": rows, "bytes": min(target, 8 * size) + _SLACK, "headers": rows}
         self._columns = Columns(
             position=limits[0],
             stop=limits[1],
