@@ -122,7 +122,8 @@ class BrokerEffects:
         for partition in state.log_dir.partitions:
             loaded = None if partition.kind == "cluster-metadata" else self._load(state, partition)
             if loaded is not None and loaded.open_transactions:
-                return f"{DIR_FAILED.format(state.path)}: {partition.name} has an open transaction"
+                why = f"the dir counts as offline, and {partition.name} needs a snapshot of its open transaction"
+                return f"{DIR_FAILED.format(state.path)}: {why}"
         return None
 
     def _offline(self, state: DirState, reason: str) -> BrokerEffect:
