@@ -122,7 +122,7 @@ class BrokerEffects:
         for partition in state.log_dir.partitions:
             loaded = None if partition.kind == "cluster-metadata" else self._load(state, partition)
             if loaded is not None and loaded.open_transactions:
-                why = f"the dir counts as offline, and {partition.name} needs a snapshot of its open transaction"
+                why = f"it counts as offline, and the open transaction of {partition.name} needs a snapshot"
                 return f"{DIR_FAILED.format(state.path)}: {why}"
         return None
 
