@@ -88,13 +88,14 @@ def _lines(request: Request, moves: Sequence[Move], *, of_target: bool) -> Itera
         if (log_dir.path in getting) is not of_target:
             continue
         for name in FILE_NAMES:
+            offsets = _offsets(moves, name)
             changes: dict[tuple[str, int], int | None] = {}
             for move in moves:
                 if move.partition.log_dir is log_dir:
                     changes[move.key] = None
             for move in moves:
                 if move.target is log_dir:
-                    changes[move.key] = _offset(move, name)
+                    changes[move.key] = offsets[move.partition.log_dir.path].get(move.key)
             reason = "lines of the partitions that move"
             like = next((m.partition.log_dir for m in moves if m.target is log_dir), log_dir)
             step = planning.checkpoint_step(log_dir, name, changes, reason, like) if changes else None
@@ -102,9 +103,11 @@ def _lines(request: Request, moves: Sequence[Move], *, of_target: bool) -> Itera
                 yield step
 
 
-def _offset(move: Move, name: str) -> int | None:
-    value = move.partition.log_dir.offset_checkpoint(name).value
-    return None if value is None else value.offsets().get(move.key)
+def _offsets(moves: Sequence[Move], name: str) -> dict[str, Mapping[tuple[str, int], int]]:
+    """What a checkpoint says in each dir from which something goes; each is read once."""
+    homes = {move.partition.log_dir.path: move.partition.log_dir for move in moves}
+    values = {path: log_dir.offset_checkpoint(name).value for path, log_dir in homes.items()}
+    return {path: {} if value is None else value.offsets() for path, value in values.items()}
 
 
 def _markers(request: Request, moves: Sequence[Move]) -> tuple[list[Step], list[str]]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import errno
 import posixpath
 import stat
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from segmend.logdir import disk
 from segmend.logdir.disk import EntryType, FileReader, FileStat, Unreadable
@@ -52,13 +53,55 @@ class _File:
     pieces: list[_Piece] = field(default_factory=list)
 
 
+class _Known(Generic[T]):
+    """Values by path, with what lies below a directory found without a look at all of them."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, T] = {}
+        self._inner: dict[str, dict[str, None]] = {}
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._values
+
+    def __getitem__(self, path: str) -> T:
+        return self._values[path]
+
+    def __setitem__(self, path: str, value: T) -> None:
+        self._values[path] = value
+        while path != "/" and path not in (inner := self._inner.setdefault(folder(path), {})):
+            inner[path] = None
+            path = folder(path)
+
+    def get(self, path: str) -> T | None:
+        """The value of a path, if it has one."""
+        return self._values.get(path)
+
+    def children(self, path: str) -> Iterator[tuple[str, T]]:
+        """Names right in a directory, and their values."""
+        for inner in self._inner.get(path, ()):
+            if inner in self._values:
+                yield posixpath.basename(inner), self._values[inner]
+
+    def take_below(self, path: str) -> Iterator[tuple[str, T]]:
+        """Every path at or below this one, and its value, which are known no more."""
+        for inner in [*self._inner.pop(path, ())]:
+            yield from self.take_below(inner)
+        if path in self._values:
+            yield path, self._values.pop(path)
+
+    def rename(self, source: str, target: str) -> None:
+        """What is known of a directory and all below it is known of another one."""
+        for path, value in [*self.take_below(source)]:
+            self[target + path[len(source) :]] = value
+
+
 class PlannedView:
     """A `Remote` of `logdir.disk` and a `View` of steps."""
 
     def __init__(self) -> None:
-        self._files: dict[str, _File] = {}
-        self._roots: dict[str, str | None] = {}
-        self._made: dict[str, Fingerprint] = {}
+        self._files: _Known[_File] = _Known()
+        self._roots: _Known[str | None] = _Known()
+        self._made: _Known[Fingerprint] = _Known()
 
     def seen(self, path: str) -> str:
         """The path under which the model finds it."""
@@ -94,17 +137,15 @@ class PlannedView:
     def move(self, source: str, target: str) -> None:
         """Another path for a directory and all below it."""
         origin = self._origin(source)
-        _rename_keys(self._files, source, target)
-        _rename_keys(self._roots, source, target)
-        _rename_keys(self._made, source, target)
+        for known in (self._files, self._roots, self._made):
+            known.rename(source, target)
         self._roots[target] = origin
         self._roots[source] = None
 
     def hide(self, path: str) -> None:
         """Nothing there any more."""
         for known in (self._files, self._roots, self._made):
-            for inner in [p for p in known if _is_below(p, path)]:
-                del known[inner]
+            deque(known.take_below(path), maxlen=0)
         self._roots[path] = None
 
     def make_dir(self, path: str, like: Fingerprint) -> None:
@@ -118,13 +159,13 @@ class PlannedView:
         if origin is None and path not in self._made:
             raise Unreadable(path, "no such file or directory", errno.ENOENT)
         found = {} if origin is None else disk.listing(origin)
-        for child, root in self._children(path, self._roots):
+        for child, root in self._roots.children(path):
             if root is None:
                 found.pop(child, None)
             else:
                 found[child] = disk.path_type(root) or "dir"
-        found.update((child, "dir") for child, _ in self._children(path, self._made))
-        found.update((child, "file") for child, _ in self._children(path, self._files))
+        found.update((child, "dir") for child, _ in self._made.children(path))
+        found.update((child, "file") for child, _ in self._files.children(path))
         return found
 
     def file_stat(self, path: str) -> FileStat:
@@ -169,9 +210,6 @@ class PlannedView:
             file = self._files[path] = _File(origin if there else None, size, status)
         return file
 
-    def _children(self, path: str, known: Mapping[str, T]) -> Iterable[tuple[str, T]]:
-        return ((posixpath.basename(p), v) for p, v in known.items() if folder(p) == path and p != path)
-
 
 class _Reader:
     """A `Reader` of a changed file."""
@@ -203,15 +241,6 @@ def mount() -> PlannedView:
 
 def _plain(path: str) -> str:
     return path.removeprefix(_PREFIX)
-
-
-def _is_below(path: str, top: str) -> bool:
-    return path == top or path.startswith(f"{top}/")
-
-
-def _rename_keys(known: dict[str, T], source: str, target: str) -> None:
-    for path in [p for p in known if _is_below(p, source)]:
-        known[target + path[len(source) :]] = known.pop(path)
 
 
 def _like(status: FileStat) -> Fingerprint:
