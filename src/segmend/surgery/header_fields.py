@@ -47,7 +47,7 @@ def _magic(finding: Finding, _facts: Mapping[str, int]) -> tuple[int, bytes]:
 
 def _base_offset(finding: Finding, facts: Mapping[str, int | None]) -> tuple[int, bytes]:
     expected, position = facts.get("expected"), _position(finding)
-    if expected is None or not _fits_both_sides(finding, position, expected):
+    if expected is None or expected == finding.offset or not _fits_both_sides(finding, position, expected):
         raise BeyondRepair("the batches around it do not prove the right offset; compare the replicas")
     return position, expected.to_bytes(8, "big")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.broker.sanity import TIME_INDEX
+from segmend.broker.sanity import INDEX_SANITY, TIME_INDEX, IndexSanity
 from segmend.findings import Finding
 from segmend.logdir.tree import PartitionDir
 from segmend.surgery.mending import BeyondRepair, Job, Scene
@@ -25,7 +25,7 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
     base = int(stem)
     if base not in partition.layout.logs:
         raise BeyondRepair(f"there is no {stem}.log to make an index from")
-    wanted = set(_RECIPES) if finding.code in _OF_THE_SEGMENT else {suffix, *_missing(partition, base)}
+    wanted = set(_RECIPES) if _whole_segment(finding, scene) else {suffix, *_missing(partition, base)}
     if not TIME_INDEX.of(scene.release):
         wanted.discard("timeindex")
     for each in sorted(wanted):
@@ -34,6 +34,12 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
             log_dir=partition.log_dir, partition=partition.name, file=f"{partition.name}/{stem}.{each}",
             recipe=_RECIPES[each], arguments=arguments,
         )  # fmt: skip
+
+
+def _whole_segment(finding: Finding, scene: Scene) -> bool:
+    """Brokers up to 2.2 look at the time index where there is an offset index: zeros then are a fault."""
+    looked_at = INDEX_SANITY.of(scene.release) != IndexSanity.NONE
+    return finding.code in _OF_THE_SEGMENT or (finding.code == "I01" and looked_at)
 
 
 def _missing(partition: PartitionDir, base: int) -> Iterator[str]:
