@@ -454,6 +454,11 @@ def test_what_stopped_at_a_later_step_can_be_taken_back(world: World) -> None:
     assert world.tree() == before
 
 
+def test_a_new_file_for_a_directory_that_is_gone_is_refused(world: World) -> None:
+    plan = plan_of(world, steps(world)[13:])
+    assert "there is no directory" in refused(world, plan)
+
+
 def test_a_state_dir_that_cannot_be_made_is_told(world: World) -> None:
     (world.root / "file").touch()
     plan = plan_of(world)

@@ -124,7 +124,7 @@ def test_what_is_no_log_dir_is_refused(world: World, capsys: Cap) -> None:
 ODD: list[Any] = [
     None, True, -1, 0, 1 << 63, 10**400, 1.5, "", "x", "../../etc/passwd", "/etc/passwd", "a\0b", "\ud800",
     [], {}, [[]], {"kind": "file"}, "{root}/etc/passwd", "{root}/etc/new", "{root}/a", "{root}/a/x",
-    "-" * 5000, "{root}/a/../etc/new", json.loads("[" * 500 + "]" * 500), 4294967295,
+    "-" * 5000, "{root}/a/../etc/new", json.loads("[" * 40 + "]" * 40), 4294967295,
     0o7777, "dir", "missing",
 ]  # fmt: skip
 
@@ -149,7 +149,7 @@ def _mutated(data: dict[str, Any], draw: st.DataObject, root: Path) -> dict[str,
             other, name = places[draw.draw(st.integers(0, len(places) - 1))]
             holder[key] = copy.deepcopy(other[name]) if name in other or isinstance(other, list) else None
         else:
-            value = draw.draw(st.sampled_from(ODD))
+            value = copy.deepcopy(draw.draw(st.sampled_from(ODD)))
             holder[key] = value.replace("{root}", str(root)) if isinstance(value, str) else value
     return data
 

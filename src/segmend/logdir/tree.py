@@ -49,6 +49,15 @@ class LogDir:
         """List the directory; raises `disk.Unreadable` if that is refused."""
         return cls(path, disk.listing(path))
 
+    @classmethod
+    def narrow(cls, path: str, name: str) -> LogDir:
+        """A log dir of which only one directory is looked at, of the thousands that it may have.
+
+        Raises `disk.Unreadable`.
+        """
+        type = None if "/" in name or name in ("", ".", "..") else disk.path_type(f"{path}/{name}")
+        return cls(path, {} if type is None else {name: type})
+
     @property
     def name(self) -> str:
         """The last part of the path."""
@@ -79,7 +88,11 @@ class LogDir:
 
     def partition(self, name: str) -> PartitionDir | None:
         """The partition directory with exactly this name."""
-        return next((p for p in self.partitions if p.name == name), None)
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, PartitionDir]:
+        return {partition.name: partition for partition in self.partitions}
 
     def entry(self, name: str) -> FileEntry | None:
         """A file of the top level by its name, None if it is not there."""

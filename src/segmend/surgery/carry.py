@@ -18,6 +18,7 @@ from segmend.surgery import lock
 from segmend.surgery.effects import Effects, sync_dir
 from segmend.surgery.events import BACK, FORWARD, Event, Status
 from segmend.surgery.expectations import (
+    not_before,
     refuse_changed,
     refuse_full,
     refuse_inside,
@@ -182,7 +183,7 @@ def _carry_steps(
 def _refuse_step(run: Run, number: int) -> None:
     """Look once more: of two steps on one file, the second could not be looked at before."""
     step = run.plan.steps[number]
-    why = step.not_before() if run.status(number) is Status.BEFORE else None
+    why = not_before(step) if run.status(number) is Status.BEFORE else None
     if why is not None:
         raise SegmendError(f"{step.paths[0]}: {why}; stopped before step {number + 1}; {_ways(run)}")
 

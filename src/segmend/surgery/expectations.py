@@ -34,9 +34,16 @@ def _changed(
     for number, (step, status) in enumerate(zip(steps, statuses, strict=True)):
         if status not in looked_at or not _visible(neighbours, statuses, number):
             continue
-        why = step.not_before() if status is Status.BEFORE else step.not_after()
+        why = not_before(step) if status is Status.BEFORE else step.not_after()
         if why is not None:
             yield step, why
+
+
+def not_before(step: Step) -> str | None:
+    """How the disk differs from what a step expects, its folders included; None if it does not."""
+    folders = (folder(path) for path in step.paths)
+    gone = next((path for path in folders if disk.path_type(path) != "dir"), None)
+    return step.not_before() if gone is None else f"there is no directory {gone}"
 
 
 def _visible(neighbours: Neighbours, statuses: Sequence[Status], number: int) -> bool:
