@@ -50,7 +50,7 @@ def _check(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """At most one finding a segment, since the broker stops at the first reason."""
     index, times = view.segment.index, view.segment.timeindex
     reason = (index and _offset_reason(view, context, index)) or (
-        index and times and _time_reason(view, times)
+        index and times and time_reason(view.base_offset, times)
     )
     if not index or not reason:
         return
@@ -79,11 +79,12 @@ def _offset_reason(view: SegmentView, context: PartitionContext, index: FileEntr
     )
 
 
-def _time_reason(view: SegmentView, times: FileEntry) -> str | None:
+def time_reason(base_offset: int, times: FileEntry) -> str | None:
+    """Why such a broker takes a time index for corrupt, where it looks at it; raises `Unreadable`."""
     count, rest, first, last = _ends(times, time_index.ENTRY_SIZE)
     return time_index_fault(
         name=times.name,
-        base_offset=view.base_offset,
+        base_offset=base_offset,
         first=int.from_bytes(first[:8], "big", signed=True),
         last=struct.unpack(">qi", last) if count else None,
         rest=rest,

@@ -70,14 +70,9 @@ def region_of(finding: Finding, partition: PartitionDir) -> Region:
         if (0 if before is None else before.end) != position or (after is None and end < reader.size):
             raise BeyondRepair("the bytes beside it are damaged too")
     return Region(
-        code=finding.code,
-        segment=segment,
-        position=position,
-        end=end,
-        before=before,
-        after=after,
-        header=header,
-    )
+        code=finding.code, segment=segment, position=position, end=end,
+        before=before, after=after, header=header,
+    )  # fmt: skip
 
 
 def _header(reader: FileReader, position: int) -> RecordBatch:

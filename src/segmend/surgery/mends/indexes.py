@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.sanity import INDEX_SANITY, TIME_INDEX, IndexSanity
+from segmend.checks.index_sanity import time_reason
 from segmend.findings import Finding
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.tree import LogSegment, PartitionDir
 from segmend.surgery.mending import BeyondRepair, Job, Scene
 
 CODES = frozenset(
@@ -14,7 +15,7 @@ CODES = frozenset(
      "I16", "I25", "K18")
 )  # fmt: skip
 
-_OF_THE_SEGMENT = ("I25", "K18")
+_OF_THE_SEGMENT = ("I25",)
 _RECIPES = {"index": "offset-index", "timeindex": "time-index"}
 
 
@@ -25,7 +26,10 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
     base = int(stem)
     if base not in partition.layout.logs:
         raise BeyondRepair(f"there is no {stem}.log to make an index from")
-    wanted = set(_RECIPES) if _whole_segment(finding, scene) else {suffix, *_missing(partition, base)}
+    wanted = set(_RECIPES) if finding.code in _OF_THE_SEGMENT else {suffix, *_missing(partition, base)}
+    if "index" in wanted and _is_looked_at(partition, base, scene):
+        wanted.add("timeindex")
+    wanted &= _RECIPES.keys()
     if not TIME_INDEX.of(scene.release):
         wanted.discard("timeindex")
     for each in sorted(wanted):
@@ -36,10 +40,11 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
         )  # fmt: skip
 
 
-def _whole_segment(finding: Finding, scene: Scene) -> bool:
-    """Brokers up to 2.2 look at the time index where there is an offset index: zeros then are a fault."""
-    looked_at = INDEX_SANITY.of(scene.release) != IndexSanity.NONE
-    return finding.code in _OF_THE_SEGMENT or (finding.code == "I01" and looked_at)
+def _is_looked_at(partition: PartitionDir, base: int, scene: Scene) -> bool:
+    """Whether a broker up to 2.2, which checks a time index beside an offset index, refuses this one."""
+    times = LogSegment(partition, base).timeindex
+    looks = INDEX_SANITY.of(scene.release) != IndexSanity.NONE
+    return looks and times is not None and time_reason(base, times) is not None
 
 
 def _missing(partition: PartitionDir, base: int) -> Iterator[str]:
