@@ -27,6 +27,7 @@ from segmend.surgery.step import Step, Work, folder
 from segmend.surgery.writing import bytes_of, write_beside
 
 CHANGED, LEFT = 1, 4
+_BEGIN = 64
 
 
 def add_state_option(parser: argparse.ArgumentParser) -> None:
@@ -115,8 +116,21 @@ def outcome_object(outcome: Outcome) -> dict[str, object]:
     }  # fmt: skip
 
 
+def refuse_output(path: str | None) -> None:
+    """Raise `UsageError` if `-o` names something that is there and is no plan: a slip of the hand."""
+    kind = None if path is None else disk.path_type(path)
+    if path is None or kind is None:
+        return
+    if kind != "file":
+        raise UsageError(f"-o {path}: is no plain file; give the name of a file")
+    begin = disk.read(path, _BEGIN)
+    if begin and not (begin.startswith(b"{") and b'"plan"' in begin):
+        raise UsageError(f"-o {path}: is there already, and is no plan; give another name")
+
+
 def write_plan(plan: Plan, path: str) -> None:
     """Write a plan to a file, outside the log dirs; raises `SegmendError`."""
+    refuse_output(path)
     real = disk.real_path(path)
     refuse_inside(plan, folder(real), "-o")
     work = Work(fx=Effects(), vault=folder(real))
