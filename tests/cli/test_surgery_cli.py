@@ -47,3 +47,29 @@ def test_what_is_no_plan_is_told_before_an_hour_of_reading(desk: Desk) -> None:
     ran = desk.run("plan", "repair", desk.root / "no-such-dir", "-o", desk.root / "notes")
     assert "notes: is there already, and is no plan" in ran.err
     assert picture(desk.root) == before
+
+
+def test_a_plan_says_first_what_is_lost(desk: Desk) -> None:
+    desk.plan("move", *MOVE, desk.dirs[1])
+    lines = desk.run("plan", "show", desk.plan_file).out.splitlines()
+    assert lines[0].startswith("move: 5 steps in ")
+    assert lines[1].startswith("lost: nothing; all old bytes are kept, `segmend undo`")
+    assert lines[2:4] == [
+        f"a broker 4.3 started {when} it starts and loses nothing" for when in ("before", "after")
+    ]
+    assert lines[4].startswith("space: ")
+    assert [line.split()[0] for line in lines if line.startswith("  ")][:5] == ["1", "2", "3", "4", "5"]
+
+
+def test_many_steps_are_told_by_directory(desk: Desk) -> None:
+    """Nobody reads ten thousand lines before he says yes."""
+    for index in desk.home.rglob("*.index"):
+        index.unlink()
+    planned = desk.plan("repair")
+    count = len(planned.of("step"))
+    shown = desk.run("plan", "show", desk.plan_file).out
+    assert count > 60
+    assert shown.count("\n") < count
+    assert f"1-{count}" not in shown
+    assert "replace file: " in shown
+    assert "(--json has each of them)" in shown

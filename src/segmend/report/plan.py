@@ -3,45 +3,80 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.surgery.plan import Loss, Plan
+from segmend.surgery.step import Step, folder
 
-_SHOWN = 200
+_SHOWN, _SINGLY, _NAMED = 200, 60, 3
 _LIVE = "kafka-reassign-partitions"
 """Of what operations add to a plan, the part that is for people."""
 
 
 def plan_lines(plan: Plan, look: Style = PLAIN) -> Iterator[str]:
-    """What is done, what it costs, what is lost, and what a broker would do before and after."""
+    """What is lost, what a broker would do before and after, what it costs; then all that is done."""
     dirs = ", ".join(text.clean(each.given) for each in plan.dirs)
     yield look("bold", f"{plan.operation}: {text.plural(len(plan.steps), 'step')} in {dirs}")
-    width = len(str(len(plan.steps)))
-    for number, step in enumerate(plan.steps[:_SHOWN], 1):
-        yield f"  {number:>{width}}  {text.clean(step.words())}"
-    if len(plan.steps) > _SHOWN:
-        yield f"  ... and {text.plural(len(plan.steps) - _SHOWN, 'more step')} (--json has all of them)"
     if plan.steps:
         yield from _losses(plan, look)
-        yield from _space(plan)
         yield from _forecast(plan, look)
+        yield from _space(plan)
     for note in plan.notes:
         yield f"note: {text.clean(note)}"
     for left in plan.left:
         yield f"{look('yellow', 'left as it is')}: {text.clean(left)}"
+    yield from _steps(plan)
     if _LIVE in plan.extra:
         yield f"the same for a running broker, {_LIVE}:"
         yield f"  {json.dumps(plan.extra[_LIVE])}"
 
 
+def _steps(plan: Plan) -> Iterator[str]:
+    """Each, or where they are too many to be read, those of one kind in one directory together."""
+    singly = len(plan.steps) <= _SINGLY
+    rows = list(enumerate(plan.steps, 1))
+    groups = [[row] for row in rows] if singly else [list(group) for _, group in groupby(rows, _place)]
+    width = max((len(_numbers(group)) for group in groups[:_SHOWN]), default=0)
+    for group in groups[:_SHOWN]:
+        words = group[0][1].words() if len(group) == 1 else _together([step for _, step in group])
+        yield f"  {_numbers(group):>{width}}  {text.clean(words)}"
+    left_out = sum(map(len, groups[_SHOWN:]))
+    if left_out:
+        yield f"  ... and {text.plural(left_out, 'more step')}"
+    if not singly:
+        yield "  (--json has each of them)"
+
+
+def _place(row: tuple[int, Step]) -> tuple[str, str]:
+    return row[1].KIND, folder(row[1].paths[0])
+
+
+def _numbers(group: Sequence[tuple[int, Step]]) -> str:
+    first, last = group[0][0], group[-1][0]
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _together(steps: Sequence[Step]) -> str:
+    """Such as: replace file: 12 in /data/a/orders-3: 00000000000000000000.index, ..."""
+    names = ", ".join(step.paths[0].rpartition("/")[2] for step in steps[:_NAMED])
+    more = ", ..." if len(steps) > _NAMED else ""
+    kind, place = _place((0, steps[0]))
+    return f"{kind.replace('_', ' ')}: {len(steps):,} in {place}: {names}{more}"
+
+
 def _losses(plan: Plan, look: Style) -> Iterator[str]:
     if not plan.losses:
         yield f"{look('green', 'lost: nothing')}; all old bytes are kept, `segmend undo` goes back"
-    for loss in plan.losses:
+    for loss in plan.losses[:_SHOWN]:
         yield f"{look('red', 'lost')}: {text.clean(_loss(loss))}"
+    if plan.losses:
+        partitions = len({(loss.topic, loss.partition) for loss in plan.losses})
+        counted = f"{text.plural(plan.records_lost, 'record')} of {text.plural(partitions, 'partition')}"
+        yield f"{look('red', 'lost')} in all: {counted}; the old bytes are kept, `segmend undo` goes back"
 
 
 def _loss(loss: Loss) -> str:
