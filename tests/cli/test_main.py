@@ -17,6 +17,7 @@ from tests.cli.run import SOURCE, python, run
 
 from segmend import __version__
 from segmend.cli import commands, main
+from segmend.cli.parser import summary
 from segmend.errors import BrokerRunning, Cancelled, SegmendError
 
 NAMES = [module.name for module in pkgutil.iter_modules(commands.__path__)]
@@ -54,7 +55,7 @@ def test_help_imports_no_command_and_no_engine() -> None:
 def test_each_command_says_what_it_does_in_a_line_that_help_can_find(name: str) -> None:
     module = importlib.import_module(f"{commands.__name__}.{name}")
     assert name == module.NAME
-    assert main.summary(name) == module.HELP
+    assert summary(commands, name) == module.HELP
     assert module.HELP[0].islower()
     assert not module.HELP.endswith(".")
 

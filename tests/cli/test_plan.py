@@ -17,9 +17,11 @@ from tests.cli.run import SOURCE, Ran, run
 from tests.conftest import golden_names
 from tests.surgery.world import tree
 
+from segmend.cli.parser import summary
 from segmend.formats.offset_checkpoint import FILE_NAMES, parse
 from segmend.kernel.batches import iter_batches
 from segmend.kernel.types import BytesReader
+from segmend.surgery import ops
 from segmend.surgery.effects import Effects
 
 Golden = Callable[[str], Path]
@@ -428,3 +430,10 @@ def test_every_help_page_is_there(capsys: Cap) -> None:
         with pytest.raises(SystemExit):
             run(capsys, *argv, "--help")
         assert "usage: segmend" in capsys.readouterr().out
+
+
+def test_each_operation_says_what_it_does_in_a_line_that_help_can_find() -> None:
+    assert ops.names() == sorted(ops.operations())
+    for name, operation in ops.operations().items():
+        assert summary(ops, name) == operation.HELP
+        assert operation.HELP[0].islower()

@@ -29,6 +29,7 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Severity
 from segmend.formats.batch import RecordBatch
+from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.formats.offset_index import parse as parse_index
 
 from .context import PartitionContext
@@ -96,7 +97,9 @@ def _far_away(view: SegmentView, context: PartitionContext) -> Iterator[Finding]
 
 def _near_the_end(view: SegmentView) -> int:
     """A batch boundary before the last two batches: the last but one entry of a sound index."""
-    match = view.scan.offset_index
+    match, built = view.scan.offset_index, view.scan.built
+    if built is not None and len(built.offset_index) >= 2 * ENTRY_SIZE:
+        return parse_index(built.offset_index[-2 * ENTRY_SIZE :])[0][0].position
     if match is None or match.mismatched or match.entries < 2:
         return 0
     index, _ = parse_index(view.offset_index or b"")

@@ -6,11 +6,13 @@ Reading errors are let through, as in `context`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from segmend.formats import offset_index, time_index
-from segmend.kernel.scan import next_offset_from, scan_log
+from segmend.kernel.scan import iter_batches, next_offset_from, scan_log
 from segmend.logdir.files import FileEntry
+from segmend.logdir.scans import known_scan
 
 from .index_bytes import INDEX_LIMIT_BYTES, last_position, read_index
 from .levels import Level
@@ -92,18 +94,26 @@ class SegmentView:
         """The scan of the whole `.log`, with the depth of the level; made once."""
         found: SegmentScan | None = self._kept.get("scan")
         if found is None:
-            deep = self.context.level >= Level.DEEP
-            with self.log.reader() as reader:
-                found = scan_log(
-                    reader,
-                    base_offset=self.base_offset,
-                    crc=deep,
-                    records=deep,
-                    offset_index=self.offset_index,
-                    time_index=self.time_index,
-                )
-            found = self._kept["scan"] = self._with_padding(found)
+            found = self._kept["scan"] = self._known() or self._with_padding(self._read())
         return found
+
+    def _known(self) -> SegmentScan | None:
+        """What somebody else has read: only without indexes to compare, and nothing asked of records."""
+        if self.context.level >= Level.DEEP or self.offset_index is not None or self.time_index is not None:
+            return None
+        return known_scan(self.log, base_offset=self.base_offset, crc=False)
+
+    def _read(self) -> SegmentScan:
+        deep = self.context.level >= Level.DEEP
+        with self.log.reader() as reader:
+            return scan_log(
+                reader,
+                base_offset=self.base_offset,
+                crc=deep,
+                records=deep,
+                offset_index=self.offset_index,
+                time_index=self.time_index,
+            )
 
     def _with_padding(self, scan: SegmentScan) -> SegmentScan:
         """The scan, with the zero entries counted that were not read."""
@@ -126,7 +136,14 @@ class SegmentView:
         kinds = dict(scan.problem_counts)
         before = kinds.get("offset-before-base", 0)
         in_order = "offset-backwards" not in kinds and scan.problems[0].position == 0
-        return in_order and 2 * before >= scan.batches
+        return in_order and (2 * before >= scan.batches or self._goes_on)
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether the second batch begins where the first one ends: then its offset is not a damaged one."""
+        with self.log.reader() as reader:
+            first, second = islice(chain(iter_batches(reader), (None, None)), 2)
+        return first is not None and second is not None and second.base_offset == first.last_offset + 1
 
     @property
     def tail(self) -> BrokerEnd:

@@ -9,18 +9,16 @@ from __future__ import annotations
 import argparse
 import os
 import pkgutil
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from types import ModuleType
 from typing import NoReturn
 
 from segmend import __version__
 from segmend.cli import commands
-from segmend.cli.parser import Parser, note
+from segmend.cli.parser import Parser, note, summary
 from segmend.errors import Cancelled, SegmendError, UsageError
 
 _DESCRIPTION = """\
@@ -28,7 +26,6 @@ fsck, forecast, surgery and rescue for Apache Kafka log directories.
 Reading commands never write: they open files read-only and take no lock.
 Only apply and undo change a log dir."""
 
-_HELP_LINE = re.compile(r'^HELP = "(.*)"$', re.MULTILINE)
 _EXAMPLES = """\
 examples:
   segmend show /var/lib/kafka/data            what is on this disk
@@ -82,21 +79,12 @@ def _run(argv: Sequence[str]) -> int:
         parser = _parser([_loaded(argv[0])])
         args = parser.parse_args(argv)
         return int(args.run(args))
-    parser = _parser([Command(name=name, help=summary(name)) for name in sorted(names)])
+    parser = _parser([Command(name=name, help=summary(commands, name)) for name in sorted(names)])
     if not argv:
         parser.print_help()
         return UsageError.exit_code
     parser.parse_args(argv)
     raise UsageError(f"'{argv[0]}' is no command (see `segmend --help`)")
-
-
-def summary(name: str) -> str:
-    """The `HELP` line of a command, out of its source: a list of commands need not import them all."""
-    spec = find_spec(f"{commands.__name__}.{name}")
-    get_source = getattr(spec and spec.loader, "get_source", None)
-    source = get_source(f"{commands.__name__}.{name}") if get_source else None
-    found = _HELP_LINE.search(source or "")
-    return found[1] if found else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

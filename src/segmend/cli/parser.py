@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from typing import NoReturn
+from collections.abc import Callable
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any, NoReturn
 
 from segmend.errors import UsageError
 from segmend.report import text
@@ -16,6 +20,31 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the command line and where help is."""
         raise UsageError(f"{message} (see `{self.prog} --help`)")
+
+
+class LateParser(Parser):
+    """A parser of a sub-command that gets its options from `fill` when the sub-command is the one."""
+
+    fill: Callable[[argparse.ArgumentParser], None] | None = None
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As the base class, with all options."""
+        fill, self.fill = self.fill, None
+        if fill is not None:
+            fill(self)
+        return super().parse_known_args(args, namespace)
+
+
+_HELP_LINE = re.compile(r'^HELP = "(.*)"$', re.MULTILINE)
+
+
+def summary(package: ModuleType, name: str) -> str:
+    """The `HELP` line of a module of a package, out of its source: a list need not import them all."""
+    full = f"{package.__name__}.{name}"
+    spec = find_spec(full)
+    get_source = getattr(spec and spec.loader, "get_source", None)
+    found = _HELP_LINE.search((get_source(full) if get_source else None) or "")
+    return found[1] if found else ""
 
 
 def note(message: str) -> None:

@@ -31,6 +31,7 @@ from segmend.loading.producers import after_recovery, rebuild
 from segmend.loading.segment import Lost, Prefix, Segment, check_end, check_size, lost_from
 from segmend.loading.state import LoadState, States
 from segmend.logdir.disk import FileReader
+from segmend.logdir.scans import whole_scan
 
 _WALKED = frozenset(
     {"bad-magic", "offset-before-base", "offset-backwards", "offset-overflow", "control-record",
@@ -120,7 +121,7 @@ def _recovered(state: LoadState, segment: Segment, states: States) -> _Walk:
         return _Walk(valid=segment.size, next_offset=known, states=states)
     with segment.log.reader() as reader:
         prefix = Prefix(reader, segment.size)
-        found = scan_log(prefix, base_offset=segment.base_offset, producers=tuple(states.values()))
+        found = _scanned(segment, prefix, reader, states)
         state.scanned_batches += found.batches
         if state.ongoing is not None or not _WALKED.isdisjoint(kind for kind, _ in found.problem_counts):
             walk = _walk(state, segment, reader, states)
@@ -128,6 +129,13 @@ def _recovered(state: LoadState, segment: Segment, states: States) -> _Walk:
             walk = _by_scan(segment, prefix, found, states)
         check_size(segment, prefix, walk.valid, state.settings.release)
         return walk
+
+
+def _scanned(segment: Segment, prefix: Prefix, reader: FileReader, states: States) -> SegmentScan:
+    producers = tuple(states.values())
+    if segment.log is not None and prefix.size == reader.size:
+        return whole_scan(segment.log, base_offset=segment.base_offset, producers=producers)
+    return scan_log(prefix, base_offset=segment.base_offset, producers=producers)
 
 
 def _by_scan(segment: Segment, reader: Prefix, found: SegmentScan, states: States) -> _Walk:

@@ -21,6 +21,7 @@ from segmend.kernel.types import Reader, SegmentScan
 from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
+from segmend.logdir.scans import known_scan
 
 _ENTRY = Struct(">ii")
 _WARM: Final = 1024
@@ -229,8 +230,12 @@ def lost_from(segment: Segment, start: int, *, size: int | None = None) -> Lost:
     if segment.log is None:
         return Lost()
     length = segment.size if size is None else size
-    with segment.log.reader() as reader:
-        found = scan_log(Prefix(reader, length), base_offset=segment.base_offset, start=start, crc=False)
+    found = None
+    if start == 0 and length == segment.log.size:
+        found = known_scan(segment.log, base_offset=segment.base_offset, crc=False)
+    if found is None:
+        with segment.log.reader() as reader:
+            found = scan_log(Prefix(reader, length), base_offset=segment.base_offset, start=start, crc=False)
     return Lost(
         records=max(found.records - found.control.control_batches, 0),
         bytes=max(length - start, 0),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -23,6 +23,8 @@ from segmend.surgery.steps.replace_file import ReplaceFile
 Lines = Mapping[tuple[str, int], int | None]
 """New offsets by (topic, partition); None takes the line out."""
 
+MOST_CARRIED: Final = 2 << 20
+"""Bytes out of recipes that stand in one plan."""
 MARKER_KEPT: Final = "the clean shutdown marker stays as it is: nothing that it vouches for is changed"
 MARKER_GONE: Final = (
     "the clean shutdown marker is set aside: the next start recovers this dir's active segments"
@@ -37,12 +39,27 @@ def make(
     """The plan; raises `Unreadable`. Without steps nothing is forecast."""
     plan = Plan(
         operation=operation, arguments=arguments, release=release,
-        dirs=tuple(MadeFor.of(path) for path in given), steps=tuple(steps), losses=tuple(losses),
-        notes=tuple(dict.fromkeys(notes)), left=tuple(left), extra=extra or {},
+        dirs=tuple(MadeFor.of(path) for path in given), steps=tuple(_with_content(steps, release)),
+        losses=tuple(losses), notes=tuple(dict.fromkeys(notes)), left=tuple(left), extra=extra or {},
     )  # fmt: skip
     if not steps:
         return plan
     return replace(plan, forecast={"before": _start(dirs, release), "after": _after(plan)})
+
+
+def _with_content(steps: Sequence[Step], release: Release) -> Iterator[Step]:
+    """Steps whose bytes a recipe gives, with these bytes as long as the plan stays a file one can read.
+
+    `apply` then need not read the logs again to have them.
+    """
+    room = MOST_CARRIED
+    for step in steps:
+        size = step.after.size if isinstance(step, ReplaceFile) and step.content is None else None
+        if isinstance(step, ReplaceFile) and size is not None and size <= room:
+            room -= size
+            yield step.with_content(release)
+        else:
+            yield step
 
 
 def _after(plan: Plan) -> dict[str, Any]:

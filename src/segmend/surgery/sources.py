@@ -1,14 +1,12 @@
 """What recipes read: the segments of a partition, their batches, and the producers before each.
 
-The scans are remembered for a moment, so that the two or three files that come from the same
-batches cost one pass; a log that changed meanwhile is read again.
+The scans are remembered for a while (`logdir.scans`), so that the two or three files that come
+from the same batches cost one pass; a log that changed meanwhile is read again.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from segmend.errors import SegmendError
@@ -18,27 +16,12 @@ from segmend.kernel.scan import iter_batches, scan_log
 from segmend.kernel.types import IndexRule, ProducerState, SegmentScan
 from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
+from segmend.logdir.scans import whole_scan
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 
 SNAPSHOT_LIMIT: Final = 64 << 20
-_REMEMBERED: Final = 16
-"""Scans kept; each has the indexes of a segment, 5 MB for a full one of 1 GiB."""
 Arguments = Mapping[str, Any]
 """What a plan gives to a recipe: JSON values."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Log:
-    """A log file as it was when it was read: the key under which its scan is remembered.
-
-    A file that a plan leaves alone is the same one in a view of the plan, under another path.
-    """
-
-    path: str = field(compare=False)
-    device: int
-    inode: int
-    size: int
-    changed_ns: int
 
 
 def partition_of(log_dir: LogDir, name: str) -> PartitionDir:
@@ -66,40 +49,16 @@ def log_of(segment: LogSegment) -> FileEntry:
 
 def scanned(segment: LogSegment, build: IndexRule | None = None) -> SegmentScan:
     """All sound batches of a segment, checksums verified."""
-    return _scan(segment, build, ())
+    return whole_scan(log_of(segment), base_offset=segment.base_offset, build=build)
 
 
 def replayed(segment: LogSegment, producers: tuple[ProducerState, ...]) -> SegmentScan:
     """As `scanned`, with the producers known before it; raises `SegmendError` past the kernel's bounds."""
-    found = _scan(segment, None, producers)
+    found = whole_scan(log_of(segment), base_offset=segment.base_offset, producers=producers)
     cut = [what for what in found.bounded if what in ("producers", "aborted")]
     if cut:
         raise SegmendError(f"{log_of(segment).path} holds more {cut[0]} than can be replayed")
     return found
-
-
-def _scan(segment: LogSegment, build: IndexRule | None, producers: tuple[ProducerState, ...]) -> SegmentScan:
-    log = log_of(segment)
-    stat = log.stat()
-    if stat.changed_ns is None:
-        return _scanned(log.path, segment.base_offset, build, producers)
-    key = _Log(log.path, stat.device, stat.inode, stat.size, stat.changed_ns)
-    return _remembered(key, segment.base_offset, build, producers)
-
-
-@functools.lru_cache(maxsize=_REMEMBERED)
-def _remembered(
-    log: _Log, base_offset: int, build: IndexRule | None, producers: tuple[ProducerState, ...]
-) -> SegmentScan:
-    return _scanned(log.path, base_offset, build, producers)
-
-
-def _scanned(
-    path: str, base_offset: int, build: IndexRule | None, producers: tuple[ProducerState, ...]
-) -> SegmentScan:
-    folder, _, name = path.rpartition("/")
-    with FileEntry(folder, name).reader() as reader:
-        return scan_log(reader, base_offset=base_offset, build=build, producers=producers)
 
 
 def producers_before(partition: PartitionDir, offset: int, snapshot: int | None) -> tuple[ProducerState, ...]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 from segmend.cli.common import add_output_options, add_release_option, release_of
-from segmend.cli.parser import note
+from segmend.cli.parser import LateParser, note, summary
 from segmend.cli.surgery import tell_plan, write_plan
 from segmend.cli.targets import open_targets
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.report.progress import Progress
-from segmend.surgery.ops import operations
+from segmend.surgery import ops
 from segmend.surgery.plan import Plan
 from segmend.surgery.request import Request
 
@@ -34,27 +35,34 @@ not be read, 16 usage"""
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """A sub-command for each operation, and `show`."""
-    commands = parser.add_subparsers(title="operations", metavar="OPERATION", required=True)
-    for name, operation in operations().items():
-        command = _sub(commands, name, operation.HELP, getattr(operation, "EXAMPLES", None))
-        command.add_argument("paths", nargs="+", metavar="DIR", help="all log dirs of one broker")
-        operation.configure(command)
-        command.add_argument("-o", "--output", metavar="FILE", help="where the plan goes; only shown without")
-        add_release_option(command)
-        add_output_options(command)
-        command.set_defaults(run=run, operation=operation)
-    show = _sub(commands, "show", "show a plan that was made", None)
+    commands = parser.add_subparsers(
+        title="operations", metavar="OPERATION", required=True, parser_class=LateParser
+    )
+    for name in ops.names():
+        _sub(commands, name, summary(ops, name)).fill = partial(_configure, name)
+    show = _sub(commands, "show", "show a plan that was made")
     show.add_argument("plan", metavar="PLAN", help="the file")
     add_output_options(show)
     show.set_defaults(run=run, operation=None)
 
 
-def _sub(commands: Any, name: str, help: str, examples: str | None) -> argparse.ArgumentParser:
-    found: argparse.ArgumentParser = commands.add_parser(
+def _configure(name: str, command: argparse.ArgumentParser) -> None:
+    """The options of an operation; the others are not even imported."""
+    operation = ops.operation(name)
+    command.epilog = getattr(operation, "EXAMPLES", None)
+    command.add_argument("paths", nargs="+", metavar="DIR", help="all log dirs of one broker")
+    operation.configure(command)
+    command.add_argument("-o", "--output", metavar="FILE", help="where the plan goes; only shown without")
+    add_release_option(command)
+    add_output_options(command)
+    command.set_defaults(run=run, operation=operation)
+
+
+def _sub(commands: Any, name: str, help: str) -> LateParser:
+    found: LateParser = commands.add_parser(
         name,
         help=help,
         description=f"{help[:1].upper()}{help[1:]}.",
-        epilog=examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     return found

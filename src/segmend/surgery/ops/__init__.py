@@ -31,6 +31,14 @@ class Operation(Protocol):
 @functools.cache
 def operations() -> Mapping[str, Operation]:
     """Every operation by its name."""
-    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    found = [cast(Operation, import_module(f"{__name__}.{name}")) for name in names]
-    return MappingProxyType({operation.NAME: operation for operation in found})
+    return MappingProxyType({name: operation(name) for name in names()})
+
+
+def names() -> list[str]:
+    """The names of all operations, which are those of their modules; none of them is imported."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+
+
+def operation(name: str) -> Operation:
+    """The operation of one of `names`; only that is imported."""
+    return cast(Operation, import_module(f"{__name__}.{name}"))

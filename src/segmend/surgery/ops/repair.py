@@ -27,6 +27,7 @@ from segmend.surgery.made_for import MadeFor
 from segmend.surgery.mending import Job, Scene
 from segmend.surgery.mends import mends
 from segmend.surgery.plan import Plan
+from segmend.surgery.reading_ahead import read_ahead
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 from segmend.surgery.steps.replace_file import ReplaceFile
@@ -74,6 +75,7 @@ def _bytes(value: str) -> int:
 
 def plan(request: Request) -> Plan:
     """The plan; without damage one without steps. Raises `UsageError` for a loss that was not accepted."""
+    read_ahead(request, _threads())
     findings = _findings(request)
     logs = log_repair(request, findings)
     left = logs.left

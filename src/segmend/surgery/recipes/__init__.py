@@ -17,6 +17,7 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
+from types import ModuleType
 
 from segmend.errors import SegmendError
 from segmend.logdir.release import Release
@@ -29,10 +30,20 @@ Build = Callable[[LogDir, str, Arguments, Release], bytes]
 @functools.cache
 def all_recipes() -> Mapping[str, Build]:
     """Every recipe of this package by its name."""
-    modules = (
-        importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)
-    )
-    return {module.NAME: module.build for module in modules}
+    return {name: module.build for name, module in _modules().items()}
+
+
+@functools.cache
+def _modules() -> Mapping[str, ModuleType]:
+    found = [importlib.import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__)]
+    return {module.NAME: module for module in found}
+
+
+def only_log(name: str, arguments: Arguments) -> str | None:
+    """The one log that a recipe reads, where it reads no more (it has `READS_ONE_LOG`); else None."""
+    base = arguments.get("base_offset")
+    reads_one = getattr(_modules().get(name), "READS_ONE_LOG", False)
+    return f"{base:020d}.log" if reads_one and isinstance(base, int) else None
 
 
 def build(name: str, log_dir: LogDir, partition: str, arguments: Arguments, release: Release) -> bytes:

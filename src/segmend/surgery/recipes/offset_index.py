@@ -22,6 +22,7 @@ from segmend.surgery.segment_indexes import built_indexes
 from segmend.surgery.sources import Arguments
 
 NAME = "offset-index"
+READS_ONE_LOG = True
 
 
 def build(log_dir: LogDir, partition: str, arguments: Arguments, release: Release) -> bytes:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from segmend.errors import SegmendError
+from segmend.logdir import scans
+from segmend.logdir.disk import Unreadable
+from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.surgery import recipes
@@ -22,7 +25,9 @@ class ReplaceFile:
     """The bytes come from `content`, or from a `recipe` run with `arguments` when the plan is applied.
 
     A recipe is given the log dir `log_dir` (real path) and the name of a `partition` directory in it
-    ("" for files of the log dir itself); what it gives must have the hash of `after`.
+    ("" for files of the log dir itself); what it gives must have the hash of `after`. Where it gave
+    `content` out of one log, `made_of` is what that log then was (`logdir.scans.identity`): the recipe
+    is run again only if it is another one by now.
     """
 
     KIND: ClassVar[str] = "replace_file"
@@ -36,6 +41,7 @@ class ReplaceFile:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     log_dir: str | None = None
     partition: str = ""
+    made_of: str | None = None
 
     @classmethod
     def with_bytes(cls, path: str, data: bytes, reason: str, *, like: Fingerprint | None = None) -> Self:
@@ -58,6 +64,16 @@ class ReplaceFile:
             arguments=given, log_dir=log_dir.path, partition=partition,
         )  # fmt: skip
 
+    def with_content(self, release: Release) -> Self:
+        """The same with the bytes that the recipe gives, if they come out of one log that is on a disk."""
+        made_of = self._source()
+        if made_of is None or self.content is not None:
+            return self
+        data = self._cook(release, self.log_dir)
+        if made_of != self._source() or hash_bytes(data) != self.after.sha256:
+            return self
+        return replace(self, content=Piece.inline(data), made_of=made_of)
+
     @property
     def paths(self) -> tuple[str, ...]:
         """The file."""
@@ -70,10 +86,13 @@ class ReplaceFile:
             "before": self.before.to_json(), "after": self.after.to_json(),
         }  # fmt: skip
         if self.content is not None:
-            return {**found, "content": self.content.to_json()}
+            found["content"] = self.content.to_json()
+        if self.recipe is None:
+            return found
+        made_of = {} if self.made_of is None else {"made_of": self.made_of}
         return {
             **found, "recipe": self.recipe, "arguments": dict(self.arguments),
-            "log_dir": self.log_dir, "partition": self.partition,
+            "log_dir": self.log_dir, "partition": self.partition, **made_of,
         }  # fmt: skip
 
     @classmethod
@@ -142,10 +161,21 @@ class ReplaceFile:
         view.replace(self.path, self._data(release, seen), self.after)
 
     def _data(self, release: Release, log_dir: str | None) -> bytes:
-        data = self.content.read() if self.content is not None else self._cook(release, log_dir)
+        made = self.recipe is None or (self.made_of is not None and self.made_of == self._source())
+        data = self.content.read() if self.content is not None and made else self._cook(release, log_dir)
         if hash_bytes(data) != self.after.sha256:
             raise SegmendError(f"{self.path}: '{self.recipe}' gives other bytes than it did for the plan")
         return data
+
+    def _source(self) -> str | None:
+        """What the one log is now that the recipe reads; None where it reads more, or none is there."""
+        if self.recipe is None or self.log_dir is None:
+            return None
+        log = recipes.only_log(self.recipe, self.arguments)
+        try:
+            return log and scans.identity(FileEntry(f"{self.log_dir}/{self.partition}", log))
+        except Unreadable:
+            return None
 
     def _cook(self, release: Release, path: str | None) -> bytes:
         if self.recipe is None or path is None:
