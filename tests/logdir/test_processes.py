@@ -11,7 +11,7 @@ import pytest
 
 from segmend.cli.commands import check
 from segmend.logdir import disk
-from segmend.logdir.processes import writers
+from segmend.logdir.processes import brokers, writers
 
 HOLD = "import sys; file = open(sys.argv[1], sys.argv[2]); print('open', flush=True); sys.stdin.read()"
 
@@ -45,3 +45,38 @@ def test_files_without_a_size_are_read() -> None:
     assert os.path.basename(disk.link_target("/proc/self/exe") or "").startswith("python")
     assert disk.link_target("/proc/self") == str(os.getpid())
     assert disk.link_target("/nowhere") is None
+
+
+KAFKA = "import sys; print('up', flush=True); sys.stdin.read()"
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "seen"),
+    [
+        ("log.dirs=/nowhere, {dir}\n", [], True),
+        ("log.dirs=/nowhere\n", [], False),
+        ("log.dirs=/nowhere\n", ["--override", "log.dirs={dir}"], True),
+        ("log.dirs={dir}\n", ["--override", "log.dirs=/nowhere"], False),
+        (None, [], False),
+    ],
+)
+def test_a_broker_is_known_by_its_configuration(
+    tmp_path: Path, config: str | None, options: list[str], seen: bool
+) -> None:
+    """Even if it has nothing open yet, or we may not see what; by a path of its own, relative or not."""
+    home = tmp_path / "data"
+    home.mkdir()
+    (tmp_path / "link").symlink_to(home)
+    if config is not None:
+        (tmp_path / "server.properties").write_text(config.replace("{dir}", str(tmp_path / "link")))
+    given = [option.replace("{dir}", str(home)) for option in options]
+    for file in (str(tmp_path / "server.properties"), "server.properties"):
+        argv = [sys.executable, "-c", KAFKA, "kafka.Kafka", file, *given]
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            found = list(brokers([str(home)]))
+            assert [broker.pid for broker in found] == ([process.pid] if seen else [])
+            assert all(broker.path == str(home) for broker in found)
+            assert process.stdin is not None
+            process.stdin.close()

@@ -205,6 +205,27 @@ def test_a_process_that_writes_without_a_lock_is_seen(world: World) -> None:
         process.stdin.close()
 
 
+def test_a_broker_that_has_nothing_open_yet_is_seen(world: World) -> None:
+    plan = plan_of(world)
+    config = world.root / "server.properties"
+    config.write_text(f"log.dirs={world.b}\n")
+    argv = [
+        sys.executable,
+        "-c",
+        "import sys; print(1, flush=True); sys.stdin.read()",
+        "kafka.Kafka",
+        str(config),
+    ]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        said = refused(world, plan, BrokerRunning)
+        assert said.startswith(f"{world.b}: process {process.pid} ")
+        assert "is a broker with this log dir" in said
+        assert process.stdin is not None
+        process.stdin.close()
+
+
 def test_the_locks_are_held_meanwhile_and_gone_or_there_as_before(world: World) -> None:
     (world.a / ".lock").touch()
     plan = plan_of(world)

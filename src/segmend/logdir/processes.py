@@ -1,19 +1,24 @@
-"""Which processes have files below a directory open for writing, as far as /proc tells.
+"""Which processes have files below a directory open for writing, or are its broker, as far as /proc tells.
 
 The lock file is what counts; this is for a broker whose `.lock` was deleted under it, or lies on a
-file system that does not know locks. Processes of other users are seen only by root.
+file system that does not know locks. What processes of other users have open is seen only by root,
+but their command lines by all: a broker's names its configuration, and that its log dirs.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from segmend.logdir import disk
+from segmend.logdir.config import ServerConfig
 from segmend.logdir.disk import Unreadable
 
-_LIMIT = 64 * 1024
+_LIMIT = 1 << 20
+_BROKER = b"kafka.Kafka"
+_OVERRIDE = b"--override"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +36,67 @@ def writers(paths: Sequence[str]) -> Iterator[Writer]:
         if name.isdecimal() and int(name) != os.getpid():
             path = _written(name, tuple(f"{path.rstrip('/')}/" for path in paths))
             if path is not None:
-                yield Writer(pid=int(name), path=path, command=_command(name))
+                yield Writer(pid=int(name), path=path, command=_command(_words(name)))
+
+
+def brokers(paths: Sequence[str]) -> Iterator[Writer]:
+    """Other processes that run Kafka with one of these real paths as log dir (`path`); never raises.
+
+    Follows `kafka.Kafka`: a properties file, then `--override key=value`.
+    """
+    for name in _names("/proc"):
+        if name.isdecimal() and int(name) != os.getpid():
+            words = _words(name)
+            found = next(
+                (p for place in _log_dirs(name, words) for p in paths if _same(name, place, p)), None
+            )
+            if found is not None:
+                yield Writer(pid=int(name), path=found, command=_command(words))
+
+
+def _log_dirs(pid: str, words: Sequence[bytes]) -> Sequence[str]:
+    """As in the configuration that a broker was started with; nothing if it is none, or cannot be read."""
+    after = words[words.index(_BROKER) + 1 :] if _BROKER in words else []
+    if not after:
+        return ()
+    file = os.fsdecode(after[0])
+    config = next((c for c in map(_config, _seen_by(pid, file)) if c is not None), None)
+    if config is None:
+        return ()
+    given = dict(config.given)
+    for option, value in itertools.pairwise(after):
+        if option == _OVERRIDE:
+            key, _, text = os.fsdecode(value).partition("=")
+            given[key.strip()] = text.strip()
+    return ServerConfig(given=given).log_dirs
+
+
+def _seen_by(pid: str, path: str) -> Iterator[str]:
+    """Paths under which we find what a process calls by this name: it may be in a container."""
+    yield f"/proc/{pid}/root{path}" if path.startswith("/") else f"/proc/{pid}/cwd/{path}"
+    if path.startswith("/"):
+        yield path
+
+
+def _config(path: str) -> ServerConfig | None:
+    try:
+        return ServerConfig.load(path)
+    except Unreadable:
+        return None
+
+
+def _same(pid: str, place: str, path: str) -> bool:
+    for seen in _seen_by(pid, place):
+        try:
+            one, other = disk.file_stat(seen), disk.file_stat(path)
+        except Unreadable:
+            continue
+        return (one.device, one.inode) == (other.device, other.inode)
+    return False
+
+
+def _words(pid: str) -> list[bytes]:
+    return _small(f"/proc/{pid}/cmdline").split(b"\0")
 
 
 def _written(pid: str, prefixes: tuple[str, ...]) -> str | None:
@@ -64,8 +129,7 @@ def _small(path: str) -> bytes:
         return b""
 
 
-def _command(pid: str) -> str:
-    words = _small(f"/proc/{pid}/cmdline").split(b"\0")
+def _command(words: Sequence[bytes]) -> str:
     # A broker's command line has hundreds of jars in it; what is run stands first and in the end.
     shown = [os.fsdecode(word) for word in (words[0], *words[-3:]) if word]
     return " ".join(" ".join(dict.fromkeys(shown)).split())[:200]

@@ -20,7 +20,7 @@ from typing import Final
 
 from segmend.errors import BrokerRunning, SegmendError
 from segmend.logdir import disk
-from segmend.logdir.processes import writers
+from segmend.logdir.processes import brokers, writers
 from segmend.logdir.tree import LOCK
 from segmend.surgery.effects import Effects, sync_dir
 
@@ -34,7 +34,7 @@ def without_lock(dirs: Sequence[str]) -> list[str]:
 
 
 def refuse_running(dirs: Sequence[str]) -> None:
-    """Raise `BrokerRunning` if a lock is held, or another process has files of the dirs open for writing.
+    """Raise `BrokerRunning` if a lock is held, files of the dirs are open for writing, or a broker has them.
 
     Must be called before the locks are taken: a look at a lock may drop our own.
     """
@@ -45,6 +45,11 @@ def refuse_running(dirs: Sequence[str]) -> None:
     for writer in writers(dirs):
         raise BrokerRunning(
             f"{writer.path}: process {writer.pid} ({writer.command}) has it open for writing; stop it first"
+        )
+    for broker in brokers(dirs):
+        raise BrokerRunning(
+            f"{broker.path}: process {broker.pid} ({broker.command}) is a broker with this log dir; "
+            "stop it first"
         )
 
 
