@@ -10,7 +10,7 @@ from typing import Any
 
 from segmend.cli.common import add_output_options, add_release_option, release_of
 from segmend.cli.parser import LateParser, note, summary
-from segmend.cli.surgery import tell_plan, write_plan
+from segmend.cli.surgery import refuse_output, tell_plan, write_plan
 from segmend.cli.targets import open_targets
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
@@ -72,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
     """Make a plan or load one, write it, show it."""
     if args.operation is None:
         return tell_plan(args, Plan.load(args.plan), args.plan)
+    refuse_output(args.output)
     plan = _make(args, args.operation)
     if args.output is not None:
         write_plan(plan, args.output)
