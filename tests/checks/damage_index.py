@@ -127,6 +127,7 @@ ROWS = [
     row("index-of-another", "I10", copied(f"{ACTIVE}.index", f"{ROLLED}.index")),
     row("one-bit", "I11", hurt_file("index", entry(3, ">i", 4, lambda p: p ^ 1))),
     row("offsets-back", "I11", hurt_file("index", entry(3, ">i", 0, lambda _: 1))),
+    row("one-offset-high-active", "I11", hurt_file("index", entry(-2, ">i", 0, lambda o: o + 2**30), ACTIVE)),
     row("index-zeros-rolled", "I12", hurt_file("index", padded(INDEX_BYTES))),
     row("index-zeros-clean", "I12 C12", hurt_file("index", padded(INDEX_BYTES), ACTIVE)),
     row("timeindex-missing", "I13", removed(f"{ROLLED}.timeindex"), level=Level.STARTUP),

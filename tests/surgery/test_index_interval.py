@@ -49,3 +49,10 @@ def test_what_the_cluster_says_now_was_not_always_so(tmp_path: Path) -> None:
 def test_segments_without_entries_say_nothing(tmp_path: Path) -> None:
     partition = written(tmp_path, many(1 << 20))
     assert interval_of(partition, partition.base_offsets, None) == 4096
+
+
+def test_another_partition_of_the_topic_tells_it(tmp_path: Path) -> None:
+    partition, other = written(tmp_path, many(1 << 20)), written(tmp_path / "other", many(512))
+    siblings = [*other.segments]
+    assert interval_of(partition, partition.base_offsets, None, siblings) == 512
+    assert interval_of(other, other.base_offsets, None, [*partition.segments]) == 512

@@ -81,6 +81,21 @@ def test_a_replica_gives_the_very_bytes_back(
     assert content(pair.dirs[0]) == hurt
 
 
+def test_a_replica_that_went_on_gives_the_last_batch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair = Pair(custom("behind", in_place(f"{ACTIVE}.log", flipped(-1))), tmp_path, capsys)
+    whole = (pair.other / f"{ACTIVE}.log").read_bytes()
+    with (pair.other / f"{ACTIVE}.log").open("ab") as log:
+        last = batches_of(pair.other / f"{ACTIVE}.log")[-1]
+        for offset in (last.last_offset + 1, last.last_offset + 2):
+            epoch = last.partition_leader_epoch
+            log.write(build.batch(offset, [build.record(0, b"k", b"more")], epoch=epoch))
+    assert pair.plan("--from", pair.other).code == 0
+    assert pair.apply().code == 1
+    assert (pair.dirs[0] / f"{ACTIVE}.log").read_bytes() == whole
+
+
 def test_a_replica_that_is_another_one_gives_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -170,6 +185,23 @@ def test_the_end_of_a_transaction_is_never_blanked(
     assert "never blanked" in planned.out
     assert "nothing to do" in planned.out
     assert pair.plan("--from", pair.other).code == 0
+
+
+def a_marker_of_no_attributes(dirs: Sequence[Path]) -> None:
+    """The end of a transaction whose checksum and attributes are zeros."""
+    path = dirs[0] / f"{ROLLED}.log"
+    data = bytearray(path.read_bytes())
+    marker = next(batch for batch in batches_of(path) if batch.is_control)
+    data[marker.position + 17 : marker.position + 23] = bytes(6)
+    path.write_bytes(data)
+
+
+def test_what_has_the_size_of_a_marker_is_never_blanked_among_transactions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planned = Pair(custom("bare-marker", a_marker_of_no_attributes), tmp_path, capsys).plan("--blank")
+    assert planned.code == 4
+    assert "never blanked" in planned.out
 
 
 def test_a_hole_among_transactions_is_never_blanked(

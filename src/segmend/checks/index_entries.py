@@ -106,8 +106,19 @@ def _left_to_us(view: SegmentView, match: IndexMatch) -> list[IndexMismatch]:
         if not (view.is_active and m.entry == last and m.kind != "position-negative")
     ]
     if view.scan.tail or not view.size or view.is_active:
-        wrong = [m for m in wrong if m.kind not in ("position-past-end", "offset-past-end")]
+        cut_off = set(_past_end(match))
+        wrong = [m for m in wrong if m.entry not in cut_off]
     return wrong
+
+
+def _past_end(match: IndexMatch) -> Iterator[int]:
+    """The entries, from the last one back, that all lie beyond the end of the log."""
+    expected = match.entries - 1
+    for mismatch in reversed(match.mismatches):
+        if mismatch.entry != expected or mismatch.kind not in ("position-past-end", "offset-past-end"):
+            return
+        yield mismatch.entry
+        expected -= 1
 
 
 def _code(match: IndexMatch, wrong: list[IndexMismatch]) -> str:

@@ -100,8 +100,10 @@ def _may_end_a_transaction(region: Region, header: RecordBatch | None) -> bool:
         return scanned(region.segment).control.transactional_batches > 0
     if header.magic != 2 or region.code not in BAD_CRC:
         return header.magic == 2 and bool(header.attributes & _CONTROL)
-    suspect = region.end - region.position == _MARKER_SIZE and header.attributes & _TRANSACTIONAL
-    return bool(header.attributes & _CONTROL or suspect)
+    if header.attributes & _CONTROL:
+        return True
+    marked = header.attributes & _TRANSACTIONAL or scanned(region.segment).control.transactional_batches
+    return region.end - region.position == _MARKER_SIZE and bool(marked)
 
 
 def _of_header(region: Region, header: RecordBatch) -> Blank:

@@ -6,7 +6,7 @@ entries that are there. Follows `LogSegment.append`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Final
 
@@ -21,18 +21,24 @@ _BATCHES: Final = 4096
 _CHOICES: Final = (DEFAULT_INTERVAL, *(1 << bits for bits in range(20, 4, -1)), 0)
 
 
-def interval_of(partition: PartitionDir, sound: Sequence[int], told: int | None) -> int:
+def interval_of(
+    partition: PartitionDir, sound: Sequence[int], told: int | None, siblings: Iterable[LogSegment] = ()
+) -> int:
     """The interval that explains most entries of the segments `sound` (base offsets).
 
-    `told` is what the cluster's metadata says; it wins where nothing contradicts it.
+    `told` is what the cluster's metadata says; it wins where nothing contradicts it. `siblings` are sound
+    segments of the topic's other partitions, which are asked if this one has no entries.
     """
-    samples = [
-        found for base in sorted(sound)[:_LOOKED_AT] if (found := _sample(LogSegment(partition, base)))
-    ]
+    samples = _samples(LogSegment(partition, base) for base in sorted(sound)) or _samples(siblings)
     choices = _CHOICES if told is None else (told, *_CHOICES)
     return max(
         choices, key=lambda interval: sum(_explained(sizes, entries, interval) for sizes, entries in samples)
     )
+
+
+def _samples(segments: Iterable[LogSegment]) -> list[tuple[list[int], list[int]]]:
+    """Of the first few segments, those that have one."""
+    return [found for segment in islice(segments, _LOOKED_AT) if (found := _sample(segment))]
 
 
 def _sample(segment: LogSegment) -> tuple[list[int], list[int]] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +14,7 @@ from segmend.formats import producer_snapshot
 from segmend.loading.image import MetadataImage, read_image
 from segmend.logdir.disk import Unreadable
 from segmend.logdir.files import FileEntry
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 from segmend.surgery.index_interval import interval_of
 from segmend.surgery.request import Request
 from segmend.surgery.sources import SNAPSHOT_LIMIT
@@ -78,9 +79,24 @@ class Scene:
             return asked
         if partition.path not in self._intervals:
             told = self._told(partition.topic)
-            sound = [base for base in partition.layout.index if self._sound(partition, base)]
-            self._intervals[partition.path] = interval_of(partition, sound, told)
+            siblings = (each for each in self._topics[partition.topic] if each is not partition)
+            self._intervals[partition.path] = interval_of(
+                partition, self._sound_indexes(partition), told,
+                (LogSegment(each, base) for each in siblings for base in self._sound_indexes(each)),
+            )  # fmt: skip
         return self._intervals[partition.path]
+
+    @cached_property
+    def _topics(self) -> dict[str, list[PartitionDir]]:
+        """All partition directories by topic."""
+        found: dict[str, list[PartitionDir]] = defaultdict(list)
+        for log_dir in self.request.dirs:
+            for partition in log_dir.partitions:
+                found[partition.topic].append(partition)
+        return found
+
+    def _sound_indexes(self, partition: PartitionDir) -> list[int]:
+        return sorted(base for base in partition.layout.index if self._sound(partition, base))
 
     def _told(self, topic: str) -> int | None:
         said = self.image.configs.get(topic, {}).get("index.interval.bytes")

@@ -9,13 +9,13 @@ from typing import Any, Final
 from segmend.errors import SegmendError, UsageError
 from segmend.formats import clean_shutdown
 from segmend.formats.offset_checkpoint import CheckpointEntry, OffsetCheckpoint, render
-from segmend.loading import Options, forecast
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.surgery import view
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.made_for import MadeFor
 from segmend.surgery.plan import Loss, Plan
+from segmend.surgery.sparing import Start, spared
 from segmend.surgery.step import Step
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
@@ -34,9 +34,12 @@ MARKER_GONE: Final = (
 def make(
     operation: str, arguments: Mapping[str, Any], *, dirs: Sequence[LogDir], given: Sequence[str],
     release: Release, steps: Sequence[Step], losses: Sequence[Loss] = (), notes: Sequence[str] = (),
-    left: Sequence[str] = (), extra: Mapping[str, Any] | None = None,
+    left: Sequence[str] = (), extra: Mapping[str, Any] | None = None, spare: bool = False,
 ) -> Plan:  # fmt: skip
-    """The plan; raises `Unreadable`. Without steps nothing is forecast."""
+    """The plan; raises `Unreadable`. Without steps nothing is forecast.
+
+    With `spare` derived files stay as they are where a start would lose more with them than without.
+    """
     plan = Plan(
         operation=operation, arguments=arguments, release=release,
         dirs=tuple(MadeFor.of(path) for path in given), steps=tuple(_with_content(steps, release)),
@@ -44,7 +47,11 @@ def make(
     )  # fmt: skip
     if not steps:
         return plan
-    return replace(plan, forecast={"before": _start(dirs, release), "after": _after(plan)})
+    before, after = Start.of(dirs, release), _after(plan)
+    if spare and (worse := after.worse_than(before)):
+        plan = spared(plan, worse)
+        after = _after(plan)
+    return replace(plan, forecast={"before": before.line, "after": after.line} if plan.steps else {})
 
 
 def _with_content(steps: Sequence[Step], release: Release) -> Iterator[Step]:
@@ -62,21 +69,10 @@ def _with_content(steps: Sequence[Step], release: Release) -> Iterator[Step]:
             yield step
 
 
-def _after(plan: Plan) -> dict[str, Any]:
+def _after(plan: Plan) -> Start:
     planned = view.mount()
     planned.take(plan)
-    dirs = [LogDir.open(planned.seen(each.path)) for each in plan.dirs]
-    return _start(dirs, plan.release)
-
-
-def _start(dirs: Sequence[LogDir], release: Release) -> dict[str, Any]:
-    """The last line of a forecast: whether a broker starts, and what would be lost."""
-    run = forecast(dirs, Options(release=release, release_reason="as the plan"))
-    for _ in run:
-        pass
-    found = {} if run.broker is None else run.broker.to_json()
-    reason = found.get("reason")
-    return {**found, "reason": reason and reason.replace(f"{view.SCHEME}://", "")}
+    return Start.of([LogDir.open(planned.seen(each.path)) for each in plan.dirs], plan.release)
 
 
 def checkpoint_step(log_dir: LogDir, name: str, changes: Lines, reason: str, like: LogDir) -> Step | None:

@@ -46,12 +46,19 @@ def _segment(other: PartitionDir, offset: int) -> LogSegment:
 
 
 def _between(segment: LogSegment, region: Region) -> Iterator[RecordBatch]:
-    """The other log's batches with offsets between the neighbours, as far as they are sound."""
-    last = region.last_offset
+    """The other log's batches with offsets between the neighbours, as far as they are sound.
+
+    Where this log ends the other one may go on: then no more of them than there are bytes here.
+    """
+    last, room = region.last_offset, region.end - region.position
     with log_of(segment).reader() as reader:
         for batch in iter_batches(reader, crc=True, resync=True, base_offset=segment.base_offset):
-            if batch.base_offset >= region.first_offset and (last is None or batch.last_offset <= last):
-                yield batch
+            if batch.base_offset < region.first_offset:
+                continue
+            if batch.last_offset > last if last is not None else room <= 0:
+                return
+            room -= batch.size
+            yield batch
 
 
 def _proven(region: Region, segment: LogSegment, found: Sequence[RecordBatch]) -> bool:

@@ -6,17 +6,31 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding
 from segmend.formats.epoch_checkpoint import FILE_NAME
-from segmend.surgery.mending import Job, Scene
+from segmend.logdir.tree import PartitionDir
+from segmend.surgery.mending import BeyondRepair, Job, Scene
 
 CODES = frozenset(("E01", "E02", "E03", "E04", "E05", "E07"))
 
 
 def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
-    """The file of the partition."""
+    """The file of the partition; `BeyondRepair` where its batches do not tell all epochs."""
     partition = scene.partition(finding)
-    starts = partition.log_dir.log_start_offsets
-    start = max(starts.get((partition.topic, partition.partition), 0), min(partition.layout.logs, default=0))
+    first = min(partition.layout.logs, default=0)
+    if _is_tiered(partition, first, scene):
+        raise BeyondRepair(
+            f"the epochs before offset {first} are in remote storage only, which is read by them; copy the "
+            "file of another replica"
+        )
+    start = max(partition.log_dir.log_start_offsets.get((partition.topic, partition.partition), 0), first)
     yield Job(
         log_dir=partition.log_dir, partition=partition.name, file=f"{partition.name}/{FILE_NAME}",
         recipe="leader-epochs", arguments={"start": start},
     )  # fmt: skip
+
+
+def _is_tiered(partition: PartitionDir, first: int, scene: Scene) -> bool:
+    """By the topic's settings; without them by a log that starts before its first segment."""
+    if partition.topic in scene.image.ids:
+        return scene.image.configs.get(partition.topic, {}).get("remote.storage.enable") == "true"
+    start = partition.log_dir.log_start_offsets.get((partition.topic, partition.partition))
+    return start is not None and start < first

@@ -11,6 +11,9 @@ from segmend.surgery.mending import BeyondRepair, Job, Scene
 
 CODES = frozenset(("M01", "M02", "M03", "M04"))
 
+_METADATA_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+"""`Uuid.METADATA_TOPIC_ID`, the same in every cluster."""
+
 
 def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
     """The file of the partition; `BeyondRepair` if nothing on these disks knows the id."""
@@ -22,7 +25,7 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
 
 
 def _topic_id(partition: PartitionDir, scene: Scene) -> str:
-    known = scene.image.ids.get(partition.topic)
+    known = _METADATA_ID if partition.kind == "cluster-metadata" else scene.image.ids.get(partition.topic)
     if known is not None:
         return known
     found = {

@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final
 
 from segmend.checks import Level, Wanted, run_checks
+from segmend.checks.effects import BrokerEffects
 from segmend.errors import SegmendError
 from segmend.findings import Finding, Severity
+from segmend.loading import Options
 from segmend.logdir.tree import LogDir
 from segmend.surgery import accepted, damaged_batches, planning, view
 from segmend.surgery.log_repair import ALWAYS, asked, log_repair
@@ -83,11 +85,11 @@ def plan(request: Request) -> Plan:
         # Derived files are made from the logs as these steps leave them.
         request, findings = _planned(request, logs.steps)
     derived, notes = _derived(request, findings, left, logs.rewritten)
-    left += [_left(finding) for finding in findings if _needs_more(finding, request)]
+    left += [_left(finding) for finding in _needing_more(findings, request)]
     return planning.make(
         NAME, _arguments(request), dirs=_real(request), given=request.given, release=request.release,
         steps=[*logs.steps, *derived], losses=logs.losses, notes=notes,
-        left=[_shown(words) for words in left],
+        left=[_shown(words) for words in left], spare=True,
     )  # fmt: skip
 
 
@@ -148,20 +150,43 @@ def _derived(
     """The steps for derived files, and what a person should know of them."""
     scene = Scene(request, findings)
     jobs: dict[str, Job] = {}
-    reasons: dict[str, list[str]] = {}
+    wanted: list[tuple[Finding, list[str]]] = []
     for finding in findings:
         try:
-            for job in _jobs(finding, scene):
-                jobs[job.path] = job
-                reasons.setdefault(job.path, []).append(f"{finding.code} {finding.message}")
+            found = {job.path: job for job in _jobs(finding, scene)}
         except SegmendError as why:
             left.append(f"{finding.code} {finding.dir}/{finding.file}: {why}")
-    made = _made(request, jobs, {path: _reason(path, said, rewritten) for path, said in reasons.items()})
-    left += [words for words in made if isinstance(words, str)]
-    steps = [
-        step for step in made if isinstance(step, ReplaceFile) and step.before.sha256 != step.after.sha256
-    ]
-    return list(steps), _notes(request, jobs, steps)
+            continue
+        jobs |= found
+        wanted.append((finding, list(found)))
+    made = _made(request, jobs, _reasons(wanted, rewritten))
+    left += [words for words in made.values() if isinstance(words, str)]
+    steps = {path: step for path, step in made.items() if isinstance(step, ReplaceFile) and _changes(step)}
+    left += _unmoved(wanted, {path for path in made if path in steps or isinstance(made[path], str)})
+    return list(steps.values()), _notes(request, jobs, list(steps.values()))
+
+
+def _changes(step: ReplaceFile) -> bool:
+    return step.before.sha256 != step.after.sha256
+
+
+def _unmoved(wanted: Sequence[tuple[Finding, Sequence[str]]], told: Set[str]) -> Iterator[str]:
+    """Findings whose files are already what the log gives: it is the log that is wrong, or another file."""
+    for finding, paths in wanted:
+        if finding.code in mends() and finding.severity != Severity.INFO and told.isdisjoint(paths):
+            yield (
+                f"{finding.code} {finding.dir}/{finding.file}: {finding.message}; it already is what the "
+                f"sound batches give, so the log may be damaged; next: segmend check --deep {finding.dir}"
+            )
+
+
+def _reasons(wanted: Sequence[tuple[Finding, Sequence[str]]], rewritten: frozenset[str]) -> dict[str, str]:
+    """Why each file is made anew."""
+    said: dict[str, list[str]] = {}
+    for finding, paths in wanted:
+        for path in paths:
+            said.setdefault(path, []).append(f"{finding.code} {finding.message}")
+    return {path: _reason(path, words, rewritten) for path, words in said.items()}
 
 
 def _reason(path: str, said: Sequence[str], rewritten: frozenset[str]) -> str:
@@ -170,7 +195,9 @@ def _reason(path: str, said: Sequence[str], rewritten: frozenset[str]) -> str:
     return _shown("; ".join(dict.fromkeys(said)))
 
 
-def _made(request: Request, jobs: Mapping[str, Job], reasons: Mapping[str, str]) -> list[ReplaceFile | str]:
+def _made(
+    request: Request, jobs: Mapping[str, Job], reasons: Mapping[str, str]
+) -> dict[str, ReplaceFile | str]:
     """A step a job, or why there is none. A thread takes the files of a segment, which share a pass."""
 
     def of_segment(stem: str) -> dict[str, ReplaceFile | str]:
@@ -181,7 +208,7 @@ def _made(request: Request, jobs: Mapping[str, Job], reasons: Mapping[str, str])
         stems.setdefault(path.rpartition(".")[0], []).append(path)
     with ThreadPoolExecutor(_threads()) as pool:
         found = {path: step for part in pool.map(of_segment, stems) for path, step in part.items()}
-    return [found[path] for path in jobs]
+    return {path: found[path] for path in jobs}
 
 
 def _threads() -> int:
@@ -205,17 +232,26 @@ def _step(request: Request, job: Job, reason: str) -> ReplaceFile | str:
     return replace(step, log_dir=_real_path(job.log_dir.path))
 
 
-def _needs_more(finding: Finding, request: Request) -> bool:
-    """Whether somebody has to do something else about it, and was not told so yet."""
-    told = finding.code in mends() or finding.code in ALWAYS
-    told = told or (asked(request) and finding.code in damaged_batches.CODES)
-    return not told and finding.severity != Severity.INFO
+def _needing_more(findings: Sequence[Finding], request: Request) -> Iterator[Finding]:
+    """Those about which somebody has to do something else, and was not told so yet."""
+    effects = BrokerEffects(request.dirs, Options(release=request.release), _level(request))
+    for finding in findings:
+        told = finding.code in mends() or finding.code in ALWAYS
+        if told or (asked(request) and finding.code in damaged_batches.CODES):
+            continue
+        explained = effects.explained(finding)
+        if explained.severity != Severity.INFO:
+            yield explained
 
 
 def _left(finding: Finding) -> str:
-    """The finding, and the command that is next."""
-    command = finding.remedy.command if finding.remedy else f"segmend explain {finding.code}"
-    return f"{finding.code} {finding.dir}/{finding.file}: {finding.message}; next: {command}"
+    """The finding, and the command that is next, or what becomes of it."""
+    said = f"{finding.code} {finding.dir}/{finding.file}: {finding.message}"
+    if finding.remedy is not None:
+        return f"{said}; next: {finding.remedy.command}"
+    effect = finding.broker_effect
+    start = f"; the broker: {effect.text}" if effect is not None and effect.text else ""
+    return f"{said}{start}; next: segmend explain {finding.code}"
 
 
 def _arguments(request: Request) -> dict[str, object]:

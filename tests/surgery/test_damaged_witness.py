@@ -1,0 +1,129 @@
+"""A damaged log is no witness: sound derived files stay, and no start loses more by a repair than without."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.checks.build_partition import write_log_dir
+from tests.checks.damages import metadata_dir, plain
+from tests.golden.unpack import unpack
+from tests.lab.faults.patient import START, Patient, lonely_topic, patient_in
+from tests.lab.faults.table import all_faults
+from tests.lab.test_verdicts import archive
+from tests.surgery.sweep import run
+
+FAULTS = {each.name: each.hurt for each in all_faults()}
+
+
+class Bed:
+    """A base of the lab with one fault, and plans for it; `whole` is the base."""
+
+    def __init__(self, name: str, fault: str, root: Path) -> None:
+        self.root, self.release = root, name.partition("-")[0]
+        self.whole = unpack(archive(name), root / "whole")
+        shutil.copytree(self.whole, root / "hurt", symlinks=True)
+        self.patient: Patient = patient_in(root / "hurt", lonely_topic(root / "hurt"))
+        FAULTS[fault](self.patient)
+
+    def plan(self, *options: object) -> dict[str, Any]:
+        where = self.root / "plan.json"
+        ran = run("plan", "repair", *self.patient.dirs, *options, "--kafka", self.release, "-o", where)
+        assert ran.code in (0, 4), ran.err
+        found: dict[str, Any] = json.loads(where.read_text())
+        return found
+
+    def apply(self) -> None:
+        ran = run("apply", self.root / "plan.json", "--yes", "--state-dir", self.root / "state")
+        assert ran.code == 1, ran.err
+
+
+def content(root: Path) -> dict[Path, bytes]:
+    return {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(("fault", "code"), [("log-flip-old", "I21"), ("log-flip-rolled-last-batch", "P06")])
+def test_a_marker_that_cannot_be_read_does_not_overrule_the_files_that_know_of_it(
+    fault: str, code: str, tmp_path: Path
+) -> None:
+    bed = Bed("4.3.1-clean", fault, tmp_path)
+    plan = bed.plan()
+    assert plan["steps"] == []
+    words = next(words for words in plan["left"] if words.startswith(code))
+    assert "is damaged at byte" in words
+    assert "--from" in words
+    bed.plan("--from", bed.whole / "b1" / bed.patient.log_dir.name)
+    bed.apply()
+    assert content(tmp_path / "hurt") == content(bed.whole)
+
+
+def test_an_index_that_would_make_the_next_start_cut_more_is_not_made(tmp_path: Path) -> None:
+    plan = Bed("4.3.1-killed", "log-flip-rolled-without-index", tmp_path).plan()
+    assert plan["steps"] == []
+    words = next(words for words in plan["left"] if words.startswith("I01"))
+    assert "made anew, the next start would lose 89 records of the partition, as it is 30" in words
+
+
+def test_brokers_that_look_at_time_indexes_get_a_sound_one_beside_a_new_index(tmp_path: Path) -> None:
+    bed = Bed("1.1.0-killed", "index-missing-active", tmp_path)
+    bed.plan()
+    bed.apply()
+    assert bed.plan()["steps"] == []
+
+
+def test_what_is_wrong_only_beside_a_damaged_log_is_named(tmp_path: Path) -> None:
+    plan = Bed("1.1.0-clean", "log-magic-1-rolled", tmp_path).plan()
+    assert plan["steps"] == []
+    words = next(words for words in plan["left"] if words.startswith("I16"))
+    assert "already is what the sound batches give" in words
+
+
+def test_a_segment_under_a_wrong_name_keeps_its_offsets(tmp_path: Path) -> None:
+    plan = Bed("4.3.1-killed", "segment-wrong-base", tmp_path).plan()
+    assert [step["path"] for step in plan["steps"] if step["path"].endswith(".log")] == []
+    assert [words for words in plan["left"] if words.startswith("N05")]
+
+
+def test_what_a_start_makes_worse_is_named_though_by_itself_it_is_a_note(tmp_path: Path) -> None:
+    plan = Bed("4.3.1-clean", "swap-absurd-offset", tmp_path).plan()
+    assert {words.partition(" ")[0] for words in plan["left"]} == {"N14", "N15"}
+
+
+def repaired(dirs: list[Path], root: Path) -> dict[str, Any]:
+    ran = run("plan", "repair", *dirs, "--kafka", "4.3", "-o", root / "plan.json")
+    assert ran.code in (0, 4), ran.err
+    found: dict[str, Any] = json.loads((root / "plan.json").read_text())
+    return found
+
+
+def tiered(folder: Path) -> None:
+    """The first two segments lie in remote storage; the log still starts at 0."""
+    for base in (0, 18):
+        for path in (folder / "u-0").glob(f"{base:020d}.*"):
+            path.unlink()
+    (folder / START).write_text("0\n1\nu 0 0\n")
+
+
+@pytest.mark.parametrize("tier", [True, False])
+def test_epochs_of_remote_segments_are_not_made_up(tier: bool, tmp_path: Path) -> None:
+    folder = write_log_dir(tmp_path / "a", [plain("u")])
+    if tier:
+        tiered(folder)
+    epochs = folder / "u-0" / "leader-epoch-checkpoint"
+    epochs.write_text("0\nseven\n")
+    plan = repaired([folder], tmp_path)
+    assert [step["path"] for step in plan["steps"]] == ([] if tier else [str(epochs)])
+    assert [words for words in plan["left"] if "in remote storage only" in words] == plan["left"]
+
+
+def test_the_id_of_the_metadata_log_is_known_to_all(tmp_path: Path) -> None:
+    dirs = list(metadata_dir(tmp_path))
+    path = dirs[0] / "__cluster_metadata-0" / "partition.metadata"
+    path.write_text("version: 0\ntopic_id: zzz")
+    plan = repaired(dirs, tmp_path)
+    assert [step["path"] for step in plan["steps"]] == [str(path)]
+    assert run("apply", tmp_path / "plan.json", "--yes", "--state-dir", tmp_path / "state").code == 1
+    assert path.read_text() == "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ"

@@ -1,0 +1,143 @@
+"""Every fault of the lab and of the damage tables through plan, apply, check, plan and undo (`sweep`).
+
+A few each time; CI takes every third one, other ones each day, and some pairs of faults.
+`SEGMEND_LAB_SEED=<day number>` does another day's.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+from tests.checks.damages import Row, all_rows
+from tests.golden.unpack import unpack
+from tests.lab.faults.patient import Patient, lonely_topic, patient_in
+from tests.lab.faults.table import all_faults
+from tests.lab.pairs import CANNOT, drawn
+from tests.lab.releases import release
+from tests.lab.test_verdicts import archive
+from tests.surgery.sweep import Evening, complaints
+
+BASES = ("1.1.0-clean", "1.1.0-killed", "2.8.2-killed", "3.9.2-clean", "4.3.1-clean", "4.3.1-killed")
+SEED = int(os.environ.get("SEGMEND_LAB_SEED") or date.today().toordinal())
+EACH = 3
+PAIRS = 8
+FEW = ("index-stale", "log-flip-rolled", "snapshot-crc", "log-magic-3-rolled", "start-beyond-end")
+WAYS = {
+    "repair": ("repair",),
+    "deep": ("repair", "--deep"),
+    "from": ("repair", "--from"),
+    "blank": ("repair", "--blank"),
+    "trim": ("trim",),
+}
+LOSSY = ("blank", "trim")
+
+Hurts = dict[str, Callable[[Patient], object]]
+
+
+def hurts(name: str) -> Hurts:
+    """The faults of a base."""
+    version, mark = name.split("-")
+    return {each.name: each.hurt for each in all_faults() if each.applies(release(version).number, mark)}
+
+
+def of_today(names: list[str], salt: object) -> list[str]:
+    """Every third one."""
+    draw = random.Random(f"{SEED} {salt}")
+    return draw.sample(sorted(names), len(names) // EACH)
+
+
+def complaints_of_lab(name: str, hurts: Hurts, root: Path, *, way: str = "repair") -> dict[str, list[str]]:
+    """What was broken, by fault."""
+    base = unpack(archive(name), root / "base")
+    return {
+        fault: found
+        for fault, hurt in hurts.items()
+        if (found := complaints_of_one(name, base, hurt, root / "case", way))
+    }
+
+
+def complaints_of_one(
+    name: str, base: Path, hurt: Callable[[Patient], object], root: Path, way: str
+) -> list[str]:
+    """Hurt a copy, and mend it in one of the ways."""
+    shutil.rmtree(root, ignore_errors=True)
+    shutil.copytree(base, root / "disks", symlinks=True)
+    patient = patient_in(root / "disks", lonely_topic(root / "disks"))
+    try:
+        hurt(patient)
+    except CANNOT:
+        return []
+    operation, *options = WAYS[way]
+    given = [*options, base / "b1" / patient.log_dir.name] if way == "from" else options
+    release = name.partition("-")[0]
+    evening = Evening(root=root, dirs=patient.dirs, release=release, operation=operation, options=given)
+    if way in LOSSY:
+        evening.accept()
+    return complaints(evening)
+
+
+def complaints_of_row(row: Row, root: Path, *options: str) -> list[str]:
+    """The same for a row of a damage table."""
+    dirs = row.base(root / "disks")
+    row.hurt(dirs)
+    return complaints(Evening(root=root, dirs=dirs, release=row.release, options=options))
+
+
+def test_a_few_faults(tmp_path: Path) -> None:
+    table = hurts("4.3.1-clean")
+    assert complaints_of_lab("4.3.1-clean", {name: table[name] for name in FEW}, tmp_path) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["repair", "deep"])
+@pytest.mark.parametrize("name", BASES)
+def test_faults_of_the_lab(name: str, way: str, tmp_path: Path) -> None:
+    table = hurts(name)
+    today = of_today(sorted(table), (name, way))
+    assert complaints_of_lab(name, {fault: table[fault] for fault in today}, tmp_path, way=way) == {}
+
+
+def of_logs(name: str) -> Hurts:
+    """The faults in batches, for which there are the ways that lose something or take it elsewhere."""
+    table = hurts(name)
+    return {each.name: table[each.name] for each in all_faults() if each.row[0] == "L" and each.name in table}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["from", "blank", "trim"])
+@pytest.mark.parametrize("name", ["4.3.1-clean", "4.3.1-killed"])
+def test_damaged_batches(name: str, way: str, tmp_path: Path) -> None:
+    table = of_logs(name)
+    today = of_today(sorted(table), (name, way))
+    assert complaints_of_lab(name, {fault: table[fault] for fault in today}, tmp_path, way=way) == {}
+
+
+def rows(salt: str) -> Iterator[Row]:
+    """Every third row of the damage tables."""
+    draw = random.Random(f"{SEED} {salt}")
+    every = all_rows()
+    return iter(draw.sample(every, len(every) // EACH))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("--deep",)], ids=["default", "deep"])
+def test_rows_of_the_damage_tables(options: tuple[str, ...], tmp_path: Path) -> None:
+    found = {
+        f"{number} {row.name}": complaints_of_row(row, tmp_path / str(number), *options)
+        for number, row in enumerate(rows("-".join(options)))
+    }
+    assert {name: words for name, words in found.items() if words} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BASES)
+def test_two_faults_at_once(name: str, tmp_path: Path) -> None:
+    version, mark = name.split("-")
+    pairs = {pair.name: pair.hurt for pair, _ in zip(drawn(version, mark, SEED), range(PAIRS), strict=False)}
+    assert complaints_of_lab(name, pairs, tmp_path) == {}
