@@ -73,3 +73,58 @@ def test_many_steps_are_told_by_directory(desk: Desk) -> None:
     assert f"1-{count}" not in shown
     assert "replace file: " in shown
     assert "(--json has each of them)" in shown
+
+
+def test_plans_compose(desk: Desk) -> None:
+    """Two moves change the same checkpoints, each the lines of its own partition."""
+    first, second = desk.dirs
+    alone = desk.tree()
+    files = [desk.root / f"{name}.json" for name in ("one", "two", "both")]
+    desk.run("plan", "move", first, second, *MOVE, second, "-o", files[0])
+    desk.run("plan", "move", first, second, "--partition", "idem-0", "--to", first, "-o", files[1])
+    ran = desk.run("plan", "compose", *files[:2], "-o", files[2], "--json")
+    assert ran.code == 0, ran.err
+    plan = ran.of("plan")[0]
+    assert (plan["operation"], plan["records_lost"]) == ("move, move", 0)
+    assert plan["forecast"]["after"]["records_lost"] == 0
+    assert len(plan["extra"]["kafka-reassign-partitions"]["partitions"]) == 2
+    applied = desk.run("apply", files[2], "--yes", "--state-dir", desk.state)
+    assert applied.code == 1, applied.err
+    assert (first / "idem-0").is_dir()
+    assert (second / "txn-0").is_dir()
+    desk.undo()
+    assert desk.tree() == alone
+    for partition, target in (("txn-0", second), ("idem-0", first)):
+        desk.plan("move", "--partition", partition, "--to", target)
+        desk.apply()
+    lines = _lines(first, second)
+    desk.undo()
+    assert desk.run("undo", "2", "--yes", "--state-dir", desk.state).code == 0
+    assert desk.tree() == alone
+    desk.run("apply", files[2], "--yes", "--state-dir", desk.state)
+    assert lines == _lines(first, second)
+
+
+def _lines(*dirs: Path) -> dict[Path, list[str]]:
+    files = [path for log_dir in dirs for path in log_dir.glob("*-offset-checkpoint")]
+    return {path: sorted(path.read_text().splitlines()) for path in files}
+
+
+def test_plans_that_do_not_go_together(desk: Desk) -> None:
+    first, second = desk.dirs
+    files = [desk.root / f"{name}.json" for name in ("one", "two")]
+    desk.run("plan", "move", first, second, *MOVE, second, "-o", files[0])
+    index = next((first / "txn-0").glob("*.index"))
+    index.rename(desk.root / "index")
+    desk.run("plan", "repair", first, second, "-o", files[1])
+    (desk.root / "index").rename(index)
+    ran = desk.run("plan", "compose", *files)
+    assert (ran.code, "plans 1 and 2 both change it; apply the one" in ran.err) == (16, True), ran.err
+    same = desk.run("plan", "compose", files[0], files[0], "--json")
+    assert len(same.of("step")) == 5
+    desk.run("apply", files[0], "--yes", "--state-dir", desk.state)
+    desk.run("plan", "repair", first, second, "-o", files[1])
+    ran = desk.run("plan", "compose", *files)
+    assert (ran.code, "was not the same when each plan was made" in ran.err) == (16, True), ran.err
+    ran = desk.run("plan", "compose", files[0])
+    assert (ran.code, "make the plans again" in ran.err) == (8, True), ran.err

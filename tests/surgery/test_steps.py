@@ -11,11 +11,9 @@ from tests.surgery.world import Tree, World, make, plan_of, steps
 
 from segmend.errors import SegmendError
 from segmend.logdir import disk
-from segmend.logdir.release import Release
 from segmend.surgery import recipes, view
 from segmend.surgery.apply import apply
 from segmend.surgery.fingerprint import Fingerprint, hash_bytes, look
-from segmend.surgery.plan import Loss, Plan
 from segmend.surgery.step import Neighbours, Work
 from segmend.surgery.steps import kinds, step_of, step_to_json
 from segmend.surgery.steps.replace_file import ReplaceFile
@@ -160,19 +158,3 @@ def test_a_fingerprint_says_how_things_differ(change: dict[str, object], said: s
     one = Fingerprint(kind="file", size=1, mode=0o644, uid=0, gid=0, mtime_ns=5, sha256="a", xattrs=())
     assert one.difference(one.but(**change)) == said
     assert Fingerprint.from_json(json.loads(json.dumps(one.to_json()))) == one
-
-
-def test_plans_compose(world: World) -> None:
-    first, second = steps(world)[:3], steps(world)[3:5]
-    loss = Loss(dir="/a", topic="t", partition=0, records=3, bytes=90)
-    one = plan_of(world, first)
-    two = Plan(operation="second", arguments={"x": 1}, release=Release.parse("4.3"), dirs=one.dirs,
-               steps=tuple(second), losses=(loss,), notes=("mind",))  # fmt: skip
-    both = one.then(two)
-    assert both.operation == "test, second"
-    assert both.steps == (*first, *second)
-    assert (both.records_lost, both.notes) == (3, ("mind",))
-    assert Plan.parse(both.render(), "x") == both
-    before = world.tree()
-    apply(both, str(world.state), fx=Disk())
-    assert world.tree() != before

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Final, Self
 
@@ -142,20 +142,6 @@ class Plan:
     def load(cls, path: str) -> Self:
         """Read a plan; raises `Unreadable` and what `parse` raises."""
         return cls.parse(disk.read(path, _LIMIT), path)
-
-    def then(self, following: Plan) -> Self:
-        """Both in one; `following` must have been made for the dirs as this plan leaves them."""
-        return replace(
-            self,
-            operation=f"{self.operation}, {following.operation}",
-            arguments={**self.arguments, **following.arguments},
-            steps=self.steps + following.steps,
-            losses=self.losses + following.losses,
-            notes=tuple(dict.fromkeys(self.notes + following.notes)),
-            left=tuple(dict.fromkeys(self.left + following.left)),
-            forecast={**self.forecast, "after": following.forecast.get("after")},
-            extra={**self.extra, **following.extra},
-        )
 
 
 def _hash(data: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.report.progress import Progress
 from segmend.surgery import ops
+from segmend.surgery.compose import composed
 from segmend.surgery.plan import Plan
 from segmend.surgery.request import Request
 
@@ -28,6 +29,7 @@ examples:
   segmend plan trim /data/a /data/b -o plan.json
   segmend plan move /data/a /data/b --partition orders-3 --to /data/b -o plan.json
   segmend plan show plan.json
+  segmend plan compose one.json other.json -o both.json
 
 exit codes: 0 planned, or nothing to do; 4 something is left that it does not mend; 8 something could
 not be read, 16 usage"""
@@ -40,10 +42,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     for name in ops.names():
         _sub(commands, name, summary(ops, name)).fill = partial(_configure, name)
+    both = _sub(commands, "compose", "several plans for the same log dirs in one, done and undone together")
+    both.add_argument("plans", nargs="+", metavar="PLAN", help="the files")
+    both.add_argument("-o", "--output", metavar="FILE", help="where the plan goes; only shown without")
+    add_output_options(both)
+    both.set_defaults(run=_compose)
     show = _sub(commands, "show", "show a plan that was made")
     show.add_argument("plan", metavar="PLAN", help="the file")
     add_output_options(show)
-    show.set_defaults(run=run, operation=None)
+    show.set_defaults(run=_show)
 
 
 def _configure(name: str, command: argparse.ArgumentParser) -> None:
@@ -69,11 +76,21 @@ def _sub(commands: Any, name: str, help: str) -> LateParser:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make a plan or load one, write it, show it."""
-    if args.operation is None:
-        return tell_plan(args, Plan.load(args.plan), args.plan)
+    """Make a plan, write it, show it."""
     refuse_output(args.output)
-    plan = _make(args, args.operation)
+    return _made(args, _make(args, args.operation))
+
+
+def _show(args: argparse.Namespace) -> int:
+    return tell_plan(args, Plan.load(args.plan), args.plan)
+
+
+def _compose(args: argparse.Namespace) -> int:
+    refuse_output(args.output)
+    return _made(args, composed([Plan.load(path) for path in args.plans]))
+
+
+def _made(args: argparse.Namespace, plan: Plan) -> int:
     if args.output is not None:
         write_plan(plan, args.output)
     return tell_plan(args, plan, args.output)
