@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -128,3 +129,61 @@ def test_plans_that_do_not_go_together(desk: Desk) -> None:
     assert (ran.code, "was not the same when each plan was made" in ran.err) == (16, True), ran.err
     ran = desk.run("plan", "compose", files[0])
     assert (ran.code, "make the plans again" in ran.err) == (8, True), ran.err
+
+
+def test_backups_on_another_disk(desk: Desk) -> None:
+    """Journalled, found by undo; while that disk is away nothing is begun, and nothing made in its place."""
+    before, spare = desk.tree(), desk.root / "spare"
+    desk.plan("move", *MOVE, desk.dirs[1])
+    desk.apply("--backup-dir", spare)
+    journal = desk.run("journal", "list", "--state-dir", desk.state, "--json").of("journal")[0]
+    assert Path(journal["vaults"]).parent == spare
+    assert sum(path.is_file() for path in spare.rglob("*")) == 4
+    after = desk.tree()
+    spare.rename(desk.root / "away")
+    for _ in range(2):
+        ran = desk.run("undo", "--yes", "--state-dir", desk.state)
+        assert (ran.code, ran.err.count("\n")) == (8, 1)
+        assert f"{journal['vaults']}: is not there" in ran.err
+        assert "is that disk mounted?" in ran.err
+        assert (desk.tree(), spare.exists()) == (after, False)
+    (desk.root / "away").rename(spare)
+    shutil.rmtree(Path(journal["vaults"]) / "0002")
+    assert "0002: is not there" in desk.run("undo", "--yes", "--state-dir", desk.state).err
+    assert desk.tree() == after
+    (Path(journal["vaults"]) / "0002").mkdir()
+    kept = Path(journal["vaults"]) / "0001" / "before"
+    kept.write_bytes(b"rot")
+    ran = desk.run("undo", "--yes", "--state-dir", desk.state)
+    assert (ran.code, "the backup is missing or damaged" in ran.err) == (8, True)
+    assert before != desk.tree()
+
+
+def test_owner_mode_and_attributes_are_those_of_the_broker(desk: Desk) -> None:
+    """Of what is rewritten, moved, and made anew, in directories with a group of their own."""
+    partition = desk.dirs[0] / "txn-0"
+    for path in desk.home.rglob("*"):
+        path.chmod(0o2770 if path.is_dir() else 0o640)
+        if os.geteuid() == 0:
+            os.chown(path, 1234, 2345)
+    for path in (partition, *partition.glob("*.log"), desk.dirs[0] / "recovery-point-offset-checkpoint"):
+        os.setxattr(path, "user.note", b"mine")
+    for index in partition.glob("*.index"):
+        index.unlink()
+    before = desk.tree()
+    desk.plan("repair")
+    desk.apply()
+    desk.plan("move", *MOVE, desk.dirs[1])
+    desk.apply()
+    moved = desk.dirs[1] / "txn-0"
+    assert {path.stat().st_mode & 0o7777 for path in moved.iterdir()} == {0o640}
+    assert moved.stat().st_mode & 0o7777 == 0o2770
+    assert {(path.stat().st_uid, path.stat().st_gid) for path in desk.home.rglob("*")} == {
+        (partition.parent.stat().st_uid, partition.parent.stat().st_gid)
+    }
+    assert os.getxattr(moved, "user.note") == b"mine"
+    assert os.getxattr(desk.dirs[0] / "recovery-point-offset-checkpoint", "user.note") == b"mine"
+    desk.undo()
+    desk.undo("1")
+    assert desk.tree() == before
+    assert os.getxattr(partition, "user.note") == b"mine"

@@ -22,6 +22,7 @@ from segmend.surgery.expectations import (
     refuse_changed,
     refuse_full,
     refuse_inside,
+    refuse_lost_backups,
     refuse_other_owner,
 )
 from segmend.surgery.journal import Run, Writer, make_dirs, runs, writing
@@ -87,6 +88,7 @@ def carry(fx: Effects, run: Run, direction: str, watch: Watch, *, backup_dir: st
         refuse_state(run.plan)
     todo = _todo(run, direction)
     refuse_changed(run.plan, run.statuses(), going_back=direction == BACK)
+    refuse_lost_backups(run, todo)
     refuse_full(run, todo, vaults)
     with _said(run), writing(fx, run, watch.now) as journal:
         _begin(fx, run, journal, direction, vaults)

@@ -83,6 +83,19 @@ def refuse_inside(plan: Plan, place: str, what: str) -> None:
             raise UsageError(f"{what} {place}: lies in the log dir {each.path}; give a place outside")
 
 
+def refuse_lost_backups(run: Run, steps: Sequence[int]) -> None:
+    """Raise `SegmendError` if the old bytes of a run are not where they went, before anything is touched."""
+    begun = [number for number, status in enumerate(run.statuses()) if status is not Status.BEFORE]
+    wanted = [run.vaults] if begun else []
+    wanted += [run.vault(number) for number in steps if run.status(number) is not Status.BEFORE]
+    gone = next((path for path in wanted if disk.path_type(path) != "dir"), None)
+    if gone is not None:
+        raise SegmendError(
+            f"{gone}: is not there, where {run.name} put old bytes (is that disk mounted?); "
+            "nothing was changed"
+        )
+
+
 def refuse_full(run: Run, steps: Sequence[int], vaults: str) -> None:
     """Raise `SegmendError` if a file system cannot take what these steps write to it."""
     wanted: dict[int, tuple[str, int]] = {}
