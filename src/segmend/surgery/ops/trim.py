@@ -6,7 +6,8 @@ rolled segment nothing is ever cut. Trimming that is not lossy: a broker would n
 these bytes.
 
 Damage further up, with whole batches behind it, is another matter: cutting there takes those
-batches too. That is left alone unless `--accept-loss` names how many records go.
+batches too. That is left alone unless `--accept-loss` names how many records go. If the log then ends
+there, recovery point and high watermark are set to that end, as the broker would do itself.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 from segmend.surgery import accepted, planning
 from segmend.surgery.plan import Loss, Plan
@@ -53,7 +55,7 @@ def plan(request: Request) -> Plan:
     return planning.make(
         NAME, {} if agreed is None else {"accept-loss": f"{agreed}-records"},
         dirs=request.dirs, given=request.given, release=request.release,
-        steps=[*markers, *(step for cut in taken for step in steps_of(cut))],
+        steps=[*markers, *(step for cut in taken for step in steps_of(cut)), *_lines(request.dirs, taken)],
         losses=[_loss(cut) for cut in taken if cut.lossy], notes=notes,
         left=[fatal.get(id(cut)) or _left(cut, total) for cut in lossy if cut not in taken],
     )  # fmt: skip
@@ -109,6 +111,25 @@ def _loss(cut: Cut) -> Loss:
         bytes=cut.size - cut.position, first_offset=cut.next_offset, last_offset=cut.last_offset,
         what=f"{cut.segment.name} from byte {cut.position} on",
     )  # fmt: skip
+
+
+def _lines(dirs: Sequence[LogDir], cuts: Sequence[Cut]) -> Iterator[Step]:
+    """Checkpoints that promise no more than is left: what lies behind it was given up by its figure."""
+    for log_dir in dirs:
+        ends = {
+            (cut.segment.partition.topic, cut.segment.partition.partition): cut.next_offset
+            for cut in cuts
+            if cut.lossy and cut.segment.is_active and cut.segment.partition.log_dir is log_dir
+        }
+        for name, said in (
+            (RECOVERY_POINT, log_dir.recovery_points),
+            (HIGH_WATERMARK, log_dir.high_watermarks),
+        ):
+            beyond = {key: end for key, end in ends.items() if said.get(key, 0) > end}
+            if beyond and (
+                step := planning.checkpoint_step(log_dir, name, beyond, "the log ends there", log_dir)
+            ):
+                yield step
 
 
 def _markers(dirs: Sequence[LogDir], cuts: Sequence[Cut]) -> tuple[list[Step], list[str]]:
