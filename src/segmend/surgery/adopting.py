@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from segmend.broker.sanity import TIME_INDEX
 from segmend.broker.strays import (
     MISSING_TOPIC_ID,
     STRAYS,
@@ -192,13 +193,15 @@ def is_empty(partition: PartitionDir) -> bool:
     return partition.size == 0 and not (layout.shadowed or layout.swap or layout.cleaned)
 
 
-def is_closed(partition: PartitionDir) -> bool:
+def is_closed(partition: PartitionDir, release: Release) -> bool:
     """Whether the indexes of its active segment end as those of a log that was closed: no zeros, no gap."""
     if not partition.layout.logs:
         return True
     active = partition.segments[-1]
-    sizes = (active.index, offset_index.ENTRY_SIZE), (active.timeindex, time_index.ENTRY_SIZE)
-    return all(entry is not None and _ends_well(entry, unit) for entry, unit in sizes)
+    indexes = [(active.index, offset_index.ENTRY_SIZE)]
+    if TIME_INDEX.of(release):
+        indexes.append((active.timeindex, time_index.ENTRY_SIZE))
+    return all(entry is not None and _ends_well(entry, unit) for entry, unit in indexes)
 
 
 def _ends_well(entry: FileEntry, unit: int) -> bool:

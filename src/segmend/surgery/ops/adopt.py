@@ -151,7 +151,7 @@ def _high_watermark(found: Candidate, loaded: LoadedLog) -> int | None:
 
 
 def _active_index(found: Candidate) -> str | None:
-    if found.partition.log_dir.clean_shutdown.missing or is_closed(found.partition):
+    if found.partition.log_dir.clean_shutdown.missing or is_closed(found.partition, found.release):
         return None
     layout = found.partition.layout
     return layout.index.get(max(layout.logs))
