@@ -187,3 +187,29 @@ def test_owner_mode_and_attributes_are_those_of_the_broker(desk: Desk) -> None:
     desk.undo("1")
     assert desk.tree() == before
     assert os.getxattr(partition, "user.note") == b"mine"
+
+
+def test_what_a_later_plan_built_upon_is_taken_back_after_that(desk: Desk) -> None:
+    before = desk.tree()
+    desk.plan("move", *MOVE, desk.dirs[1])
+    desk.apply()
+    desk.plan("move", "--partition", "nulls-0", "--to", desk.dirs[1])
+    desk.apply()
+    after = desk.tree()
+    ran = desk.run("undo", "1", "--yes", "--state-dir", desk.state)
+    assert (ran.code, ran.err.count("\n")) == (8, 1)
+    assert "was changed again by 0002-move-" in ran.err
+    assert "first: segmend undo 0002-move-" in ran.err
+    assert desk.tree() == after
+    desk.undo()
+    desk.undo("1")
+    assert desk.tree() == before
+
+
+def test_a_running_broker_is_given_the_names_of_log_dirs(desk: Desk) -> None:
+    """It knows no other; `log.dirs` often names links."""
+    link = desk.root / "data-b"
+    link.symlink_to(desk.dirs[1])
+    ran = desk.run("plan", "move", desk.dirs[0], f"{link}/", *MOVE, link, "--json")
+    rows = ran.of("plan")[0]["extra"]["kafka-reassign-partitions"]["partitions"]
+    assert [row["log_dirs"] for row in rows] == [[str(link)]]

@@ -80,6 +80,12 @@ class Run:
         self.valid_bytes += length
 
     @property
+    def number(self) -> int:
+        """Runs of one state dir are counted from 1; 0 for a directory that has another name."""
+        found = _NAME.fullmatch(self.name)
+        return 0 if found is None else int(found[1])
+
+    @property
     def journal(self) -> str:
         """The path of the journal."""
         return f"{self.path}/{_JOURNAL}"

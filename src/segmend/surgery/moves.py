@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -50,7 +51,7 @@ def plan_moves(
     return planning.make(
         operation, arguments, dirs=request.dirs, given=request.given, release=request.release, steps=steps,
         notes=[*remarks, *notes, *(_notes(request) if moves else ())],
-        extra={"kafka-reassign-partitions": _reassignment(request.dirs, moves, node_id)} if moves else {},
+        extra={"kafka-reassign-partitions": _reassignment(request, moves, node_id)} if moves else {},
     )  # fmt: skip
 
 
@@ -139,19 +140,24 @@ def image_of(dirs: Sequence[LogDir]) -> MetadataImage | None:
     return next((image for image in map(read_image, found) if image is not None), None)
 
 
-def _reassignment(dirs: Sequence[LogDir], moves: Sequence[Move], node_id: int | None) -> dict[str, Any]:
+def _reassignment(request: Request, moves: Sequence[Move], node_id: int | None) -> dict[str, Any]:
     """The same for a running broker: the JSON that `kafka-reassign-partitions --execute` takes.
 
     Other replicas stay where they are ("any"); they are named if this node has the cluster's metadata,
-    else this broker's only, and the others must be filled in.
+    else this broker's only, and the others must be filled in. A running broker knows its log dirs by the
+    names that they have in `log.dirs`, links and all (`LogManager.isLogDirOnline`), so as they were given.
     """
-    image = image_of(dirs)
+    image = image_of(request.dirs)
+    names = {
+        log_dir.path: posixpath.normpath(given) if given.startswith("/") else log_dir.path
+        for log_dir, given in zip(request.dirs, request.given, strict=True)
+    }
     rows = []
     for move in moves:
         known = _replicas(image, move)
         me = -1 if node_id is None else node_id
         replicas = list(known) if me in known else [me]
-        places = [move.target.path if replica == me else "any" for replica in replicas]
+        places = [names[move.target.path] if replica == me else "any" for replica in replicas]
         topic, number = move.key
         rows.append({"topic": topic, "partition": number, "replicas": replicas, "log_dirs": places})
     return {"version": 1, "partitions": rows}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from segmend.errors import SegmendError
 from segmend.surgery.carry import Outcome, Watch, carry
 from segmend.surgery.effects import Effects
-from segmend.surgery.events import BACK, FORWARD
-from segmend.surgery.journal import Run
+from segmend.surgery.events import BACK, FORWARD, Status
+from segmend.surgery.journal import Run, runs
 from segmend.surgery.quarantines import refuse_discarded
+from segmend.surgery.step import Neighbours, folder
 
 
 def direction_of(run: Run) -> str:
@@ -17,10 +19,31 @@ def direction_of(run: Run) -> str:
     return FORWARD if run.state == "undone" and run.told else BACK
 
 
+def _refuse_built_upon(run: Run) -> None:
+    """Raise `SegmendError` if a later plan that is not taken back changed what this one had left."""
+    later = [other for other in runs(folder(folder(run.path))) if other.number > run.number]
+    mine = [step for step, status in zip(run.plan.steps, run.statuses(), strict=True) if _done(status)]
+    for other in reversed(later):
+        theirs = [s for s, status in zip(other.plan.steps, other.statuses(), strict=True) if _done(status)]
+        neighbours = Neighbours([*mine, *theirs])
+        for number, step in enumerate(mine):
+            if any(found >= len(mine) for found in neighbours.of(number)):
+                raise SegmendError(
+                    f"{step.paths[0]}: was changed again by {other.name}; first: segmend undo {other.name} "
+                    "(nothing was changed)"
+                )
+
+
+def _done(status: Status) -> bool:
+    return status is not Status.BEFORE
+
+
 def undo(run: Run, *, fx: Effects | None = None, watch: Watch | None = None) -> Outcome:
     """Take a run back, wholly or as far as it got; one that was taken back is applied again.
 
     Raises as `apply`; refused if a file is not as the run left it, which says a broker was there.
     """
     refuse_discarded(run)
+    if direction_of(run) == BACK:
+        _refuse_built_upon(run)
     return carry(fx or Effects(), run, direction_of(run), watch or Watch())
