@@ -213,3 +213,9 @@ def test_a_running_broker_is_given_the_names_of_log_dirs(desk: Desk) -> None:
     ran = desk.run("plan", "move", desk.dirs[0], f"{link}/", *MOVE, link, "--json")
     rows = ran.of("plan")[0]["extra"]["kafka-reassign-partitions"]["partitions"]
     assert [row["log_dirs"] for row in rows] == [[str(link)]]
+
+
+def test_a_replica_to_repair_from_must_be_there(desk: Desk) -> None:
+    """A mistyped path is told even where nothing is damaged."""
+    ran = desk.plan("repair", "--from", desk.root / "nowhere")
+    assert (ran.code, "nowhere: no such directory" in ran.err) == (16, True)

@@ -19,9 +19,10 @@ from typing import Final
 
 from segmend.checks import Level, Wanted, run_checks
 from segmend.checks.effects import BrokerEffects
-from segmend.errors import SegmendError
+from segmend.errors import SegmendError, UsageError
 from segmend.findings import Finding, Severity
 from segmend.loading import Options
+from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.surgery import accepted, damaged_batches, planning, view
 from segmend.surgery.log_repair import ALWAYS, asked, log_repair
@@ -77,6 +78,9 @@ def _bytes(value: str) -> int:
 
 def plan(request: Request) -> Plan:
     """The plan; without damage one without steps. Raises `UsageError` for a loss that was not accepted."""
+    source = request.args.source
+    if source is not None and disk.path_type(source) != "dir":
+        raise UsageError(f"--from {source}: no such directory")
     read_ahead(request, _threads())
     findings = _findings(request)
     logs = log_repair(request, findings)
