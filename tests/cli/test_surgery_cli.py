@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cli.run import run
 from tests.surgery.desk import Desk, picture
+
+from segmend.cli import main
+from segmend.surgery import ops
 
 Cap = pytest.CaptureFixture[str]
 
@@ -219,3 +225,23 @@ def test_a_replica_to_repair_from_must_be_there(desk: Desk) -> None:
     """A mistyped path is told even where nothing is damaged."""
     ran = desk.plan("repair", "--from", desk.root / "nowhere")
     assert (ran.code, "nowhere: no such directory" in ran.err) == (16, True)
+
+
+SURGERY = ["plan", "apply", "undo", "journal", "quarantine"]
+
+
+def _examples(text: str) -> list[list[str]]:
+    """The commands of a help page; what stands behind three spaces says what they do."""
+    lines = [line.strip() for line in text.splitlines() if line.startswith("  segmend ")]
+    return [shlex.split(re.split(r"   +", line)[0])[1:] for line in lines]
+
+
+@pytest.mark.parametrize("argv", [*([name] for name in SURGERY), *(["plan", name] for name in ops.names())])
+def test_the_examples_of_help_can_be_given_as_they_are_written(argv: list[str], capsys: Cap) -> None:
+    with pytest.raises(SystemExit):
+        run(capsys, *argv, "--help")
+    found = _examples(capsys.readouterr().out)
+    assert found
+    for example in found:
+        parsed = main._parser([main._loaded(example[0])]).parse_args(example)
+        assert callable(parsed.run)
