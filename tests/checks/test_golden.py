@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import golden_params
+from tests.golden.judge import copy_tree
 
 from segmend.checks import Level, run_checks
 from segmend.findings import Severity
-from segmend.logdir.release import guess_release
+from segmend.logdir.release import Release, guess_release
 from segmend.logdir.tree import LogDir
 
 # Facts, not faults: leftovers that the next start removes, and what a 1.1 broker rebuilds after a kill.
@@ -37,3 +38,16 @@ def test_healthy(name: str, level: Level, golden: Callable[[str], Path]) -> None
         assert {finding.code for finding in findings if finding.severity == Severity.INFO} <= FACTS
         assert not [f.to_json() for f in findings if f.severity != Severity.INFO]
         assert run.summary.segments > 10
+
+
+@pytest.mark.slow
+def test_a_lost_cleaner_checkpoint_does_not_make_compaction_a_loss(
+    golden: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """The topic's cleanup.policy in the metadata tells as well that offsets may be missing."""
+    copy_tree(golden("4.3.1-clean"), tmp_path / "golden")
+    dirs = sorted(path.parent for path in (tmp_path / "golden").rglob("meta.properties"))
+    for path in (tmp_path / "golden").rglob("cleaner-offset-checkpoint"):
+        path.write_text("")
+    opened = [LogDir.open(str(path)) for path in dirs]
+    assert [f.code for f in run_checks(opened, release=Release.parse("4.3")) if f.code == "L24"] == []

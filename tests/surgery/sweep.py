@@ -34,6 +34,8 @@ STOP = frozenset({"C12", "C13"})
 """They tell how a broker stopped, by what the files look like: mended files look otherwise."""
 GAPS = frozenset({"L24", "N08"})
 """They tell of records that are not there; a plan that loses some names them."""
+BEHIND = frozenset({"L08", "L09", "L10", "L11", "L12", "L13", "L14", "L15", "L16", "L17"})
+"""What other damage may hide: a plan says that they come to light."""
 TURNS = {"L06": "L05"}
 """With its index back, a segment with a bad batch is not cut any more by the start."""
 CLAIM_MORE = frozenset({"L13", "L15", "C08"})
@@ -173,7 +175,8 @@ def _applied(evening: Evening, disks: Path, tree: Tree) -> Iterator[str]:
     yield from _touched(tree, picture(disks), {step["path"] for step in evening.made["steps"]})
     evening.options = [w for w in evening.options if not str(w).endswith(("-records", "-loss"))]
     ran, again = evening.plan()
-    if again is None or again["steps"]:
+    twice = any("apply this plan first" in words for words in evening.made["left"])
+    if (again is None or again["steps"]) and not twice:
         steps = [(step["path"][-60:], step.get("reason")) for step in (again or {"steps": ()})["steps"]]
         yield f"planned again: exit {ran.code}, {ran.err[-300:]} {steps}"
     undone = run("undo", "--yes", "--state-dir", evening.root / "state")
@@ -192,6 +195,9 @@ def _found_after(evening: Evening) -> Iterator[str]:
     yield from _unnamed(evening, {key: value for key, value in after.items() if key in before})
     turned = {(TURNS[code], path) for code, path in before if code in TURNS}
     expected = STOP | GAPS if evening.made["losses"] else STOP
+    expected |= {"P03"} if evening.operation == "trim" else set()
+    expected |= {code for code in BEHIND if any(f"{code} " in words for words in evening.made["left"])}
+    expected |= {"N05"} if "L13" in evening.codes else set()
     for (code, path), finding in after.items():
         if (code, path) not in before.keys() | turned and code not in expected:
             yield f"new: {code} {path[-70:]}: {finding['message'][:150]}"
@@ -212,7 +218,7 @@ def _lost(evening: Evening, whole: Batches) -> Iterator[str]:
 def _harm(evening: Evening, broker: Plan, partitions: dict[tuple[str, str], Plan]) -> Iterator[str]:
     """The start after it does no more harm than the one before would have done."""
     then, later = evening.forecast()
-    if broker.get("outcome") == "starts" and then.get("outcome") != "starts":
+    if broker.get("outcome") == "starts" != then.get("outcome") and not evening.made["left"]:
         yield f"the broker refuses now: {then.get('reason')}"
     for key in later.keys() & partitions.keys():
         was, line = partitions[key], later[key]

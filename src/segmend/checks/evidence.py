@@ -76,7 +76,12 @@ def weighed(view: SegmentView, severity: Severity) -> Severity:
 
 def compacted(context: PartitionContext) -> bool:
     """Whether the cleaner has been at work here, as far as the disk tells: offsets may be missing."""
-    return context.checkpointed(CLEANER) is not None or context.partition.topic in COMPACTED_TOPICS
+    topic = context.partition.topic
+    if context.checkpointed(CLEANER) is not None or topic in COMPACTED_TOPICS:
+        return True
+    cluster = context.dir.broker.cluster
+    settings = {} if cluster is None else cluster.image.configs.get(topic, {})
+    return "compact" in settings.get("cleanup.policy", "")
 
 
 def problems(scan: SegmentScan, *kinds: str) -> list[Problem]:

@@ -1,4 +1,4 @@
-"""No start may lose more by a repair than without it: what would make it so is taken out of the plan.
+"""No start may do more harm by a repair than without it: what would make it so is taken out of the plan.
 
 A recovery cuts a log at its first damaged batch and deletes all segments behind it. Where the
 index of a damaged segment is missing, or misleads, the loader comes to it in another way and
@@ -23,32 +23,43 @@ Place = tuple[str, str]
 """Log dir and name of a partition directory."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Harm:
+    """What a start does to a partition: whether its load fails, and the records that are lost."""
+
+    fails: bool
+    records: int
+
+    def __str__(self) -> str:
+        return "fail" if self.fails else f"lose {self.records:,} records of the partition"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What a start would do: the last line of a forecast, and the records that each partition loses."""
+    """What a start would do: the last line of a forecast, and the harm to each partition."""
 
     line: Mapping[str, Any]
-    lost: Mapping[Place, int] = field(default_factory=dict)
+    harm: Mapping[Place, Harm] = field(default_factory=dict)
 
     @classmethod
     def of(cls, dirs: Iterable[LogDir], release: Release) -> Start:
         """Of the dirs as they are; those of a view are named as on the disk."""
         run = forecast(list(dirs), Options(release=release, release_reason="as the plan"))
-        lost = {
-            (_real(line.dir), line.name): line.records_lost
+        harm = {
+            (_real(line.dir), line.name): Harm(fails=line.failure is not None, records=line.records_lost)
             for line in run
             if isinstance(line, PartitionOutcome)
         }
         found = {} if run.broker is None else run.broker.to_json()
         reason = found.get("reason")
-        return cls(line={**found, "reason": reason and _real(reason)}, lost=lost)
+        return cls(line={**found, "reason": reason and _real(reason)}, harm=harm)
 
-    def worse_than(self, other: Start) -> dict[Place, tuple[int, int]]:
-        """Where more is lost than at the other start: (records, and at the other)."""
+    def worse_than(self, other: Start) -> dict[Place, tuple[Harm, Harm]]:
+        """Where it does more harm than the other start: (this harm, that harm)."""
         return {
-            place: (records, other.lost[place])
-            for place, records in self.lost.items()
-            if records > other.lost.get(place, records)
+            place: (harm, other.harm[place])
+            for place, harm in self.harm.items()
+            if harm > other.harm.get(place, harm)
         }
 
 
@@ -56,17 +67,17 @@ def _real(text: str) -> str:
     return text.replace(f"{SCHEME}://", "")
 
 
-def spared(plan: Plan, worse: Mapping[Place, tuple[int, int]]) -> Plan:
+def spared(plan: Plan, worse: Mapping[Place, tuple[Harm, Harm]]) -> Plan:
     """The plan without the steps for derived files of these partitions, which are then named as left."""
     kept, left = [], list(plan.left)
     for step in plan.steps:
-        figures = next((each for place, each in worse.items() if _derived(step, place)), None)
-        if figures is None:
+        harm = next((each for place, each in worse.items() if _derived(step, place)), None)
+        if harm is None:
             kept.append(step)
             continue
         left.append(
-            f"{getattr(step, 'reason', '')} ({step.paths[0]}): made anew, the next start would lose "
-            f"{figures[0]:,} records of the partition, as it is {figures[1]:,}; mend its log first "
+            f"{getattr(step, 'reason', '')} ({step.paths[0]}): made anew, the next start would {harm[0]}, "
+            f"as it is it would {harm[1]}; mend the log first "
             "(segmend plan repair --from REPLICA_DIR, or --blank), then plan again"
         )
     return replace(plan, steps=tuple(kept), left=tuple(left))

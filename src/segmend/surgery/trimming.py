@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from segmend.formats import offset_index, time_index, txn_index
+from segmend.formats.batch import HEADER_SIZE_V2, read_header
 from segmend.kernel.indexes import TIME_ENTRY
 from segmend.kernel.scan import iter_batches, scan_log
 from segmend.kernel.types import CHAIN_KINDS, TAIL_KINDS, SegmentScan
@@ -61,7 +63,7 @@ def cut_of(segment: LogSegment) -> Cut | None:
             return None
         position = damage.position
         kept = scan_log(reader, base_offset=segment.base_offset, stop=position)
-        records, last = (0, None) if damage.kind in TAIL_KINDS else _behind(reader, segment, position)
+        records, last = (0, None) if damage.kind in TAIL_KINDS else _behind(reader, found, position)
         next_offset = segment.base_offset if kept.last_offset is None else kept.last_offset + 1
         why = _WORDS.get(damage.kind, f"damage at byte {position} ({damage.kind})")
         return Cut(
@@ -70,13 +72,16 @@ def cut_of(segment: LogSegment) -> Cut | None:
         )  # fmt: skip
 
 
-def _behind(reader: FileReader, segment: LogSegment, position: int) -> tuple[int, int | None]:
-    """Records in, and last offset of, the whole batches from the damage on, a damaged one included."""
+def _behind(reader: FileReader, found: SegmentScan, position: int) -> tuple[int, int | None]:
+    """Records in, and last offset of, the whole batches from the damage on, those with a bad CRC included."""
+    bad = (problem.position for problem in found.problems if problem.kind == "crc-mismatch")
+    damaged = (read_header(reader.read(HEADER_SIZE_V2, at), 0, at) for at in bad)
+    sound = iter_batches(reader, start=position, crc=True, resync=True, base_offset=found.base_offset)
     records, last = 0, None
-    for batch in iter_batches(reader, start=position, resync=True, base_offset=segment.base_offset):
+    for batch in chain(sound, damaged):
         last = batch.last_offset if last is None else max(last, batch.last_offset)
         if batch.magic >= 2 and not batch.is_control:
-            records += min(max(batch.records_count, 0), batch.size)
+            records += max(0, min(batch.records_count, batch.last_offset_delta + 1, batch.size))
         elif batch.magic < 2:
             records += 1
     return records, last

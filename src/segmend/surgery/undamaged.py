@@ -1,8 +1,8 @@
 """Whether logs may speak for transactions and producers: only where no batch of them is damaged.
 
 A marker that cannot be read ends nothing, so a replay over it gives transactions that go on for
-ever, and a transaction index without what they aborted. A derived file that is sound in itself then
-is the better witness, and stays.
+ever, and a transaction index in which committed records count as aborted. What is there then is the
+better witness, and nothing at all is better than that.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ def _require_whole(partition: PartitionDir, base: int, *, is_last: bool) -> None
     problem = next(found, None)
     if problem is not None:
         raise BeyondRepair(
-            f"{log_of(segment).path} is damaged at byte {problem.position}, and may contradict it for that "
-            "reason; mend the log first (segmend plan repair --from REPLICA_DIR, or --blank), then plan again"
+            f"{log_of(segment).path} is damaged at byte {problem.position}, so its word on transactions "
+            "may be wrong; mend the log first (segmend plan repair --from REPLICA_DIR, or --blank), then "
+            "plan again"
         )
 
 

@@ -14,6 +14,7 @@ from segmend.formats.offset_checkpoint import (
 )
 from segmend.kernel.scan import next_offset_from
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.surgery.log_starts import is_lost, told_by_epochs
 from segmend.surgery.mending import Job, Scene
 
 CODES = frozenset(("C01", "C02", "C05", "C06", "C07", "C08", "C10", "C11", "C11b"))
@@ -33,10 +34,13 @@ Key = tuple[str, int]
 
 def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
     """The whole checkpoint."""
-    log_dir = scene.log_dir(finding)
     name = _VALUES.get(finding.code) or finding.file or ""
-    if name not in FILE_NAMES:
-        return
+    if name in FILE_NAMES:
+        yield from rewritten(scene.log_dir(finding), name, scene)
+
+
+def rewritten(log_dir: LogDir, name: str, scene: Scene) -> Iterator[Job]:
+    """One of the four files with what it says, as far as that can be true, and what follows from the logs."""
     rows = _in_order(log_dir, name, _offsets(log_dir, name, scene))
     yield Job(
         log_dir=log_dir, partition="", file=name, recipe="offset-checkpoint",
@@ -70,6 +74,8 @@ def _offsets(log_dir: LogDir, name: str, scene: Scene) -> dict[Key, int]:
 
 def _offset(partition: PartitionDir, name: str, said: int | None, scene: Scene) -> int | None:
     """One line; None for none, which every broker takes for the safe value."""
+    if name == LOG_START_OFFSET and (said is None or said > log_end(partition)):
+        return told_by_epochs(partition) if said is not None or is_lost(partition) else None
     if name in (LOG_START_OFFSET, CLEANER_OFFSET):
         return said if said is None or said <= log_end(partition) else None
     if said is not None:

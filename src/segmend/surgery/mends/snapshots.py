@@ -15,14 +15,13 @@ CODES = frozenset(("P01", "P02", "P03", "P06"))
 def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
     """The snapshot at the offset of the finding: that of the file, or the log end offset.
 
-    Out of a damaged log only where there is none at all (P02): else a start does better, which reads
+    `BeyondRepair` if a log before it is damaged. A start without the snapshot does better then: it reads
     the headers of damaged batches, too.
     """
     partition = scene.partition(finding)
     offset = finding.offset or 0
     before = scene.snapshot_before(partition, offset - 1)
-    if finding.code != "P02":
-        require_undamaged(partition, before or 0, offset)
+    require_undamaged(partition, before or 0, offset)
     yield Job(
         log_dir=partition.log_dir, partition=partition.name, file=f"{partition.name}/{offset:020d}{SUFFIX}",
         recipe="producer-snapshot", arguments={"offset": offset, "snapshot": before},

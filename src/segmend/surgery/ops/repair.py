@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final
@@ -88,8 +88,10 @@ def plan(request: Request) -> Plan:
     if logs.steps:
         # Derived files are made from the logs as these steps leave them.
         request, findings = _planned(request, logs.steps)
-    derived, notes = _derived(request, findings, left, logs.rewritten)
-    left += [_left(finding) for finding in _needing_more(findings, request)]
+        left += _come_to_light(findings, left)
+    derived, notes, unmoved = _derived(request, findings, left, logs.rewritten)
+    left += [_left(finding) for finding in _grave(_needing_more(findings, request), request)]
+    left += [_beside_a_damaged_log(finding) for finding in _grave(unmoved, request)]
     return planning.make(
         NAME, _arguments(request), dirs=_real(request), given=request.given, release=request.release,
         steps=[*logs.steps, *derived], losses=logs.losses, notes=notes,
@@ -136,6 +138,14 @@ def _planned(request: Request, steps: Sequence[Step]) -> tuple[Request, list[Fin
     return later, _findings(later)
 
 
+def _come_to_light(findings: Sequence[Finding], left: Sequence[str]) -> Iterator[str]:
+    """Faults of logs that are seen, or can be mended, only after these steps."""
+    for finding in findings:
+        place = f"{finding.code} {_real_path(finding.dir)}/{finding.file}"
+        if finding.code in ALWAYS and not any(words.startswith(place) for words in left):
+            yield f"{place}: {finding.message}; apply this plan first, then plan again"
+
+
 def _real(request: Request) -> list[LogDir]:
     return [LogDir.open(_real_path(log_dir.path)) for log_dir in request.dirs]
 
@@ -150,8 +160,8 @@ def _shown(words: str) -> str:
 
 def _derived(
     request: Request, findings: Sequence[Finding], left: list[str], rewritten: frozenset[str]
-) -> tuple[list[Step], list[str]]:
-    """The steps for derived files, and what a person should know of them."""
+) -> tuple[list[Step], list[str], list[Finding]]:
+    """The steps for derived files, what a person should know of them, and findings that stay all the same."""
     scene = Scene(request, findings)
     jobs: dict[str, Job] = {}
     wanted: list[tuple[Finding, list[str]]] = []
@@ -166,22 +176,21 @@ def _derived(
     made = _made(request, jobs, _reasons(wanted, rewritten))
     left += [words for words in made.values() if isinstance(words, str)]
     steps = {path: step for path, step in made.items() if isinstance(step, ReplaceFile) and _changes(step)}
-    left += _unmoved(wanted, {path for path in made if path in steps or isinstance(made[path], str)})
-    return list(steps.values()), _notes(request, jobs, list(steps.values()))
+    told = {path for path in made if path in steps or isinstance(made[path], str)}
+    unmoved = [finding for finding, paths in wanted if finding.code in mends() and told.isdisjoint(paths)]
+    return list(steps.values()), _notes(request, jobs, list(steps.values())), unmoved
 
 
 def _changes(step: ReplaceFile) -> bool:
     return step.before.sha256 != step.after.sha256
 
 
-def _unmoved(wanted: Sequence[tuple[Finding, Sequence[str]]], told: Set[str]) -> Iterator[str]:
-    """Findings whose files are already what the log gives: it is the log that is wrong, or another file."""
-    for finding, paths in wanted:
-        if finding.code in mends() and finding.severity != Severity.INFO and told.isdisjoint(paths):
-            yield (
-                f"{finding.code} {finding.dir}/{finding.file}: {finding.message}; it already is what the "
-                f"sound batches give, so the log may be damaged; next: segmend check --deep {finding.dir}"
-            )
+def _beside_a_damaged_log(finding: Finding) -> str:
+    """A file that already is what the log gives: it is the log that is wrong, or another file."""
+    return (
+        f"{finding.code} {finding.dir}/{finding.file}: {finding.message}; it already is what the sound "
+        f"batches give, so the log may be damaged; next: segmend check --deep {finding.dir}"
+    )
 
 
 def _reasons(wanted: Sequence[tuple[Finding, Sequence[str]]], rewritten: frozenset[str]) -> dict[str, str]:
@@ -238,14 +247,17 @@ def _step(request: Request, job: Job, reason: str) -> ReplaceFile | str:
 
 def _needing_more(findings: Sequence[Finding], request: Request) -> Iterator[Finding]:
     """Those about which somebody has to do something else, and was not told so yet."""
-    effects = BrokerEffects(request.dirs, Options(release=request.release), _level(request))
     for finding in findings:
         told = finding.code in mends() or finding.code in ALWAYS
-        if told or (asked(request) and finding.code in damaged_batches.CODES):
-            continue
-        explained = effects.explained(finding)
-        if explained.severity != Severity.INFO:
-            yield explained
+        if not (told or (asked(request) and finding.code in damaged_batches.CODES)):
+            yield finding
+
+
+def _grave(findings: Iterable[Finding], request: Request) -> Iterator[Finding]:
+    """Those that are more than notes, by what the next start does about them."""
+    effects = BrokerEffects(request.dirs, Options(release=request.release), _level(request))
+    explained = (effects.explained(finding) for finding in findings)
+    return (finding for finding in explained if finding.severity != Severity.INFO)
 
 
 def _left(finding: Finding) -> str:
