@@ -245,3 +245,38 @@ def test_the_examples_of_help_can_be_given_as_they_are_written(argv: list[str], 
     for example in found:
         parsed = main._parser([main._loaded(example[0])]).parse_args(example)
         assert callable(parsed.run)
+
+
+def test_a_log_dir_that_was_forgotten_is_told(desk: Desk) -> None:
+    first, second = desk.dirs
+    for argv in (("repair",), ("identity",), ("free", "--bytes", "1GB")):
+        ran = desk.run("plan", argv[0], first, *argv[1:])
+        assert "node 1 has 2 log dirs in the metadata, 1 of them given here" in ran.out, ran
+        assert "given here" not in desk.run("plan", argv[0], first, second, *argv[1:]).out
+
+
+def test_a_dry_run_says_what_would_keep_apply_from_it(desk: Desk) -> None:
+    """And touches nothing, not even the state directory."""
+    desk.plan("move", *MOVE, desk.dirs[1])
+    before = picture(desk.root)
+    argv = ("apply", desk.plan_file, "--dry-run", "--state-dir", desk.state)
+    ran = desk.run(*argv)
+    assert (ran.code, "apply would take 5 steps" in ran.out) == (0, True), ran.err
+    assert desk.run(*argv, "--json").json[-1]["steps"] == 5
+    assert picture(desk.root) == before
+    desk.apply()
+    assert desk.run(*argv, "--json").json[-1]["steps"] == 0
+    desk.undo()
+    (desk.dirs[1] / "txn-0").mkdir()
+    ran = desk.run(*argv)
+    assert (ran.code, "txn-0 is there already" in ran.err) == (8, True)
+
+
+def test_a_refusal_leaves_no_journal(desk: Desk) -> None:
+    desk.plan("move", *MOVE, desk.dirs[1])
+    places = ("--state-dir", desk.state, "--backup-dir", desk.dirs[0] / "old")
+    ran = desk.run("apply", desk.plan_file, "--yes", *places)
+    assert (ran.code, ran.err.startswith("segmend: --backup-dir ")) == (16, True), ran.err
+    assert "lies in the log dir" in ran.err
+    assert not desk.state.exists()
+    assert "no journal" in desk.run("journal", "list", "--state-dir", desk.state).out

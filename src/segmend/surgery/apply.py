@@ -8,7 +8,7 @@ from segmend.surgery import lock
 from segmend.surgery.carry import Outcome, Watch, carry, refuse_state
 from segmend.surgery.effects import Effects
 from segmend.surgery.events import FORWARD, Status
-from segmend.surgery.expectations import refuse_changed, refuse_inside, refuse_other_owner
+from segmend.surgery.expectations import refuse_changed, refuse_full, refuse_inside, refuse_other_owner
 from segmend.surgery.journal import Run, new_run, runs
 from segmend.surgery.plan import Plan
 from segmend.surgery.reach import refuse_no_log_dir, refuse_outside
@@ -27,6 +27,8 @@ def apply(
     effects, watching = fx or Effects(), watch or Watch()
     state_dir, backup_dir = disk.real_path(state_dir), backup_dir and disk.real_path(backup_dir)
     refuse_inside(plan, state_dir, "--state-dir")
+    if backup_dir is not None:
+        refuse_inside(plan, backup_dir, "--backup-dir")
     run = run_of(plan, state_dir)
     if run is not None and run.state == "applied" and run.told:
         raise SegmendError(
@@ -36,6 +38,27 @@ def apply(
         _refuse_at_once(plan, state_dir)
         run = _made(effects, state_dir, plan)
     return carry(effects, run, FORWARD, watching, backup_dir=backup_dir)
+
+
+def rehearse(plan: Plan, state_dir: str, backup_dir: str | None = None) -> list[int]:
+    """The numbers of the steps that `apply` would take now, from 0; raises what would keep it from that.
+
+    Nothing is written, made or locked.
+    """
+    place = disk.real_path(state_dir)
+    refuse_inside(plan, place, "--state-dir")
+    run = run_of(plan, place)
+    if run is not None and run.state == "applied":
+        return []
+    if run is None:
+        _refuse_at_once(plan, place)
+        run = Run(name="", path=place, plan=plan)
+    statuses = run.statuses()
+    todo = [number for number, status in enumerate(statuses) if status is not Status.AFTER]
+    lock.refuse_running([each.path for each in plan.dirs])
+    refuse_changed(plan, statuses)
+    refuse_full(run, todo, run.vaults if backup_dir is None else disk.real_path(backup_dir))
+    return todo
 
 
 def run_of(plan: Plan, state_dir: str) -> Run | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from segmend.checks.cluster import read_cluster
 from segmend.errors import SegmendError, UsageError
 from segmend.formats import clean_shutdown
 from segmend.formats.offset_checkpoint import CheckpointEntry, OffsetCheckpoint, render
@@ -23,7 +24,7 @@ from segmend.surgery.steps.replace_file import ReplaceFile
 Lines = Mapping[tuple[str, int], int | None]
 """New offsets by (topic, partition); None takes the line out."""
 
-MOST_CARRIED: Final = 2 << 20
+MOST_CARRIED: Final = 8 << 20
 """Bytes out of recipes that stand in one plan."""
 MARKER_KEPT: Final = "the clean shutdown marker stays as it is: nothing that it vouches for is changed"
 MARKER_GONE: Final = (
@@ -43,7 +44,8 @@ def make(
     plan = Plan(
         operation=operation, arguments=arguments, release=release,
         dirs=tuple(MadeFor.of(path) for path in given), steps=tuple(_with_content(steps, release)),
-        losses=tuple(losses), notes=tuple(dict.fromkeys(notes)), left=tuple(left), extra=extra or {},
+        losses=tuple(losses), notes=tuple(dict.fromkeys([*_forgotten(dirs), *notes])), left=tuple(left),
+        extra=extra or {},
     )  # fmt: skip
     if not steps:
         return plan
@@ -67,6 +69,22 @@ def _with_content(steps: Sequence[Step], release: Release) -> Iterator[Step]:
             yield step.with_content(release)
         else:
             yield step
+
+
+def _forgotten(dirs: Sequence[LogDir]) -> Iterator[str]:
+    """Log dirs of the broker that were not given, as far as the metadata in those that were tells."""
+    cluster = read_cluster(tuple(dirs))
+    values = [value for log_dir in dirs if (value := log_dir.meta_properties.value) is not None]
+    node_id = next((value.node_id for value in values if value.node_id is not None), None)
+    if cluster is None or node_id is None:
+        return
+    registered = cluster.log_dirs.get(node_id, ())
+    missing = sorted(set(registered) - {value.directory_id for value in values})
+    if missing and len(registered) > len(dirs):
+        yield (
+            f"node {node_id} has {len(registered)} log dirs in the metadata, {len(dirs)} of them given here: "
+            f"what is said of the whole broker needs the others too (directory.id {', '.join(missing)})"
+        )
 
 
 def _after(plan: Plan) -> Start:

@@ -16,7 +16,7 @@ from segmend.cli.surgery import (
 )
 from segmend.report import text
 from segmend.report.plan import plan_lines
-from segmend.surgery.apply import apply
+from segmend.surgery.apply import apply, rehearse
 from segmend.surgery.plan import Plan
 
 NAME = "apply"
@@ -27,6 +27,7 @@ that `segmend undo` brings back every one of them, also after a power cut in the
 
 examples:
   segmend apply plan.json
+  segmend apply plan.json --dry-run                    is everything as the plan expects, and is there room
   segmend apply plan.json --yes --json
   segmend apply plan.json --backup-dir /mnt/spare/segmend
 
@@ -38,6 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("plan", metavar="PLAN", help="the file that `segmend plan ... -o PLAN` wrote")
     add_yes_option(parser)
+    parser.add_argument("--dry-run", action="store_true", help="check all that apply checks, and do nothing")
     add_state_option(parser)
     parser.add_argument("--backup-dir", metavar="DIR", help="put the old bytes here, on another disk")
     add_output_options(parser)
@@ -53,6 +55,8 @@ def run(args: argparse.Namespace) -> int:
             ["nothing to do"]
         )
         return 0
+    if args.dry_run:
+        return _rehearsed(args, plan)
     confirm(args, "apply this?")
     with watching(args) as watch:
         outcome = apply(plan, args.state_dir, watch=watch, backup_dir=args.backup_dir)
@@ -62,3 +66,12 @@ def run(args: argparse.Namespace) -> int:
         emit([f"applied: {text.plural(outcome.steps, 'step')}; to go back: segmend undo {outcome.run.name}"])
     acknowledge(outcome)
     return CHANGED
+
+
+def _rehearsed(args: argparse.Namespace, plan: Plan) -> int:
+    todo = rehearse(plan, args.state_dir, args.backup_dir)
+    if args.json:
+        emit_json([{"type": "rehearsed", "plan": plan.sha256, "steps": len(todo)}])
+    else:
+        emit([f"nothing was done; as things are, apply would take {text.plural(len(todo), 'step')}"])
+    return 0

@@ -36,7 +36,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """List them."""
-    found = runs(args.state_dir, lambda problem: note(str(problem)))
+    every = runs(args.state_dir, lambda problem: note(str(problem)))
+    found = [run for run in every if run.events]  # what was refused before it began did nothing
     if args.json:
         emit_json(map(_object, found))
     elif found:
