@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from tests.cli.run import run
-from tests.surgery.world import World, make, plan_of, tree
+from tests.surgery.world import World, make, plan_of, steps, tree
 
 Cap = pytest.CaptureFixture[str]
 SECRET = "not yours"
@@ -174,7 +174,7 @@ def _whatever_it_says(draw: st.DataObject, capsys: Cap) -> None:
         assert world.tree() == before
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(draw=st.data())
 def test_any_plan_at_all(draw: st.DataObject, capsys: Cap) -> None:
     _whatever_it_says(draw, capsys)
@@ -190,7 +190,8 @@ def test_any_plan_at_all_at_length(draw: st.DataObject, capsys: Cap) -> None:
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(draw=st.data())
 def test_bytes_that_are_no_plan_any_more(world: World, draw: st.DataObject, capsys: Cap) -> None:
-    data = bytearray(plan_of(world).render())
+    whole = plan_of(world).render()
+    data = bytearray(whole)
     at = draw.draw(st.integers(0, len(data) - 1))
     act = draw.draw(st.sampled_from(["cut", "set", "double"]))
     if act == "cut":
@@ -199,6 +200,53 @@ def test_bytes_that_are_no_plan_any_more(world: World, draw: st.DataObject, caps
         data[at] = draw.draw(st.integers(0, 255).filter(lambda value: value != data[at]))
     else:
         data[at:at] = data[: at + 1]
+    assume(_says(data) != _says(whole))  # other blanks, or the last line end
     code, err = _apply(world, bytes(data), capsys)
-    assert code in (8, 16) or json.loads(data) == json.loads(plan_of(world).render()), err
+    assert code in (8, 16), err
     assert not world.state.exists()
+
+
+def _says(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError:
+        return None
+
+
+EVENT: list[Any] = [None, True, -1, 10**30, "x", [], {}, {"a": "b"}, ["x"], [-1], "forward", "told"]
+
+
+def _whatever_the_journal_says(draw: st.DataObject, capsys: Cap) -> None:
+    """One line for what cannot be read; what an undo takes back is taken back whole, or not at all."""
+    with tempfile.TemporaryDirectory() as home:
+        root = Path(os.path.realpath(home)) / "w"
+        root.mkdir()
+        world = _world(root)
+        before, outside = world.tree(), _elsewhere(world)
+        assert _apply(world, plan_of(world, steps(world)[:4]).render(), capsys)[0] == 1
+        after = world.tree()
+        journal = next(world.state.rglob("journal.jsonl"))
+        lines = [json.loads(line) for line in journal.read_text().splitlines()]
+        line = lines[draw.draw(st.integers(0, len(lines) - 1))]
+        key = draw.draw(st.sampled_from([*sorted(line.keys() - {"vaults", "folders"}), "steps"]))
+        line[key] = draw.draw(st.sampled_from(EVENT))
+        journal.write_text("".join(json.dumps(each) + "\n" for each in lines))
+        for argv in (["journal", "list"], ["quarantine", "list"], ["undo", "--yes"]):
+            ran = run(capsys, *argv, "--state-dir", world.state)
+            assert ran.code in (0, 1, 8, 16), ran
+            assert ran.err.count("\n") <= 1, ran.err
+        assert _elsewhere(world) == outside
+        assert world.tree() in (before, after) or ran.code == 8
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(draw=st.data())
+def test_any_journal_at_all(draw: st.DataObject, capsys: Cap) -> None:
+    _whatever_the_journal_says(draw, capsys)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(draw=st.data())
+def test_any_journal_at_all_at_length(draw: st.DataObject, capsys: Cap) -> None:
+    _whatever_the_journal_says(draw, capsys)

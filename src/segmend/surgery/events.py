@@ -23,6 +23,11 @@ def _is_step(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
+def _is_time(value: Any) -> bool:
+    """Seconds since 1970; NaN compares with nothing."""
+    return isinstance(value, int | float) and 0 <= value < 1e11
+
+
 def _is_times(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(time, int) for time in value.values())
 
@@ -39,7 +44,7 @@ _SHAPES: Final[Mapping[str, Mapping[str, Callable[[Any], bool]]]] = {
     "done": {"step": _is_step},
     "finished": {},
     "told": {},
-    "discarded": {"steps": _is_list(int)},
+    "discarded": {"steps": lambda value: isinstance(value, list) and all(map(_is_step, value))},
 }  # fmt: skip
 
 
@@ -55,6 +60,7 @@ def event_of(line: bytes) -> Event | None:
         return None
     shape = _SHAPES.get(str(found.get("event")))
     fits = shape is not None and all(fit(found.get(name)) for name, fit in shape.items())
+    fits = fits and _is_time(found.get("at"))
     return found if fits else None
 
 
@@ -82,5 +88,6 @@ class Course:
             self.statuses[event["step"]] = Status.AFTER if forward else Status.BEFORE
         elif kind == "discarded":
             self.discarded.update(event["steps"])
+            self.statuses[max(event["steps"], default=0)]  # an `IndexError` for what is no step
         else:
             self.finished, self.told = self.finished or kind == "finished", self.told or kind == "told"
