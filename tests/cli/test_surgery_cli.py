@@ -280,3 +280,24 @@ def test_a_refusal_leaves_no_journal(desk: Desk) -> None:
     assert "lies in the log dir" in ran.err
     assert not desk.state.exists()
     assert "no journal" in desk.run("journal", "list", "--state-dir", desk.state).out
+
+
+def test_a_partition_behind_a_link_is_left_alone(desk: Desk) -> None:
+    """Its files lie in no log dir; the rest of the plan goes on without it."""
+    linked, plain = desk.dirs[0] / "txn-0", desk.dirs[0] / "nulls-0"
+    linked.rename(desk.root / "txn-0")
+    linked.symlink_to(desk.root / "txn-0")
+    for partition in (linked, plain):
+        next(partition.glob("*.index")).unlink()
+    before = picture(desk.root / "txn-0")
+    planned = desk.plan("repair")
+    assert planned.code == 4
+    assert [path for _, path in desk.steps(planned) if "txn-0" in path] == []
+    assert any(
+        "txn-0: is, or is reached by, a symbolic link" in left for left in planned.of("plan")[0]["left"]
+    )
+    desk.apply()
+    assert len(list(plain.glob("*.index"))) == len(list(plain.glob("*.log")))
+    assert picture(desk.root / "txn-0") == before
+    ran = desk.plan("move", *MOVE, desk.dirs[1])
+    assert (ran.code, "or a link to one; move it by hand" in ran.err) == (8, True)

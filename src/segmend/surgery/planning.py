@@ -16,6 +16,7 @@ from segmend.surgery import view
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.made_for import MadeFor
 from segmend.surgery.plan import Loss, Plan
+from segmend.surgery.reach import links
 from segmend.surgery.sparing import Start, spared
 from segmend.surgery.step import Step
 from segmend.surgery.steps.quarantine import Quarantine
@@ -41,6 +42,9 @@ def make(
 
     With `spare` derived files stay as they are where a start would lose more with them than without.
     """
+    linked = _linked(steps, spare=spare)
+    left = [*left, *dict.fromkeys(linked.values())]
+    steps = [step for number, step in enumerate(steps) if number not in linked]
     plan = Plan(
         operation=operation, arguments=arguments, release=release,
         dirs=tuple(MadeFor.of(path) for path in given), steps=tuple(_with_content(steps, release)),
@@ -54,6 +58,14 @@ def make(
         plan = spared(plan, worse)
         after = _after(plan)
     return replace(plan, forecast={"before": before.line, "after": after.line} if plan.steps else {})
+
+
+def _linked(steps: Sequence[Step], *, spare: bool) -> dict[int, str]:
+    """Which steps go through a symbolic link; raises `SegmendError` where the others make no sense alone."""
+    found = links(steps)
+    if found and not spare:
+        raise SegmendError(next(iter(found.values())))
+    return found
 
 
 def _with_content(steps: Sequence[Step], release: Release) -> Iterator[Step]:

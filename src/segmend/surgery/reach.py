@@ -48,12 +48,23 @@ def _wrong_places(plan: Plan, vaults: Callable[[], Iterable[str]]) -> Iterator[s
         outside = _misplaced(plan.steps, [*homes, *vaults()])
     if outside is not None:
         yield outside
-    for path in (path for step in plan.steps for path in step.paths):
-        if real(folder(path)) != folder(path):
-            yield (
-                f"{folder(path)}: is, or is reached by, a symbolic link to {real(folder(path))}; segmend "
-                "works through none"
+    yield from (why for step in plan.steps if (why := _through_link(step, real)) is not None)
+
+
+def links(steps: Sequence[Step]) -> dict[int, str]:
+    """The numbers of the steps that work through a symbolic link, as no plan may, and what to say of it."""
+    real = functools.cache(os.path.realpath)
+    found = ((number, _through_link(step, real)) for number, step in enumerate(steps))
+    return {number: why for number, why in found if why is not None}
+
+
+def _through_link(step: Step, real: Callable[[str], str]) -> str | None:
+    for place in map(folder, step.paths):
+        if real(place) != place:
+            return (
+                f"{place}: is, or is reached by, a symbolic link to {real(place)}; segmend works through none"
             )
+    return None
 
 
 def _no_directory(path: str) -> str | None:
