@@ -8,7 +8,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -66,3 +68,11 @@ def run(capsys: pytest.CaptureFixture[str], *argv: object) -> Ran:
     code = main([str(part) for part in argv])
     captured = capsys.readouterr()
     return Ran(code, captured.out, captured.err)
+
+
+def run_here(*argv: object) -> Ran:
+    """The same where there is no pytest."""
+    out, err = StringIO(), StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main([str(part) for part in argv])
+    return Ran(code, out.getvalue(), err.getvalue())

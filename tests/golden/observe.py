@@ -5,10 +5,11 @@ Runs in a process of its own because librdkafka aborts its process on some damag
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, IsolationLevel, Message, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 QUIET = {"log_level": 2}
@@ -45,13 +46,25 @@ def partitions(admin: AdminClient) -> list[TopicPartition]:
     ]
 
 
+def watermarks(consumer: Consumer, part: TopicPartition, patience: float = 20) -> tuple[int, int]:
+    """Log start and end offset. The controller tells of a leader before that broker knows of it."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return consumer.get_watermark_offsets(part, timeout=30, cached=False)
+        except KafkaException as error:
+            if error.args[0].name() != "NOT_LEADER_FOR_PARTITION" or time.monotonic() > deadline:
+                raise
+        time.sleep(0.3)
+
+
 def offsets(
     consumer: Consumer, admin: AdminClient, all_of: list[TopicPartition]
 ) -> dict[str, dict[str, int]]:
     """Log start offset, log end offset as clients see it, and last stable offset of each partition."""
     found: dict[str, dict[str, int]] = {}
     for part in all_of:
-        low, high = consumer.get_watermark_offsets(part, timeout=30, cached=False)
+        low, high = watermarks(consumer, part)
         found[f"{part.topic}-{part.partition}"] = {"log_start_offset": low, "log_end_offset": high}
     try:
         asked = admin.list_offsets(
@@ -65,20 +78,23 @@ def offsets(
     return found
 
 
-def consume(consumer: Consumer, part: TopicPartition, end: int) -> list[dict[str, Any]]:
-    """Every record of a partition that a read_uncommitted consumer gets."""
-    rows: list[dict[str, Any]] = []
-    consumer.assign([TopicPartition(part.topic, part.partition, 0)])
+def consume(consumer: Consumer, all_of: list[TopicPartition]) -> dict[str, list[dict[str, Any]]]:
+    """Every record of each partition that a read_uncommitted consumer gets."""
+    rows: dict[str, list[dict[str, Any]]] = {f"{part.topic}-{part.partition}": [] for part in all_of}
+    waiting = set(rows)
+    consumer.assign([TopicPartition(part.topic, part.partition, 0) for part in all_of])
     idle = 0
-    while idle < 15:
+    while waiting and idle < 15:
         message = consumer.poll(0.5)
         if message is None:
             idle += 1
-        elif not message.error():
-            rows.append(row(message))
+            continue
+        name = f"{message.topic()}-{message.partition()}"
+        if not message.error():
+            rows[name].append(row(message))
             idle = 0
         elif (error := message.error()) and error.name() == "_PARTITION_EOF":
-            break
+            waiting.discard(name)
     consumer.unassign()
     return rows
 
@@ -97,10 +113,7 @@ def observe(bootstrap: str, records: bool) -> dict[str, Any]:
     seen = offsets(consumer, admin, all_of)
     answer: dict[str, Any] = {"partitions": seen}
     if records:
-        answer["records"] = {}
-        for part in all_of:
-            name = f"{part.topic}-{part.partition}"
-            answer["records"][name] = consume(consumer, part, seen[name]["log_end_offset"])
+        answer["records"] = consume(consumer, all_of)
     consumer.close()
     return answer
 

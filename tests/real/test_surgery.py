@@ -110,37 +110,6 @@ def test_a_broker_started_meanwhile_is_the_one_that_fails(
     assert contents(cluster) == records
 
 
-@pytest.mark.parametrize("version", ["1.1.0", "3.9.2", NEWEST])
-def test_moved_and_drained_partitions_are_served_from_their_new_place(
-    start: Start, version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cluster = filled(start, version)
-    broker = cluster.brokers[0]
-    records = contents(cluster)
-    cluster.stop()
-    before = {str(each): tree(each) for each in broker.dirs}
-    plan = tmp_path / "plan.json"
-    place = moved(capsys, plan, broker.dirs, "red-0")
-    state = tmp_path / "state"
-    assert run(capsys, "apply", plan, "--yes", "--state-dir", state).code == 1
-    assert run(capsys, "check", *broker.dirs).code == 0
-    assert run(capsys, "undo", "--yes", "--state-dir", state).code == 0
-    assert {str(each): tree(each) for each in broker.dirs} == before
-    assert run(capsys, "apply", plan, "--yes", "--state-dir", state).code == 1
-    cluster.start()
-    assert contents(cluster) == records
-    assert place.is_dir()
-    cluster.stop()
-    first, second = broker.dirs
-    drained = run(capsys, "plan", "drain", first, second, "--from", second, "-o", plan, "--json")
-    assert drained.code == 0, drained.err
-    assert run(capsys, "apply", plan, "--yes", "--state-dir", state).code == 1
-    cluster.start()
-    assert contents(cluster) == records
-    left = [path.name for path in second.iterdir() if path.is_dir()]
-    assert [name for name in left if name.rpartition("-")[0] in TOPICS] == []
-
-
 def contents(cluster: Cluster) -> dict[str, list[int]]:
     """The offset of every record that a consumer gets, without an error."""
     found = read(cluster.bootstrap, TOPICS)

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.cli.run import Ran, run
+from tests.cli.run import Ran, run, run_here
 
 from segmend.logdir.disk import FileReader
 
@@ -45,7 +45,7 @@ class Desk:
     """`dirs` are the log dirs of one broker; plans, journals and old bytes lie beside them."""
 
     def __init__(
-        self, source: Path, root: Path, capsys: pytest.CaptureFixture[str], *, copy: bool = True
+        self, source: Path, root: Path, capsys: pytest.CaptureFixture[str] | None = None, *, copy: bool = True
     ) -> None:
         """Without `copy` only plans may be made, since all tests share the golden directories."""
         self.root = root
@@ -59,7 +59,7 @@ class Desk:
 
     def run(self, *argv: object) -> Ran:
         """`segmend ARGV...`"""
-        return run(self._capsys, *argv)
+        return run_here(*argv) if self._capsys is None else run(self._capsys, *argv)
 
     def plan(self, operation: str, *options: object) -> Ran:
         """`segmend plan OPERATION DIR... OPTIONS -o plan.json --json`."""

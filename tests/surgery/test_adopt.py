@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.conftest import golden_names
 from tests.surgery.desk import Desk
 
 from segmend.formats import offset_checkpoint, partition_metadata
@@ -84,28 +83,6 @@ def test_brought_back_under_its_name(clean: Desk, kind: str) -> None:
     assert clean.run("check", *clean.dirs).code == 0
     clean.undo()
     assert clean.tree() == before
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in golden_names() if "fleet" not in name])
-def test_every_release(name: str, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    desk = Desk(golden(name) / "b1", tmp_path, capsys)
-    rules = ("--kafka", name.partition("-")[0])
-    home, topic = _largest(desk)
-    expected = after(desk, topic, 0, *rules)
-    aside = set_aside(home, f"{topic}-0")
-    before = desk.tree()
-    assert desk.plan("adopt", "--directory", aside, *rules).code == 0
-    desk.apply()
-    assert after(desk, topic, 0, *rules) == expected
-    desk.undo()
-    assert desk.tree() == before
-
-
-def _largest(desk: Desk) -> tuple[Path, str]:
-    found = [path for d in desk.dirs for path in d.glob("*-0") if not path.name.startswith("__")]
-    best = max(found, key=lambda path: (sum(log.stat().st_size for log in path.glob("*.log")), path.name))
-    return best.parent, best.name.removesuffix("-0")
 
 
 def test_an_open_index_is_never_believed(clean: Desk) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran
-from tests.conftest import golden_names
 from tests.surgery.desk import Desk
 
 from segmend.formats import offset_checkpoint
@@ -94,22 +93,6 @@ def test_it_comes_free_on_this_disk_and_undo_brings_it_back(killed: Desk, elsewh
     assert killed.forecast().of("broker")[0]["records_lost"] == 0
     killed.undo()
     assert killed.tree() == before
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in golden_names() if name.endswith("-killed")])
-def test_every_release(name: str, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    desk = Desk(golden(name) / "b1", tmp_path, capsys)
-    rules = ("--kafka", name.partition("-")[0])
-    served = [row["after"] for row in desk.forecast(*rules).of("partition")]
-    before = desk.tree()
-    ran = desk.plan("free", "--bytes", "1GB", *rules)
-    assert ran.code == 4
-    if desk.steps(ran):
-        desk.apply()
-        assert [row["after"] for row in desk.forecast(*rules).of("partition")] == served
-        desk.undo()
-    assert desk.tree() == before
 
 
 def test_what_is_served_and_the_identity_stay(shelf: Desk) -> None:

@@ -1,0 +1,152 @@
+"""The real broker over a bed: it starts, tells where its partitions lie, and serves their records.
+
+Releases with ZooKeeper kept the topics there, and the golden directories have none: a new one is told of
+the topics that the directories hold, with their ids, and of the cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import GOLDEN, expected
+from tests.golden.judge import ask
+from tests.golden.store import read_json
+from tests.lab.base import QUIET
+from tests.lab.broker import Broker
+from tests.lab.process import java_command, run_tool
+from tests.lab.releases import release
+from tests.lab.zookeeper import ZooKeeper
+from tests.surgery.shows.bed import Bed
+from tests.surgery.shows.places import served
+
+Rows = dict[str, list[dict[str, Any]]]
+"""By partition, the records as a consumer gets them."""
+
+SETTINGS = {**QUIET, "log.cleaner.enable": "false"}
+OLD_SETTINGS = {**SETTINGS, "log.retention.ms": "2147483647", "log.roll.hours": "10000"}
+OLD_MESSAGE = re.compile(rb"^next offset = (\d+)\n(null|[^\t\n]*)\t(.*)$", re.MULTILINE)
+
+
+def znodes(bed: Bed) -> Iterator[tuple[str, str]]:
+    """What ZooKeeper knew of the topics and the cluster, parents first."""
+    topics: dict[str, dict[str, list[int]]] = {}
+    ids: dict[str, str] = {}
+    for home in (bed.whole, bed.home):
+        for path in (path for log_dir in sorted(home.glob("d?")) for path in log_dir.iterdir()):
+            if path.name in served(path.parent):
+                topic, _, number = path.name.rpartition("-")
+                topics.setdefault(topic, {})[number] = [1]
+                metadata = path / "partition.metadata"
+                if metadata.exists():
+                    ids[topic] = metadata.read_text().partition("topic_id: ")[2].strip()
+    yield from ((path, "null") for path in ("/brokers", "/brokers/topics"))
+    for topic, partitions in topics.items():
+        value: dict[str, Any] = {"version": 1, "partitions": partitions}
+        if topic in ids:
+            value |= {"version": 3, "topic_id": ids[topic], "adding_replicas": {}, "removing_replicas": {}}
+        yield f"/brokers/topics/{topic}", compact(value)
+    cluster = re.search("cluster.id=(.*)", text(bed.whole / "d0" / "meta.properties"))
+    if cluster:
+        yield "/cluster", "null"
+        yield "/cluster/id", compact({"version": "1", "id": cluster[1]})
+
+
+def compact(value: object) -> str:
+    """JSON without the spaces at which ZooKeeper's shell would split it."""
+    return json.dumps(value, separators=(",", ":"))
+
+
+def text(path: Path) -> str:
+    """A file's text; none if there is no such file."""
+    return path.read_text() if path.exists() else ""
+
+
+def tell(zookeeper: ZooKeeper, bed: Bed) -> None:
+    """Give a new ZooKeeper what it knew."""
+    lines = "".join(f"create {path} {value}\n" for path, value in znodes(bed))
+    main = "org.apache.zookeeper.ZooKeeperMain"
+    command = java_command(zookeeper.release, bed.root, main, "-server", zookeeper.address)
+    subprocess.run(command, input=lines, capture_output=True, text=True, timeout=60, check=True)
+
+
+@contextmanager
+def running(bed: Bed) -> Iterator[Broker]:
+    """The broker, up; killed afterwards."""
+    kind = release(bed.version)
+    zookeeper = ZooKeeper(kind, bed.root / "zookeeper") if kind.mode == "zookeeper" else None
+    settings = OLD_SETTINGS if kind.number < (0, 9) else SETTINGS
+    address = zookeeper.address if zookeeper else None
+    broker = Broker(kind, bed.home, settings=settings, zookeeper=address)
+    try:
+        if zookeeper:
+            zookeeper.start()
+            tell(zookeeper, bed)
+        broker.start()
+        yield broker
+    finally:
+        broker.kill()
+        if zookeeper:
+            zookeeper.kill()
+
+
+def written(golden: str) -> Rows:
+    """Every record that a consumer got of the golden directory."""
+    path = GOLDEN / f"{golden}.consumed.json.xz"
+    if path.exists():
+        rows: Rows = read_json(path)
+        return rows
+    found: Rows = {name: [] for name in expected(golden)["before_stop"]["partitions"]}
+    for file, held in sorted(expected(golden)["files"].items()):
+        if file.endswith(".log"):
+            found[file.split("/")[2]] += [
+                {"offset": row["offset"], "key": row.get("key"), "value": row["value"]}
+                for row in held.get("records", [])
+            ]
+    return found
+
+
+def read(broker: Broker, bed: Bed, wanted: set[str]) -> Rows:
+    """Every record that a consumer gets, when all these partitions have a leader."""
+    if broker.release.number < (0, 9):
+        with ThreadPoolExecutor(2) as pool:
+            return dict(pool.map(lambda name: (name, read_old(broker, bed, name)), sorted(wanted)))
+    deadline = time.monotonic() + 60
+    while True:
+        rows: Rows = ask(broker.bootstrap, bed.root)["records"]
+        if wanted <= rows.keys() or time.monotonic() > deadline:
+            return rows
+        time.sleep(0.5)
+
+
+def read_old(broker: Broker, bed: Bed, name: str) -> list[dict[str, Any]]:
+    """A partition of a release whose protocol no client speaks any more, by its own consumer."""
+    topic, _, number = name.rpartition("-")
+    options = ["--topic", topic, "--partition", number, "--offset", "-2", "--no-wait-at-logend"]
+    options += ["--print-offsets", "--property", "print.key=true", "--broker-list", broker.bootstrap]
+    said = run_tool(broker.release, bed.root, "kafka.tools.SimpleConsumerShell", *options).encode()
+    return [
+        {"offset": int(next_offset) - 1, "key": None if key == b"null" else key.hex(), "value": value.hex()}
+        for next_offset, key, value in OLD_MESSAGE.findall(said)
+    ]
+
+
+def places(broker: Broker, bed: Bed) -> dict[str, str]:
+    """Where each partition lies, by kafka-log-dirs."""
+    modern = broker.release.number >= (3, 5)
+    main = "org.apache.kafka.tools.LogDirsCommand" if modern else "kafka.admin.LogDirsCommand"
+    said = run_tool(broker.release, bed.root, main, "--describe", "--bootstrap-server", broker.bootstrap)
+    answer = json.loads(next(line for line in said.splitlines() if line.startswith("{")))
+    return {
+        row["partition"]: Path(log_dir["logDir"]).name
+        for each in answer["brokers"]
+        for log_dir in each["logDirs"]
+        for row in log_dir["partitions"]
+    }

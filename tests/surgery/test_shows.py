@@ -1,0 +1,47 @@
+"""Each operation on each golden release: check, plan, apply, check, undo; then that release's broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import golden_names
+from tests.real.conftest import need_kafka
+from tests.surgery.shows.bed import Case
+from tests.surgery.shows.matrix import CASES, alone, cases_of, together
+
+from segmend.surgery.ops import names
+
+Golden = Callable[[str], Path]
+GOLDENS = [name for name in golden_names() if not name.endswith("-fleet")]
+
+
+def each() -> Iterator[Any]:
+    """Every operation on every golden directory that has it."""
+    for golden in GOLDENS:
+        for case in cases_of(golden):
+            yield pytest.param(golden, case, id=f"{golden}-{case.name}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "case"), list(each()))
+def test_it_is_done_and_undone(name: str, case: Case, golden: Golden, tmp_path: Path) -> None:
+    alone(name, golden(name), tmp_path, case, start=False)
+
+
+@pytest.mark.broker
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", [name for name in GOLDENS if name.endswith("-clean")])
+def test_the_broker_serves_what_all_operations_left(name: str, golden: Golden, tmp_path: Path) -> None:
+    """All operations on one copy, then one start: `python -m tests.surgery.shows` starts after each."""
+    need_kafka(name.partition("-")[0])
+    done = together(name, golden(name), tmp_path)
+    assert {"repair-indexes", "trim", "drain", "free", "graft-lost", "adopt-stray"} <= set(done)
+
+
+def test_no_operation_is_left_out() -> None:
+    """Every operation of `segmend plan` has a case, on the newest release."""
+    shown = {case.name.partition("-")[0] for case in CASES if case.why_not((4, 3, 1)) is None}
+    assert shown >= set(names())
