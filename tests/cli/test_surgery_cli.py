@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.run import run
+from tests.cli.run import python, run
 from tests.surgery.desk import Desk, picture
 
 from segmend.cli import main
@@ -301,3 +301,26 @@ def test_a_partition_behind_a_link_is_left_alone(desk: Desk) -> None:
     assert picture(desk.root / "txn-0") == before
     ran = desk.plan("move", *MOVE, desk.dirs[1])
     assert (ran.code, "or a link to one; move it by hand" in ran.err) == (8, True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "operation", [["repair"], ["drain", "--from", "{first}"], ["free", "--bytes", "1GB"]]
+)
+def test_a_plan_is_the_same_anywhere(
+    golden: Callable[[str], Path], tmp_path: Path, operation: list[str]
+) -> None:
+    """Whatever the directory, time zone, locale and hash seed it is made in."""
+    shutil.copytree(golden("1.1.0-killed") / "b1", tmp_path / "disks")
+    dirs = sorted((tmp_path / "disks").iterdir())
+    next((dirs[0] / "v0-none-0").glob("*.index")).unlink()
+    options = [option.replace("{first}", str(dirs[0])) for option in operation[1:]]
+    made = []
+    for number, (place, zone, language) in enumerate([("/", "UTC", "C"), ("/tmp", "Asia/Tokyo", "C.UTF-8")]):
+        output = tmp_path / f"{number}.json"
+        argv = ["-m", "segmend", "plan", operation[0], *dirs, *options, "-o", output]
+        environment = {"PYTHONHASHSEED": str(number), "TZ": zone, "LC_ALL": language}
+        ran = python(*argv, prefix=["env", "-C", place], **environment)
+        assert output.exists(), ran.stderr
+        made.append(output.read_bytes())
+    assert made[0] == made[1]

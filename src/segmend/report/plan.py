@@ -12,7 +12,7 @@ from segmend.report.style import PLAIN, Style
 from segmend.surgery.plan import Loss, Plan
 from segmend.surgery.step import Step, folder
 
-_SHOWN, _SINGLY, _NAMED = 200, 60, 3
+_SHOWN, _SINGLY, _NAMED = 60, 60, 3
 _LIVE = "kafka-reassign-partitions"
 """Of what operations add to a plan, the part that is for people."""
 
