@@ -324,3 +324,15 @@ def test_a_plan_is_the_same_anywhere(
         assert output.exists(), ran.stderr
         made.append(output.read_bytes())
     assert made[0] == made[1]
+
+
+def test_an_undo_says_what_it_takes_back_and_not_what_was_lost(desk: Desk) -> None:
+    desk.plan("move", *MOVE, desk.dirs[1])
+    desk.apply()
+    ran = desk.run("undo", "--yes", "--state-dir", desk.state)
+    lines = ran.out.splitlines()
+    assert "this takes back, the last step first:" in lines[0]
+    assert lines[1].startswith("  1  rewrite ")
+    assert "lost" not in ran.out
+    again = desk.run("undo", "--yes", "--state-dir", desk.state)
+    assert "lost: nothing" in again.out

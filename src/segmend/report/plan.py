@@ -29,14 +29,14 @@ def plan_lines(plan: Plan, look: Style = PLAIN) -> Iterator[str]:
         yield f"note: {text.clean(note)}"
     for left in plan.left:
         yield f"{look('yellow', 'left as it is')}: {text.clean(left)}"
-    yield from _steps(plan)
+    yield from step_lines(plan)
     if _LIVE in plan.extra:
         yield f"the same for a running broker, {_LIVE}:"
         yield f"  {json.dumps(plan.extra[_LIVE])}"
 
 
-def _steps(plan: Plan) -> Iterator[str]:
-    """Each, or where they are too many to be read, those of one kind in one directory together."""
+def step_lines(plan: Plan) -> Iterator[str]:
+    """Each step, or where they are too many to be read, those of one kind in one directory together."""
     singly = len(plan.steps) <= _SINGLY
     rows = list(enumerate(plan.steps, 1))
     groups = [[row] for row in rows] if singly else [list(group) for _, group in groupby(rows, _place)]

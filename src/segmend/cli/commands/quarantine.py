@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from segmend.cli.common import add_output_options, emit, emit_json, style
+from segmend.cli.parser import note
 from segmend.cli.surgery import CHANGED, add_state_option, add_yes_option, confirm, tell_plan, write_plan
 from segmend.report import text
 from segmend.report.table import Column, table
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    found = list(items(runs(args.state_dir)))
+    found = list(items(runs(args.state_dir, lambda problem: note(str(problem)))))
     if args.json:
         emit_json(map(_object, found))
     elif found:

@@ -16,7 +16,7 @@ from segmend.cli.surgery import (
     watching,
 )
 from segmend.report import text
-from segmend.report.plan import plan_lines
+from segmend.report.plan import plan_lines, step_lines
 from segmend.surgery.events import FORWARD
 from segmend.surgery.journal import Run, find
 from segmend.surgery.undo import direction_of, undo
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     again = direction_of(found) == FORWARD
     if not args.json:
         emit(_what(found, again=again))
-        emit(plan_lines(found.plan, style(args)))
+        emit(plan_lines(found.plan, style(args)) if again else step_lines(found.plan))
     confirm(args, "apply it again?" if again else "take it back?")
     with watching(args) as watch:
         outcome = undo(found, watch=watch)
@@ -67,4 +67,5 @@ def _what(found: Run, *, again: bool) -> Iterator[str]:
     if again:
         yield f"{found.name} was taken back already; this applies it again:"
     else:
-        yield f"{found.name} ({found.state}); this takes back:"
+        dirs = ", ".join(text.clean(each.given) for each in found.plan.dirs)
+        yield f"{found.name} ({found.state}) in {dirs}; this takes back, the last step first:"
