@@ -315,6 +315,25 @@ def test_a_stop_is_taken_between_steps_and_told(world: World) -> None:
     assert world.tree() == before
 
 
+def test_who_ran_a_broker_in_between_does_not_go_on(world: World) -> None:
+    """It wrote what the plan does not touch, such as the marker of its stop; going back is still possible."""
+    before = world.tree(folder_times=False)
+    plan = plan_of(world, steps(world)[3:8])
+    asked: list[int] = []
+    watch = Watch(stopped=lambda: bool(asked), tell=lambda number, *_: asked.append(number))
+    with pytest.raises(Cancelled):
+        apply(plan, str(world.state), fx=Disk(), watch=watch)
+    marker = world.a / ".kafka_cleanshutdown"
+    old, times = marker.read_bytes(), marker.stat()
+    marker.write_bytes(b"another")
+    with pytest.raises(SegmendError, match=r"kafka_cleanshutdown: .*the plan is older than what a broker"):
+        apply(plan, str(world.state), fx=Disk())
+    told(undo(find(str(world.state), None), fx=Disk()))
+    marker.write_bytes(old)
+    os.utime(marker, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert world.tree(folder_times=False) == before
+
+
 def test_another_segmend_at_the_same_plan_is_refused(world: World) -> None:
     plan = plan_of(world)
     said: list[str] = []

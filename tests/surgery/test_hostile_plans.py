@@ -181,7 +181,7 @@ def test_any_plan_at_all(draw: st.DataObject, capsys: Cap) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
 @given(draw=st.data())
 def test_any_plan_at_all_at_length(draw: st.DataObject, capsys: Cap) -> None:
     _whatever_it_says(draw, capsys)
@@ -246,7 +246,7 @@ def test_any_journal_at_all(draw: st.DataObject, capsys: Cap) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(draw=st.data())
 def test_any_journal_at_all_at_length(draw: st.DataObject, capsys: Cap) -> None:
     _whatever_the_journal_says(draw, capsys)

@@ -65,11 +65,16 @@ class Outcome:
         return self.run.state
 
 
-def refuse_state(plan: Plan) -> None:
-    """Raise `SegmendError` if the log dirs are others, or a broker ran on them, since the plan was made."""
-    found = [why for each in plan.dirs if (why := each.difference()) is not None]
+def refuse_state(plan: Plan, *, begun: bool = False) -> None:
+    """Raise `SegmendError` if the log dirs are others, or a broker ran on them, since the plan was made.
+
+    Of a plan that was `begun` its own files are looked at step by step, and the others here.
+    """
+    own = {path for step in plan.steps for path in step.paths} if begun else set()
+    found = [why for each in plan.dirs if (why := each.difference(own)) is not None]
+    first = "take back what was done of it (segmend undo), then " if begun else ""
     if found:
-        raise SegmendError(f"refused: {'; '.join(found)}; make the plan again (nothing was changed)")
+        raise SegmendError(f"refused: {'; '.join(found)}; {first}make the plan again (nothing was changed)")
 
 
 def carry(fx: Effects, run: Run, direction: str, watch: Watch, *, backup_dir: str | None = None) -> Outcome:
@@ -84,8 +89,8 @@ def carry(fx: Effects, run: Run, direction: str, watch: Watch, *, backup_dir: st
     refuse_outside(run.plan, lambda: [other.vaults for other in runs(folder(folder(run.path)))])
     lock.refuse_running(dirs)
     refuse_other_owner(run.plan)
-    if direction == FORWARD and untouched:
-        refuse_state(run.plan)
+    if direction == FORWARD:
+        refuse_state(run.plan, begun=not untouched)
     todo = _todo(run, direction)
     refuse_changed(run.plan, run.statuses(), going_back=direction == BACK)
     refuse_lost_backups(run, todo)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -39,11 +39,16 @@ class MadeFor:
         files = {name: Fingerprint.from_json(data["files"][name]) for name in FILES}
         return cls(given=data["dir"], path=data["path"], files=files)
 
-    def difference(self) -> str | None:
-        """Why the dir is not the one of the plan any more, or not in that state; None if it is."""
+    def difference(self, own: Collection[str] = ()) -> str | None:
+        """Why the dir is not the one of the plan any more, or not in that state; None if it is.
+
+        `own` are paths that the plan itself changes.
+        """
         if disk.path_type(self.path) != "dir":
             return f"{self.path}: no such directory; the plan was made for it"
         for name, expected in self.files.items():
+            if f"{self.path}/{name}" in own:
+                continue
             why = expected.difference(look(f"{self.path}/{name}"))
             if why is not None and name == meta_properties.FILE_NAME:
                 return f"{self.path}/{name}: {why}; the plan was made for another log dir"
