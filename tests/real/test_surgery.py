@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from tests.golden.produce import producer, send
 from tests.golden.records import events
 from tests.golden.topics import Topic, create, small_segments
 from tests.lab.cluster import Cluster
+from tests.lab.process import run_tool
 from tests.lab.reader import read
 from tests.real.conftest import Start
 from tests.surgery.world import tree
@@ -107,6 +110,32 @@ def test_a_broker_started_meanwhile_is_the_one_that_fails(
     assert not [path for each in broker.dirs for path in each.glob(".lock")]
     cluster.start()
     assert place.is_dir()
+    assert contents(cluster) == records
+
+
+@pytest.mark.parametrize(
+    ("version", "main"),
+    [(NEWEST, "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"),
+     ("1.1.0", "kafka.admin.ReassignPartitionsCommand")],
+)  # fmt: skip
+def test_kafka_s_own_tool_takes_the_move_that_a_plan_prints(
+    start: Start, version: str, main: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For a broker that is to go on running."""
+    cluster = filled(start, version)
+    dirs, records = cluster.brokers[0].dirs, contents(cluster)
+    home, target = home_of(dirs, "red-0")
+    ran = run(capsys, "plan", "move", *dirs, "--partition", "red-0", "--to", target, "--json")
+    told = tmp_path / "reassign.json"
+    told.write_text(json.dumps(ran.of("plan")[0]["extra"]["kafka-reassign-partitions"]))
+    where = ["--bootstrap-server", cluster.bootstrap]
+    where += ["--zookeeper", cluster.zookeeper.address] if cluster.zookeeper else []
+    said = run_tool(cluster.release, tmp_path, main, *where, "--reassignment-json-file", told, "--execute")
+    assert "uccessfully started" in said, said
+    deadline = time.monotonic() + 60
+    while (home / "red-0").exists() or not (target / "red-0").is_dir():
+        assert time.monotonic() < deadline, sorted(path.name for each in dirs for path in each.iterdir())
+        time.sleep(0.2)
     assert contents(cluster) == records
 
 
