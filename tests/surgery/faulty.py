@@ -20,7 +20,7 @@ from segmend.surgery.effects import Effects
 
 CHANGES = (
     "create", "write", "truncate", "set_owner", "set_mode", "set_attributes", "set_mtime", "sync",
-    "rename", "remove", "make_dir", "remove_dir",
+    "rename", "remove", "make_dir", "remove_dir", "clone",
 )  # fmt: skip
 
 
@@ -54,6 +54,16 @@ class Disk(Effects):
 
     def sync(self, fd: int) -> None:
         """Only counted."""
+
+    def begin_sync(self, fd: int, position: int, length: int) -> None:
+        """Promises nothing, and so does nothing."""
+
+    def clone(self, fd: int, source: str, position: int, length: int, at: int) -> bool:
+        """Nothing is shared by one disk with the other."""
+        target = os.readlink(f"/proc/self/fd/{fd}")
+        if self._other is not None and source.startswith(self._other) is not target.startswith(self._other):
+            return False
+        return super().clone(fd, source, position, length, at)
 
     def rename(self, old: str, new: str) -> None:
         """Refused from one disk to the other."""
@@ -186,6 +196,10 @@ class Unplugged(Mortal):
     def write(self, fd: int, data: bytes | memoryview, position: int) -> None:
         self._bytes(fd, position, position + len(data))
         super().write(fd, data, position)
+
+    def clone(self, fd: int, source: str, position: int, length: int, at: int) -> bool:
+        self._bytes(fd, at, at + length)
+        return super().clone(fd, source, position, length, at)
 
     def truncate(self, fd: int, size: int) -> None:
         self._bytes(fd, size, os.fstat(fd).st_size)

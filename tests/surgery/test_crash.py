@@ -46,6 +46,8 @@ class Story:
         self.before = self.world.tree()
         self.saved = folder / "saved"
         shutil.copytree(self.world.root, self.saved)
+        # As all runs that follow: a copy, whose inodes are not those of the plan.
+        self.fresh()
         disk = self.disk()
         self.apply(disk)
         self.apply_calls = disk.calls

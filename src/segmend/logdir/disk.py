@@ -218,6 +218,17 @@ def device(path: str) -> int:
         return 0
 
 
+def identity(path: str) -> str | None:
+    """What tells a file from any other, and from itself changed: device, inode, size and both times.
+
+    None for one that has no change time, such as a planned one; raises `Unreadable`.
+    """
+    found = file_stat(path)
+    if found.changed_ns is None:
+        return None
+    return f"{found.device}:{found.inode}:{found.size}:{found.mtime_ns}:{found.changed_ns}"
+
+
 def size_and_allocated(path: str) -> tuple[int, int]:
     """Size and bytes in blocks of one file, for sums over very many; raises `Unreadable`."""
     try:
@@ -294,6 +305,16 @@ class FileReader:
             raise Unreadable(path, "not a regular file")
         self._stat = status
         self.size = status.st_size
+
+    @classmethod
+    def of_descriptor(cls, fd: int, path: str) -> FileReader:
+        """A reader of an open file, which stays open when the reader is closed; `path` is for its errors."""
+        found = cls.__new__(cls)
+        found.path, found._remote = path, None
+        found._fd = os.dup(fd)
+        found._stat = os.fstat(fd)
+        found.size = found._stat.st_size
+        return found
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         """Fill `buffer` from byte `position`; returns the bytes read, short only at the end of the file."""

@@ -45,6 +45,16 @@ _lock = threading.Lock()
 _scans: OrderedDict[_Key, tuple[SegmentScan, IndexRule | None]] = OrderedDict()
 
 
+@dataclass(slots=True)
+class _Held:
+    """What all scans take, not summed up anew for each of thousands."""
+
+    bytes: int = 0
+
+
+_held = _Held()
+
+
 def whole_scan(
     log: FileEntry, *, base_offset: int, producers: Producers = (), build: IndexRule | None = None
 ) -> SegmentScan:
@@ -64,17 +74,6 @@ def whole_scan(
     if key is not None and time.time_ns() - key.changed_ns > _TICK_NS:
         _remember(key, found, build)
     return found
-
-
-def identity(log: FileEntry) -> str | None:
-    """What tells a log from any other, and from itself changed: device, inode, size, times.
-
-    None for one that has no change time, such as a planned one; raises `Unreadable`.
-    """
-    stat = disk.file_stat(log.path)
-    if stat.changed_ns is None:
-        return None
-    return f"{stat.device}:{stat.inode}:{stat.size}:{stat.mtime_ns}:{stat.changed_ns}"
 
 
 def known_scan(log: FileEntry, *, base_offset: int, crc: bool = True) -> SegmentScan | None:
@@ -119,11 +118,12 @@ def _is_sound(scan: SegmentScan | None) -> bool:
 
 def _remember(key: _Key, scan: SegmentScan, build: IndexRule | None) -> None:
     with _lock:
+        before = _scans.pop(key, None)
+        _held.bytes -= 0 if before is None else _weight(before[0])
         _scans[key] = (scan, build)
-        _scans.move_to_end(key)
-        total = sum(_weight(found) for found, _ in _scans.values())
-        while total > LIMIT:
-            total -= _weight(_scans.popitem(last=False)[1][0])
+        _held.bytes += _weight(scan)
+        while _held.bytes > LIMIT:
+            _held.bytes -= _weight(_scans.popitem(last=False)[1][0])
 
 
 def _weight(scan: SegmentScan) -> int:

@@ -1,14 +1,14 @@
 """A plan carried out, or taken back: one loop for both, from wherever an earlier one was stopped.
 
 The order in a step: old bytes to the vault, synced; "intended" in the journal, synced; the change,
-synced, looked at; "done" in the journal, synced. Every moment at which this can be cut short is a
-line of the crash tests.
+synced, looked at; "done" in the journal, synced with the next line. Every moment at which this
+can be cut short is a line of the crash tests.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -166,15 +166,14 @@ def _carry_steps(
 ) -> None:
     total = sum(need.bytes for n in todo for need in run.plan.steps[n].needs(run.vault(n)))
     counter = _Counter(watch, total)
+    vaults = {number: run.vault(number) for number in todo}
+    _make_vaults(fx, vaults.values())
     for taken, number in enumerate(todo):
         step = run.plan.steps[number]
         check = _checker(watch, run, taken, len(todo))
         check()
-        vault = run.vault(number)
+        vault = vaults[number]
         token = f"{int(run.plan.sha256[:24], 16):024x}{number:08x}"
-        if disk.path_type(vault) is None:
-            fx.make_dir(vault)
-        sync_dir(fx, folder(vault))
         work = Work(fx=fx, vault=vault, token=token, release=run.plan.release, check=check, tell=counter.add)
         watch.tell(number + 1, step, "doing" if direction == FORWARD else "undoing")
         with _at(step):
@@ -183,8 +182,18 @@ def _carry_steps(
                 step.protect(work)
             journal.write("intended", direction, step=number, vault=vault)
             step.do(work) if direction == FORWARD else step.undo(work)
-            journal.write("done", direction, step=number)
+            # Synced together with the next line: until then the step is one that may be done again.
+            journal.write("done", direction, step=number, synced=number == todo[-1])
         watch.tell(number + 1, step, "done" if direction == FORWARD else "undone")
+
+
+def _make_vaults(fx: Effects, vaults: Collection[str]) -> None:
+    """The directories of old bytes of all steps that follow, their names synced once."""
+    for vault in vaults:
+        if disk.path_type(vault) is None:
+            fx.make_dir(vault)
+    for home in sorted({folder(vault) for vault in vaults}):
+        sync_dir(fx, home)
 
 
 def _refuse_step(run: Run, number: int) -> None:

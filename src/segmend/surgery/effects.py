@@ -7,14 +7,33 @@ What the system refuses is raised as it is (`OSError`); who calls says which fil
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import fcntl
 import os
 import stat
-from collections.abc import Mapping
+import struct
+import sys
+from collections.abc import Callable, Mapping
 from typing import Final
 
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD: Final = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_SOURCE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_FICLONERANGE: Final = 0x4020940D
+_SYNC_WRITE: Final = 2
 _DIR: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def _bound() -> Callable[[int, int, int, int], int] | None:
+    """`sync_file_range` of Linux, which Python does not have."""
+    function = getattr(ctypes.CDLL(None), "sync_file_range", None) if sys.platform == "linux" else None
+    if function is not None:
+        function.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+    return function
+
+
+_sync_file_range: Final = _bound()
 
 
 class Effects:
@@ -74,6 +93,31 @@ class Effects:
     def set_mtime(self, fd: int, mtime_ns: int) -> None:
         """The modification time, in ns; the access time stays."""
         os.utime(fd, ns=(os.fstat(fd).st_atime_ns, mtime_ns))
+
+    def clone(self, fd: int, source: str, position: int, length: int, at: int) -> bool:
+        """Share blocks of another file, copied when either is written to; False where that cannot be.
+
+        `length` bytes from `position` of `source` come to stand at byte `at`. Only the file systems with
+        reflinks can (XFS, Btrfs, bcachefs), within one file system, and in whole blocks.
+        """
+        try:
+            origin = os.open(source, _SOURCE)
+        except OSError:
+            return False
+        try:
+            fcntl.ioctl(fd, _FICLONERANGE, struct.pack("qQQQ", origin, position, length, at))
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+                raise
+            return False
+        finally:
+            os.close(origin)
+        return True
+
+    def begin_sync(self, fd: int, position: int, length: int) -> None:
+        """Tell the disk to begin with these bytes; promises nothing, and nothing fails by it."""
+        if _sync_file_range is not None:
+            _sync_file_range(fd, position, length, _SYNC_WRITE)
 
     def sync(self, fd: int) -> None:
         """Bring a file's bytes, size, owner, mode and times to the disk; of a directory, its names."""

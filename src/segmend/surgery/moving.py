@@ -13,21 +13,17 @@ import errno
 import os
 import posixpath
 import stat
-from typing import Final
+from collections.abc import Collection
 
 from segmend.crc32c import crc32c
 from segmend.errors import SegmendError
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader, FileStat
+from segmend.surgery.copying import PIECE, copy
 from segmend.surgery.effects import Effects, sync_dir
 from segmend.surgery.fingerprint import Fingerprint, below, look
 from segmend.surgery.step import Work, folder
-from segmend.surgery.writing import PIECE, TEMPORARY, clear, dress, part_of, settle, write_beside
-
-Checksum = tuple[int, int]
-"""Size and CRC-32C of a file's bytes; holes count as the zeros they read as."""
-Checksums = dict[str, Checksum]
-_ZEROS: Final = memoryview(bytearray(PIECE))
+from segmend.surgery.writing import TEMPORARY, clear, dress, part_of, settle, write_beside
 
 
 def transfer(work: Work, source: str, target: str) -> None:
@@ -40,7 +36,7 @@ def transfer(work: Work, source: str, target: str) -> None:
     if not there and not moved:
         raise SegmendError(f"{source}: is gone, and is not at {target} either")
     if there and not (not moved and _renamed(work.fx, source, target)):
-        copied = {} if moved else _copy(work, source, target)
+        copied = frozenset() if moved else _copy(work, source, target)
         sync_dir(work.fx, folder(target))
         _same(source, target, copied)
         _remove(work, source)
@@ -79,11 +75,12 @@ def _tidy(work: Work, source: str, target: str) -> None:
     clear(work.fx, target)
 
 
-def _copy(work: Work, source: str, target: str) -> Checksums:
+def _copy(work: Work, source: str, target: str) -> frozenset[str]:
+    """Gives the names of the files that were copied just now, and read back."""
     found = look(source, content=False)
     if found.kind == "file":
         write_beside(work, target, part_of(source, work), found)
-        return {}
+        return frozenset()
     if found.kind != "dir":
         raise SegmendError(f"{source}: is neither a file nor a directory; move it by hand")
     part = _part(work, target)
@@ -103,10 +100,10 @@ def _remove(work: Work, source: str) -> None:
     _remove_tree(work, trash)
 
 
-def _copy_tree(work: Work, source: str, part: str) -> Checksums:
+def _copy_tree(work: Work, source: str, part: str) -> frozenset[str]:
     """All of a directory: files under temporary names, then their own, then the directories' times.
 
-    Gives the checksums of the files that were read for it.
+    Gives the names of the files that were copied, and not by an earlier attempt.
     """
     rows = list(below(source))
     odd = next((n for n, s in rows if not (stat.S_ISREG(s.mode) or stat.S_ISDIR(s.mode))), None)
@@ -116,11 +113,10 @@ def _copy_tree(work: Work, source: str, part: str) -> Checksums:
     for name in folders:
         if not os.path.lexists(_join(part, name)):
             work.fx.make_dir(_join(part, name))
-    copied = {}
-    for name, status in rows:
-        if stat.S_ISREG(status.mode):
-            found = _copy_file(work, f"{source}/{name}", f"{part}/{name}", status)
-            copied.update({} if found is None else {name: found})
+    files = [(name, status) for name, status in rows if stat.S_ISREG(status.mode)]
+    copied = frozenset(
+        name for name, status in files if _copy_file(work, f"{source}/{name}", f"{part}/{name}", status)
+    )
     for name, status in rows:
         if stat.S_ISREG(status.mode) and os.path.lexists(f"{part}/{name}{TEMPORARY}"):
             work.fx.rename(f"{part}/{name}{TEMPORARY}", f"{part}/{name}")
@@ -133,47 +129,23 @@ def _join(path: str, name: str) -> str:
     return f"{path}/{name}" if name else path
 
 
-def _copy_file(work: Work, source: str, target: str, status: FileStat) -> Checksum | None:
+def _copy_file(work: Work, source: str, target: str, status: FileStat) -> bool:
     """Copy one file unless an earlier attempt did: a time is only set on a file that is whole."""
     for done in (target, target + TEMPORARY):
         if os.path.lexists(done) and _looks_whole(done, status):
             settle(work, done)
-            return None
+            return False
     like = look(source, content=False)
     fd = work.fx.create(target + TEMPORARY)
     try:
-        found = _copy_bytes(work, source, fd)
+        with FileReader(source) as reader:
+            copy(work, reader, fd, reader.extents())
+            work.fx.truncate(fd, reader.size)
         dress(work.fx, fd, like)
         work.fx.sync(fd)
     finally:
         work.fx.close(fd)
-    return found
-
-
-def _copy_bytes(work: Work, source: str, fd: int) -> Checksum:
-    """Copy a file, its holes left as holes, and sum up what was read on the way."""
-    value, position = 0, 0
-    buffer = memoryview(bytearray(PIECE))
-    with FileReader(source) as reader:
-        for start, end in [*reader.extents(), (reader.size, reader.size)]:
-            value = _add_zeros(value, start - position)
-            position = start
-            while position < end:
-                work.check()
-                got = reader.read_into(buffer[: end - position], position)
-                if got == 0:
-                    raise SegmendError(f"{source}: became shorter while it was read")
-                work.fx.write(fd, buffer[:got], position)
-                work.tell(got)
-                value, position = crc32c(buffer[:got], value), position + got
-        work.fx.truncate(fd, reader.size)
-        return reader.size, value
-
-
-def _add_zeros(value: int, count: int) -> int:
-    while count > 0:
-        value, count = crc32c(_ZEROS[: min(count, PIECE)], value), count - PIECE
-    return value
+    return True
 
 
 def _looks_whole(path: str, status: FileStat) -> bool:
@@ -191,21 +163,22 @@ def _dress_dir(fx: Effects, source: str, target: str) -> None:
         fx.close(fd)
 
 
-def _same(source: str, target: str, copied: Checksums) -> None:
-    """Raise `SegmendError` unless both are the same, byte by byte; the copy is read back.
+def _same(source: str, target: str, copied: Collection[str]) -> None:
+    """Raise `SegmendError` unless both are the same, byte by byte.
 
-    `copied` has the checksums of files that were read just now, under the lock.
+    `copied` names the files that were copied just now, under the lock, and read back.
     """
     differs = look(source).difference(look(target))
     if differs is None and look(source, content=False).kind == "dir":
-        files = (name for name, status in below(source) if stat.S_ISREG(status.mode))
-        sums = ((name, copied.get(name) or _checksum(f"{source}/{name}")) for name in files)
-        differs = next((name for name, found in sums if found != _checksum(f"{target}/{name}")), None)
+        files = (name for name, status in below(source) if stat.S_ISREG(status.mode) and name not in copied)
+        pairs = ((name, _checksum(f"{source}/{name}"), _checksum(f"{target}/{name}")) for name in files)
+        differs = next((name for name, one, other in pairs if one != other), None)
     if differs is not None:
         raise SegmendError(f"{target}: is not the same as {source} ({differs}); the latter is untouched")
 
 
-def _checksum(path: str) -> Checksum:
+def _checksum(path: str) -> tuple[int, int]:
+    """Size and CRC-32C of a file's bytes; holes count as the zeros they read as."""
     value, position = 0, 0
     view = memoryview(bytearray(PIECE))
     with FileReader(path) as reader:

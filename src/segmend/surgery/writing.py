@@ -10,6 +10,7 @@ from typing import Final
 from segmend.errors import SegmendError
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
+from segmend.surgery.copying import PIECE, copy
 from segmend.surgery.effects import Effects, sync_dir
 from segmend.surgery.fingerprint import Fingerprint, hash_of
 from segmend.surgery.step import Work, folder
@@ -17,7 +18,6 @@ from segmend.surgery.step import Work, folder
 TEMPORARY: Final = ".segmend.tmp"
 """Ends the name of a file that is being written: loaders of all releases ignore `.tmp`."""
 
-PIECE: Final = 4 << 20
 Fill = Callable[[int], None]
 
 
@@ -91,8 +91,7 @@ def part_of(
             if reader.size < end:
                 raise SegmendError(f"{source}: is {reader.size} bytes long, {end} are needed")
             extents = reader.extents() if holes else [(0, end)]
-            for start, stop in _overlapping(extents, position, end):
-                _copy(work, reader, fd, start, stop, at - position)
+            copy(work, reader, fd, _overlapping(extents, position, end), at - position)
         if at + end - position > os.fstat(fd).st_size:
             work.fx.truncate(fd, at + end - position)
 
@@ -101,18 +100,6 @@ def part_of(
 
 def _overlapping(extents: Iterable[tuple[int, int]], start: int, end: int) -> Iterable[tuple[int, int]]:
     return ((max(a, start), min(b, end)) for a, b in extents if a < end and b > start)
-
-
-def _copy(work: Work, reader: FileReader, fd: int, start: int, stop: int, shift: int) -> None:
-    buffer = memoryview(bytearray(min(PIECE, max(stop - start, 1))))
-    while start < stop:
-        work.check()
-        got = reader.read_into(buffer[: stop - start], start)
-        if got == 0:
-            raise SegmendError(f"{reader.path}: became shorter while it was read")
-        work.fx.write(fd, buffer[:got], start + shift)
-        work.tell(got)
-        start += got
 
 
 def keep(work: Work, name: str, fill: Fill, sha256: str) -> None:

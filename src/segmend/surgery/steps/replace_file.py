@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from segmend.errors import SegmendError
-from segmend.logdir import scans
+from segmend.logdir import disk
 from segmend.logdir.disk import Unreadable
-from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.surgery import recipes
@@ -26,7 +25,7 @@ class ReplaceFile:
 
     A recipe is given the log dir `log_dir` (real path) and the name of a `partition` directory in it
     ("" for files of the log dir itself); what it gives must have the hash of `after`. Where it gave
-    `content` out of one log, `made_of` is what that log then was (`logdir.scans.identity`): the recipe
+    `content` out of one log, `made_of` is what that log then was (`disk.identity`): the recipe
     is run again only if it is another one by now.
     """
 
@@ -173,7 +172,7 @@ class ReplaceFile:
             return None
         log = recipes.only_log(self.recipe, self.arguments)
         try:
-            return log and scans.identity(FileEntry(f"{self.log_dir}/{self.partition}", log))
+            return log and disk.identity(f"{self.log_dir}/{self.partition}/{log}")
         except Unreadable:
             return None
 

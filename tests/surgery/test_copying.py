@@ -1,0 +1,223 @@
+"""Bytes brought from file to file: all are there, holes stay, a wrong one is told; blocks are shared."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from segmend.errors import SegmendError
+from segmend.logdir.disk import FileReader
+from segmend.surgery import copying
+from segmend.surgery.effects import Effects
+from segmend.surgery.piece import Piece
+from segmend.surgery.step import Work
+
+BLOCK = 4096
+MIB = 1 << 20
+
+
+class Notes(Effects):
+    """Writes down what is asked of the file system; at the position `lies` it writes something else."""
+
+    def __init__(self, lies: int = -1) -> None:
+        self.lies = lies
+        self.written: list[tuple[int, int]] = []
+        self.shared = 0
+
+    def write(self, fd: int, data: bytes | memoryview, position: int) -> None:
+        self.written.append((position, len(data)))
+        wrong = bytearray(data)
+        if position <= self.lies < position + len(data):
+            wrong[self.lies - position] ^= 1
+        super().write(fd, wrong, position)
+
+    def clone(self, fd: int, source: str, position: int, length: int, at: int) -> bool:
+        done = super().clone(fd, source, position, length, at)
+        self.shared += length if done else 0
+        return done
+
+
+def copied(fx: Effects, source: Path, target: Path, start: int, end: int, at: int = 0) -> bytes:
+    work = Work(fx=fx, vault="")
+    fd = fx.create(str(target))
+    try:
+        with FileReader(str(source)) as reader:
+            copying.copy(work, reader, fd, [(start, end)], at - start)
+    finally:
+        fx.close(fd)
+    return target.read_bytes()
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """Five and a half pieces, so that the threads have work."""
+    path = tmp_path / "source"
+    path.write_bytes(random.Random(1).randbytes(5 * copying.PIECE + copying.PIECE // 2))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "at"),
+    [(0, None, 0), (0, None, 8192), (1, None, 0), (5000, 3 * MIB + 77, 904), (100, 200, 0), (4096, 4096, 0)],
+)
+def test_the_bytes_arrive(source: Path, tmp_path: Path, start: int, end: int | None, at: int) -> None:
+    data = source.read_bytes()
+    found = copied(Effects(), source, tmp_path / "t", start, len(data) if end is None else end, at)
+    assert found == (bytes(at) + data[start:end] if start != end else b"")
+
+
+def test_many_pieces_come_in_order(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copying, "PIECE", 4000)
+    data = source.read_bytes()
+    fx = Notes()
+    assert copied(fx, source, tmp_path / "t", 0, len(data)) == data
+    assert fx.written == sorted(fx.written)
+    assert len(fx.written) in (0, -(-len(data) // 4000)), "none where the blocks can be shared"
+
+
+@pytest.mark.parametrize("lies", [0, 3 * MIB, 5 * MIB + 9])
+def test_what_reads_back_wrong_is_told(source: Path, tmp_path: Path, lies: int) -> None:
+    with pytest.raises(SegmendError, match="does not read back"):
+        copied(Notes(lies), source, tmp_path / "t", 1, source.stat().st_size)
+
+
+def test_a_source_that_became_shorter_is_told(source: Path, tmp_path: Path) -> None:
+    with pytest.raises(SegmendError, match="became shorter"):
+        copied(Effects(), source, tmp_path / "t", 1, source.stat().st_size + 1)
+
+
+def put(piece: Piece, target: Path, at: int = 0, fx: Effects | None = None) -> None:
+    fx = fx or Effects()
+    fd = fx.create(str(target))
+    try:
+        piece.fill(Work(fx=fx, vault=""), at)(fd)
+    finally:
+        fx.close(fd)
+
+
+def test_holes_stay_holes_and_count_as_zeros(tmp_path: Path) -> None:
+    path = tmp_path / "sparse"
+    with open(path, "wb") as file:
+        for at in (0, 2 * MIB, 6 * MIB):
+            file.seek(at)
+            file.write(b"x" * 5000)
+        file.truncate(9 * MIB + 1)
+    piece = Piece.range_of(str(path), 100, 9 * MIB - 100)
+    assert piece.sha256 == hashlib.sha256(path.read_bytes()[100 : 9 * MIB]).hexdigest()
+    put(piece, tmp_path / "t")
+    assert (tmp_path / "t").read_bytes() == path.read_bytes()[100 : 9 * MIB]
+    assert (tmp_path / "t").stat().st_blocks * 512 < MIB
+
+
+def test_a_source_that_changed_is_not_copied(source: Path, tmp_path: Path) -> None:
+    piece = Piece.range_of(str(source), 0, 3 * MIB)
+    assert piece.changed() is None
+    with open(source, "r+b") as file:
+        file.seek(2 * MIB)
+        file.write(b"other")
+    changed = piece.changed()
+    assert changed is not None
+    assert "are not what they were" in changed
+    with pytest.raises(SegmendError, match="is not what it was when the plan was made"):
+        put(piece, tmp_path / "t")
+
+
+def test_a_source_that_stayed_is_not_read_to_know_it(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    piece = Piece.range_of(str(source), 0, 3 * MIB)
+    with monkeypatch.context() as patch:
+        patch.setattr(FileReader, "read_into", None)
+        assert piece.changed() is None
+    shutil.copy2(source, source.with_name("again"))
+    os.replace(source.with_name("again"), source)
+    assert piece.changed() is None, "another inode is read, and has the same bytes"
+
+
+def test_what_cannot_be_shared_changes_nothing(tmp_path: Path, source: Path) -> None:
+    fx = Effects()
+    fd = fx.create(str(tmp_path / "t"))
+    try:
+        assert not fx.clone(fd, str(source), 1, 7, 0), "no whole blocks"
+        assert not fx.clone(fd, str(tmp_path / "missing"), 0, BLOCK, 0)
+        assert os.fstat(fd).st_size == 0
+    finally:
+        fx.close(fd)
+
+
+@pytest.fixture(scope="module", params=["xfs", "btrfs"])
+def sharing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A file system that shares blocks, on a loop device."""
+    kind = request.param
+    if os.geteuid() != 0 or shutil.which(f"mkfs.{kind}") is None:
+        pytest.skip(f"root and mkfs.{kind} are needed to make a file system with reflinks")
+    home = tmp_path_factory.mktemp(kind)
+    with open(home / "image", "wb") as image:
+        image.truncate(400 * MIB)
+    subprocess.run([f"mkfs.{kind}", "-q", home / "image"], check=True, capture_output=True)
+    (home / "mount").mkdir()
+    done = subprocess.run(["mount", "-o", "loop", home / "image", home / "mount"], capture_output=True)
+    if done.returncode != 0:
+        pytest.skip(f"no loop mount of {kind} here: {done.stderr.decode().strip()}")
+    try:
+        yield home / "mount"
+    finally:
+        subprocess.run(["umount", home / "mount"], check=True)
+
+
+def used(path: Path) -> int:
+    """Bytes in use on the file system."""
+    os.sync()
+    found = os.statvfs(path)
+    return (found.f_blocks - found.f_bfree) * found.f_frsize
+
+
+@pytest.mark.slow
+class TestSharing:
+    """On real file systems with reflinks."""
+
+    @pytest.fixture
+    def big(self, sharing: Path, tmp_path: Path) -> Path:
+        home = sharing / tmp_path.name
+        home.mkdir()
+        (home / "big").write_bytes(random.Random(2).randbytes(40 * MIB + 123))
+        return home / "big"
+
+    def test_a_whole_file_takes_no_room(self, big: Path) -> None:
+        before, fx = used(big), Notes()
+        assert copied(fx, big, big.with_name("t"), 0, big.stat().st_size) == big.read_bytes()
+        assert fx.written == []
+        assert fx.shared == big.stat().st_size
+        assert used(big) - before < 4 * MIB
+
+    def test_only_the_ends_of_a_range_are_written(self, big: Path) -> None:
+        fx = Notes()
+        data = big.read_bytes()
+        assert (
+            copied(fx, big, big.with_name("t"), 5000, 30 * MIB + 7, 5000)
+            == bytes(5000) + data[5000 : 30 * MIB + 7]
+        )
+        assert sum(size for _, size in fx.written) == 2 * BLOCK - 5000 + 7
+
+    def test_a_change_of_one_is_none_of_the_other(self, big: Path) -> None:
+        data = big.read_bytes()
+        copied(Effects(), big, big.with_name("t"), 0, len(data))
+        with open(big, "r+b") as file:
+            file.write(b"changed")
+        assert big.with_name("t").read_bytes() == data
+
+    def test_a_piece_that_changed_is_hashed_all_the_same(self, big: Path) -> None:
+        piece = Piece.range_of(str(big), 4096, 20 * MIB)
+        fx = Notes()
+        put(piece, big.with_name("t"), fx=fx)
+        assert fx.shared >= 19 * MIB
+        with open(big, "r+b") as file:
+            file.seek(MIB)
+            file.write(b"changed")
+        with pytest.raises(SegmendError, match="is not what it was"):
+            put(piece, big.with_name("t2"))
