@@ -336,3 +336,19 @@ def test_an_undo_says_what_it_takes_back_and_not_what_was_lost(desk: Desk) -> No
     assert "lost" not in ran.out
     again = desk.run("undo", "--yes", "--state-dir", desk.state)
     assert "lost: nothing" in again.out
+
+
+def test_the_commands_that_are_told_can_be_typed(desk: Desk) -> None:
+    """Wherever plan and journal lie."""
+    plan = desk.root / "my plan.json"
+    before = desk.tree()
+    told = desk.run("plan", "move", *desk.dirs, *MOVE, desk.dirs[1], "-o", plan).out
+    command = shlex.split(told.rpartition("next: ")[2])
+    applied = desk.run(*command[1:], "--yes", "--state-dir", desk.root / "my state")
+    assert applied.code == 1
+    command = shlex.split(applied.out.rpartition("to go back: ")[2])
+    undone = desk.run(*command[1:], "--yes")
+    assert undone.code == 0, undone.err
+    assert desk.tree() == before
+    command = shlex.split(undone.out.rpartition("the other way: ")[2])
+    assert desk.run(*command[1:], "--yes").code == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import signal
 import sys
 import time
@@ -22,6 +23,7 @@ from segmend.surgery.carry import Outcome, Watch
 from segmend.surgery.effects import Effects
 from segmend.surgery.expectations import refuse_inside
 from segmend.surgery.fingerprint import Fingerprint
+from segmend.surgery.journal import Run
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step, Work, folder
 from segmend.surgery.writing import bytes_of, write_beside
@@ -106,6 +108,12 @@ def acknowledge(outcome: Outcome) -> None:
         raise SegmendError(f"{outcome.run.journal}: {(error.strerror or str(error)).lower()}") from None
 
 
+def undo_command(run: Run) -> str:
+    """How to take a run back, or apply it again, as it can be typed: by its path, if it is no usual place."""
+    usual = folder(folder(run.path)) == disk.real_path(default_state_dir())
+    return f"segmend undo {run.name if usual else shlex.quote(run.path)}"
+
+
 def outcome_object(outcome: Outcome) -> dict[str, object]:
     """The last `--json` line: its type is `applied` or `undone`."""
     run = outcome.run
@@ -153,4 +161,8 @@ def tell_plan(args: argparse.Namespace, plan: Plan, path: str | None) -> int:
 def _next(plan: Plan, path: str | None) -> str:
     if not plan.steps:
         return "nothing to do"
-    return "nothing was written: add -o plan.json" if path is None else f"next: segmend apply {path}"
+    return (
+        "nothing was written: add -o plan.json"
+        if path is None
+        else f"next: segmend apply {shlex.quote(path)}"
+    )

@@ -12,6 +12,7 @@ from segmend.cli.surgery import (
     add_yes_option,
     confirm,
     outcome_object,
+    undo_command,
     watching,
 )
 from segmend.report import text
@@ -60,10 +61,11 @@ def run(args: argparse.Namespace) -> int:
     confirm(args, "apply this?")
     with watching(args) as watch:
         outcome = apply(plan, args.state_dir, watch=watch, backup_dir=args.backup_dir)
+    back = undo_command(outcome.run)
     if args.json:
         emit_json([outcome_object(outcome)])
     else:
-        emit([f"applied: {text.plural(outcome.steps, 'step')}; to go back: segmend undo {outcome.run.name}"])
+        emit([f"applied: {text.plural(outcome.steps, 'step')}; to go back: {back}"])
     acknowledge(outcome)
     return CHANGED
 

@@ -13,6 +13,7 @@ from segmend.cli.surgery import (
     add_yes_option,
     confirm,
     outcome_object,
+    undo_command,
     watching,
 )
 from segmend.report import text
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         words = "applied again" if again else "taken back"
         steps = text.plural(outcome.steps, "step")
-        emit([f"{words}: {steps} of {found.name}; the other way: segmend undo {found.name}"])
+        emit([f"{words}: {steps} of {found.name}; the other way: {undo_command(found)}"])
     acknowledge(outcome)
     return CHANGED if again else 0
 
