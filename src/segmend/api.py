@@ -19,7 +19,7 @@ from segmend.logdir.release import Release, guess_release
 from segmend.logdir.seek import start_of
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 from segmend.logdir.walk import Selection
-from segmend.surgery.ops import operations
+from segmend.surgery import ops
 from segmend.surgery.plan import Plan
 from segmend.surgery.request import Request
 
@@ -64,17 +64,18 @@ def plan(operation: str, *log_dirs: LogDir, kafka: str | None = None, **options:
     Options as on the command line, `-` as `_`: `plan("move", a, b, partition=["orders-3"], to=b.path)`.
     Raises `UsageError` for what makes no sense, `SegmendError` for what cannot be read.
     """
-    if operation not in operations():
-        raise UsageError(f"no operation is called '{operation}'; there are {', '.join(operations())}")
+    if operation not in ops.names():
+        raise UsageError(f"no operation is called '{operation}'; there are {', '.join(ops.names())}")
+    module = ops.operation(operation)
     parser = _Parser(prog=f"plan({operation!r})", add_help=False)
-    operations()[operation].configure(parser)
+    module.configure(parser)
     request = Request(
         dirs=[LogDir.open(disk.real_path(log_dir.path)) for log_dir in log_dirs],
         given=[log_dir.path for log_dir in log_dirs],
         release=_release(log_dirs, kafka)[0],
         args=parser.parse_args(list(_words(options))),
     )
-    return operations()[operation].plan(request)
+    return module.plan(request)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -124,3 +125,30 @@ def test_only_so_much_is_carried_by_a_plan(capsys: Cap, disk: Path, monkeypatch:
     assert len(carried) < len(made["steps"])
     assert apply(capsys, disk).code == 1
     assert run(capsys, "check", "--deep", disk).code == 0
+
+
+def test_a_graft_reads_its_source_twice_for_the_plan_and_once_for_the_copy(
+    disk: Path, of_logs: Reads, capsys: Cap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Budget, "takes", lambda *_: False)
+    other = disk.with_name("other")
+    other.mkdir()
+    for path in (path for path in disk.iterdir() if path.is_file()):
+        shutil.copy2(path, other)
+    for path in other.glob("*-checkpoint"):
+        path.write_text("0\n0\n")
+    file, source = disk.with_name("plan.json"), disk / "bench-0"
+    made = run(capsys, "plan", "graft", other, "--partition", "bench-0", "--from", source, "-o", file)
+    assert made.code == 0, made.err
+    # A third time the first 4096 batches of four segments, which here is all, for index.interval.bytes.
+    assert of_logs() < 3.1 * size_of(disk), "compared with what is there, and taken apart"
+    pieces = [step["content"] for step in json.loads(file.read_text())["steps"] if "content" in step]
+    logs = [piece for piece in pieces if piece.get("source", "").endswith(".log")]
+    assert len(logs) == 4
+    for piece in logs:
+        assert piece["sha256"] == hashlib.sha256(Path(piece["source"]).read_bytes()).hexdigest()
+    assert apply(capsys, disk).code == 1
+    # The indexes are made out of the copy, in a pass of their own.
+    assert of_logs() < 3.1 * size_of(disk), "copied, read back, and read for its indexes"
+    for path in source.glob("*.log"):
+        assert (other / "bench-0" / path.name).read_bytes() == path.read_bytes()

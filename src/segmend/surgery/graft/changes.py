@@ -110,7 +110,8 @@ def _segment(graft: Graft, found: Derived, model: Fingerprint, gone: set[str]) -
     segment = found.segment
     stem = f"{segment.base:020d}"
     if segment.copied is not None:
-        yield _append(f"{graft.path}/{stem}.log", segment.copied, segment.kept, model)
+        content = found.copied or _piece(segment.copied)
+        yield _append(f"{graft.path}/{stem}.log", content, segment.kept, model)
     for suffix, recipe, data, sound in (
         (".index", "offset-index", found.built.offset_index, found.sound[0]),
         (".timeindex", "time-index", found.built.time_index, found.sound[1]),
@@ -126,13 +127,16 @@ def _segment(graft: Graft, found: Derived, model: Fingerprint, gone: set[str]) -
         yield _small(graft, f"{stem}.txnindex", found.txn_index, model, gone, "aborted transactions")
 
 
-def _append(path: str, copied: Part, kept: Part | None, model: Fingerprint) -> Step:
+def _piece(part: Part) -> Piece:
+    return Piece.range_of(part.path, part.start, part.length)
+
+
+def _append(path: str, content: Piece, kept: Part | None, model: Fingerprint) -> Step:
     """The bytes behind what stays; owner and mode of the target, time of the source."""
     before = MISSING if kept is None else look(path, content=False).but(size=kept.length)
-    mtime_ns = disk.file_stat(copied.path).mtime_ns
-    size = copied.length + (0 if kept is None else kept.length)
+    mtime_ns = disk.file_stat(content.source or "").mtime_ns
+    size = content.length + (0 if kept is None else kept.length)
     after = (model if kept is None else before).but(size=size, mtime_ns=mtime_ns)
-    content = Piece.range_of(copied.path, copied.start, copied.length)
     return AppendFile(path=path, before=before, after=after, content=content, reason="from the leader")
 
 

@@ -19,8 +19,9 @@ from segmend.kernel.scan import scan_log
 from segmend.kernel.types import BuiltIndexes, IndexMatch, IndexRule, ProducerState, SegmentScan
 from segmend.loading.epochs import Entry, EpochCache
 from segmend.logdir.release import Release
-from segmend.surgery.graft.joined import Joined
+from segmend.surgery.graft.joined import HashingReader, Joined
 from segmend.surgery.hash_order import HASH_ORDER
+from segmend.surgery.piece import Piece
 from segmend.surgery.segment_indexes import indexes_in
 
 
@@ -34,13 +35,17 @@ class Indexes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derived:
-    """A segment that changes. `sound` says which of the indexes it came with are right as they are."""
+    """A segment that changes. `sound` says which of the indexes it came with are right as they are.
+
+    `copied` are the bytes that it gets, None if they have to be read once more to know their hash.
+    """
 
     segment: Joined
     scan: SegmentScan
     built: BuiltIndexes
     txn_index: bytes
     sound: tuple[bool, bool]
+    copied: Piece | None = None
 
 
 def derive(
@@ -52,7 +57,7 @@ def derive(
     """
     states = tuple(producers)
     for segment, theirs in segments:
-        with segment.open() as reader:
+        with HashingReader(segment) as reader:
             scan = scan_log(
                 reader, base_offset=segment.base, producers=states, build=rule,
                 offset_index=None if theirs is None else theirs.offset,
@@ -63,6 +68,7 @@ def derive(
         yield Derived(
             segment=segment, scan=scan, built=built, txn_index=_aborted(scan),
             sound=(_agrees(scan.offset_index, built.offset_index), _agrees_in_time(scan, theirs)),
+            copied=reader.piece(),
         )  # fmt: skip
         states = scan.producers
 

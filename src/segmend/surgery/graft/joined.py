@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, NamedTuple
 
+from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.surgery.graft.prefix import Place
+from segmend.surgery.piece import Piece
 
 LARGEST_FILE: Final = (1 << 31) - 1
 LARGEST_SPAN: Final = (1 << 31) - 1
@@ -94,6 +97,51 @@ class JoinedReader:
     ) -> None:
         for reader in self._readers:
             reader.close()
+
+
+class HashingReader:
+    """A `Reader` of a segment that hashes what is copied, as it is read for the first time.
+
+    Who reads from the beginning to the end has the hash for nothing.
+    """
+
+    def __init__(self, segment: Joined) -> None:
+        self._reader = segment.open()
+        self._segment = segment
+        self._next = 0 if segment.kept is None else segment.kept.length
+        self._digest = hashlib.sha256()
+        self._made_of = None if segment.copied is None else disk.identity(segment.copied.path)
+        self.size = segment.size
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """As that of `JoinedReader`."""
+        got = self._reader.read_into(buffer, position)
+        if position <= self._next < position + got:
+            self._digest.update(buffer[self._next - position : got])
+            self._next = position + got
+        return got
+
+    def read(self, size: int, position: int) -> bytes:
+        """At most `size` bytes from `position`."""
+        return self._reader.read(size, position)
+
+    def piece(self) -> Piece | None:
+        """What is copied, for a plan; None without it, or if not all of it was read."""
+        copied = self._segment.copied
+        if copied is None or self._next != self.size:
+            return None
+        return Piece(
+            sha256=self._digest.hexdigest(), length=copied.length, source=copied.path,
+            position=copied.start, made_of=self._made_of,
+        )  # fmt: skip
+
+    def __enter__(self) -> HashingReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._reader.__exit__(kind, value, trace)
 
 
 def join(
