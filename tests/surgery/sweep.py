@@ -34,8 +34,6 @@ STOP = frozenset({"C12", "C13"})
 """They tell how a broker stopped, by what the files look like: mended files look otherwise."""
 GAPS = frozenset({"L24", "N08"})
 """They tell of records that are not there; a plan that loses some names them."""
-BEHIND = frozenset({"L08", "L09", "L10", "L11", "L12", "L13", "L14", "L15", "L16", "L17"})
-"""What other damage may hide: a plan says that they come to light."""
 TURNS = {"L06": "L05"}
 """With its index back, a segment with a bad batch is not cut any more by the start."""
 CLAIM_MORE = frozenset({"L13", "L15", "C08"})
@@ -195,8 +193,8 @@ def _found_after(evening: Evening) -> Iterator[str]:
     yield from _unnamed(evening, {key: value for key, value in after.items() if key in before})
     turned = {(TURNS[code], path) for code, path in before if code in TURNS}
     expected = STOP | GAPS if evening.made["losses"] else STOP
-    expected |= {"P03"} if evening.operation == "trim" else set()
-    expected |= {code for code in BEHIND if any(f"{code} " in words for words in evening.made["left"])}
+    expected |= {"P03", "C04", "C10b"} if evening.operation == "trim" else set()
+    expected |= {words.partition(" ")[0] for words in evening.made["left"]}
     expected |= {"N05"} if "L13" in evening.codes else set()
     for (code, path), finding in after.items():
         if (code, path) not in before.keys() | turned and code not in expected:

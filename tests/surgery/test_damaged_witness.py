@@ -75,6 +75,16 @@ def test_an_index_that_would_make_the_next_start_fail_is_not_made(tmp_path: Path
     assert "made anew, the next start would fail" in words
 
 
+def test_a_broker_that_does_not_start_is_not_made_to_start_and_delete(tmp_path: Path) -> None:
+    """Corrupt indexes bring it to a rolled segment that ends in zeros; without them it would cut there."""
+    bed = Bed("1.1.0-killed", "timeindex-zero-tail-old", tmp_path)
+    FAULTS["log-tail-zeros-rolled"](bed.patient)
+    plan = bed.plan()
+    assert {Path(step["path"]).parent.name for step in plan["steps"]} == {"f000-0"}
+    words = next(words for words in plan["left"] if words.startswith("I14"))
+    assert "would lose 59 records of the partition, as it is it would fail" in words
+
+
 def test_brokers_that_look_at_time_indexes_get_a_sound_one_beside_a_new_index(tmp_path: Path) -> None:
     bed = Bed("1.1.0-killed", "index-missing-active", tmp_path)
     bed.plan()
@@ -114,7 +124,7 @@ def test_what_is_wrong_only_beside_a_damaged_log_is_named(tmp_path: Path) -> Non
     plan = Bed("1.1.0-clean", "log-magic-1-rolled", tmp_path).plan()
     assert plan["steps"] == []
     words = next(words for words in plan["left"] if words.startswith("I16"))
-    assert "already is what the sound batches give" in words
+    assert "is damaged at byte" in words
 
 
 def test_a_segment_under_a_wrong_name_keeps_its_offsets(tmp_path: Path) -> None:

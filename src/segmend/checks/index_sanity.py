@@ -28,6 +28,7 @@ from segmend.broker.sanity import INDEX_SANITY, IndexSanity, offset_index_fault,
 from segmend.findings import Finding, Severity
 from segmend.formats import offset_index, time_index
 from segmend.logdir.files import FileEntry
+from segmend.logdir.release import Release
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
@@ -49,7 +50,7 @@ def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding
 def _check(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """At most one finding a segment, since the broker stops at the first reason."""
     index, times = view.segment.index, view.segment.timeindex
-    reason = (index and _offset_reason(view, context, index)) or (
+    reason = (index and offset_reason(context.release, view.base_offset, index)) or (
         index and times and time_reason(view.base_offset, times)
     )
     if not index or not reason:
@@ -67,12 +68,13 @@ def _words(context: PartitionContext, log: str, reason: str) -> str:
     return CORRUPT_INDEX.of(context.release).format(why=reason, files="...", log=log)
 
 
-def _offset_reason(view: SegmentView, context: PartitionContext, index: FileEntry) -> str | None:
+def offset_reason(release: Release, base_offset: int, index: FileEntry) -> str | None:
+    """Why a broker of that release takes an offset index for corrupt; raises `Unreadable`."""
     count, rest, _, last = _ends(index, offset_index.ENTRY_SIZE)
     return offset_index_fault(
-        context.release,
+        release,
         name=index.name,
-        base_offset=view.base_offset,
+        base_offset=base_offset,
         last_relative=int.from_bytes(last[:4], "big", signed=True) if count else None,
         rest=rest,
         size=index.size,

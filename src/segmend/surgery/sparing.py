@@ -23,12 +23,16 @@ Place = tuple[str, str]
 """Log dir and name of a partition directory."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Harm:
     """What a start does to a partition: whether its load fails, and the records that are lost."""
 
     fails: bool
     records: int
+
+    def exceeds(self, other: Harm) -> bool:
+        """A load that fails where the other does not, or more records; one that fails loses none yet."""
+        return self.records > other.records or (self.fails and not other.fails)
 
     def __str__(self) -> str:
         return "fail" if self.fails else f"lose {self.records:,} records of the partition"
@@ -59,7 +63,7 @@ class Start:
         return {
             place: (harm, other.harm[place])
             for place, harm in self.harm.items()
-            if harm > other.harm.get(place, harm)
+            if harm.exceeds(other.harm.get(place, harm))
         }
 
 
@@ -78,7 +82,7 @@ def spared(plan: Plan, worse: Mapping[Place, tuple[Harm, Harm]]) -> Plan:
         left.append(
             f"{getattr(step, 'reason', '')} ({step.paths[0]}): made anew, the next start would {harm[0]}, "
             f"as it is it would {harm[1]}; mend the log first "
-            "(segmend plan repair --from REPLICA_DIR, or --blank), then plan again"
+            "(segmend plan repair --from REPLICA_DIR, or --blank; segmend plan trim), then plan again"
         )
     return replace(plan, steps=tuple(kept), left=tuple(left))
 

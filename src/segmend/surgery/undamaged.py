@@ -1,6 +1,6 @@
-"""Whether logs may speak for transactions and producers: only where no batch of them is damaged.
+"""Whether logs may speak against derived files: only where no batch of them is damaged.
 
-A marker that cannot be read ends nothing, so a replay over it gives transactions that go on for
+Index entries of a damaged batch look wrong, and come to be right when the batch is mended. A marker that cannot be read ends nothing, so a replay over it gives transactions that go on for
 ever, and a transaction index in which committed records count as aborted. What is there then is the
 better witness, and nothing at all is better than that.
 """
@@ -31,8 +31,8 @@ def _require_whole(partition: PartitionDir, base: int, *, is_last: bool) -> None
     problem = next(found, None)
     if problem is not None:
         raise BeyondRepair(
-            f"{log_of(segment).path} is damaged at byte {problem.position}, so its word on transactions "
-            "may be wrong; mend the log first (segmend plan repair --from REPLICA_DIR, or --blank), then "
+            f"{log_of(segment).path} is damaged at byte {problem.position}, so its word may be wrong; "
+            "mend the log first (segmend plan repair --deep, --from REPLICA_DIR or --blank), then "
             "plan again"
         )
 

@@ -25,7 +25,7 @@ from segmend.loading import Options
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.surgery import accepted, damaged_batches, planning, view
-from segmend.surgery.log_repair import ALWAYS, asked, log_repair
+from segmend.surgery.log_repair import ALWAYS, LogRepair, asked, log_repair
 from segmend.surgery.made_for import MadeFor
 from segmend.surgery.mending import Job, Scene
 from segmend.surgery.mends import mends
@@ -88,7 +88,7 @@ def plan(request: Request) -> Plan:
     if logs.steps:
         # Derived files are made from the logs as these steps leave them.
         request, findings = _planned(request, logs.steps)
-        left += _come_to_light(findings, left)
+        left += _come_to_light(findings, logs)
     derived, notes, unmoved = _derived(request, findings, left, logs.rewritten)
     left += [_left(finding) for finding in _grave(_needing_more(findings, request), request)]
     left += [_beside_a_damaged_log(finding) for finding in _grave(unmoved, request)]
@@ -138,12 +138,14 @@ def _planned(request: Request, steps: Sequence[Step]) -> tuple[Request, list[Fin
     return later, _findings(later)
 
 
-def _come_to_light(findings: Sequence[Finding], left: Sequence[str]) -> Iterator[str]:
-    """Faults of logs that are seen, or can be mended, only after these steps."""
+def _come_to_light(findings: Sequence[Finding], logs: LogRepair) -> Iterator[str]:
+    """Faults of logs that are seen, or perhaps can be mended, only after these steps."""
+    changed = {step.paths[0] for step in logs.steps}
     for finding in findings:
-        place = f"{finding.code} {_real_path(finding.dir)}/{finding.file}"
-        if finding.code in ALWAYS and not any(words.startswith(place) for words in left):
-            yield f"{place}: {finding.message}; apply this plan first, then plan again"
+        path = f"{_real_path(finding.dir)}/{finding.file}"
+        told = any(words.startswith(f"{finding.code} {path}") for words in logs.left)
+        if finding.code in ALWAYS and (path in changed or not told):
+            yield f"{finding.code} {path}: {finding.message}; apply this plan first, then plan again"
 
 
 def _real(request: Request) -> list[LogDir]:
