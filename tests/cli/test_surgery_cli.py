@@ -272,6 +272,20 @@ def test_a_dry_run_says_what_would_keep_apply_from_it(desk: Desk) -> None:
     assert (ran.code, "txn-0 is there already" in ran.err) == (8, True)
 
 
+def test_a_log_dir_that_is_not_in_the_plan_is_no_place_either(desk: Desk) -> None:
+    """A directory in it would keep its broker from starting."""
+    other = desk.root / "other"
+    (other / "deep").mkdir(parents=True)
+    (other / "meta.properties").touch()
+    desk.plan("move", *MOVE, desk.dirs[1])
+    for option, place in (("--state-dir", other / "state"), ("--backup-dir", other / "deep" / "old")):
+        state = () if option == "--state-dir" else ("--state-dir", desk.state)
+        ran = desk.run("apply", desk.plan_file, "--yes", option, place, *state)
+        assert (ran.code, f"{place}: lies in the log dir {other}" in ran.err) == (16, True), ran.err
+    ran = desk.run("plan", "move", *desk.dirs, *MOVE, desk.dirs[1], "-o", other / "plan.json")
+    assert (ran.code, "lies in the log dir" in ran.err) == (16, True)
+
+
 def test_a_refusal_leaves_no_journal(desk: Desk) -> None:
     desk.plan("move", *MOVE, desk.dirs[1])
     places = ("--state-dir", desk.state, "--backup-dir", desk.dirs[0] / "old")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 
 from segmend.errors import SegmendError, UsageError
+from segmend.formats import meta_properties
 from segmend.logdir import disk
 from segmend.surgery.events import Status
 from segmend.surgery.journal import Run
@@ -78,9 +79,19 @@ def refuse_other_owner(plan: Plan) -> None:
 def refuse_inside(plan: Plan, place: str, what: str) -> None:
     """Raise `UsageError` if backups would lie in a log dir, where no broker would start."""
     real = disk.real_path(place)
-    for each in plan.dirs:
-        if f"{real}/".startswith(f"{each.path.rstrip('/')}/"):
-            raise UsageError(f"{what} {place}: lies in the log dir {each.path}; give a place outside")
+    homes = [each.path for each in plan.dirs if f"{real}/".startswith(f"{each.path.rstrip('/')}/")]
+    home = next(iter(homes), None) or _log_dir_above(real)
+    if home is not None:
+        raise UsageError(f"{what} {place}: lies in the log dir {home}; give a place outside")
+
+
+def _log_dir_above(path: str) -> str | None:
+    """A log dir, of whatever broker, that a path lies in: it has a meta.properties."""
+    while path != "/":
+        if disk.path_type(f"{path}/{meta_properties.FILE_NAME}") == "file":
+            return path
+        path = folder(path)
+    return None
 
 
 def refuse_lost_backups(run: Run, steps: Sequence[int]) -> None:
