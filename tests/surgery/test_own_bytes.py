@@ -119,10 +119,11 @@ def case_of(name: str, path: Path, mine: bytes) -> recipes.Case:
     """The file as `test_recipes` looks at it."""
     partition = LogDir.open(str(path.parent.parent)).partition(path.parent.name)
     assert partition is not None
+    release = Release.parse(name.partition("-")[0])
     return recipes.Case(
         kind=path.suffix if path.suffix in SUFFIXES else "epochs", partition=partition,
-        number=int(path.stem) if path.stem.isdigit() else 0,
-        interval=recipes.interval_of(name, partition.name), release=Release.parse(name.partition("-")[0]), broker=path.read_bytes(), mine=mine,
+        number=int(path.stem) if path.stem.isdigit() else 0, release=release,
+        interval=recipes.interval_of(name, partition.name), broker=path.read_bytes(), mine=mine,
     )  # fmt: skip
 
 
