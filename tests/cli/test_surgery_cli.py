@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -366,3 +367,38 @@ def test_the_commands_that_are_told_can_be_typed(desk: Desk) -> None:
     assert desk.tree() == before
     command = shlex.split(undone.out.rpartition("the other way: ")[2])
     assert desk.run(*command[1:], "--yes").code == 1
+
+
+STREAMS = ["/dev/full", "&-"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stdout", STREAMS)
+@pytest.mark.parametrize("json_", ["", "--json"])
+def test_output_that_finds_no_room_stops_no_surgery(desk: Desk, stdout: str, json_: str) -> None:
+    """The log of a nightly job often lies on the disk that is full; and exit code 1 means applied."""
+    before = desk.tree()
+    desk.plan("move", *MOVE, desk.dirs[1])
+
+    def shell(*argv: object, stderr: str = "&2") -> tuple[int, str]:
+        words = " ".join(shlex.quote(str(word)) for word in (sys.executable, "-m", "segmend", *argv))
+        ran = python("-c", SHELL, f"{words} {json_} >{stdout} 2>{stderr}", prefix=[])
+        return ran.returncode, ran.stderr
+
+    full = stdout == "/dev/full"
+    state = ("--yes", "--state-dir", desk.state)
+    assert shell("plan", "show", desk.plan_file)[0] == (8 if full else 0)
+    code, err = shell("apply", desk.plan_file, *state)
+    assert (code, err) == ((8, "segmend: standard output: no space left on device\n") if full else (1, ""))
+    journals = desk.run("journal", "list", "--json", *state[1:]).of("journal")
+    if journals or json_ or not full:  # else it stopped when it could not show the plan
+        assert journals[0]["state"] == "applied"
+        assert (desk.dirs[1] / "txn-0").is_dir()
+        assert shell("undo", *state)[0] == (8 if full else 0)
+        if full:  # nobody was told, so the same command means the same
+            desk.run("undo", *state)
+    assert desk.tree() == before
+    assert shell("apply", desk.root / "no plan", *state, stderr=stdout)[0] == 8
+
+
+SHELL = "import os, sys; sys.exit(os.waitstatus_to_exitcode(os.system(sys.argv[1])))"

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from segmend.errors import UsageError
+from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
 from segmend.logdir.disk import Unreadable
 from segmend.logdir.release import NEWEST, OLDEST, Release, guess_release
@@ -78,16 +78,39 @@ _JSON = json.JSONEncoder(separators=(",", ":"))
 
 def emit_json(objects: Iterable[Mapping[str, Any]]) -> None:
     """Each object as one line; ASCII only, so that no byte of a disk can break a reader."""
-    write, encode = sys.stdout.write, _JSON.encode
+    encode = _JSON.encode
     for item in objects:
-        write(encode(item) + "\n")
+        _put(encode(item) + "\n")
 
 
 def emit(lines: Iterable[str]) -> None:
     """Lines for people on stdout."""
-    write = sys.stdout.write
     for line in lines:
-        write(line + "\n")
+        _put(line + "\n")
+
+
+def flush() -> None:
+    """Bring what was emitted to whoever reads it; raises `SegmendError` if it finds no room there."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _no_output(error) from None
+
+
+def _put(line: str) -> None:
+    try:
+        sys.stdout.write(line)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _no_output(error) from None
+
+
+def _no_output(error: OSError) -> SegmendError:
+    """Such as a full disk, to which the output was sent."""
+    return SegmendError(f"standard output: {(error.strerror or str(error)).lower()}")
 
 
 def open_log_dirs(paths: Sequence[str]) -> list[LogDir]:

@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from segmend import __version__
 from segmend.cli import commands
+from segmend.cli.common import flush
 from segmend.cli.parser import Parser, note, summary
 from segmend.errors import Cancelled, SegmendError, UsageError
 
@@ -45,12 +46,13 @@ def entry() -> NoReturn:
 def main(argv: Sequence[str]) -> int:
     """Run one command; returns the exit code and never lets a traceback out for what a disk holds."""
     # Names on a disk are bytes; those that are no UTF-8 are shown escaped and never stop us.
+    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
         code = _run(argv)
-        sys.stdout.flush()
+        flush()
         return code
     except SegmendError as error:
         _flush()
@@ -61,16 +63,26 @@ def main(argv: Sequence[str]) -> int:
         note("cancelled; nothing was changed")
         return Cancelled.exit_code
     except BrokenPipeError:
-        # The reader has seen enough (`| head`). Keep Python from complaining at its exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has seen enough (`| head`).
+        _let_go()
         return Cancelled.exit_code
 
 
 def _flush() -> None:
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError:
+        _let_go()
+
+
+def _let_go() -> None:
+    """Give up what is still to be written, so that Python does not complain at its exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _nowhere() -> TextIO:
+    """In the place of a stream that was closed before we were started (`>&-`)."""
+    return open(os.devnull, "w")
 
 
 def _run(argv: Sequence[str]) -> int:

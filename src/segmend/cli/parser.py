@@ -6,6 +6,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, NoReturn
@@ -48,5 +49,7 @@ def summary(package: ModuleType, name: str) -> str:
 
 
 def note(message: str) -> None:
-    """One line for people beside the data, on stderr."""
-    sys.stderr.write(f"segmend: {text.clean(message)}\n")
+    """One line for people beside the data, on stderr; where that is a full disk there is none."""
+    with suppress(OSError):
+        sys.stderr.write(f"segmend: {text.clean(message)}\n")
+        sys.stderr.flush()

@@ -9,10 +9,10 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
-from segmend.cli.common import emit, emit_json, style
+from segmend.cli.common import emit, emit_json, flush, style
 from segmend.errors import Cancelled, SegmendError, UsageError
 from segmend.logdir import disk
 from segmend.report import text
@@ -59,7 +59,7 @@ def confirm(args: argparse.Namespace, question: str) -> None:
         return
     if not sys.stdin.isatty():
         raise UsageError("nobody is here to ask: add --yes to do it without a question")
-    sys.stdout.flush()
+    flush()
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
@@ -79,9 +79,10 @@ def watching(args: argparse.Namespace) -> Iterator[Watch]:
 
     def tell(number: int, step: Step, state: str) -> None:
         if args.json:
-            emit_json([
-                {"type": "step", "step": number, "kind": step.KIND, "path": step.paths[0], "state": state}
-            ])  # fmt: skip
+            row = {"type": "step", "step": number, "kind": step.KIND, "path": step.paths[0], "state": state}
+            # Nobody who stops reading, or whose disk is full, stops surgery halfway; the end tells of it.
+            with suppress(OSError, SegmendError):
+                emit_json([row])
         elif state.endswith("ing"):
             progress.say(f"{number}: {text.clean(step.words())}")
 
@@ -101,7 +102,7 @@ def watching(args: argparse.Namespace) -> Iterator[Watch]:
 
 def acknowledge(outcome: Outcome) -> None:
     """The last act of a command: see `journal.acknowledge`."""
-    sys.stdout.flush()
+    flush()
     try:
         journal.acknowledge(Effects(), outcome.run, time.time)
     except OSError as error:
