@@ -197,6 +197,32 @@ def test_a_held_lock_is_refused_and_nothing_is_changed(world: World) -> None:
     assert not world.state.exists()
 
 
+def test_another_segmend_at_the_same_log_dirs_is_told_apart(world: World) -> None:
+    """Two plans at once: the second waits for no one, and says who it may be."""
+    first, second = plan_of(world, steps(world)[:1]), plan_of(world, steps(world)[3:4])
+    told_: list[str] = []
+
+    def meanwhile(*_: object) -> None:
+        argv = [sys.executable, "-c", SECOND, second_file, str(world.root / "other")]
+        ran = subprocess.run(
+            argv, capture_output=True, text=True, env={"PYTHONPATH": os.pathsep.join(sys.path)}
+        )
+        told_.append(f"{ran.returncode} {ran.stderr}")
+
+    second_file = str(world.root / "second.json")
+    Path(second_file).write_bytes(second.render())
+    apply(first, str(world.state), fx=Disk(), watch=Watch(tell=meanwhile))
+    assert told_[0].startswith("64 ")
+    assert "another segmend is at work here, or a broker runs" in told_[0]
+
+
+SECOND = """
+import sys
+from segmend.cli.main import main
+sys.exit(main(["apply", sys.argv[1], "--yes", "--state-dir", sys.argv[2]]))
+"""
+
+
 def test_a_process_that_writes_without_a_lock_is_seen(world: World) -> None:
     plan = plan_of(world)
     with held(WRITER, world.a / "cut-0" / "0.log") as process:

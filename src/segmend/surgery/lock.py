@@ -54,8 +54,10 @@ def refuse_running(dirs: Sequence[str]) -> None:
 
 
 def _held(path: str, pid: int | None) -> BrokerRunning:
-    who = f" by process {pid}" if pid else ""
-    return BrokerRunning(f"{path}: its .lock is held{who}: a broker runs here; stop it first")
+    """A broker's lock has a process; ours has none, since it is one of an open file."""
+    if pid is not None and pid > 0:
+        return BrokerRunning(f"{path}: its .lock is held by process {pid}: a broker runs here; stop it first")
+    return BrokerRunning(f"{path}: its .lock is held: another segmend is at work here, or a broker runs")
 
 
 @contextmanager
