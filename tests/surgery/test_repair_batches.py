@@ -245,6 +245,8 @@ def test_old_formats_have_no_empty_message(tmp_path: Path, capsys: pytest.Captur
     )  # fmt: skip
     planned = Pair(row, tmp_path, capsys).plan("--blank", "--kafka", "1.1")
     assert "a message of format 0 or 1 has no empty form" in planned.out
+    assert "another replica may have it: --from" in planned.out
+    assert "to cut the segment off there: segmend plan trim" in planned.out
 
 
 def test_a_loss_needs_blank_and_a_figure_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

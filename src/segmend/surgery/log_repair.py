@@ -69,11 +69,21 @@ def _mend(finding: Finding, scene: Scene, found: LogRepair) -> Blank | None:
             region = region_of(finding, scene.partition(finding))
             step = _transplanted(finding, region, scene, found)
             if step is None:
-                return blank_of(region) if scene.request.args.blank else None
+                return _blank(region, scene.request) if scene.request.args.blank else None
             found.steps.append(step)
     except SegmendError as why:
         found.left.append(f"{finding.code} {finding.dir}/{finding.file} at byte {finding.position}: {why}")
     return None
+
+
+def _blank(region: Region, request: Request) -> Blank:
+    """The empty batch; raises `BeyondRepair` with what is left to do where there is none."""
+    try:
+        return blank_of(region)
+    except BeyondRepair as why:
+        hint = "; another replica may have it: --from REPLICA_DIR" if request.args.source is None else ""
+        cut = f"segmend plan trim {region.segment.partition.path}"
+        raise BeyondRepair(f"{why}{hint}; to cut the segment off there: {cut}") from None
 
 
 def asked(request: Request) -> bool:

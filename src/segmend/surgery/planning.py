@@ -43,7 +43,7 @@ def make(
     With `spare` derived files stay as they are where a start would lose more with them than without.
     """
     linked = _linked(steps, spare=spare)
-    left = [*left, *dict.fromkeys(linked.values())]
+    left = [*left, *(f"{_what(steps[number])}: {why}" for number, why in linked.items())]
     steps = [step for number, step in enumerate(steps) if number not in linked]
     plan = Plan(
         operation=operation, arguments=arguments, release=release,
@@ -58,6 +58,10 @@ def make(
         plan = spared(plan, worse)
         after = _after(plan)
     return replace(plan, forecast={"before": before.line, "after": after.line} if plan.steps else {})
+
+
+def _what(step: Step) -> str:
+    return f"{getattr(step, 'reason', step.KIND)} ({step.paths[0]})"
 
 
 def _linked(steps: Sequence[Step], *, spare: bool) -> dict[int, str]:

@@ -1,8 +1,9 @@
 """Whether logs may speak against derived files: only where no batch of them is damaged.
 
-Index entries of a damaged batch look wrong, and come to be right when the batch is mended. A marker that cannot be read ends nothing, so a replay over it gives transactions that go on for
-ever, and a transaction index in which committed records count as aborted. What is there then is the
-better witness, and nothing at all is better than that.
+Index entries of a damaged batch look wrong, and come to be right when the batch is mended. A marker
+that cannot be read ends nothing, so a replay over it gives transactions that go on for ever, and a
+transaction index in which committed records count as aborted. What is there then is the better
+witness, and nothing at all is better than that.
 """
 
 from __future__ import annotations
