@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
@@ -179,13 +180,14 @@ class ReplaceFile:
     def _cook(self, release: Release, path: str | None) -> bytes:
         if self.recipe is None or path is None:
             raise SegmendError(f"{self.path}: the plan says neither content nor recipe")
-        return recipes.build(self.recipe, LogDir.open(path), self.partition, self.arguments, release)
+        log_dir = LogDir.narrow(path, self.partition)
+        return recipes.build(self.recipe, log_dir, self.partition, self.arguments, release)
 
 
 def _after(path: str, before: Fingerprint, data: bytes, like: Fingerprint | None) -> Fingerprint:
     """The new file keeps owner, mode, attributes and time of the old one.
 
-    A new one takes those of `like`, or the owner of its directory and the mode 644.
+    A new one takes those of `like`, or the owner of its directory and the mode of the log beside it.
     """
     if before.kind not in ("file", "missing"):
         raise SegmendError(f"{path}: is no plain file; move it out of the way first")
@@ -193,11 +195,19 @@ def _after(path: str, before: Fingerprint, data: bytes, like: Fingerprint | None
     if before.kind == "file":
         return before.but(size=size, sha256=sha256)
     home = look(folder(path), content=False)
-    model = like or Fingerprint(kind="file", mode=0o644, uid=home.uid, gid=home.gid)
+    model = like or Fingerprint(kind="file", mode=_mode_beside(path), uid=home.uid, gid=home.gid)
     return Fingerprint(
         kind="file", size=size, mode=model.mode, uid=model.uid, gid=model.gid, mtime_ns=model.mtime_ns,
         sha256=sha256,
     )  # fmt: skip
+
+
+def _mode_beside(path: str) -> int:
+    """Of the segment's log, or of the first log there is: what a broker's umask makes of a new file."""
+    home, own = folder(path), path.rpartition("/")[2].partition(".")[0] + ".log"
+    names = sorted(name for name in disk.names(home) if name.endswith(".log"))
+    found = [own] if own in names else names[:1]
+    return stat.S_IMODE(disk.file_stat(f"{home}/{found[0]}").mode) if found else 0o644
 
 
 STEP = ReplaceFile
