@@ -133,7 +133,7 @@ CASES = [
     Case(name="repair-transactions", ask=transactions, since=(0, 11), because="came with 0.11"),
     Case(name="repair-epochs", ask=epochs, since=(0, 11), because="came with 0.11"),
     Case(name="repair-checkpoints", ask=checkpoints, killed=True),
-    Case(name="repair-topic-id", ask=topic_id, since=(3,), because="the broker wrote none"),
+    Case(name="repair-topic-id", ask=topic_id, since=(3,), because="no partition.metadata there"),
     Case(name="repair-from", ask=from_replica),
     Case(
         name="repair-blank", ask=blanked,
