@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import re
 import shlex
@@ -196,6 +198,7 @@ def test_owner_mode_and_attributes_are_those_of_the_broker(desk: Desk) -> None:
     assert os.getxattr(partition, "user.note") == b"mine"
 
 
+@pytest.mark.slow
 def test_what_a_later_plan_built_upon_is_taken_back_after_that(desk: Desk) -> None:
     before = desk.tree()
     desk.plan("move", *MOVE, desk.dirs[1])
@@ -273,6 +276,7 @@ def test_a_dry_run_says_what_would_keep_apply_from_it(desk: Desk) -> None:
     assert (ran.code, "txn-0 is there already" in ran.err) == (8, True)
 
 
+@pytest.mark.slow
 def test_a_log_dir_that_is_not_in_the_plan_is_no_place_either(desk: Desk) -> None:
     """A directory in it would keep its broker from starting."""
     other = desk.root / "other"
@@ -341,6 +345,7 @@ def test_a_plan_is_the_same_anywhere(
     assert made[0] == made[1]
 
 
+@pytest.mark.slow
 def test_an_undo_says_what_it_takes_back_and_not_what_was_lost(desk: Desk) -> None:
     desk.plan("move", *MOVE, desk.dirs[1])
     desk.apply()
@@ -353,6 +358,7 @@ def test_an_undo_says_what_it_takes_back_and_not_what_was_lost(desk: Desk) -> No
     assert "lost: nothing" in again.out
 
 
+@pytest.mark.slow
 def test_the_commands_that_are_told_can_be_typed(desk: Desk) -> None:
     """Wherever plan and journal lie."""
     plan = desk.root / "my plan.json"
@@ -402,3 +408,20 @@ def test_output_that_finds_no_room_stops_no_surgery(desk: Desk, stdout: str, jso
 
 
 SHELL = "import os, sys; sys.exit(os.waitstatus_to_exitcode(os.system(sys.argv[1])))"
+
+
+class _Gone(io.StringIO):
+    """A terminal whose other end was closed: the connection of whoever watched broke."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+
+def test_a_terminal_that_is_gone_stops_no_surgery(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.plan("move", *MOVE, desk.dirs[1])
+    monkeypatch.setattr(sys, "stderr", _Gone())
+    desk.apply()
+    assert (desk.dirs[1] / "txn-0").is_dir()

@@ -35,8 +35,7 @@ class Progress:
     def done(self) -> None:
         """Wipe the line."""
         if self.shown:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
+            self._put("\r\x1b[K")
 
     def _left(self, done: int, total: int) -> str:
         spent = time.monotonic() - self._started
@@ -45,8 +44,15 @@ class Progress:
         return f"{text.duration(spent * (total - done) / done)} left"
 
     def _draw(self, message: str) -> None:
-        self._stream.write("\r\x1b[K" + text.shorten(text.clean(message), 100))
-        self._stream.flush()
+        self._put("\r\x1b[K" + text.shorten(text.clean(message), 100))
+
+    def _put(self, line: str) -> None:
+        """A terminal that was closed meanwhile ends no work; there is nobody left to be told."""
+        try:
+            self._stream.write(line)
+            self._stream.flush()
+        except OSError:
+            self.shown = False
 
 
 def _share(done: int, total: int) -> str:
