@@ -370,8 +370,16 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+SIGNALS = [
+    signal.SIGINT,
+    pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+    pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("number", SIGNALS)
 def test_ctrl_c_stops_at_a_safe_point_and_the_same_command_goes_on(
-    dirs: tuple[Path, Path], tmp_path: Path, capsys: Cap
+    dirs: tuple[Path, Path], tmp_path: Path, capsys: Cap, number: int
 ) -> None:
     a, b = dirs
     planned(capsys, tmp_path, "drain", a, b, "--from", a)
@@ -384,7 +392,7 @@ def test_ctrl_c_stops_at_a_safe_point_and_the_same_command_goes_on(
     assert process.stdout is not None
     while "renaming" not in process.stdout.readline():
         pass
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 32
     assert "steps; nothing is lost: the same command goes on" in said

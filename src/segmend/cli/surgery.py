@@ -68,7 +68,7 @@ def confirm(args: argparse.Namespace, question: str) -> None:
 
 @contextmanager
 def watching(args: argparse.Namespace) -> Iterator[Watch]:
-    """Shows steps and bytes; Ctrl-C, or a SIGTERM, stops at the next safe point."""
+    """Shows steps and bytes; Ctrl-C, SIGTERM or SIGHUP stop at the next safe point."""
     progress = Progress(sys.stderr)
     asked = False
 
@@ -86,7 +86,9 @@ def watching(args: argparse.Namespace) -> Iterator[Watch]:
         elif state.endswith("ing"):
             progress.say(f"{number}: {text.clean(step.words())}")
 
-    old = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    # Who said nohup means to go on when the connection breaks.
+    hangup = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
+    old = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM, *hangup)}
     try:
         yield Watch(
             stopped=lambda: asked,
