@@ -17,6 +17,7 @@ from tests.cli.run import python, run
 from tests.surgery.desk import Desk, picture
 
 from segmend.cli import main
+from segmend.cli.commands import apply
 from segmend.surgery import ops
 
 Cap = pytest.CaptureFixture[str]
@@ -425,3 +426,16 @@ def test_a_terminal_that_is_gone_stops_no_surgery(desk: Desk, monkeypatch: pytes
     monkeypatch.setattr(sys, "stderr", _Gone())
     desk.apply()
     assert (desk.dirs[1] / "txn-0").is_dir()
+
+
+def test_ctrl_c_when_all_was_done_does_not_say_that_nothing_was(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_outcome: object) -> dict[str, object]:
+        raise KeyboardInterrupt
+
+    desk.plan("move", *MOVE, desk.dirs[1])
+    monkeypatch.setattr(apply, "outcome_object", interrupted)
+    ran = desk.run("apply", desk.plan_file, "--yes", "--json", "--state-dir", desk.state)
+    assert (ran.code, "all was done already: 0001-move-" in ran.err) == (32, True), ran.err
+    assert "nothing was changed" not in ran.err

@@ -102,6 +102,17 @@ def watching(args: argparse.Namespace) -> Iterator[Watch]:
         progress.done()
 
 
+@contextmanager
+def settled(outcome: Outcome) -> Iterator[None]:
+    """Around what is told of an outcome: who stops that is not told that nothing was changed."""
+    try:
+        yield
+        acknowledge(outcome)
+    except KeyboardInterrupt:
+        run = outcome.run
+        raise Cancelled(f"all was done already: {run.name} is {run.state}; {undo_command(run)}") from None
+
+
 def acknowledge(outcome: Outcome) -> None:
     """The last act of a command: see `journal.acknowledge`."""
     flush()

@@ -7,17 +7,18 @@ import argparse
 from segmend.cli.common import add_output_options, emit, emit_json, style
 from segmend.cli.surgery import (
     CHANGED,
-    acknowledge,
     add_state_option,
     add_yes_option,
     confirm,
     outcome_object,
+    settled,
     undo_command,
     watching,
 )
 from segmend.report import text
 from segmend.report.plan import plan_lines
 from segmend.surgery.apply import apply, rehearse
+from segmend.surgery.carry import Outcome
 from segmend.surgery.plan import Plan
 
 NAME = "apply"
@@ -61,13 +62,17 @@ def run(args: argparse.Namespace) -> int:
     confirm(args, "apply this?")
     with watching(args) as watch:
         outcome = apply(plan, args.state_dir, watch=watch, backup_dir=args.backup_dir)
-    back = undo_command(outcome.run)
+    with settled(outcome):
+        _tell(args, outcome)
+    return CHANGED
+
+
+def _tell(args: argparse.Namespace, outcome: Outcome) -> None:
     if args.json:
         emit_json([outcome_object(outcome)])
     else:
-        emit([f"applied: {text.plural(outcome.steps, 'step')}; to go back: {back}"])
-    acknowledge(outcome)
-    return CHANGED
+        steps = text.plural(outcome.steps, "step")
+        emit([f"applied: {steps}; to go back: {undo_command(outcome.run)}"])
 
 
 def _rehearsed(args: argparse.Namespace, plan: Plan) -> int:

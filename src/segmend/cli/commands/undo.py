@@ -8,16 +8,17 @@ from collections.abc import Iterator
 from segmend.cli.common import add_output_options, emit, emit_json, style
 from segmend.cli.surgery import (
     CHANGED,
-    acknowledge,
     add_state_option,
     add_yes_option,
     confirm,
     outcome_object,
+    settled,
     undo_command,
     watching,
 )
 from segmend.report import text
 from segmend.report.plan import plan_lines, step_lines
+from segmend.surgery.carry import Outcome
 from segmend.surgery.events import FORWARD
 from segmend.surgery.journal import Run, find
 from segmend.surgery.undo import direction_of, undo
@@ -54,14 +55,18 @@ def run(args: argparse.Namespace) -> int:
     confirm(args, "apply it again?" if again else "take it back?")
     with watching(args) as watch:
         outcome = undo(found, watch=watch)
+    with settled(outcome):
+        _tell(args, outcome, again=again)
+    return CHANGED if again else 0
+
+
+def _tell(args: argparse.Namespace, outcome: Outcome, *, again: bool) -> None:
     if args.json:
         emit_json([outcome_object(outcome)])
-    else:
-        words = "applied again" if again else "taken back"
-        steps = text.plural(outcome.steps, "step")
-        emit([f"{words}: {steps} of {found.name}; the other way: {undo_command(found)}"])
-    acknowledge(outcome)
-    return CHANGED if again else 0
+        return
+    run, words = outcome.run, "applied again" if again else "taken back"
+    steps = text.plural(outcome.steps, "step")
+    emit([f"{words}: {steps} of {run.name}; the other way: {undo_command(run)}"])
 
 
 def _what(found: Run, *, again: bool) -> Iterator[str]:
