@@ -17,7 +17,7 @@ from segmend.logdir.config import ServerConfig
 from segmend.logdir.disk import Unreadable
 
 _LIMIT = 1 << 20
-_BROKER = b"kafka.Kafka"
+_BROKERS = (b"kafka.Kafka", b"io.confluent.support.metrics.SupportedKafka")
 _OVERRIDE = b"--override"
 
 
@@ -56,7 +56,8 @@ def brokers(paths: Sequence[str]) -> Iterator[Writer]:
 
 def _log_dirs(pid: str, words: Sequence[bytes]) -> Sequence[str]:
     """As in the configuration that a broker was started with; nothing if it is none, or cannot be read."""
-    after = words[words.index(_BROKER) + 1 :] if _BROKER in words else []
+    main = next((number for number, word in enumerate(words) if word in _BROKERS), len(words))
+    after = words[main + 1 :]
     if not after:
         return ()
     file = os.fsdecode(after[0])
