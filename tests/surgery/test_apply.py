@@ -90,6 +90,20 @@ def test_who_was_not_told_may_say_it_again(world: World) -> None:
     assert world.tree() == before
 
 
+def test_what_was_applied_and_then_restored_by_hand_can_be_applied_again(world: World) -> None:
+    """The same dirs give the same plan, and its journal must not stand in the way."""
+    plan, before = plan_of(world, steps(world)[3:6]), world.tree(folder_times=False)
+    copy = world.root / "copy"
+    shutil.copytree(world.a, copy)
+    run(world, plan)
+    shutil.rmtree(world.a)
+    shutil.copytree(copy, world.a)
+    run(world, plan)
+    assert [found.state for found in runs(str(world.state))] == ["applied", "applied"]
+    told(undo(find(str(world.state), None), fx=Disk()))
+    assert world.tree(folder_times=False) == before
+
+
 def test_a_second_time_is_refused(world: World) -> None:
     plan = plan_of(world)
     run(world, plan)

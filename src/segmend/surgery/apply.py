@@ -29,7 +29,7 @@ def apply(
     refuse_inside(plan, state_dir, "--state-dir")
     if backup_dir is not None:
         refuse_inside(plan, backup_dir, "--backup-dir")
-    run = run_of(plan, state_dir)
+    run = _to_go_on_with(plan, state_dir)
     if run is not None and run.state == "applied" and run.told:
         raise SegmendError(
             f"this plan was applied already (journal {run.name}); `segmend undo {run.name}` takes it back"
@@ -47,7 +47,7 @@ def rehearse(plan: Plan, state_dir: str, backup_dir: str | None = None) -> list[
     """
     place = disk.real_path(state_dir)
     refuse_inside(plan, place, "--state-dir")
-    run = run_of(plan, place)
+    run = _to_go_on_with(plan, place)
     if run is not None and run.state == "applied":
         return []
     if run is None:
@@ -64,6 +64,19 @@ def rehearse(plan: Plan, state_dir: str, backup_dir: str | None = None) -> list[
 def run_of(plan: Plan, state_dir: str) -> Run | None:
     """The run of this very plan, None if it was never begun."""
     return next((run for run in reversed(runs(state_dir)) if run.plan.sha256 == plan.sha256), None)
+
+
+def _to_go_on_with(plan: Plan, state_dir: str) -> Run | None:
+    """The run of this plan, unless it was applied and all is as before: from a snapshot, by hand."""
+    run = run_of(plan, state_dir)
+    if run is None or run.state != "applied" or not plan.steps:
+        return run
+    try:
+        refuse_state(plan)
+        refuse_changed(plan, [Status.BEFORE] * len(plan.steps))
+    except SegmendError:
+        return run
+    return None
 
 
 def _refuse_at_once(plan: Plan, state_dir: str) -> None:
