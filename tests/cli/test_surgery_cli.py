@@ -266,11 +266,23 @@ def test_a_dry_run_says_what_would_keep_apply_from_it(desk: Desk) -> None:
     before = picture(desk.root)
     argv = ("apply", desk.plan_file, "--dry-run", "--state-dir", desk.state)
     ran = desk.run(*argv)
-    assert (ran.code, "apply would take 5 steps" in ran.out) == (0, True), ran.err
+    assert (ran.code, "as things are, 5 steps would be" in ran.out) == (0, True), ran.err
     assert desk.run(*argv, "--json").json[-1]["steps"] == 5
     assert picture(desk.root) == before
     desk.apply()
     assert desk.run(*argv, "--json").json[-1]["steps"] == 0
+    after = picture(desk.root)
+    back = ("undo", "--dry-run", "--state-dir", desk.state)
+    assert desk.run(*back, "--json").json[-1]["steps"] == 5
+    assert picture(desk.root) == after
+    desk.state.rename(desk.root / "away")
+    assert desk.run(*back).code == 16
+    (desk.root / "away").rename(desk.state)
+    moved = desk.dirs[1] / "txn-0"
+    moved.rename(desk.root / "txn-0")
+    ran = desk.run(*back)
+    assert (ran.code, "txn-0: there is nothing, not a directory" in ran.err) == (8, True), ran.err
+    (desk.root / "txn-0").rename(moved)
     desk.undo()
     (desk.dirs[1] / "txn-0").mkdir()
     ran = desk.run(*argv)

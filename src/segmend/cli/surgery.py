@@ -8,7 +8,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 
@@ -51,6 +51,11 @@ def default_state_dir() -> str:
     if home and home.startswith("/"):
         return f"{home}/segmend"
     return "/var/lib/segmend" if os.geteuid() == 0 else os.path.expanduser("~/.local/state/segmend")
+
+
+def add_dry_run_option(parser: argparse.ArgumentParser) -> None:
+    """`--dry-run`."""
+    parser.add_argument("--dry-run", action="store_true", help="look at all that could refuse it, do nothing")
 
 
 def confirm(args: argparse.Namespace, question: str) -> None:
@@ -100,6 +105,15 @@ def watching(args: argparse.Namespace) -> Iterator[Watch]:
         for number, handler in old.items():
             signal.signal(number, handler)
         progress.done()
+
+
+def tell_rehearsal(args: argparse.Namespace, plan: Plan, todo: Sequence[int]) -> int:
+    """What a dry run came to, if it came to an end; gives the exit code."""
+    if args.json:
+        emit_json([{"type": "rehearsed", "plan": plan.sha256, "steps": len(todo)}])
+    else:
+        emit([f"nothing was done; as things are, {text.plural(len(todo), 'step')} would be"])
+    return 0
 
 
 @contextmanager

@@ -5,10 +5,10 @@ from __future__ import annotations
 from segmend.errors import SegmendError
 from segmend.logdir import disk
 from segmend.surgery import lock
-from segmend.surgery.carry import Outcome, Watch, carry, refuse_state
+from segmend.surgery.carry import Outcome, Watch, carry, examine, refuse_state
 from segmend.surgery.effects import Effects
 from segmend.surgery.events import FORWARD, Status
-from segmend.surgery.expectations import refuse_changed, refuse_full, refuse_inside, refuse_other_owner
+from segmend.surgery.expectations import refuse_changed, refuse_inside, refuse_other_owner
 from segmend.surgery.journal import Run, new_run, runs
 from segmend.surgery.plan import Plan
 from segmend.surgery.reach import refuse_no_log_dir, refuse_outside
@@ -52,13 +52,8 @@ def rehearse(plan: Plan, state_dir: str, backup_dir: str | None = None) -> list[
         return []
     if run is None:
         _refuse_at_once(plan, place)
-        run = Run(name="", path=place, plan=plan)
-    statuses = run.statuses()
-    todo = [number for number, status in enumerate(statuses) if status is not Status.AFTER]
-    lock.refuse_running([each.path for each in plan.dirs])
-    refuse_changed(plan, statuses)
-    refuse_full(run, todo, run.vaults if backup_dir is None else disk.real_path(backup_dir))
-    return todo
+        run = Run(name="new", path=f"{place}/journals/new", plan=plan)
+    return examine(run, FORWARD, backup_dir=backup_dir and disk.real_path(backup_dir))[0]
 
 
 def run_of(plan: Plan, state_dir: str) -> Run | None:

@@ -83,18 +83,7 @@ def carry(fx: Effects, run: Run, direction: str, watch: Watch, *, backup_dir: st
     As long as no step was begun the log dirs must be as they were when the plan was made.
     """
     dirs = [each.path for each in run.plan.dirs]
-    untouched = all(status is Status.BEFORE for status in run.statuses())
-    vaults = _vaults(run, backup_dir if untouched else None)
-    refuse_inside(run.plan, vaults, "the place of the backups")
-    refuse_outside(run.plan, lambda: [other.vaults for other in runs(folder(folder(run.path)))])
-    lock.refuse_running(dirs)
-    refuse_other_owner(run.plan)
-    if direction == FORWARD:
-        refuse_state(run.plan, begun=not untouched)
-    todo = _todo(run, direction)
-    refuse_changed(run.plan, run.statuses(), going_back=direction == BACK)
-    refuse_lost_backups(run, todo)
-    refuse_full(run, todo, vaults)
+    todo, vaults = examine(run, direction, backup_dir=backup_dir)
     with _said(run), writing(fx, run, watch.now) as journal:
         _begin(fx, run, journal, direction, vaults)
         with _folder_times(fx, run), lock.locked(fx, dirs, _last_begun(run)["locks"]):
@@ -102,6 +91,26 @@ def carry(fx: Effects, run: Run, direction: str, watch: Watch, *, backup_dir: st
             _carry_steps(fx, run, journal, direction, watch, todo)
         journal.write("finished", direction)
     return Outcome(run=run, steps=len(todo))
+
+
+def examine(run: Run, direction: str, *, backup_dir: str | None = None) -> tuple[list[int], str]:
+    """The steps to take, in their order, and where the old bytes go; raises what would keep one from it.
+
+    Nothing is written, made or locked.
+    """
+    untouched = all(status is Status.BEFORE for status in run.statuses())
+    vaults = _vaults(run, backup_dir if untouched else None)
+    refuse_inside(run.plan, vaults, "the place of the backups")
+    refuse_outside(run.plan, lambda: [other.vaults for other in runs(folder(folder(run.path)))])
+    lock.refuse_running([each.path for each in run.plan.dirs])
+    refuse_other_owner(run.plan)
+    if direction == FORWARD:
+        refuse_state(run.plan, begun=not untouched)
+    todo = _todo(run, direction)
+    refuse_changed(run.plan, run.statuses(), going_back=direction == BACK)
+    refuse_lost_backups(run, todo)
+    refuse_full(run, todo, vaults)
+    return todo, vaults
 
 
 def _vaults(run: Run, backup_dir: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from segmend.errors import SegmendError
-from segmend.surgery.carry import Outcome, Watch, carry
+from segmend.surgery.carry import Outcome, Watch, carry, examine
 from segmend.surgery.effects import Effects
 from segmend.surgery.events import BACK, FORWARD, Status
 from segmend.surgery.journal import Run, runs
@@ -43,7 +43,17 @@ def undo(run: Run, *, fx: Effects | None = None, watch: Watch | None = None) -> 
 
     Raises as `apply`; refused if a file is not as the run left it, which says a broker was there.
     """
+    _refuse(run)
+    return carry(fx or Effects(), run, direction_of(run), watch or Watch())
+
+
+def rehearse(run: Run) -> list[int]:
+    """The steps that `undo` would take now, in their order; raises what would keep it from that."""
+    _refuse(run)
+    return examine(run, direction_of(run))[0]
+
+
+def _refuse(run: Run) -> None:
     refuse_discarded(run)
     if direction_of(run) == BACK:
         _refuse_built_upon(run)
-    return carry(fx or Effects(), run, direction_of(run), watch or Watch())

@@ -7,11 +7,13 @@ import argparse
 from segmend.cli.common import add_output_options, emit, emit_json, style
 from segmend.cli.surgery import (
     CHANGED,
+    add_dry_run_option,
     add_state_option,
     add_yes_option,
     confirm,
     outcome_object,
     settled,
+    tell_rehearsal,
     undo_command,
     watching,
 )
@@ -41,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("plan", metavar="PLAN", help="the file that `segmend plan ... -o PLAN` wrote")
     add_yes_option(parser)
-    parser.add_argument("--dry-run", action="store_true", help="check all that apply checks, and do nothing")
+    add_dry_run_option(parser)
     add_state_option(parser)
     parser.add_argument("--backup-dir", metavar="DIR", help="put the old bytes here, on another disk")
     add_output_options(parser)
@@ -58,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         )
         return 0
     if args.dry_run:
-        return _rehearsed(args, plan)
+        return tell_rehearsal(args, plan, rehearse(plan, args.state_dir, args.backup_dir))
     confirm(args, "apply this?")
     with watching(args) as watch:
         outcome = apply(plan, args.state_dir, watch=watch, backup_dir=args.backup_dir)
@@ -73,12 +75,3 @@ def _tell(args: argparse.Namespace, outcome: Outcome) -> None:
     else:
         steps = text.plural(outcome.steps, "step")
         emit([f"applied: {steps}; to go back: {undo_command(outcome.run)}"])
-
-
-def _rehearsed(args: argparse.Namespace, plan: Plan) -> int:
-    todo = rehearse(plan, args.state_dir, args.backup_dir)
-    if args.json:
-        emit_json([{"type": "rehearsed", "plan": plan.sha256, "steps": len(todo)}])
-    else:
-        emit([f"nothing was done; as things are, apply would take {text.plural(len(todo), 'step')}"])
-    return 0

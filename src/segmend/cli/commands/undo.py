@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from segmend.cli.common import add_output_options, emit, emit_json, style
 from segmend.cli.surgery import (
     CHANGED,
+    add_dry_run_option,
     add_state_option,
     add_yes_option,
     confirm,
     outcome_object,
     settled,
+    tell_rehearsal,
     undo_command,
     watching,
 )
@@ -21,7 +23,7 @@ from segmend.report.plan import plan_lines, step_lines
 from segmend.surgery.carry import Outcome
 from segmend.surgery.events import FORWARD
 from segmend.surgery.journal import Run, find
-from segmend.surgery.undo import direction_of, undo
+from segmend.surgery.undo import direction_of, rehearse, undo
 
 NAME = "undo"
 HELP = "take back what was applied, wholly or as far as it got"
@@ -31,6 +33,7 @@ was undone applies it again.
 
 examples:
   segmend undo                          the latest journal
+  segmend undo --dry-run                would it be refused
   segmend undo 0003-trim-5d1f0c2a       this one (see `segmend journal list`)
 
 exit codes: 0 taken back, 1 applied again, 8 refused or failed (the files are safe), 16 usage,
@@ -41,6 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("journal", nargs="?", metavar="JOURNAL", help="its name, number or path")
     add_yes_option(parser)
+    add_dry_run_option(parser)
     add_state_option(parser)
     add_output_options(parser)
 
@@ -52,6 +56,8 @@ def run(args: argparse.Namespace) -> int:
     if not args.json:
         emit(_what(found, again=again))
         emit(plan_lines(found.plan, style(args)) if again else step_lines(found.plan))
+    if args.dry_run:
+        return tell_rehearsal(args, found.plan, rehearse(found))
     confirm(args, "apply it again?" if again else "take it back?")
     with watching(args) as watch:
         outcome = undo(found, watch=watch)
