@@ -85,7 +85,9 @@ def _misplaced(steps: Sequence[Step], homes: Sequence[str]) -> str | None:
         if posixpath.basename(path) == LOCK:
             return f"{path}: the lock of a broker is no file to be changed"
         if not path.startswith(below):
-            return f"{path}: lies in none of the plan's log dirs"
+            return (
+                f"{path}: lies in none of the plan's log dirs, nor with what this --state-dir has set aside"
+            )
     return None
 
 
