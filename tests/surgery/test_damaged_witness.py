@@ -85,6 +85,15 @@ def test_a_broker_that_does_not_start_is_not_made_to_start_and_delete(tmp_path: 
     assert "would lose 59 records of the partition, as it is it would fail" in words
 
 
+def test_what_is_no_better_without_a_mend_is_mended(tmp_path: Path) -> None:
+    """It is the start offset that comes to be right by which records are there to be lost."""
+    bed = Bed("1.1.0-killed", "start-beyond-end", tmp_path)
+    FAULTS["log-old-batch-at-tail"](bed.patient)
+    bed.plan()
+    bed.apply()
+    assert bed.plan()["steps"] == []
+
+
 def test_brokers_that_look_at_time_indexes_get_a_sound_one_beside_a_new_index(tmp_path: Path) -> None:
     bed = Bed("1.1.0-killed", "index-missing-active", tmp_path)
     bed.plan()

@@ -55,7 +55,9 @@ def make(
         return plan
     before, after = Start.of(dirs, release), _after(plan)
     if spare and (worse := after.worse_than(before)):
-        plan = spared(plan, worse)
+        # Where a start is no better without these steps, something else in the plan has made it so.
+        helped = after.worse_than(_after(spared(plan, worse))).keys() & worse.keys()
+        plan = spared(plan, {place: worse[place] for place in helped})
         after = _after(plan)
     return replace(plan, forecast={"before": before.line, "after": after.line} if plan.steps else {})
 
