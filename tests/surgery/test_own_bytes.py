@@ -24,7 +24,7 @@ from segmend.logdir.tree import LogDir
 
 pytestmark = pytest.mark.slow
 
-ROUNDS = 4
+ROUNDS = 3
 SUFFIXES = (".index", ".timeindex", ".txnindex", ".snapshot")
 NAMES = (epoch_checkpoint.FILE_NAME, partition_metadata.FILE_NAME)
 SILENT = {
