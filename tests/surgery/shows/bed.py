@@ -97,7 +97,8 @@ class Bed(Desk):
 
     def owned(self) -> set[tuple[int, ...]]:
         """Owner, group and mode of all that is there: a broker must be able to open what surgery made."""
-        return {row[:3] for row in self.tree().values()}
+        every = (path.lstat() for path in [self.home, *self.home.rglob("*")])
+        return {(found.st_uid, found.st_gid, found.st_mode) for found in every}
 
     def findings(self) -> set[Finding]:
         """All that `check` says of the files, and what brokers up to 2.2 say of indexes when they start."""
