@@ -7,8 +7,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
 from tests.cli.run import SOURCE, run
 from tests.golden.produce import producer, send
@@ -18,6 +20,7 @@ from tests.lab.cluster import Cluster
 from tests.lab.process import run_tool
 from tests.lab.reader import read
 from tests.real.conftest import Start
+from tests.surgery.shows.server import places
 from tests.surgery.world import tree
 
 pytestmark = pytest.mark.broker
@@ -137,6 +140,41 @@ def test_kafka_s_own_tool_takes_the_move_that_a_plan_prints(
         assert time.monotonic() < deadline, sorted(path.name for each in dirs for path in each.iterdir())
         time.sleep(0.2)
     assert contents(cluster) == records
+
+
+@pytest.mark.parametrize("version", ["1.1.0", "3.9.2", NEWEST])
+def test_moved_and_drained_partitions_are_served_from_their_new_place(
+    start: Start, version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What describe says stays the same, what kafka-log-dirs says does not."""
+    cluster = filled(start, version)
+    broker, state, plan = cluster.brokers[0], tmp_path / "state", tmp_path / "plan.json"
+    records, told = contents(cluster), described(cluster)
+    cluster.stop()
+    place = moved(capsys, plan, broker.dirs, "red-0")
+    assert run(capsys, "apply", plan, "--yes", "--state-dir", state).code == 1
+    cluster.start()
+    assert (contents(cluster), described(cluster)) == (records, told)
+    assert places(broker, tmp_path)["red-0"] == place.parent.name
+    cluster.stop()
+    first, second = broker.dirs
+    drained = run(capsys, "plan", "drain", first, second, "--from", second, "-o", plan, "--json")
+    assert drained.code == 0, drained.err
+    assert run(capsys, "apply", plan, "--yes", "--state-dir", state).code == 1
+    cluster.start()
+    assert (contents(cluster), described(cluster)) == (records, told)
+    assert {place for name, place in places(broker, tmp_path).items() if name[:-2] in TOPICS} == {first.name}
+
+
+def described(cluster: Cluster) -> dict[str, list[Any]]:
+    """Leader, replicas and ISR of each partition, as `kafka-topics --describe` has them."""
+    topics = (
+        AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0}).list_topics(timeout=10).topics
+    )
+    return {
+        name: [(each.id, each.leader, each.replicas, each.isrs) for each in topics[name].partitions.values()]
+        for name in TOPICS
+    }
 
 
 def contents(cluster: Cluster) -> dict[str, list[int]]:

@@ -138,11 +138,11 @@ def read_old(broker: Broker, bed: Bed, name: str) -> list[dict[str, Any]]:
     ]
 
 
-def places(broker: Broker, bed: Bed) -> dict[str, str]:
+def places(broker: Broker, scratch: Path) -> dict[str, str]:
     """Where each partition lies, by kafka-log-dirs."""
     modern = broker.release.number >= (3, 5)
     main = "org.apache.kafka.tools.LogDirsCommand" if modern else "kafka.admin.LogDirsCommand"
-    said = run_tool(broker.release, bed.root, main, "--describe", "--bootstrap-server", broker.bootstrap)
+    said = run_tool(broker.release, scratch, main, "--describe", "--bootstrap-server", broker.bootstrap)
     answer = json.loads(next(line for line in said.splitlines() if line.startswith("{")))
     return {
         row["partition"]: Path(log_dir["logDir"]).name
