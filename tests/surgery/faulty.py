@@ -55,9 +55,6 @@ class Disk(Effects):
     def sync(self, fd: int) -> None:
         """Only counted."""
 
-    def begin_sync(self, fd: int, position: int, length: int) -> None:
-        """Promises nothing, and so does nothing."""
-
     def clone(self, fd: int, source: str, position: int, length: int, at: int) -> bool:
         """Nothing is shared by one disk with the other."""
         target = os.readlink(f"/proc/self/fd/{fd}")

@@ -57,9 +57,9 @@ def copied(fx: Effects, source: Path, target: Path, start: int, end: int, at: in
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """Five and a half pieces, so that the threads have work."""
+    """Many pieces, and a half."""
     path = tmp_path / "source"
-    path.write_bytes(random.Random(1).randbytes(5 * copying.PIECE + copying.PIECE // 2))
+    path.write_bytes(random.Random(1).randbytes(5 * MIB + copying.PIECE // 2))
     return path
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from segmend.logdir import disk
 from segmend.surgery import recipes, view
 from segmend.surgery.apply import apply
 from segmend.surgery.fingerprint import Fingerprint, hash_bytes, look
+from segmend.surgery.moving import transfer
 from segmend.surgery.step import Neighbours, Work
 from segmend.surgery.steps import kinds, step_of, step_to_json
 from segmend.surgery.steps.replace_file import ReplaceFile
@@ -158,3 +160,22 @@ def test_a_fingerprint_says_how_things_differ(change: dict[str, object], said: s
     one = Fingerprint(kind="file", size=1, mode=0o644, uid=0, gid=0, mtime_ns=5, sha256="a", xattrs=())
     assert one.difference(one.but(**change)) == said
     assert Fingerprint.from_json(json.loads(json.dumps(one.to_json()))) == one
+
+
+@pytest.mark.parametrize("named", ["0.log.segmend.tmp", "0.log"])
+def test_a_copy_whose_bytes_the_power_cut_took_is_made_anew(tmp_path: Path, named: str) -> None:
+    """Its size and time may have reached the disk before them."""
+    source, other = tmp_path / "a" / "far-0", tmp_path / "b"
+    for path in (source, other):
+        path.mkdir(parents=True)
+    (source / "0.log").write_bytes(b"bytes" * 1000)
+    work = Work(fx=Disk(other), vault=str(tmp_path), token="0123456789abcdef" * 2)
+    part = other / f"segmend-0.{work.token}-delete"
+    part.mkdir()
+    (part / named).write_bytes(bytes(5000))
+    time = (source / "0.log").stat().st_mtime_ns
+    os.utime(part / named, ns=(time, time))
+    transfer(work, str(source), str(other / "far-0"))
+    assert (other / "far-0" / "0.log").read_bytes() == b"bytes" * 1000
+    assert [path.name for path in (other / "far-0").iterdir()] == ["0.log"]
+    assert not source.exists()

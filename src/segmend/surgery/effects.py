@@ -7,33 +7,21 @@ What the system refuses is raised as it is (`OSError`); who calls says which fil
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import fcntl
 import os
 import stat
 import struct
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD: Final = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _SOURCE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _FICLONERANGE: Final = 0x4020940D
-_SYNC_WRITE: Final = 2
+_AT_ONCE: Final = 256 << 10
+"""Bytes of one write: for more at once Linux looks for larger pieces of free memory, which takes it long."""
 _DIR: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-def _bound() -> Callable[[int, int, int, int], int] | None:
-    """`sync_file_range` of Linux, which Python does not have."""
-    function = getattr(ctypes.CDLL(None), "sync_file_range", None) if sys.platform == "linux" else None
-    if function is not None:
-        function.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
-    return function
-
-
-_sync_file_range: Final = _bound()
 
 
 class Effects:
@@ -59,7 +47,7 @@ class Effects:
         """Write all of `data` at `position`."""
         view = memoryview(data)
         while view:
-            done = os.pwrite(fd, view, position)
+            done = os.pwrite(fd, view[:_AT_ONCE], position)
             view, position = view[done:], position + done
 
     def truncate(self, fd: int, size: int) -> None:
@@ -113,11 +101,6 @@ class Effects:
         finally:
             os.close(origin)
         return True
-
-    def begin_sync(self, fd: int, position: int, length: int) -> None:
-        """Tell the disk to begin with these bytes; promises nothing, and nothing fails by it."""
-        if _sync_file_range is not None:
-            _sync_file_range(fd, position, length, _SYNC_WRITE)
 
     def sync(self, fd: int) -> None:
         """Bring a file's bytes, size, owner, mode and times to the disk; of a directory, its names."""

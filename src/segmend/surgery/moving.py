@@ -130,9 +130,12 @@ def _join(path: str, name: str) -> str:
 
 
 def _copy_file(work: Work, source: str, target: str, status: FileStat) -> bool:
-    """Copy one file unless an earlier attempt did: a time is only set on a file that is whole."""
+    """Copy one file unless an earlier attempt did.
+
+    A time is only set on a file that is whole, but may have reached the disk before the bytes did.
+    """
     for done in (target, target + TEMPORARY):
-        if os.path.lexists(done) and _looks_whole(done, status):
+        if os.path.lexists(done) and _looks_whole(done, status) and _checksum(done) == _checksum(source):
             settle(work, done)
             return False
     like = look(source, content=False)
