@@ -63,6 +63,7 @@ UNPROVEN = {
     "I14": "retention by time would delete the log within a minute; the lab keeps everything",
     "I17": "only who reads committed records gets aborted ones; the lab reads all",
     "I21": "only who reads committed records misses some; the lab reads all",
+    "N05": "a recovery of that segment kills the broker; none of these starts recovers it",
     "P02": "only who reads committed records, and producers, notice it; the lab reads all",
     "P06": "only who reads committed records, and producers, notice it; the lab reads all",
     "P09": "only who reads committed records notices it; the lab reads all",
