@@ -192,12 +192,14 @@ def test_any_plan_at_all_at_length(draw: st.DataObject, capsys: Cap) -> None:
 def test_bytes_that_are_no_plan_any_more(world: World, draw: st.DataObject, capsys: Cap) -> None:
     whole = plan_of(world).render()
     data = bytearray(whole)
-    at = draw.draw(st.integers(0, len(data) - 1))
+    # What is drawn must not depend on the plan: times of directories in it change with every try.
+    at = draw.draw(st.integers(0, 100_000)) % len(data)
     act = draw.draw(st.sampled_from(["cut", "set", "double"]))
+    more = draw.draw(st.integers(1, 255))
     if act == "cut":
         del data[at:]
     elif act == "set":
-        data[at] = draw.draw(st.integers(0, 255).filter(lambda value: value != data[at]))
+        data[at] = (data[at] + more) % 256
     else:
         data[at:at] = data[: at + 1]
     assume(_says(data) != _says(whole))  # other blanks, or the last line end
