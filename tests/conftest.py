@@ -12,11 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from tests.golden.unpack import unpack
 
 GOLDEN = Path(__file__).parent / "golden"
 QUICK = frozenset({"0.8.2.2-killed", "4.3.1-killed"})
+
+# No test is late: hypothesis gives each example 200 ms by default, and a busy machine takes longer.
+settings.register_profile("segmend", deadline=None)
+settings.load_profile("segmend")
 
 # Spark's workers unpickle functions of test modules, so they too must find `tests`.
 os.environ["PYTHONPATH"] = os.pathsep.join(

@@ -49,7 +49,7 @@ def mutate(path: Path, rng: random.Random) -> None:
     path.write_bytes(data)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32),
     clean=st.booleans(),

@@ -74,7 +74,7 @@ STEPS: list[Step] = [
 ]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     steps=st.lists(st.sampled_from(STEPS), min_size=1, max_size=45),
     clean=st.booleans(),

@@ -24,7 +24,7 @@ def written(writer: PartitionWriter) -> dict[int, ProducerState]:
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(steps=st.lists(st.sampled_from(STEPS), max_size=50))
 def test_composed_is_what_the_broker_persists(steps: list[Step]) -> None:
     writer = PartitionWriter("t")
@@ -38,7 +38,7 @@ def test_composed_is_what_the_broker_persists(steps: list[Step]) -> None:
     assert states == written(writer)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(steps=st.lists(st.sampled_from(STEPS), max_size=50))
 def test_the_transaction_index_is_what_the_kernel_would_write(steps: list[Step]) -> None:
     writer = PartitionWriter("t")

@@ -184,7 +184,7 @@ def test_a_bad_checksum_is_a_flag(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "CRC-BAD" in run(capsys, "show", path).out
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_flipped_bits_of_a_log_never_end_in_a_traceback(
     data: st.DataObject, tmp_path: Path, capsys: pytest.CaptureFixture[str]

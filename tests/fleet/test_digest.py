@@ -37,7 +37,7 @@ BATCHES = st.lists(
 BASES = st.sampled_from([0, DIGEST_OFFSETS - 7, 10 * DIGEST_OFFSETS, (1 << 62)])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(BATCHES, BASES, st.data())
 def test_segments_do_not_matter(batches: list[Batch], base: int, data: st.DataObject) -> None:
     found = bytes_of(batches, base)
@@ -45,7 +45,7 @@ def test_segments_do_not_matter(batches: list[Batch], base: int, data: st.DataOb
     assert digest_of(b"".join(found[:at]), b"".join(found[at:])) == digest_of(b"".join(found))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(BATCHES, BASES, st.data())
 def test_another_epoch_or_content_shows(batches: list[Batch], base: int, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(batches) - 1))

@@ -177,7 +177,7 @@ def test_golden_records_are_those_that_the_formats_read(name: str, golden: Calla
 
 
 @needs_native
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 1 << 32))
 def test_both_engines_give_the_same_of_damaged_logs(seed: int) -> None:
     chance = random.Random(seed)

@@ -119,7 +119,7 @@ def test_a_bound_on_what_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs_native
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 1 << 32), st.integers(0, 2000), st.booleans())
 def test_both_engines_build_the_same_of_damaged_logs(seed: int, interval: int, first: bool) -> None:
     data = damaged(seed) if seed % 3 else random.Random(seed).randbytes(300)

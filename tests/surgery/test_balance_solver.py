@@ -74,7 +74,7 @@ def valid(problem: Problem, found: Balance) -> Answer:
     return answer(problem, moves)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(problems())
 def test_small_cases_are_solved_best(problem: Problem) -> None:
     found = solve(problem)
@@ -82,7 +82,7 @@ def test_small_cases_are_solved_best(problem: Problem) -> None:
     assert valid(problem, found) == all_ways(problem)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(problems())
 def test_a_narrow_beam_breaks_no_rule(problem: Problem) -> None:
     reached, moved = valid(problem, solve(problem, beam=2))

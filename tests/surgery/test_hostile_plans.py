@@ -174,20 +174,20 @@ def _whatever_it_says(draw: st.DataObject, capsys: Cap) -> None:
         assert world.tree() == before
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(draw=st.data())
 def test_any_plan_at_all(draw: st.DataObject, capsys: Cap) -> None:
     _whatever_it_says(draw, capsys)
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=500, suppress_health_check=list(HealthCheck))
 @given(draw=st.data())
 def test_any_plan_at_all_at_length(draw: st.DataObject, capsys: Cap) -> None:
     _whatever_it_says(draw, capsys)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(draw=st.data())
 def test_bytes_that_are_no_plan_any_more(world: World, draw: st.DataObject, capsys: Cap) -> None:
     whole = plan_of(world).render()
@@ -241,14 +241,14 @@ def _whatever_the_journal_says(draw: st.DataObject, capsys: Cap) -> None:
         assert world.tree() in (before, after) or ran.code == 8
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(draw=st.data())
 def test_any_journal_at_all(draw: st.DataObject, capsys: Cap) -> None:
     _whatever_the_journal_says(draw, capsys)
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(draw=st.data())
 def test_any_journal_at_all_at_length(draw: st.DataObject, capsys: Cap) -> None:
     _whatever_the_journal_says(draw, capsys)
