@@ -153,3 +153,5 @@ def test_a_healthy_dir_needs_nothing(tmp_path: Path, capsys: pytest.CaptureFixtu
     planned = patient.plan()
     assert (planned.code, planned.err) == (0, "")
     assert "nothing to do" in planned.out
+    assert "note: not looked at: CRCs, records (--deep does)" in planned.out
+    assert "not looked at" not in patient.plan("--deep").out

@@ -94,7 +94,7 @@ def plan(request: Request) -> Plan:
     left += [_beside_a_damaged_log(finding) for finding in _grave(unmoved, request)]
     return planning.make(
         NAME, _arguments(request), dirs=_real(request), given=request.given, release=request.release,
-        steps=[*logs.steps, *derived], losses=logs.losses, notes=notes,
+        steps=[*logs.steps, *derived], losses=logs.losses, notes=[*notes, *_not_looked_at(request)],
         left=[_shown(words) for words in left], spare=True,
     )  # fmt: skip
 
@@ -123,6 +123,10 @@ def _findings(request: Request) -> list[Finding]:
 def _level(request: Request) -> Level:
     args = request.args
     return Level.DEEP if args.deep or args.blank or args.source is not None else Level.DEFAULT
+
+
+def _not_looked_at(request: Request) -> list[str]:
+    return [] if _level(request) == Level.DEEP else ["not looked at: CRCs, records (--deep does)"]
 
 
 def _planned(request: Request, steps: Sequence[Step]) -> tuple[Request, list[Finding]]:
