@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 
-from segmend.broker.failures import fatal, io_failure
+from segmend.broker.failures import io_failure
 from segmend.broker.recovery import COMPACTED, FROM_SWAP, SWAP, SwapHandling
 from segmend.formats.java_number import parse_long
 from segmend.loading.old_swaps import collect
-from segmend.loading.segment import Lost, Segment, end_of, lost_from
+from segmend.loading.segment import Lost, Segment, end_of, lost_from, offset_of
 from segmend.loading.state import LoadState
 from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
@@ -31,12 +31,12 @@ def pass_leftovers(state: LoadState) -> None:
     if SWAP.of(state.settings.release) == SwapHandling.RECOVER:
         collect(state)
         return
-    cleaned = min((_offset(name) for name in _ending(state, ".cleaned")), default=_NEVER)
-    swaps = {name: _offset(name) for name in _ending(state, ".swap")}
+    cleaned = min((offset_of(name) for name in state.ending(".cleaned")), default=_NEVER)
+    swaps = {name: offset_of(name) for name in state.ending(".swap")}
     for name, offset in sorted(swaps.items()):
         if offset >= cleaned:
             _delete(state, name, _records_of(state, name))
-    for name in _ending(state, ".cleaned"):
+    for name in state.ending(".cleaned"):
         _delete(state, name)
     _complete_swaps(state)
 
@@ -51,19 +51,6 @@ def _check_readable(state: LoadState) -> None:
             raise io_failure(state.settings.release, says, state.path(name))
 
 
-def _ending(state: LoadState, suffix: str) -> list[str]:
-    return sorted(name for name in state.names if name.endswith(suffix))
-
-
-def _offset(name: str) -> int:
-    """`LocalLog.offsetFromFile`."""
-    text = name.partition(".")[0]
-    offset = parse_long(text)
-    if offset is None:
-        raise fatal("NumberFormatException", f'For input string: "{text}"', name)
-    return offset
-
-
 def _delete(state: LoadState, name: str, lost: Lost | None = None) -> None:
     del state.names[name]
     if not name.endswith(".checkpoint.deleted"):
@@ -75,7 +62,7 @@ def _records_of(state: LoadState, name: str) -> Lost | None:
     original = name.removesuffix(".swap")
     if not original.endswith(".log") or original in state.names:
         return None
-    return lost_from(_segment(state.file(name), _offset(name)), 0)
+    return lost_from(_segment(state.file(name), offset_of(name)), 0)
 
 
 def _segment(log: FileEntry | None, base: int, index: FileEntry | None = None) -> Segment:
@@ -83,11 +70,11 @@ def _segment(log: FileEntry | None, base: int, index: FileEntry | None = None) -
 
 
 def _complete_swaps(state: LoadState) -> None:
-    swaps, bases = _ending(state, ".swap"), list[int]()
+    swaps, bases = state.ending(".swap"), list[int]()
     low, high = _NEVER, -_NEVER
     for name in swaps:
         if name.endswith(".log.swap"):
-            bases.append(base := _offset(name))
+            bases.append(base := offset_of(name))
             index = state.file(f"{base:020d}.index.swap")
             low = min(low, base)
             end = end_of(_segment(state.file(name), base, index), state.settings.release)

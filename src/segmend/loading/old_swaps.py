@@ -17,9 +17,8 @@ from segmend.broker.recovery import (
     SWAP_REPLACES_LOWER_NEIGHBOUR,
     SwapHandling,
 )
-from segmend.formats.java_number import parse_long
 from segmend.loading.recovery import InvalidOffset, Overflow, recover_segment
-from segmend.loading.segment import Segment, end_of, lost_from
+from segmend.loading.segment import Segment, end_of, lost_from, offset_of
 from segmend.loading.state import LoadState
 
 _INDEXES = (".index", ".timeindex", ".txnindex")
@@ -27,18 +26,18 @@ _INDEXES = (".index", ".timeindex", ".txnindex")
 
 def collect(state: LoadState) -> None:
     """The first pass: temporary files go, and the indexes of each segment that has a `.swap`."""
-    cleaned = _ending(state, ".cleaned")
-    for name in _ending(state, ".swap"):
+    cleaned = state.ending(".cleaned")
+    for name in state.ending(".swap"):
         plain = name.removesuffix(".swap")
         if plain.endswith(_INDEXES) and not SWAP_INDEX_CONDEMNS_INDEXES.of(state.settings.release):
             _delete(state, name)
         elif plain.endswith((".log", *_INDEXES)):
-            _delete_indexes(state, _offset(name), "")
+            _delete_indexes(state, offset_of(name), "")
     if cleaned and CLEANED_CONDEMNS_SWAP.of(state.settings.release):
-        lowest = min(_offset(name) for name in cleaned)
-        for name in _ending(state, ".log.swap"):
-            if _offset(name) >= lowest:
-                _delete_indexes(state, _offset(name), ".swap")
+        lowest = min(offset_of(name) for name in cleaned)
+        for name in state.ending(".log.swap"):
+            if offset_of(name) >= lowest:
+                _delete_indexes(state, offset_of(name), ".swap")
                 _condemn(state, name)
     for name in cleaned:
         _delete(state, name)
@@ -48,8 +47,8 @@ def complete(state: LoadState) -> None:
     """The third pass: each swap segment is recovered and takes the place of those it covers."""
     if SWAP.of(state.settings.release) != SwapHandling.RECOVER:
         return
-    for name in _ending(state, ".log.swap"):
-        base = _offset(name)
+    for name in state.ending(".log.swap"):
+        base = offset_of(name)
         log = state.file(name)
         segment = Segment(base_offset=base, log=log, size=log.size if log else 0)
         says = REPAIRING_SWAP.format(state.path(name))
@@ -90,18 +89,6 @@ def _replace(state: LoadState, swap: Segment) -> None:
     state.add(swap)
 
 
-def _ending(state: LoadState, suffix: str) -> list[str]:
-    return sorted(name for name in state.names if name.endswith(suffix))
-
-
-def _offset(name: str) -> int:
-    text = name.partition(".")[0]
-    offset = parse_long(text)
-    if offset is None:
-        raise fatal("NumberFormatException", f'For input string: "{text}"', name)
-    return offset
-
-
 def _delete(state: LoadState, name: str) -> None:
     if state.names.pop(name, None) is not None:
         state.note("file-deleted", name)
@@ -117,6 +104,6 @@ def _condemn(state: LoadState, name: str) -> None:
     log = state.file(name)
     lost = None
     if log is not None and name.removesuffix(".swap") not in state.names:
-        lost = lost_from(Segment(base_offset=_offset(name), log=log, size=log.size), 0)
+        lost = lost_from(Segment(base_offset=offset_of(name), log=log, size=log.size), 0)
     del state.names[name]
     state.note("file-deleted", name, lost=lost)

@@ -22,7 +22,6 @@ from segmend.broker.sanity import (
     txn_index_fault,
 )
 from segmend.formats import offset_index, time_index, txn_index
-from segmend.formats.java_number import parse_long
 from segmend.kernel.scan import iter_batches
 from segmend.loading.recovery import (
     InvalidOffset,
@@ -31,7 +30,7 @@ from segmend.loading.recovery import (
     recover_segment,
     split,
 )
-from segmend.loading.segment import Lost, Segment, lost_from
+from segmend.loading.segment import Lost, Segment, lost_from, offset_of
 from segmend.loading.state import LoadState
 from segmend.logdir.files import FileEntry
 
@@ -55,7 +54,7 @@ def open_segments(state: LoadState) -> None:
         if name.endswith(_INDEXES):
             _check_orphan(state, name)
         elif name.endswith(".log"):
-            _open(state, name, _base(name))
+            _open(state, name, offset_of(name))
 
 
 def _add(state: LoadState, log: str, index: str, base: int) -> None:
@@ -68,18 +67,10 @@ def _add(state: LoadState, log: str, index: str, base: int) -> None:
     state.add(Segment(base_offset=base, log=entry, size=size, index=FileEntry(path, index, types[index])))
 
 
-def _base(name: str) -> int:
-    text = name.partition(".")[0]
-    base = parse_long(text)
-    if base is None:
-        raise fatal("NumberFormatException", f'For input string: "{text}"', name)
-    return base
-
-
 def _check_orphan(state: LoadState, name: str) -> None:
     if name[:20].isdecimal() and f"{name[:20]}.log" in state.names:
         return
-    log = f"{_base(name):020d}.log"
+    log = f"{offset_of(name):020d}.log"
     if log not in state.names and log not in state.partition.entries:
         # A folder of that name counts: `File.exists`.
         del state.names[name]

@@ -14,7 +14,7 @@ from segmend.broker.failures import fatal
 from segmend.broker.recovery import TOO_SMALL, size_wraps
 from segmend.broker.search import SEARCH, Search
 from segmend.formats.batch import LOG_OVERHEAD, PREFIX
-from segmend.formats.java_number import wrap_int, wrap_long
+from segmend.formats.java_number import parse_long, wrap_int, wrap_long
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.kernel.scan import iter_batches, next_offset_from, scan_log
 from segmend.kernel.types import Reader, SegmentScan
@@ -118,6 +118,15 @@ class _Index:
     def close(self) -> None:
         if self._reader is not None:
             self._reader.close()
+
+
+def offset_of(name: str) -> int:
+    """`LocalLog.offsetFromFile`; raises `LoadFailure` for a name that begins with no number."""
+    text = name.partition(".")[0]
+    offset = parse_long(text)
+    if offset is None:
+        raise fatal("NumberFormatException", f'For input string: "{text}"', name)
+    return offset
 
 
 def position_of(segment: Segment, offset: int) -> int:

@@ -61,6 +61,10 @@ class LoadState:
     replayed_bytes: int = 0
     replayed_batches: int = 0
 
+    def ending(self, suffix: str) -> list[str]:
+        """The files of that kind that are left, by name."""
+        return sorted(name for name in self.names if name.endswith(suffix))
+
     @property
     def work(self) -> Work:
         """What the load has opened and read so far."""
