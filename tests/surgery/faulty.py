@@ -2,7 +2,8 @@
 
 `Disk` counts the calls that change something and knows two "disks": a rename between them is
 refused, as between file systems. It syncs nothing for real, which makes thousands of runs quick;
-`Unplugged` keeps book of what was synced, and takes back the rest when the power goes.
+`Unplugged` keeps book of what was synced, and takes back the rest when the power goes. Of calls from
+several threads one is made after the other.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import random
 import shutil
 import stat
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +36,7 @@ class Disk(Effects):
     def __init__(self, other: Path | None = None) -> None:
         self.calls = 0
         self.names: list[str] = []
+        self._one_by_one = threading.Lock()
         self._other = None if other is None else f"{other}/"
 
     def __getattribute__(self, name: str) -> object:
@@ -42,9 +45,10 @@ class Disk(Effects):
             return found
 
         def counted(*args: object) -> object:
-            self.calls += 1
-            self.names.append(name)
-            return self.around(name, found, args)
+            with self._one_by_one:
+                self.calls += 1
+                self.names.append(name)
+                return self.around(name, found, args)
 
         return counted
 

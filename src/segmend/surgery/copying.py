@@ -1,7 +1,6 @@
 """Bytes of one file brought into another: shared where the file system can do that, else copied.
 
-What is copied is read back and compared, piece by piece, while both are still in the processor's caches:
-a second thread would cost more than it brings.
+What is copied is read back and compared, piece by piece, while both are still in the processor's caches.
 """
 
 from __future__ import annotations
@@ -15,6 +14,8 @@ from segmend.logdir.disk import FileReader
 from segmend.surgery.step import Work
 
 PIECE: Final = 256 << 10
+_HURRY: Final = 4 << 20
+"""After so many bytes the disk is set to work, so that little is left for the sync at the end."""
 _BLOCK: Final = 4096
 """Of the file systems that share blocks; one with larger ones refuses, and is copied to."""
 Range = tuple[int, int]
@@ -111,6 +112,8 @@ def _copied(
                     f"the copy of {source.path} does not read back as what was written; "
                     "check the disk it goes to"
                 )
+            if start // _HURRY < end // _HURRY:
+                work.fx.hurry(fd, max(end + shift - _HURRY, 0), _HURRY)
     finally:
         back.close()
 

@@ -19,6 +19,7 @@ from segmend.crc32c import crc32c
 from segmend.errors import SegmendError
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader, FileStat
+from segmend.surgery.beside import each
 from segmend.surgery.copying import PIECE, copy
 from segmend.surgery.effects import Effects, sync_dir
 from segmend.surgery.fingerprint import Fingerprint, below, look
@@ -114,15 +115,18 @@ def _copy_tree(work: Work, source: str, part: str) -> frozenset[str]:
         if not os.path.lexists(_join(part, name)):
             work.fx.make_dir(_join(part, name))
     files = [(name, status) for name, status in rows if stat.S_ISREG(status.mode)]
-    copied = frozenset(
-        name for name, status in files if _copy_file(work, f"{source}/{name}", f"{part}/{name}", status)
-    )
-    for name, status in rows:
-        if stat.S_ISREG(status.mode) and os.path.lexists(f"{part}/{name}{TEMPORARY}"):
+
+    def copy_one(shared: Work, row: tuple[str, FileStat]) -> bool:
+        name, status = row
+        return _copy_file(shared, f"{source}/{name}", f"{part}/{name}", status)
+
+    done = each(work, copy_one, files)
+    for name, _ in files:
+        if os.path.lexists(f"{part}/{name}{TEMPORARY}"):
             work.fx.rename(f"{part}/{name}{TEMPORARY}", f"{part}/{name}")
     for name in reversed(folders):
         _dress_dir(work.fx, _join(source, name), _join(part, name))
-    return copied
+    return frozenset(name for (name, _), now in zip(files, done, strict=True) if now)
 
 
 def _join(path: str, name: str) -> str:
@@ -191,11 +195,11 @@ def _checksum(path: str) -> tuple[int, int]:
 
 
 def _remove_tree(work: Work, path: str) -> None:
-    for name, kind in sorted(disk.listing(path).items()):
-        if kind == "dir":
-            _remove_tree(work, f"{path}/{name}")
-        else:
-            work.fx.remove(f"{path}/{name}")
+    found = sorted(disk.listing(path).items())
+    for name in (name for name, kind in found if kind == "dir"):
+        _remove_tree(work, f"{path}/{name}")
+    files = [f"{path}/{name}" for name, kind in found if kind != "dir"]
+    each(work, lambda shared, file: shared.fx.remove(file), files)
     work.fx.remove_dir(path)
 
 
