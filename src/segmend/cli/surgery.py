@@ -28,7 +28,7 @@ from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step, Work, folder
 from segmend.surgery.writing import bytes_of, write_beside
 
-CHANGED, LEFT = 1, 4
+CHANGED, _LEFT = 1, 4
 _BEGIN = 64
 
 
@@ -142,13 +142,18 @@ def undo_command(run: Run) -> str:
     return f"segmend undo {run.name if usual else shlex.quote(run.path)}"
 
 
+def left_by(plan: Plan) -> int:
+    """What a plan that leaves findings as they are adds to an exit code."""
+    return _LEFT if plan.left else 0
+
+
 def outcome_object(outcome: Outcome) -> dict[str, object]:
     """The last `--json` line: its type is `applied` or `undone`."""
     run = outcome.run
     return {
         "type": outcome.state, "journal": run.name, "path": run.path, "operation": run.plan.operation,
         "plan": run.plan.sha256, "steps": outcome.steps, "records_lost": run.plan.records_lost,
-        "notes": list(run.plan.notes),
+        "notes": list(run.plan.notes), "left": list(run.plan.left),
     }  # fmt: skip
 
 
@@ -183,7 +188,7 @@ def tell_plan(args: argparse.Namespace, plan: Plan, path: str | None) -> int:
     else:
         emit(plan_lines(plan, style(args)))
         emit([_next(plan, path)])
-    return LEFT if plan.left else 0
+    return left_by(plan)
 
 
 def _next(plan: Plan, path: str | None) -> str:

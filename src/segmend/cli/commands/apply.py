@@ -11,6 +11,7 @@ from segmend.cli.surgery import (
     add_state_option,
     add_yes_option,
     confirm,
+    left_by,
     outcome_object,
     settled,
     tell_rehearsal,
@@ -35,8 +36,8 @@ examples:
   segmend apply plan.json --yes --json
   segmend apply plan.json --backup-dir /mnt/spare/segmend
 
-exit codes: 0 there was nothing to do, 1 applied, 8 refused or failed (the files are safe), 16 usage,
-32 stopped by Ctrl-C, 64 a broker runs"""
+exit codes: 0 there was nothing to do, 1 applied, 4 the plan leaves findings as they are (5: applied, and
+it does), 8 refused or failed (the files are safe), 16 usage, 32 stopped by Ctrl-C, 64 a broker runs"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         emit_json([{"type": "applied", "journal": None, "steps": 0}]) if args.json else emit(
             ["nothing to do"]
         )
-        return 0
+        return left_by(plan)
     if args.dry_run:
         return tell_rehearsal(args, plan, rehearse(plan, args.state_dir, args.backup_dir))
     confirm(args, "apply this?")
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         outcome = apply(plan, args.state_dir, watch=watch, backup_dir=args.backup_dir)
     with settled(outcome):
         _tell(args, outcome)
-    return CHANGED
+    return CHANGED + left_by(plan)
 
 
 def _tell(args: argparse.Namespace, outcome: Outcome) -> None:
@@ -74,4 +75,6 @@ def _tell(args: argparse.Namespace, outcome: Outcome) -> None:
         emit_json([outcome_object(outcome)])
     else:
         steps = text.plural(outcome.steps, "step")
-        emit([f"applied: {steps}; to go back: {undo_command(outcome.run)}"])
+        left = outcome.run.plan.left
+        still = f"; {text.plural(len(left), 'finding')} left as named above" if left else ""
+        emit([f"applied: {steps}{still}; to go back: {undo_command(outcome.run)}"])

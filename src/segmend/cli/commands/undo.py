@@ -12,6 +12,7 @@ from segmend.cli.surgery import (
     add_state_option,
     add_yes_option,
     confirm,
+    left_by,
     outcome_object,
     settled,
     tell_rehearsal,
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         outcome = undo(found, watch=watch)
     with settled(outcome):
         _tell(args, outcome, again=again)
-    return CHANGED if again else 0
+    return CHANGED + left_by(found.plan) if again else 0
 
 
 def _tell(args: argparse.Namespace, outcome: Outcome, *, again: bool) -> None:
