@@ -33,14 +33,16 @@ def each(work: Work, act: Callable[[Work, Item], Result], items: Collection[Item
 
     def one(item: Item) -> Result:
         shared.check()
-        try:
-            return act(shared, item)
-        except BaseException:
+        return act(shared, item)
+
+    def note(done: Future[Result]) -> None:
+        if not done.cancelled() and done.exception() is not None:
             failed.set()
-            raise
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         futures = [pool.submit(one, item) for item in items]
+        for future in futures:
+            future.add_done_callback(note)
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:
