@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import functools
+import gc
 import json
 import lzma
 import os
+import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,9 @@ from hypothesis import settings
 from tests.golden.unpack import unpack
 
 GOLDEN = Path(__file__).parent / "golden"
+MEMORY = Path("/dev/shm")
+ROOM = 8 << 30
+"""Bytes; they take up 2 GB."""
 QUICK = frozenset({"0.8.2.2-killed", "4.3.1-killed"})
 
 # No test is late: hypothesis gives each example 200 ms by default, and a busy machine takes longer.
@@ -27,6 +32,28 @@ settings.load_profile("segmend")
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(GOLDEN.parents[1]), os.environ.get("PYTHONPATH")])
 )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The fast tests have their files in memory where there is room: they make and remove 100,000 of them."""
+    chosen = config.option.basetemp or os.environ.get("TMPDIR") or os.environ.get("PYTEST_DEBUG_TEMPROOT")
+    fast = "not slow" in config.option.markexpr and not hasattr(config, "workerinput")
+    if fast and not chosen and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """What lies in memory goes at once, unless someone will want to look at it."""
+    folder = session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+    if exitstatus == 0 and not hasattr(session.config, "workerinput") and MEMORY in folder.parents:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests stay until the end: the collector need not look at them each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def golden_names() -> list[str]:

@@ -18,6 +18,8 @@ MAX_FILE_SLOC = 400
 MAX_FUNCTION_LINES = 60
 MEDIAN_FILE_SLOC = 140
 
+# All in one worker, which parses each file once.
+pytestmark = pytest.mark.xdist_group("tidy")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 

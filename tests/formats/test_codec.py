@@ -15,6 +15,7 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import one_in
 
 from segmend.formats.codec import GZIP, LZ4, NONE, SNAPPY, ZSTD, CodecError, decompress
 from segmend.formats.codec_write import compress
@@ -249,7 +250,7 @@ class TestLz4:
 
 
 class TestZstd:
-    @pytest.mark.parametrize("level", [1, 3, 19, 22])
+    @pytest.mark.parametrize("level", one_in(2, [1, 22, 3, 19]))
     def test_levels_checksums_and_several_frames(self, level: int) -> None:
         packer = zstandard.ZstdCompressor(level=level, write_checksum=True, write_content_size=level == 19)
         assert decompress(ZSTD, packer.compress(MIXED) + packer.compress(TEXT)) == MIXED + TEXT

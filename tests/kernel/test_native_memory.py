@@ -25,6 +25,7 @@ HERE = Path(__file__).parent
 SOURCES = Path(native.__file__).parent / "c"
 
 
+@pytest.mark.slow
 def test_damaged_logs_under_sanitizers(tmp_path: Path) -> None:
     compiler = shutil.which("gcc")
     if compiler is None:

@@ -42,10 +42,11 @@ def shelf(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Iterator[Path]:
     """A directory on another file system."""
-    memory = Path("/dev/shm")
-    if not memory.is_dir() or memory.stat().st_dev == tmp_path.stat().st_dev:
+    others = [Path(name) for name in ("/dev/shm", "/var/tmp", "/tmp") if Path(name).is_dir()]
+    other = next((path for path in others if path.stat().st_dev != tmp_path.stat().st_dev), None)
+    if other is None:
         pytest.skip("no second file system to write to")
-    place = Path(tempfile.mkdtemp(dir=memory))
+    place = Path(tempfile.mkdtemp(dir=other))
     yield place
     shutil.rmtree(place)
 

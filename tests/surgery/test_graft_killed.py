@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 
 import pytest
+from tests.conftest import one_in
 from tests.golden.judge import copy_tree
 from tests.surgery.faulty import Died, Disk, Mortal
 from tests.surgery.small_fleet import Fleet, picture
@@ -33,7 +34,7 @@ def replaced(fleet: Fleet) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("every", [61, pytest.param(5, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("hurt", [diverged, replaced])
+@pytest.mark.parametrize("hurt", one_in(2, [diverged, replaced]))
 def test_killed_in_the_middle(
     fleet: Fleet, hurt: Callable[[Fleet], tuple[str, ...]], every: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
