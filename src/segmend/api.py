@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn
 
-from segmend.checks import CheckRun, Level, run_checks
+from segmend.checks import CheckRun, Level
 from segmend.errors import SegmendError, UsageError
 from segmend.kernel.types import Problem
 from segmend.loading import Forecast, Options
@@ -41,7 +41,7 @@ def check(
 
     `kafka` chooses whose rules (`"4.3"`); without it the release is read off the dirs.
     """
-    return run_checks(log_dirs, level=level, release=_release(log_dirs, kafka)[0], jobs=jobs)
+    return CheckRun(log_dirs, level=level, release=_release(log_dirs, kafka)[0], jobs=jobs)
 
 
 def forecast(

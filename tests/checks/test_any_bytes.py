@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.checks import build_partition as build
 
-from segmend.checks import Level, run_checks
+from segmend.checks import CheckRun, Level
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 
@@ -69,6 +69,6 @@ def test_any_bytes(seed: int, clean: bool, release: str, level: Level, changes: 
         for file in rng.choices(files, weights, k=changes):
             if file.exists():
                 mutate(file, rng)
-        for finding in run_checks([LogDir.open(str(path))], level=level, release=Release.parse(release)):
+        for finding in CheckRun([LogDir.open(str(path))], level=level, release=Release.parse(release)):
             assert finding.message
             assert finding.to_json()

@@ -10,7 +10,7 @@ import pytest
 from tests.checks import damage_identity
 from tests.checks.damages import Row, all_rows, clean_dir, killed_dir, metadata_dir, two_dirs
 
-from segmend.checks import Level, all_checks, run_checks
+from segmend.checks import CheckRun, Level, all_checks
 from segmend.findings import Finding
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
@@ -22,7 +22,7 @@ ELSEWHERE = {"K13", "K14", "K14b", "K15", "K20"}
 
 def findings(dirs: Sequence[Path], level: Level, release: str = "4.3", jobs: int = 1) -> Iterator[Finding]:
     opened = [LogDir.open(str(path)) for path in dirs]
-    return iter(run_checks(opened, level=level, release=Release.parse(release), jobs=jobs))
+    return iter(CheckRun(opened, level=level, release=Release.parse(release), jobs=jobs))
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{'+'.join(sorted(row.codes)) or 'none'}-{row.name}")

@@ -20,7 +20,7 @@ from tests.checks.damages import (
 from tests.checks.surgery import ACTIVE, ROLLED, flipped, positions
 from tests.conftest import one_in
 
-from segmend.checks import Check, Level, all_checks, effects, run_checks
+from segmend.checks import Check, CheckRun, Level, all_checks, effects
 from segmend.checks.manual import broker_line, page_of
 from segmend.findings import Basis, BrokerEffect, Finding, Severity
 from segmend.loading.values import EFFECTS
@@ -34,7 +34,7 @@ POINTS = "recovery-point-offset-checkpoint"
 
 
 def found(dirs: Sequence[Path], level: Level = Level.DEFAULT, release: str = "4.3") -> dict[str, Finding]:
-    run = run_checks([LogDir.open(str(p)) for p in dirs], level=level, release=Release.parse(release))
+    run = CheckRun([LogDir.open(str(p)) for p in dirs], level=level, release=Release.parse(release))
     return {finding.code: finding for finding in run}
 
 
@@ -80,7 +80,7 @@ def test_a_wrong_crc_waits_for_a_consumer(tmp_path: Path) -> None:
 def test_each_bad_batch_has_its_own_offset(tmp_path: Path) -> None:
     dirs = clean_dir(tmp_path)
     in_place(f"{ROLLED}.log", lambda data: flipped(4)(flipped(1)(data)))(dirs)
-    run = run_checks([LogDir.open(str(dirs[0]))], level=Level.DEEP, release=Release.parse("4.3"))
+    run = CheckRun([LogDir.open(str(dirs[0]))], level=Level.DEEP, release=Release.parse("4.3"))
     told = [(each.offset, each.broker_effect.offset) for each in run if each.broker_effect]
     assert len(told) == 2
     assert all(offset == at for offset, at in told)
@@ -191,7 +191,7 @@ def test_every_finding_says_what_the_start_does(tmp_path: Path, row: Row) -> Non
     dirs = row.base(tmp_path)
     row.hurt(dirs)
     opened = [LogDir.open(str(path)) for path in dirs]
-    for finding in run_checks(opened, level=row.level, release=Release.parse(row.release)):
+    for finding in CheckRun(opened, level=row.level, release=Release.parse(row.release)):
         effect = finding.broker_effect
         assert effect is not None
         assert effect.text

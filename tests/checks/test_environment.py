@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.checks.damages import clean_dir, killed_dir, zookeeper
 
-from segmend.checks import Level, run_checks
+from segmend.checks import CheckRun, Level
 from segmend.findings import Finding, Severity
 from segmend.logdir import disk
 from segmend.logdir.release import Release
@@ -47,7 +47,7 @@ def found(
     dirs: Sequence[Path], level: Level = Level.DEFAULT, release: str = "4.3", **options
 ) -> list[Finding]:
     opened = [LogDir.open(str(path)) for path in dirs]
-    return list(run_checks(opened, level=level, release=Release.parse(release), **options))
+    return list(CheckRun(opened, level=level, release=Release.parse(release), **options))
 
 
 def test_a_held_lock_is_told_and_the_torn_tail_is_not(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.checks import build_partition as build
 from tests.checks.build_partition import PartitionWriter
 
-from segmend.checks import Level, run_checks
+from segmend.checks import CheckRun, Level
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 
@@ -93,5 +93,5 @@ def test_no_lawful_history_is_damage(steps: list[Step], clean: bool, base: int, 
     with tempfile.TemporaryDirectory() as folder:
         path = build.write_log_dir(Path(folder) / "d", [writer], clean=clean)
         for level in Level:
-            found = list(run_checks([LogDir.open(str(path))], level=level, release=Release.parse("4.3")))
+            found = list(CheckRun([LogDir.open(str(path))], level=level, release=Release.parse("4.3")))
             assert not [finding.to_json() for finding in found if finding.code not in expected]

@@ -9,7 +9,7 @@ import pytest
 from tests.checks import damage_index, damage_log, damage_producer
 from tests.checks.damages import Row, killed_dir
 
-from segmend.checks import Level, producer_replay, run_checks, segment_view
+from segmend.checks import CheckRun, Level, producer_replay, segment_view
 from segmend.findings import Finding
 from segmend.kernel import native
 from segmend.kernel.engine import engine_named
@@ -26,7 +26,7 @@ def findings(dirs: list[str], row: Row, engine: str, monkeypatch: pytest.MonkeyP
     for module in (segment_view, producer_replay):
         monkeypatch.setattr(module, "scan_log", scan)
     opened = [LogDir.open(path) for path in dirs]
-    return list(run_checks(opened, level=row.level, release=Release.parse(row.release)))
+    return list(CheckRun(opened, level=row.level, release=Release.parse(row.release)))
 
 
 @pytest.mark.skipif(not native.available(), reason="the C kernel is not built")

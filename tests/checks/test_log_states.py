@@ -11,7 +11,7 @@ from tests.checks.damage_log import TORN
 from tests.checks.damages import clean_dir, in_place, killed_dir, written
 from tests.checks.surgery import ACTIVE, ROLLED, field, flipped, positions, with_field, zeroed
 
-from segmend.checks import Level, run_checks
+from segmend.checks import CheckRun, Level
 from segmend.checks.context import DirContext
 from segmend.findings import Finding, Safety, Severity
 from segmend.logdir.release import Release
@@ -22,7 +22,7 @@ TORN_TAIL = in_place(f"{ACTIVE}.log", lambda data: data + TORN)
 
 
 def found(path: Path, level: Level = Level.DEFAULT) -> list[Finding]:
-    return list(run_checks([LogDir.open(str(path))], level=level, release=Release.parse("4.3")))
+    return list(CheckRun([LogDir.open(str(path))], level=level, release=Release.parse("4.3")))
 
 
 def only(path: Path, level: Level = Level.DEFAULT) -> Finding:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.checks.damages import clean_dir, killed_dir, two_dirs
 
-from segmend.checks import CheckRun, Level, Wanted, run_checks
+from segmend.checks import CheckRun, Level, Wanted
 from segmend.findings import Severity
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
@@ -17,7 +17,7 @@ RELEASE = Release.parse("4.3")
 
 
 def checked(dirs: Sequence[Path], level: Level = Level.DEFAULT, **options) -> CheckRun:
-    return run_checks([LogDir.open(str(path)) for path in dirs], level=level, release=RELEASE, **options)
+    return CheckRun([LogDir.open(str(path)) for path in dirs], level=level, release=RELEASE, **options)
 
 
 def hurt(dirs: Sequence[Path]) -> Sequence[Path]:
@@ -106,7 +106,7 @@ def test_a_file_that_vanishes_is_passed_over(tmp_path: Path) -> None:
     for partition in opened.partitions:
         assert partition.entries
     next((dirs[0] / "u-0").glob("*.log")).unlink()
-    run = run_checks([opened], level=Level.DEEP, release=RELEASE)
+    run = CheckRun([opened], level=Level.DEEP, release=RELEASE)
     assert not [finding for finding in run if finding.code.startswith("K")]
 
 

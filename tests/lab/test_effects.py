@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from segmend.checks import Level, run_checks
+from segmend.checks import CheckRun, Level
 from segmend.findings import Finding, Severity
 from segmend.kernel.scan import iter_batches
 from segmend.loading.values import HARMLESS
@@ -80,7 +80,7 @@ def checked(name: str, fault: Fault, base: Path, root: Path) -> tuple[list[Findi
     patient = patient_in(root, lonely_topic(root))
     fault.hurt(patient)
     dirs = [LogDir.open(str(path)) for path in patient.dirs if path.is_dir()]
-    run = run_checks(dirs, level=Level.DEEP, release=Release.parse(name.partition("-")[0]))
+    run = CheckRun(dirs, level=Level.DEEP, release=Release.parse(name.partition("-")[0]))
     return list(run), set(offsets(dirs, patient.partition.name))
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from .levels import Level, Scope
 from .registry import Check, all_checks, by_code, severities
-from .runner import CheckRun, Summary, Wanted, run_checks
+from .runner import CheckRun, Summary, Wanted
 
 __all__ = [
     "Check",
@@ -31,6 +31,5 @@ __all__ = [
     "Wanted",
     "all_checks",
     "by_code",
-    "run_checks",
     "severities",
 ]

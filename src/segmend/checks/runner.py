@@ -156,7 +156,13 @@ class _SameThread:
 
 
 class CheckRun:
-    """Iterate to run the checks; `summary` is complete afterwards."""
+    """The checks of one broker's log dirs as `release` would see them; iterate to run them.
+
+    Gives findings; `summary` is complete once they are exhausted. `on_progress` is told
+    (bytes done, bytes in all), `on_partition` is handed each partition with the scans of its
+    segments when it is done. `max_map_count` is the machine's vm.max_map_count, if known.
+    Without `effects` no start is forecast to tell what each finding means.
+    """
 
     def __init__(
         self,
@@ -329,35 +335,3 @@ def _guarded(
         except Unreadable as error:
             owner = context if isinstance(context, DirContext) else context.dir
             failures.append(owner.failure(error))
-
-
-def run_checks(
-    dirs: Sequence[LogDir],
-    *,
-    level: Level = Level.DEFAULT,
-    release: Release,
-    wanted: Wanted | None = None,
-    on_progress: OnProgress | None = None,
-    on_partition: OnPartition | None = None,
-    jobs: int = 1,
-    max_map_count: int | None = None,
-    effects: bool = True,
-) -> CheckRun:
-    """Check the log dirs of one broker as `release` would see them.
-
-    Returns an iterable of findings whose `summary` is complete once it is exhausted.
-    `on_progress` is told (bytes done, bytes in all), `on_partition` is handed each partition
-    with the scans of its segments when it is done. `max_map_count` is the machine's
-    vm.max_map_count, if known. Without `effects` no start is forecast to tell what each means.
-    """
-    return CheckRun(
-        dirs,
-        level=level,
-        release=release,
-        wanted=wanted,
-        on_progress=on_progress,
-        on_partition=on_partition,
-        jobs=jobs,
-        max_map_count=max_map_count,
-        effects=effects,
-    )

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from segmend.checks import CheckRun, Level, Scope, Wanted, run_checks
+from segmend.checks import CheckRun, Level, Scope, Wanted
 from segmend.checks.context import PartitionContext
 from segmend.checks.registry import Check
 from segmend.checks.segment_view import SegmentView
@@ -156,12 +156,12 @@ def _run_broker(
 
     if names:
         wanted = _Only(scopes=_INNER if job.findings else frozenset(), directories=names)
-        run = run_checks(dirs, level=job.level, release=release, wanted=wanted, on_partition=take)
+        run = CheckRun(dirs, level=job.level, release=release, wanted=wanted, on_partition=take)
         _collect(run, by_path, sink)
     for piece in pieces:
         if piece.name is None:
             if job.findings:
-                run = run_checks(dirs, level=job.level, release=release, wanted=_Only(scopes=_OUTER))
+                run = CheckRun(dirs, level=job.level, release=release, wanted=_Only(scopes=_OUTER))
                 _collect(run, by_path, sink)
             _dir_rows(job, places, dirs, release, sink)
 

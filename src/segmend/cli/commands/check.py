@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from segmend.checks import CheckRun, Level, Summary, Wanted, run_checks, severities
+from segmend.checks import CheckRun, Level, Summary, Wanted, severities
 from segmend.cli.common import (
     add_output_options,
     add_release_option,
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     targets = open_targets(args.paths)
     release, reason = release_of(args, targets.dirs)
     progress = Progress(sys.stderr)
-    checks = run_checks(
+    checks = CheckRun(
         targets.dirs,
         level=Level.STARTUP if args.startup else Level.DEEP if args.deep else Level.DEFAULT,
         release=release,

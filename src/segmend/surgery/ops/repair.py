@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final
 
-from segmend.checks import Level, Wanted, run_checks
+from segmend.checks import CheckRun, Level, Wanted
 from segmend.checks.effects import BrokerEffects
 from segmend.errors import SegmendError, UsageError
 from segmend.findings import Finding, Severity
@@ -101,7 +101,7 @@ def plan(request: Request) -> Plan:
 
 def _findings(request: Request) -> list[Finding]:
     """What the checks say, and what brokers up to 2.2 say of indexes while they load."""
-    usual = run_checks(
+    usual = CheckRun(
         request.dirs,
         level=_level(request),
         release=request.release,
@@ -110,7 +110,7 @@ def _findings(request: Request) -> list[Finding]:
         jobs=_threads(),
         effects=False,
     )
-    startup = run_checks(
+    startup = CheckRun(
         request.dirs,
         level=Level.STARTUP,
         release=request.release,
