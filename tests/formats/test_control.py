@@ -61,8 +61,6 @@ def test_names_of_types() -> None:
     assert ControlRecord(type=1).type_name == "COMMIT"
     assert ControlRecord(type=6).type_name == "KRAFT_VOTERS"
     assert ControlRecord(type=-1).type_name == ControlRecord(type=7).type_name == "UNKNOWN"
-    assert ControlRecord(type=0).is_end_txn
-    assert not ControlRecord(type=2).is_end_txn
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ OFFLINE_STOPS_READS: Rule[bool] = Rule(
     (((0, 8), False), ((3, 0), True)),
 )
 
-LOADING_FAILED = "There was an error in one of the threads during logs loading"
 DIR_FAILED = "Error while loading log dir {}"
 ALREADY_OFFLINE = "The log dir {} is already offline due to a previous IO exception."
 

@@ -6,10 +6,6 @@ Follows `KafkaMetadataLog.apply` (`KafkaRaftLog` since 4.2), `FileQuorumStateSto
 
 from __future__ import annotations
 
-from segmend.broker.rule import Rule
-
-KRAFT: Rule[bool] = Rule("KafkaRaftServer; KIP-500, KIP-631", (((0, 8), False), ((2, 8), True)))
-
 INCONSISTENT = (
     "Inconsistent snapshot state: there must be a snapshot at an offset larger then the current "
     "log start offset {}"

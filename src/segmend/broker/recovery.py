@@ -79,8 +79,6 @@ RECOVERED_OF: Rule[str] = Rule(
     ),
 )
 
-SKIPPING = "Skipping recovery of {} logs from {} since clean shutdown file was found"
-RECOVERING = "Recovering {} logs from {} since no clean shutdown file was found"
 NO_INDEX = (
     "Could not find offset index file corresponding to log file {}, recovering segment and "
     "rebuilding index files..."

@@ -61,7 +61,6 @@ NOT_EXPECTED = (
 )
 NOT_KNOWN = "Found stray log dir {}: the topicId {} does not exist in the metadata image."
 RENAMED = "Log in {} marked stray and renamed to {}"
-LOADED_STRAY = "Loaded stray log: {}"
 
 
 class Image(Protocol):

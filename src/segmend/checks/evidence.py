@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final, TypeVar
 
 from segmend.findings import Severity
-from segmend.formats.batch import HEADER_SIZE_V1, HEADER_SIZE_V2, MIN_SIZE, RecordBatch, compute_crc, parse
+from segmend.formats.batch import HEADER_SIZE_V1, HEADER_SIZE_V2, RecordBatch, compute_crc, parse
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Problem, SegmentScan
 from segmend.logdir.disk import FileReader
@@ -134,11 +134,6 @@ def size_field(view: SegmentView, position: int) -> int:
     """The size field of the batch at `position`, -1 where the file ends before it."""
     data = read_at(view, position + 8, 4)
     return int.from_bytes(data, "big", signed=True) if len(data) == 4 else -1
-
-
-def plausible_size(size: int) -> bool:
-    """Whether a broker takes this size field for that of a batch."""
-    return size >= MIN_SIZE
 
 
 def headers_before(view: SegmentView, position: int, count: int = 2, start: int = 0) -> list[RecordBatch]:

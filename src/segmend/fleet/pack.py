@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Protocol, TypeVar
 
 FILE_COST: Final = 64 << 10
-"""What opening a file costs, in bytes read meanwhile (an object store: `REMOTE_FILE_COST`)."""
-REMOTE_FILE_COST: Final = 1 << 20
+"""What opening a file costs, in bytes read meanwhile."""
 
 SMALLEST_TARGET: Final = 64 << 20
 LARGEST_TARGET: Final = 256 << 20

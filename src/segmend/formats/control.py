@@ -113,11 +113,6 @@ class ControlRecord:
         """Kafka's name of the type, `UNKNOWN` for any other number."""
         return TYPE_NAMES[self.type] if 0 <= self.type < len(TYPE_NAMES) else "UNKNOWN"
 
-    @property
-    def is_end_txn(self) -> bool:
-        """A transaction marker."""
-        return self.type in (ABORT, COMMIT)
-
 
 def parse(key: bytes | None, value: bytes | None) -> tuple[ControlRecord, tuple[Damage, ...]]:
     """The control record; `bad-key` also for a type no release knows, which kills a recovering broker."""

@@ -27,7 +27,6 @@ VERDICTS: Final = (
 )  # fmt: skip
 """The numbers of kernel.h."""
 
-_UNVERIFIABLE: Final = 2
 _WITHOUT_NUMBER: Final = frozenset(("?", "not-a-boundary"))
 _NOTABLE: Final = re.compile(rb"[\x02-\x09]")
 _I64: Final = Struct("q")

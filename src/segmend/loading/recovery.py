@@ -38,7 +38,6 @@ _WALKED = frozenset(
      "transaction-state", "header-field"}
 )  # fmt: skip
 """Problems of a scan that need the slow walk: a broker may die of them, empty the segment, or not mind."""
-_CRC_PIECE = 64 << 20
 _SPAN = 2**31 - 1
 
 

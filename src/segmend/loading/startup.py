@@ -22,9 +22,6 @@ from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 
-EAGER: Final = Release((2, 2))
-"""The last release that checks the indexes of all segments at load; later ones follow KAFKA-7283."""
-
 CASES: Final = {
     "clean": "after a clean stop",
     "killed": "if it is killed as it stands",

@@ -14,7 +14,6 @@ from segmend.formats.cursor import Cursor, Malformed
 from segmend.formats.envelope import keyed
 from segmend.formats.schema import messages, read
 
-_GROUP_METADATA = 2
 _SUBSCRIPTION, _ASSIGNMENT = 0, 1
 
 
