@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.checks.build_partition import PartitionWriter
+from tests.checks.build_partition import PartitionWriter, write_log_dir
 from tests.checks.test_healthy_histories import STEPS, Step
 
+from segmend.checks import CheckRun, Level
 from segmend.checks.producer_replay import composed
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import BytesReader, ProducerState
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
 
 
 def written(writer: PartitionWriter) -> dict[int, ProducerState]:
@@ -54,3 +58,13 @@ def test_the_transaction_index_is_what_the_kernel_would_write(steps: list[Step])
         )
         assert b"".join(struct.pack(">hqqqq", 0, *row) for row in rows) == bytes(segment.txnindex)
         states = {state.producer_id: state for state in scan.producers}
+
+
+def test_an_aborted_transaction_may_go_on_in_the_next_segment(tmp_path: Path) -> None:
+    writer = PartitionWriter("t")
+    writer.append(2, producer=8, transactional=True)
+    writer.roll()
+    writer.append(2, producer=8, transactional=True)
+    writer.abort(8)
+    path = write_log_dir(tmp_path / "d", [writer])
+    assert not list(CheckRun([LogDir.open(str(path))], level=Level.DEFAULT, release=Release.parse("4.3")))

@@ -218,8 +218,10 @@ class _Replayer:
     def _expected(self, view: SegmentView, scan: SegmentScan) -> tuple[kernel.AbortedTxn, ...]:
         """The rows a broker would write, those of transactions begun earlier included."""
         states = self._found.states
-        still_open = any(state.current_txn_first_offset >= 0 for state in states.values())
-        if not scan.control.unmatched_aborts or not still_open:
+        begun = {pid for pid, state in states.items() if state.current_txn_first_offset >= 0}
+        # One that goes on here looks, from this segment alone, as if it began here.
+        goes_on = any(row.producer_id in begun for row in scan.aborted)
+        if not begun or not (scan.control.unmatched_aborts or goes_on):
             return scan.aborted
         with reader_of(view) as reader:
             again = scan_log(
