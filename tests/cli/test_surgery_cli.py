@@ -372,6 +372,22 @@ def test_an_undo_says_what_it_takes_back_and_not_what_was_lost(desk: Desk) -> No
 
 
 @pytest.mark.slow
+def test_what_a_plan_leaves_is_in_the_exit_code_and_in_the_last_line(desk: Desk) -> None:
+    """4 where that is all, 5 beside what was applied, also when an undo applies it again."""
+    (desk.dirs[0] / "lost+found").mkdir()
+    apply = ("apply", desk.plan_file, "--yes", "--state-dir", desk.state)
+    undo = ("undo", "--yes", "--state-dir", desk.state)
+    assert desk.plan("repair").code == 4
+    ran = desk.run(*apply)
+    assert (ran.code, ran.out.splitlines()[-1]) == (4, "nothing to do")
+    next(desk.dirs[0].glob("codec-*-0/*.index")).unlink()
+    assert desk.plan("repair").code == 4
+    for argv, code in ((apply, 5), (undo, 0), (undo, 5)):
+        ran = desk.run(*argv)
+        assert (ran.code, "; 1 finding left as named above; " in ran.out) == (code, code == 5), ran
+
+
+@pytest.mark.slow
 def test_the_commands_that_are_told_can_be_typed(desk: Desk) -> None:
     """Wherever plan and journal lie."""
     plan = desk.root / "my plan.json"

@@ -23,7 +23,7 @@ from segmend.cli.parser import Parser, note, summary
 from segmend.errors import Cancelled, SegmendError, UsageError
 
 _DESCRIPTION = """\
-fsck, forecast, surgery and rescue for Apache Kafka log directories.
+fsck, forecast and surgery for Apache Kafka log directories.
 Reading commands never write: they open files read-only and take no lock.
 Only apply and undo change a log dir."""
 
@@ -34,8 +34,8 @@ examples:
   segmend check /var/lib/kafka/data           is it healthy
   segmend explain                             every finding there is
 
-exit codes: 0 nothing wrong, 4 findings, 8 operational error, 16 usage, 32 cancelled; 1 a plan was
-applied, 64 a broker runs"""
+exit codes: 0 nothing wrong, 4 findings left, 1 a plan was applied (5 both), 8 operational error,
+16 usage, 32 cancelled, 64 a broker runs"""
 
 
 def entry() -> NoReturn:

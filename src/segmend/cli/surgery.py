@@ -128,7 +128,7 @@ def settled(outcome: Outcome) -> Iterator[None]:
 
 
 def acknowledge(outcome: Outcome) -> None:
-    """The last act of a command: see `journal.acknowledge`."""
+    """The last act of a command: see `journal.acknowledge`; raises `SegmendError` if it cannot be written."""
     flush()
     try:
         journal.acknowledge(Effects(), outcome.run, time.time)
@@ -145,6 +145,11 @@ def undo_command(run: Run) -> str:
 def left_by(plan: Plan) -> int:
     """What a plan that leaves findings as they are adds to an exit code."""
     return _LEFT if plan.left else 0
+
+
+def left_words(plan: Plan) -> str:
+    """The same at the end of a sentence that tells what was applied."""
+    return f"; {text.plural(len(plan.left), 'finding')} left as named above" if plan.left else ""
 
 
 def outcome_object(outcome: Outcome) -> dict[str, object]:

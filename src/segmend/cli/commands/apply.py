@@ -12,6 +12,7 @@ from segmend.cli.surgery import (
     add_yes_option,
     confirm,
     left_by,
+    left_words,
     outcome_object,
     settled,
     tell_rehearsal,
@@ -36,8 +37,9 @@ examples:
   segmend apply plan.json --yes --json
   segmend apply plan.json --backup-dir /mnt/spare/segmend
 
-exit codes: 0 there was nothing to do, 1 applied, 4 the plan leaves findings as they are (5: applied, and
-it does), 8 refused or failed (the files are safe), 16 usage, 32 stopped by Ctrl-C, 64 a broker runs"""
+exit codes: 0 nothing to do (or --dry-run, and nothing refuses it), 1 applied, 4 nothing to do, but the
+plan names findings that it leaves (5: applied, and it leaves some), 8 refused or failed (the files are
+safe), 16 usage, 32 stopped by Ctrl-C, 64 a broker runs"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -75,6 +77,5 @@ def _tell(args: argparse.Namespace, outcome: Outcome) -> None:
         emit_json([outcome_object(outcome)])
     else:
         steps = text.plural(outcome.steps, "step")
-        left = outcome.run.plan.left
-        still = f"; {text.plural(len(left), 'finding')} left as named above" if left else ""
-        emit([f"applied: {steps}{still}; to go back: {undo_command(outcome.run)}"])
+        left = left_words(outcome.run.plan)
+        emit([f"applied: {steps}{left}; to go back: {undo_command(outcome.run)}"])

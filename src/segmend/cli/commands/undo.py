@@ -13,6 +13,7 @@ from segmend.cli.surgery import (
     add_yes_option,
     confirm,
     left_by,
+    left_words,
     outcome_object,
     settled,
     tell_rehearsal,
@@ -37,8 +38,8 @@ examples:
   segmend undo --dry-run                would it be refused
   segmend undo 0003-trim-5d1f0c2a       this one (see `segmend journal list`)
 
-exit codes: 0 taken back, 1 applied again, 8 refused or failed (the files are safe), 16 usage,
-32 stopped by Ctrl-C, 64 a broker runs"""
+exit codes: 0 taken back (or --dry-run), 1 applied again (5: and the plan leaves findings), 8 refused or
+failed (the files are safe), 16 usage, 32 stopped by Ctrl-C, 64 a broker runs"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +74,8 @@ def _tell(args: argparse.Namespace, outcome: Outcome, *, again: bool) -> None:
         return
     run, words = outcome.run, "applied again" if again else "taken back"
     steps = text.plural(outcome.steps, "step")
-    emit([f"{words}: {steps} of {run.name}; the other way: {undo_command(run)}"])
+    left = left_words(run.plan) if again else ""
+    emit([f"{words}: {steps} of {run.name}{left}; the other way: {undo_command(run)}"])
 
 
 def _what(found: Run, *, again: bool) -> Iterator[str]:
