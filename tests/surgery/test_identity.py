@@ -186,13 +186,18 @@ def test_an_id_of_another_dir_is_refused(shelf: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    "options",
-    [("--directory-id", "new"), ("--node-id", "-1"), ("--node-id", "x"), ("--cluster-id", " "),
-     ("--config", "/nowhere")],
-)  # fmt: skip
-def test_bad_input_is_told_in_one_line(shelf: Desk, options: tuple[str, str]) -> None:
-    ran = shelf.plan("identity", *options)
-    assert ran.code in (8, 16)
+    ("option", "value", "code"),
+    [
+        ("--directory-id", "new", 16),
+        ("--node-id", "-1", 16),
+        ("--node-id", "x", 16),
+        ("--cluster-id", " ", 16),
+        ("--config", "/nowhere", 8),
+    ],
+)
+def test_bad_input_is_told_in_one_line(shelf: Desk, option: str, value: str, code: int) -> None:
+    ran = shelf.plan("identity", option, value)
+    assert ran.code == code, ran.err
     assert ran.out == ""
     assert ran.err.count("\n") == 1
 
