@@ -18,7 +18,10 @@ _attached: set[str] = set()
 
 
 def attach(paths: Iterable[str]) -> None:
-    """Make the object stores of `paths` readable in this process."""
+    """Make the object stores of `paths` readable in this process.
+
+    Raises `UsageError` for a scheme that nothing reads, `SegmendError` without the extra that reads it.
+    """
     for scheme in {path.partition("://")[0] for path in paths if "://" in path} - _attached:
         if scheme not in SCHEMES:
             raise UsageError(f"{scheme}:// cannot be read; there are {', '.join(SCHEMES)} and plain paths")

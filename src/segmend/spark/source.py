@@ -71,7 +71,7 @@ class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
 
 
 def paths_of(options: Mapping[str, str]) -> list[str]:
-    """What was given to `load`: one path, or several (Spark sends those as JSON)."""
+    """What was given to `load`: one path, or several (Spark sends those as JSON); `UsageError` if none."""
     many = options.get("paths")
     paths = list(map(str, json.loads(many))) if many else [options.get("path", "")]
     if not any(paths):

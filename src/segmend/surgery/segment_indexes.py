@@ -42,7 +42,10 @@ def rule_of(release: Release, interval: int = DEFAULT_INTERVAL) -> IndexRule:
 
 
 def indexes_in(found: SegmentScan, rule: IndexRule, reader: _Bytes, path: str) -> BuiltIndexes:
-    """The indexes of a scan that built them by `rule`; `reader` and `path` are of its log."""
+    """The indexes of a scan that built them by `rule`; `reader` and `path` are of its log.
+
+    Raises `SegmendError` if it stopped at the bound on their size.
+    """
     if found.built is None or "index" in found.bounded:
         raise SegmendError(f"{path} would need more index entries than any broker makes")
     if not rule.first_offsets or not _has_wrappers(found):

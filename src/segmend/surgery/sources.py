@@ -40,7 +40,7 @@ def segment_of(partition: PartitionDir, base_offset: int) -> LogSegment:
 
 
 def log_of(segment: LogSegment) -> FileEntry:
-    """The log of a segment of `segment_of`."""
+    """The log of a segment of `segment_of`; raises `SegmendError` if there is none."""
     found = segment.log
     if found is None:
         raise SegmendError(f"{segment.partition.path} has no segment {segment.name}")

@@ -83,7 +83,10 @@ def bytes_of(data: bytes, work: Work) -> Fill:
 def part_of(
     source: str, work: Work, position: int = 0, length: int | None = None, at: int = 0, *, holes: bool = True
 ) -> Fill:
-    """Fills a file from byte `at` on with `length` bytes of `source`; with `holes` its holes stay holes."""
+    """Fills a file from byte `at` on with `length` bytes of `source`; with `holes` its holes stay holes.
+
+    Raises `SegmendError` if `source` is shorter by then.
+    """
 
     def fill(fd: int) -> None:
         with FileReader(source) as reader:
@@ -103,7 +106,10 @@ def _overlapping(extents: Iterable[tuple[int, int]], start: int, end: int) -> It
 
 
 def keep(work: Work, name: str, fill: Fill, sha256: str) -> None:
-    """Have bytes with this hash in the vault as `name`, synced; what is there already is looked at."""
+    """Have bytes with this hash in the vault as `name`, synced; what is there already is looked at.
+
+    Raises `SegmendError` if they do not read back as they were written.
+    """
     path = f"{work.vault}/{name}"
     if kept(work, name, sha256):
         sync_dir(work.fx, work.vault)
