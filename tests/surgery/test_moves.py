@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.checks.build_partition import PartitionWriter, write_log_dir
+from tests.checks.build_metadata import cluster, write_metadata
+from tests.checks.build_partition import META_V1, PartitionWriter, write_log_dir
 
-from segmend.errors import SegmendError
+from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
 from segmend.logdir.disk import Space
 from segmend.logdir.release import Release
@@ -91,3 +92,28 @@ def test_a_copy_that_the_broker_began_is_set_aside(dirs: list[Path]) -> None:
     aside = [step.paths[0] for step in plan.steps if step.KIND == "quarantine"]
     assert aside == [str(begun)]
     assert plan.losses == ()
+
+
+def apart(root: Path) -> Path:
+    """A `metadata.log.dir` that is none of `log.dirs`, formatted and no more."""
+    root.mkdir()
+    (root / "meta.properties").write_text(META_V1.format("Zi9Q2mAqSJ2Jb9m3Fq3pJC"))
+    return root
+
+
+@pytest.mark.parametrize("registered", [IDS, ()])
+def test_nothing_goes_where_only_the_metadata_is(
+    dirs: list[Path], registered: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meta = apart(dirs[0].parent / "m")
+    write_metadata(meta, cluster("wxyz", directory_ids=registered))
+    on_disks(monkeypatch, {"b": 0, "c": 0, "m": 1_000_000}, {"a": 1, "b": 1, "c": 1, "m": 2})
+    assert set(places([*dirs, meta]).values()) == {"b", "c"}
+    with pytest.raises(UsageError, match="metadata only"):
+        move.plan(request([*dirs, meta], partition=["w-0"], to=str(meta)))
+
+
+def test_the_metadata_may_lie_among_the_topics(dirs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    write_metadata(dirs[1], cluster("wxyz", directory_ids=IDS))
+    on_disks(monkeypatch, {"b": 1_000_000, "c": 0}, {"a": 1, "b": 2, "c": 3})
+    assert set(places(dirs).values()) == {"b"}

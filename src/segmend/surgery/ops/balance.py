@@ -28,6 +28,7 @@ from segmend.surgery.growth import growth
 from segmend.surgery.moves import Move, plan_moves
 from segmend.surgery.plan import Plan
 from segmend.surgery.request import Request
+from segmend.surgery.topic_dirs import topic_dirs
 
 NAME = "balance"
 HELP = "move partitions between the log dirs until all disks are about equally full"
@@ -87,10 +88,10 @@ class Volume:
 
 def plan(request: Request) -> Plan:
     """The plan; raises `UsageError` for a single disk."""
-    volumes = volumes_of(request.dirs)
+    volumes = volumes_of(topic_dirs(request.dirs))
     if len(volumes) < 2:
         raise UsageError(
-            f"{volumes[0].name}: one disk only; give the log dirs of the broker's other disks too"
+            f"{', '.join(request.given)}: one disk only; give the log dirs of the broker's other disks too"
         )
     args = request.args
     rows = _movable(request, volumes)

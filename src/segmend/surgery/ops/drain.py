@@ -17,6 +17,7 @@ from segmend.surgery.moves import Move, plan_moves
 from segmend.surgery.moving import allocated
 from segmend.surgery.plan import Plan
 from segmend.surgery.request import Request
+from segmend.surgery.topic_dirs import topic_dirs
 
 NAME = "drain"
 HELP = "move every partition of a log dir to the others"
@@ -33,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def plan(request: Request) -> Plan:
     """The plan; raises `UsageError` without another log dir, `SegmendError` if nothing has the room."""
     source = request.dir_called(request.args.from_, "--from")
-    targets = [log_dir for log_dir in request.dirs if log_dir is not source]
+    targets = [log_dir for log_dir in topic_dirs(request.dirs) if log_dir is not source]
     if not targets:
         raise UsageError(f"--from {request.args.from_}: give the other log dirs of the broker too")
     moving = [p for p in source.partitions if p.kind == "current"]
@@ -43,7 +44,10 @@ def plan(request: Request) -> Plan:
 
 
 def spread(partitions: Sequence[PartitionDir], source: LogDir, targets: Sequence[LogDir]) -> list[Move]:
-    """Largest first, each to where most is free; on the disk where it lies already it needs no room."""
+    """Largest first, each to where most is free; on the disk where it lies already it needs no room.
+
+    Raises `SegmendError` if one fits nowhere.
+    """
     home = disk.file_stat(source.path).device
     device = {target.path: disk.file_stat(target.path).device for target in targets}
     free = {device[target.path]: target.space().available for target in targets}

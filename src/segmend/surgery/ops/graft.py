@@ -31,6 +31,7 @@ from segmend.surgery.moves import image_of
 from segmend.surgery.plan import Loss, Plan
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
+from segmend.surgery.topic_dirs import check_target
 
 NAME = "graft"
 HELP = "restore an out-of-sync or lost replica from its leader's files, copying only what is missing"
@@ -102,7 +103,9 @@ def _site(request: Request) -> Site:
 def _home(request: Request, name: str, leader: Leader) -> LogDir:
     """Where a lost replica goes: as asked for, as the cluster has it, where it was, or the only log dir."""
     if request.args.to is not None:
-        return request.dir_called(request.args.to, "--to")
+        asked = request.dir_called(request.args.to, "--to")
+        check_target(request.dirs, asked)
+        return asked
     if len(request.dirs) == 1:
         return request.dirs[0]
     image = image_of(request.dirs)

@@ -16,6 +16,7 @@ from segmend.logdir.tree import LogDir
 from segmend.surgery.moves import Move, plan_moves
 from segmend.surgery.plan import Plan
 from segmend.surgery.request import Request
+from segmend.surgery.topic_dirs import check_target
 
 NAME = "move"
 HELP = "move partitions to another log dir of the same broker, checkpoint lines included"
@@ -36,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def plan(request: Request) -> Plan:
     """The plan; raises `UsageError` for partitions that are not there, or there already."""
     target = request.dir_called(request.args.to, "--to")
+    check_target(request.dirs, target)
     names = dict.fromkeys(name.rstrip("/").rpartition("/")[2] for name in request.args.partition)
     moves = [_move(request, name, target) for name in names]
     return plan_moves(NAME, {"partition": list(names), "to": request.args.to}, request, moves)
