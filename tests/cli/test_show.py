@@ -125,6 +125,7 @@ def test_each_position_in_a_file_is_where_the_bytes_are(
     path = data / "orders-0" / f"{ZERO}.log"
     content = path.read_bytes()
     ran = run(capsys, "show", path, "--records", "--json")
+    assert len(ran.of("record")) >= len(ran.of("batch")) > 0
     for row in ran.of("record"):
         part = content[row["position"] : row["position"] + row["size"]]
         assert row["key"].encode() in part

@@ -146,7 +146,8 @@ def test_internal_topics_are_decoded_as_kafka_decodes_them(
     assert checked > 100
 
 
-@pytest.mark.parametrize("name", NAMES)
+# Nobody could ask the restarted 0.8.2.2 for its offsets.
+@pytest.mark.parametrize("name", golden_params(name for name in golden_names() if name != "0.8.2.2-killed"))
 def test_offsets_are_what_the_broker_said(
     name: str, golden: Golden, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -155,11 +156,10 @@ def test_offsets_are_what_the_broker_said(
     for broker in sorted(path for path in golden(name).iterdir() if path.is_dir()):
         rows = run(capsys, "show", *sorted(broker.glob("d*")), "--json").of("partition")
         current = {f"{row['topic']}-{row['partition']}": row for row in rows if row["kind"] == "current"}
-        assert len(current) > 5
-        for partition, row in current.items():
-            offsets = said.get(partition)
-            if offsets is None or len(list(golden(name).glob("b*"))) > 1:
-                continue
+        told_of = current.keys() & said.keys()
+        assert len(told_of) > 5
+        for partition in told_of:
+            row, offsets = current[partition], said[partition]
             assert row["log_end_offset"] == offsets["log_end_offset"], partition
             assert row["log_start_offset"] == offsets["log_start_offset"], partition
 

@@ -68,7 +68,9 @@ def test_small_files_are_healthy_and_render_the_same(name: str, golden: Callable
 
 @names
 def test_every_name_is_one_the_broker_takes(name: str, golden: Callable[[str], Path]) -> None:
-    for path in sorted(golden(name).glob("b*/d*/*/*")):
+    paths = sorted(golden(name).glob("b*/d*/*/*"))
+    assert paths
+    for path in paths:
         directory, file = parse_dir_name(path.parent.name), parse_file_name(path.name)
         assert directory.kind != "foreign"
         assert file.kind not in ("unparsable", "other"), path

@@ -95,6 +95,7 @@ def test_aborted_transactions_are_those_of_the_brokers_txnindex(
     name: str, golden: Callable[[str], Path], engine: str
 ) -> None:
     """The state is carried from segment to segment, as the broker's recovery does."""
+    compared = 0
     for folder in sorted({path.parent for path in golden(name).rglob("*.txnindex")}):
         state: tuple[ProducerState, ...] = ()
         for path in sorted(path for path in folder.glob("*.log") if path.stem.isdigit()):
@@ -108,7 +109,15 @@ def test_aborted_transactions_are_those_of_the_brokers_txnindex(
                 else []
             )
             mine = [dataclasses.astuple(each) for each in found.aborted]
-            assert mine == rows or found.control.unmatched_aborts
+            if (
+                found.control.unmatched_aborts
+            ):  # of a transaction whose records the log cleaner took
+                assert folder.name.startswith("compacted-"), path
+                assert set(mine) <= set(rows)
+            else:
+                assert mine == rows, path
+                compared += len(rows)
+    assert compared > 0 or name.startswith("0."), "transactions came with 0.11"
 
 
 @needs_native

@@ -88,13 +88,16 @@ def test_a_log_that_changed_is_read_again(log: FileEntry) -> None:
     assert scans.known_scan(log, base_offset=0, crc=False) is None, "without checksums nothing is wrong"
 
 
-def test_a_log_that_changed_just_now_is_not_remembered(tmp_path: Path) -> None:
+def test_a_log_that_changed_just_now_is_not_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = FileEntry(str(tmp_path), NAME)
     Path(log.path).write_bytes(batch(0))
     changed = os.stat(log.path).st_ctime_ns
-    scans.whole_scan(log, base_offset=0)
-    if time.time_ns() - changed < 20_000_000:
-        assert scans.known_scan(log, base_offset=0) is None
+    for later, remembered in ((1_000_000, False), (1_000_000_000, True)):
+        monkeypatch.setattr(scans.time, "time_ns", lambda later=later: changed + later)
+        scans.whole_scan(log, base_offset=0)
+        assert (scans.known_scan(log, base_offset=0) is not None) == remembered
 
 
 def test_other_producers_are_another_scan(log: FileEntry) -> None:
