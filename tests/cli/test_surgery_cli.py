@@ -467,3 +467,11 @@ def test_ctrl_c_when_all_was_done_does_not_say_that_nothing_was(
     ran = desk.run("apply", desk.plan_file, "--yes", "--json", "--state-dir", desk.state)
     assert (ran.code, "all was done already: 0001-move-" in ran.err) == (32, True), ran.err
     assert "nothing was changed" not in ran.err
+
+
+def test_a_question_without_standard_input_is_no_crash(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`<&-`, as some schedulers start what they run."""
+    desk.plan("move", *MOVE, desk.dirs[1])
+    monkeypatch.setattr(sys, "stdin", None)
+    ran = desk.run("apply", desk.plan_file, "--state-dir", desk.state)
+    assert (ran.code, "add --yes" in ran.err) == (16, True), ran.err

@@ -62,7 +62,7 @@ def confirm(args: argparse.Namespace, question: str) -> None:
     """Ask a person; raises `UsageError` where there is none, `Cancelled` for anything but yes."""
     if args.yes:
         return
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():  # None: it was closed before we were started (`<&-`)
         raise UsageError("nobody is here to ask: add --yes to do it without a question")
     flush()
     sys.stderr.write(f"{question} [y/N] ")
