@@ -109,9 +109,7 @@ def test_aborted_transactions_are_those_of_the_brokers_txnindex(
                 else []
             )
             mine = [dataclasses.astuple(each) for each in found.aborted]
-            if (
-                found.control.unmatched_aborts
-            ):  # of a transaction whose records the log cleaner took
+            if found.control.unmatched_aborts:  # of a transaction whose records the log cleaner took
                 assert folder.name.startswith("compacted-"), path
                 assert set(mine) <= set(rows)
             else:
