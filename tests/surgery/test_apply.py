@@ -553,3 +553,14 @@ def test_journals_are_found_by_name_number_and_path(world: World) -> None:
         assert find(str(world.state), name).path == found.path
     with pytest.raises(UsageError, match="has no journal '0002'"):
         find(str(world.state), "0002")
+
+
+def test_a_plan_that_is_applied_again_has_the_latest_journal(world: World) -> None:
+    """Its journal is an old one; what is taken back is what was done last, whatever the clock said."""
+    first, second = (replace(plan_of(world), operation=name) for name in ("first", "second"))
+    for plan in (first, second):
+        told(apply(plan, str(world.state), fx=Disk(), watch=Watch(now=lambda: 30.0)))
+        told(undo(find(str(world.state), None), fx=Disk(), watch=Watch(now=lambda: 20.0)))
+    assert find(str(world.state), None).number == 2
+    told(apply(first, str(world.state), fx=Disk(), watch=Watch(now=lambda: 10.0)))
+    assert find(str(world.state), None).number == 1

@@ -140,9 +140,11 @@ def _begin(fx: Effects, run: Run, journal: Writer, direction: str, vaults: str) 
     if run.begun is not None and not run.finished:
         last = _last_begun(run)
         times, made = {**times, **last["folders"]}, last["locks"]
+    turn = 1 + max((other.turn for other in runs(folder(folder(run.path)))), default=0)
     journal.write(
-        "begun", direction, vaults=vaults, folders=times, locks=made, plan=run.plan.sha256, pid=os.getpid()
-    )
+        "begun", direction, turn=turn, vaults=vaults, folders=times, locks=made, plan=run.plan.sha256,
+        pid=os.getpid(),
+    )  # fmt: skip
 
 
 def _last_begun(run: Run) -> Event:

@@ -39,6 +39,7 @@ def _is_list(kind: type[Any]) -> Callable[[Any], bool]:
 _SHAPES: Final[Mapping[str, Mapping[str, Callable[[Any], bool]]]] = {
     "begun": {
         "vaults": lambda value: isinstance(value, str), "folders": _is_times, "locks": _is_list(str),
+        "turn": lambda value: value is None or _is_step(value),
     },
     "intended": {"step": _is_step},
     "done": {"step": _is_step},

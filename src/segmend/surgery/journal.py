@@ -101,6 +101,12 @@ class Run:
         return self._course.last
 
     @property
+    def turn(self) -> int:
+        """When it began last, counted in beginnings of its state dir: clocks go back, this does not."""
+        last = self._course.last
+        return 0 if last is None else last.get("turn") or 0
+
+    @property
     def direction(self) -> str:
         """Where it went last."""
         last = self._course.last
@@ -219,7 +225,7 @@ def _names(home: str) -> list[str]:
 
 
 def find(state_dir: str, name: str | None) -> Run:
-    """A run by its name, its number or its path; the latest that did anything if None.
+    """A run by its name, its number or its path; the one that was at work last if None.
 
     Raises `UsageError` if there is none, `SegmendError` if it cannot be read.
     """
@@ -246,7 +252,7 @@ def _latest(state_dir: str, home: str) -> Run:
     found = [run for run in loaded if run.events]
     if not found:
         raise UsageError(f"{state_dir}: has no journal; give --state-dir if another one was used")
-    return found[-1]
+    return max(found, key=lambda run: (run.turn, run.number))
 
 
 def new_run(fx: Effects, state_dir: str, plan: Plan) -> Run:
