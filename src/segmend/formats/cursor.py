@@ -115,7 +115,15 @@ class Cursor:
 
 
 def read_uvarint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """`ByteUtils.readUnsignedVarint`: (value of at most 32 bits, next position)."""
+    """`ByteUtils.readUnsignedVarint`: (value of at most 32 bits, next position).
+
+    Raises `Malformed` after 5 bytes, `Truncated` where the bytes end before.
+    """
+    value, at = _unsigned(data, at, end, 28, "varint")
+    return value & 0xFFFFFFFF, at
+
+
+def _unsigned(data: bytes, at: int, end: int, most: int, name: str) -> tuple[int, int]:
     value = shift = 0
     start = at
     while at < end:
@@ -123,11 +131,11 @@ def read_uvarint(data: bytes, at: int, end: int) -> tuple[int, int]:
         at += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value & 0xFFFFFFFF, at
+            return value, at
         shift += 7
-        if shift > 28:
-            raise Malformed(start, "varint is too long")
-    raise Truncated(start, "the bytes end inside a varint")
+        if shift > most:
+            raise Malformed(start, f"{name} is too long")
+    raise Truncated(start, f"the bytes end inside a {name}")
 
 
 def read_varint(data: bytes, at: int, end: int) -> tuple[int, int]:
@@ -141,19 +149,9 @@ def read_varint(data: bytes, at: int, end: int) -> tuple[int, int]:
 
 def read_varlong(data: bytes, at: int, end: int) -> tuple[int, int]:
     """`ByteUtils.readVarlong`: zig-zag, at most 10 bytes; (value, next position)."""
-    value = shift = 0
-    start = at
-    while at < end:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            value &= 0xFFFFFFFFFFFFFFFF
-            return (value >> 1) ^ -(value & 1), at
-        shift += 7
-        if shift > 63:
-            raise Malformed(start, "varlong is too long")
-    raise Truncated(start, "the bytes end inside a varlong")
+    raw, at = _unsigned(data, at, end, 63, "varlong")
+    raw &= 0xFFFFFFFFFFFFFFFF
+    return (raw >> 1) ^ -(raw & 1), at
 
 
 def write_uvarint(value: int) -> bytes:
