@@ -475,3 +475,22 @@ def test_a_question_without_standard_input_is_no_crash(desk: Desk, monkeypatch: 
     monkeypatch.setattr(sys, "stdin", None)
     ran = desk.run("apply", desk.plan_file, "--state-dir", desk.state)
     assert (ran.code, "add --yes" in ran.err) == (16, True), ran.err
+
+
+@pytest.mark.parametrize("option", ["--state-dir", "--backup-dir", "-o"])
+def test_a_place_without_a_name_is_none(desk: Desk, option: str) -> None:
+    """From a variable that is not set: not the working directory, and not the root of all."""
+    desk.plan("move", *MOVE, desk.dirs[1])
+    before = desk.tree()
+    argv = ("apply", desk.plan_file, "--yes", "--state-dir", desk.state)
+    if option == "-o":
+        argv = ("plan", "move", *desk.dirs, *MOVE, desk.dirs[1])
+    ran = desk.run(*argv, option, "")
+    assert (ran.code, f"{option}: is empty" in ran.err) == (16, True), ran
+    assert desk.tree() == before
+
+
+def test_two_dashes_are_no_value(desk: Desk) -> None:
+    """Some Pythons' argparse gives a list for it."""
+    ran = desk.run("plan", "free", *desk.dirs, "--bytes=--")
+    assert (ran.code, ran.err.count("\n")) == (16, 1), ran.err

@@ -86,6 +86,9 @@ def _nowhere() -> TextIO:
 
 
 def _run(argv: Sequence[str]) -> int:
+    empty = next((word for word in argv if word.startswith("--") and word.endswith("=--")), None)
+    if empty is not None:  # argparse of some Pythons makes a list of it
+        raise UsageError(f"{empty}: '--' is no value")
     names = [module.name for module in pkgutil.iter_modules(commands.__path__)]
     if argv and argv[0] in names:
         parser = _parser([_loaded(argv[0])])

@@ -35,9 +35,16 @@ _BEGIN = 64
 def add_state_option(parser: argparse.ArgumentParser) -> None:
     """`--state-dir`."""
     parser.add_argument(
-        "--state-dir", metavar="S", default=default_state_dir(),
+        "--state-dir", metavar="S", type=place, default=default_state_dir(),
         help="where journals, old bytes and what is set aside go (default: %(default)s)",
     )  # fmt: skip
+
+
+def place(value: str) -> str:
+    """A directory for argparse; nothing is what an unset variable of a script gives."""
+    if not value:
+        raise argparse.ArgumentTypeError("is empty; name a directory")
+    return value
 
 
 def add_yes_option(parser: argparse.ArgumentParser) -> None:
@@ -164,6 +171,8 @@ def outcome_object(outcome: Outcome) -> dict[str, object]:
 
 def refuse_output(path: str | None) -> None:
     """Raise `UsageError` if `-o` names something that is there and is no plan: a slip of the hand."""
+    if path == "":
+        raise UsageError("-o: is empty; give the name of a file")
     kind = None if path is None else disk.path_type(path)
     if path is None or kind is None:
         return

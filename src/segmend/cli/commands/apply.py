@@ -14,6 +14,7 @@ from segmend.cli.surgery import (
     left_by,
     left_words,
     outcome_object,
+    place,
     settled,
     tell_rehearsal,
     undo_command,
@@ -48,7 +49,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_yes_option(parser)
     add_dry_run_option(parser)
     add_state_option(parser)
-    parser.add_argument("--backup-dir", metavar="DIR", help="put the old bytes here, on another disk")
+    parser.add_argument(
+        "--backup-dir", metavar="DIR", type=place, help="put the old bytes here, on another disk"
+    )
     add_output_options(parser)
 
 
