@@ -85,14 +85,15 @@
 
   function read() {
     const hash = location.hash.slice(1);
-    if (!hash.includes("=")) return false;
+    // An anchor of the page leaves the filters alone; no hash at all, as when one goes back, clears them.
+    if (hash && !hash.includes("=")) return false;
     const state = new URLSearchParams(hash);
     const wanted = (state.get("severity") ?? "").split(",");
     for (const chip of chips) chip.setAttribute("aria-pressed", String(wanted.includes(chip.dataset.severity)));
     for (const field of fields) set(field, state.get(field.name) ?? "");
     apply();
     openMatching();
-    document.getElementById("findings").scrollIntoView();
+    if (hash) document.getElementById("findings").scrollIntoView();
     return true;
   }
 
