@@ -8,10 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.checks.build_partition import META_V1, seal
 from tests.surgery.desk import Desk
 
 from segmend.formats import meta_properties
+from segmend.formats.kafka_uuid import parse_uuid
 from segmend.formats.meta_properties import MetaProperties
+from segmend.kernel.scan import iter_batches
+from segmend.kernel.types import BytesReader
 
 Golden = Callable[[str], Path]
 
@@ -229,3 +233,55 @@ def test_zookeeper_s_file_among_kraft_s_needs_a_word(desk: Desk) -> None:
     now = identity(second)
     assert (now.version, now.node_id, now.properties.get("broker.id")) == (1, 1, None)
     assert desk.forecast().of("broker")[0]["outcome"] == "starts"
+
+
+VOTER = "aqh5UNpOSCCbXzxCfpr97A"
+
+
+@pytest.fixture
+def apart(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+    """A lone node that votes by directory id (KIP-853); its metadata lies in `m`, a `metadata.log.dir`."""
+    desk = Desk(golden("4.3.1-clean") / "b1", tmp_path, capsys)
+    first = desk.dirs[0]
+    own = identity(first)
+    meta = desk.home / "m"
+    meta.mkdir()
+    (meta / "meta.properties").write_text(META_V1.format(VOTER))
+    rewrite(meta, "cluster.id", str(own.cluster_id))
+    (first / "__cluster_metadata-0").rename(meta / "__cluster_metadata-0")
+    for path in [*meta.glob("*/*.log"), *meta.glob("*/*.checkpoint")]:
+        path.chmod(0o600)
+        path.write_bytes(vote_as(path.read_bytes(), parse_uuid(str(own.directory_id)), parse_uuid(VOTER)))
+    desk.dirs = [*desk.dirs, meta]
+    return desk
+
+
+def vote_as(data: bytes, old: bytes, new: bytes) -> bytes:
+    """The same log, with another directory id in its control batches."""
+    made = bytearray(data)
+    for batch in iter_batches(BytesReader(data)):
+        if batch.is_control:
+            whole = data[batch.position : batch.end]
+            made[batch.position : batch.end] = seal(whole.replace(old, new))
+    return bytes(made)
+
+
+def test_a_voter_gets_the_id_back_under_which_it_votes(apart: Desk) -> None:
+    first, second, meta = apart.dirs
+    ids = [identity(each).directory_id for each in apart.dirs]
+    rewrite(meta, "directory.id", str(identity(first).directory_id))
+    (second / "meta.properties").unlink()
+    apart.plan("identity")
+    apart.apply()
+    assert [identity(each).directory_id for each in apart.dirs] == ids
+
+
+def test_who_would_lose_its_vote_is_told_so(apart: Desk) -> None:
+    meta = apart.dirs[2]
+    ran = apart.plan("identity", "--directory-id", f"{meta}=new")
+    assert f"votes in the KRaft quorum as directory id {VOTER}" in str(ran.of("plan"))
+    apart.apply()
+    assert f"{meta}=former" in str(apart.plan("identity").of("plan"))
+    apart.plan("identity", "--directory-id", f"{meta}=former")
+    apart.apply()
+    assert identity(meta).directory_id == VOTER

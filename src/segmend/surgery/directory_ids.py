@@ -2,7 +2,8 @@
 
 Follows KIP-858: an id belongs to one disk for good. `__cluster_metadata` knows the ids that this
 node registered, and for each of its replicas the id of the dir that should hold it; so the
-replicas that lie in a dir tell which id was its own.
+replicas that lie in a dir tell which id was its own. The dir of the metadata log itself is known by the
+id under which the node votes (KIP-853).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from segmend.errors import UsageError
 from segmend.formats.kafka_uuid import is_reserved, parse_uuid, uuid_text
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
+from segmend.surgery.voters import voter_directory_id
 
 NEW: Final = "new"
 FORMER: Final = "former"
@@ -36,6 +38,10 @@ class Evidence:
         if self.cluster is None or self.node_id is None:
             return ()
         return self.cluster.log_dirs.get(self.node_id, ())
+
+    def votes_as(self, log_dir: LogDir) -> str | None:
+        """The id that the metadata log in a dir, if it is there, must have for this node to vote."""
+        return voter_directory_id(log_dir, self.node_id)
 
     def replicas_by_id(self, log_dir: LogDir) -> Counter[str]:
         """How many of the replicas in a dir the metadata assigns to each directory id of this node."""
@@ -84,7 +90,8 @@ def decide(
 
 
 def _clones(dirs: Sequence[LogDir], own: Mapping[str, str | None], evidence: Evidence) -> dict[str, str]:
-    """The dirs whose id another one has a better right to: more of its replicas, else given first."""
+    """The dirs whose id another one has a better right to: votes with it, has more of its replicas, else
+    was given first."""
     holders: dict[str, list[LogDir]] = {}
     for log_dir in dirs:
         directory_id = own[log_dir.path]
@@ -92,11 +99,16 @@ def _clones(dirs: Sequence[LogDir], own: Mapping[str, str | None], evidence: Evi
             holders.setdefault(directory_id, []).append(log_dir)
     found = {}
     for directory_id, same in holders.items():
-        right = max(same, key=lambda d: evidence.replicas_by_id(d)[directory_id])
+        right = max(same, key=lambda d: _right(d, directory_id, evidence)) if len(same) > 1 else same[0]
         for log_dir in same:
             if log_dir is not right:
                 found[log_dir.path] = f"{directory_id} is that of {right.path} too"
     return found
+
+
+def _right(log_dir: LogDir, directory_id: str, evidence: Evidence) -> tuple[bool, int]:
+    votes = evidence.votes_as(log_dir) == directory_id
+    return votes, evidence.replicas_by_id(log_dir)[directory_id]
 
 
 def _as_asked(
@@ -112,7 +124,7 @@ def _as_asked(
             raise UsageError(
                 f"--directory-id {path}={FORMER}: the metadata on these disks does not tell which one it had"
             )
-        found.ids[path], found.why[path] = former, "the id that the metadata assigns its replicas to"
+        found.ids[path], found.why[path] = former, _why_former(log_dir, former, evidence)
         return
     holder = next((p for p, each in found.ids.items() if each == wish and p != path), None)
     if holder is not None:
@@ -126,18 +138,27 @@ def _mend(found: Decision, log_dir: LogDir, own: Mapping[str, str | None], evide
     before = f"{found.why[path]}; " if path in found.why else ""
     if former is not None:
         found.ids[path] = former
-        found.why[path] = f"{before}the metadata assigns its replicas to {former}"
+        found.why[path] = f"{before}{former} is {_why_former(log_dir, former, evidence)}"
     else:
         found.ids[path] = _new(log_dir, own, evidence)
         found.why[path] = f"{before}nothing tells of an id that it had before, so it gets a new one"
 
 
 def _former(found: Decision, log_dir: LogDir, evidence: Evidence) -> str | None:
-    """A registered id that no dir has now: the one of most replicas here."""
+    """An id that no dir has now: the one that votes, else a registered one, of most replicas here."""
+    votes = evidence.votes_as(log_dir)
+    if votes is not None and votes not in found.ids.values():
+        return votes
     free = [each for each in evidence.registered if each not in found.ids.values()]
     counts = evidence.replicas_by_id(log_dir)
     best = max(free, key=lambda each: counts[each], default=None)
     return best if best is not None and counts[best] > 0 else None
+
+
+def _why_former(log_dir: LogDir, former: str, evidence: Evidence) -> str:
+    if evidence.votes_as(log_dir) == former:
+        return "the id under which the node votes, by the metadata log in this dir"
+    return "the id that the metadata assigns its replicas to"
 
 
 def _new(log_dir: LogDir, own: Mapping[str, str | None], evidence: Evidence) -> str:

@@ -23,12 +23,13 @@ from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
 from segmend.surgery import planning
-from segmend.surgery.directory_ids import Decision, Evidence, decide, wished
+from segmend.surgery.directory_ids import FORMER, Decision, Evidence, decide, wished
 from segmend.surgery.fingerprint import Fingerprint, look
 from segmend.surgery.plan import Plan
 from segmend.surgery.request import Request
 from segmend.surgery.stamps import Stamp, Volume, agreed_cluster, agreed_node, stamp_of, volumes
 from segmend.surgery.steps.replace_file import ReplaceFile
+from segmend.surgery.voters import voter_directory_id
 
 NAME = "identity"
 HELP = "check and mend meta.properties of restored, moved or cloned volumes"
@@ -83,6 +84,7 @@ def plan(request: Request) -> Plan:
           if each.volume.path in decision.why),
         *(_verdicts(request, stamps, config) if config is not None else ()),
         *_consequences(request, changed, cluster, node_id),
+        *_no_vote(stamps, node_id),
     ]  # fmt: skip
     return planning.make(
         NAME, _arguments(args), dirs=request.dirs, given=request.given, release=request.release, steps=steps,
@@ -174,6 +176,17 @@ def _consequences(
                 )
     if any(stamp.new_owner for stamp in changed):
         yield from _strays(request, cluster, node_id)
+
+
+def _no_vote(stamps: Sequence[Stamp], node_id: int | None) -> Iterator[str]:
+    for stamp in stamps:
+        voter = voter_directory_id(stamp.volume.log_dir, node_id)
+        if voter is not None and stamp.directory_id is not None and voter != stamp.directory_id:
+            yield (
+                f"{stamp.volume.path}: node {node_id} votes in the KRaft quorum as directory id {voter}; as "
+                f"{stamp.directory_id} it does not, and a lone one does not come up (seen on 4.3.1); "
+                f"its own again: --directory-id {stamp.volume.path}={FORMER}"
+            )
 
 
 def _strays(request: Request, cluster: Cluster, node_id: int | None) -> Iterator[str]:
