@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -564,3 +565,35 @@ def test_a_plan_that_is_applied_again_has_the_latest_journal(world: World) -> No
     assert find(str(world.state), None).number == 2
     told(apply(first, str(world.state), fx=Disk(), watch=Watch(now=lambda: 10.0)))
     assert find(str(world.state), None).number == 1
+
+
+def test_a_disk_that_takes_nothing_is_seen_before_anything_is_done(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ext4 goes read-only after an error."""
+    plan = plan_of(world)
+    with monkeypatch.context() as patch:
+        frozen = Space(total=1000, free=1000, available=1000, read_only=True)
+        patch.setattr(expectations.disk, "space", lambda _path: frozen)
+        assert f"{world.a}: its file system is mounted read-only" in refused(world, plan)
+        assert not world.state.exists()
+
+
+def test_an_error_of_a_directory_hides_none_that_came_first(world: World) -> None:
+    """And the times of the other directories are as they were."""
+
+    class Frozen(Disk):
+        def rename(self, old: str, new: str) -> None:
+            if new.startswith(f"{world.a}/"):
+                raise OSError(errno.EIO, os.strerror(errno.EIO), old)
+            super().rename(old, new)
+
+        def open_dir(self, path: str) -> int:
+            if path == str(world.a) and "rename" in self.names:
+                raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+            return super().open_dir(path)
+
+    before = world.b.stat().st_mtime_ns
+    with pytest.raises(SegmendError, match="input/output error"):
+        apply(plan_of(world, steps(world)[:1]), str(world.state), fx=Frozen())
+    assert world.b.stat().st_mtime_ns == before

@@ -8,7 +8,7 @@ from segmend.surgery import lock
 from segmend.surgery.carry import Outcome, Watch, carry, examine, refuse_state
 from segmend.surgery.effects import Effects
 from segmend.surgery.events import FORWARD, Status
-from segmend.surgery.expectations import refuse_changed, refuse_inside, refuse_other_owner
+from segmend.surgery.expectations import refuse_changed, refuse_inside, refuse_other_owner, refuse_read_only
 from segmend.surgery.journal import Run, new_run, runs
 from segmend.surgery.plan import Plan
 from segmend.surgery.reach import refuse_no_log_dir, refuse_outside
@@ -80,6 +80,7 @@ def _refuse_at_once(plan: Plan, state_dir: str) -> None:
     refuse_no_log_dir(plan)
     lock.refuse_running([each.path for each in plan.dirs])
     refuse_other_owner(plan)
+    refuse_read_only(plan)
     refuse_state(plan)
     refuse_changed(plan, [Status.BEFORE] * len(plan.steps))
 

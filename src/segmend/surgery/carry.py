@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from segmend.errors import Cancelled, SegmendError
@@ -24,6 +24,7 @@ from segmend.surgery.expectations import (
     refuse_inside,
     refuse_lost_backups,
     refuse_other_owner,
+    refuse_read_only,
 )
 from segmend.surgery.journal import Run, Writer, make_dirs, runs, writing
 from segmend.surgery.plan import Plan
@@ -104,6 +105,7 @@ def examine(run: Run, direction: str, *, backup_dir: str | None = None) -> tuple
     refuse_outside(run.plan, lambda: [other.vaults for other in runs(folder(folder(run.path)))])
     lock.refuse_running([each.path for each in run.plan.dirs])
     refuse_other_owner(run.plan)
+    refuse_read_only(run.plan)
     if direction == FORWARD:
         refuse_state(run.plan, begun=not untouched)
     todo = _todo(run, direction)
@@ -155,12 +157,16 @@ def _last_begun(run: Run) -> Event:
 @contextmanager
 def _folder_times(fx: Effects, run: Run) -> Iterator[None]:
     """Directories keep their times: in the end, or if nothing could be done."""
+    well = False
     try:
         yield
+        well = True
     finally:
         for path, mtime_ns in _last_begun(run)["folders"].items():
             if disk.path_type(path) == "dir":
-                _set_time(fx, path, mtime_ns)
+                # What failed first is what the user is told; the other directories have their times again.
+                with suppress(*(() if well else (OSError,))):
+                    _set_time(fx, path, mtime_ns)
 
 
 def _set_time(fx: Effects, path: str, mtime_ns: int) -> None:

@@ -76,6 +76,16 @@ def refuse_other_owner(plan: Plan) -> None:
             )
 
 
+def refuse_read_only(plan: Plan) -> None:
+    """Raise `SegmendError` if a log dir is on a file system that takes nothing."""
+    for path in (each.path for each in plan.dirs):
+        if disk.space(path).read_only:
+            raise SegmendError(
+                f"{path}: its file system is mounted read-only; mount it writable (see `dmesg` if it was); "
+                "nothing was changed"
+            )
+
+
 def refuse_inside(plan: Plan, place: str, what: str) -> None:
     """Raise `UsageError` if backups would lie in a log dir, where no broker would start."""
     real = disk.real_path(place)
