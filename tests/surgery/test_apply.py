@@ -597,3 +597,17 @@ def test_an_error_of_a_directory_hides_none_that_came_first(world: World) -> Non
     with pytest.raises(SegmendError, match="input/output error"):
         apply(plan_of(world, steps(world)[:1]), str(world.state), fx=Frozen())
     assert world.b.stat().st_mtime_ns == before
+
+
+def test_what_the_system_refuses_names_the_file() -> None:
+    """Not the file of the step where a backup's disk is full, and not the number that Python may name."""
+    fx = Effects()
+    full, proc = fx.open("/dev/full"), os.open("/proc/self/mounts", os.O_RDONLY)
+    try:
+        with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
+            fx.write(full, b"x", 0)
+        with pytest.raises(OSError, match=r"not supported: '/proc/\d+/mounts'"):
+            fx.set_attributes(proc, {"user.note": b"kept"})
+    finally:
+        fx.close(full)
+        fx.close(proc)

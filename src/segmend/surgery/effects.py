@@ -2,7 +2,7 @@
 
 Everything that surgery writes goes through an `Effects`, so that a test can put in one that
 dies, fails, or forgets what was not synced, at any call. No call follows a symbolic link.
-What the system refuses is raised as it is (`OSError`); who calls says which file it was.
+What the system refuses is raised as it is (`OSError`), with the name of the file.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ import fcntl
 import os
 import stat
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
+
+from segmend.logdir.disk import link_target
 
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD: Final = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -46,9 +49,10 @@ class Effects:
     def write(self, fd: int, data: bytes | memoryview, position: int) -> None:
         """Write all of `data` at `position`."""
         view = memoryview(data)
-        while view:
-            done = os.pwrite(fd, view[:_AT_ONCE], position)
-            view, position = view[done:], position + done
+        with _named(fd):
+            while view:
+                done = os.pwrite(fd, view[:_AT_ONCE], position)
+                view, position = view[done:], position + done
 
     def hurry(self, fd: int, position: int, length: int) -> None:
         """Have the system begin to bring bytes to the disk; only `sync` promises that they are there."""
@@ -57,35 +61,38 @@ class Effects:
 
     def truncate(self, fd: int, size: int) -> None:
         """Cut a file, or lengthen it by a hole."""
-        os.ftruncate(fd, size)
+        with _named(fd):
+            os.ftruncate(fd, size)
 
     def set_owner(self, fd: int, uid: int, gid: int) -> None:
         """Owner and group; nothing is called where they are right already."""
         status = os.fstat(fd)
         if (status.st_uid, status.st_gid) != (uid, gid):
-            os.fchown(fd, uid, gid)
+            with _named(fd):
+                os.fchown(fd, uid, gid)
 
     def set_mode(self, fd: int, mode: int) -> None:
         """The permission bits."""
         if stat.S_IMODE(os.fstat(fd).st_mode) != mode:
-            os.fchmod(fd, mode)
+            with _named(fd):
+                os.fchmod(fd, mode)
 
     def set_attributes(self, fd: int, wanted: Mapping[str, bytes]) -> None:
         """The extended attributes: an SELinux label, an ACL; those that are right are left alone."""
-        have = (
-            {name: os.getxattr(fd, name) for name in os.listxattr(fd)} if wanted or os.listxattr(fd) else {}
-        )
-        for name, value in wanted.items():
-            if have.get(name) != value:
-                os.setxattr(fd, name, value)
-        for name in have.keys() - wanted.keys():
-            # A label that the system gave the new file by its own rules stays, as it does for any new file.
-            if not name.startswith("security."):
-                os.removexattr(fd, name)
+        with _named(fd):
+            have = {name: os.getxattr(fd, name) for name in os.listxattr(fd)}
+            for name, value in wanted.items():
+                if have.get(name) != value:
+                    os.setxattr(fd, name, value)
+            for name in have.keys() - wanted.keys():
+                # A label that the system gave the new file by its own rules stays, as for any new file.
+                if not name.startswith("security."):
+                    os.removexattr(fd, name)
 
     def set_mtime(self, fd: int, mtime_ns: int) -> None:
         """The modification time, in ns; the access time stays."""
-        os.utime(fd, ns=(os.fstat(fd).st_atime_ns, mtime_ns))
+        with _named(fd):
+            os.utime(fd, ns=(os.fstat(fd).st_atime_ns, mtime_ns))
 
     def clone(self, fd: int, source: str, position: int, length: int, at: int) -> bool:
         """Share blocks of another file, copied when either is written to; False where that cannot be.
@@ -109,7 +116,8 @@ class Effects:
 
     def sync(self, fd: int) -> None:
         """Bring a file's bytes, size, owner, mode and times to the disk; of a directory, its names."""
-        os.fsync(fd)
+        with _named(fd):
+            os.fsync(fd)
 
     def rename(self, old: str, new: str) -> None:
         """Rename; a file (never a directory) that has the new name is replaced."""
@@ -126,6 +134,16 @@ class Effects:
     def remove_dir(self, path: str) -> None:
         """Remove an empty directory."""
         os.rmdir(path)
+
+
+@contextmanager
+def _named(fd: int) -> Iterator[None]:
+    """The system says nothing of a file that it has by number, and Python at most the number."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = link_target(f"/proc/self/fd/{fd}")
+        raise
 
 
 def sync_dir(fx: Effects, path: str) -> None:
