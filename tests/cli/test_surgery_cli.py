@@ -494,3 +494,11 @@ def test_two_dashes_are_no_value(desk: Desk) -> None:
     """Some Pythons' argparse gives a list for it."""
     ran = desk.run("plan", "free", *desk.dirs, "--bytes=--")
     assert (ran.code, ran.err.count("\n")) == (16, 1), ran.err
+
+
+def test_a_command_that_is_told_steers_no_terminal(desk: Desk) -> None:
+    """Whatever the place is called; it can still be typed."""
+    plan = desk.root / "a\x1b[31m\udcff.json"
+    told = desk.run("plan", "move", *desk.dirs, *MOVE, desk.dirs[1], "-o", plan).out
+    assert r"\x1b[31m\xff.json'" in told.rpartition("next: segmend apply $'")[2]
+    assert "\x1b" not in told

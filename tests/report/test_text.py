@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,3 +91,13 @@ def test_nothing_clean_steers_a_terminal(given_text: str) -> None:
     shown = text.clean(given_text)
     shown.encode()
     assert not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in shown)
+
+
+@pytest.mark.parametrize(
+    "name", ["plan.json", "my plan", "it's", "a\x1b[31mb", "\udcff\udcfe\\'", "new\nline 'x'"]
+)
+def test_a_word_is_read_by_bash_as_what_it_was(name: str) -> None:
+    told = text.word(name)
+    assert told.isprintable()
+    read = subprocess.run(["bash", "-c", f"printf %s {told}"], capture_output=True, check=True).stdout
+    assert read == os.fsencode(name)

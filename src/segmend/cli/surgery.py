@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import signal
 import sys
 import time
@@ -146,7 +145,7 @@ def acknowledge(outcome: Outcome) -> None:
 def undo_command(run: Run) -> str:
     """How to take a run back, or apply it again, as it can be typed: by its path, if it is no usual place."""
     usual = folder(folder(run.path)) == disk.real_path(default_state_dir())
-    return f"segmend undo {run.name if usual else shlex.quote(run.path)}"
+    return f"segmend undo {run.name if usual else text.word(run.path)}"
 
 
 def left_by(plan: Plan) -> int:
@@ -209,7 +208,5 @@ def _next(plan: Plan, path: str | None) -> str:
     if not plan.steps:
         return "nothing to do"
     return (
-        "nothing was written: add -o plan.json"
-        if path is None
-        else f"next: segmend apply {shlex.quote(path)}"
+        "nothing was written: add -o plan.json" if path is None else f"next: segmend apply {text.word(path)}"
     )

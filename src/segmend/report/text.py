@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import time
 import unicodedata
 from functools import lru_cache
@@ -17,6 +19,24 @@ def clean(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(map(_clean_character, text))
+
+
+def word(value: str) -> str:
+    """A string as one word of a command that can be copied: nothing in it steers a terminal.
+
+    What is no printable text is written as bash and zsh read it, `$'\\xff'`.
+    """
+    if value.isprintable():
+        return shlex.quote(value)
+    return "$'" + "".join(map(_typed, value)) + "'"
+
+
+def _typed(character: str) -> str:
+    if character in "'\\":
+        return f"\\{character}"
+    if character.isprintable():
+        return character
+    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(character))
 
 
 @lru_cache(maxsize=4096)
