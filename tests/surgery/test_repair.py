@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.checks.build_partition import topic_id
 from tests.checks.damage_epochs import second_partition
-from tests.checks.damages import Row, all_rows
+from tests.checks.damages import Row, all_rows, zookeeper
 from tests.cli.run import Ran, run
 
 from segmend.checks import Level
@@ -134,6 +135,17 @@ def test_a_topic_id_that_nobody_knows_is_left(tmp_path: Path, capsys: pytest.Cap
     assert "nothing to do" in planned.out
     assert "the id of topic u is not on these disks" in planned.out
     assert "kafka-topics --describe --topic u" in planned.out
+    assert "ZooKeeper" not in planned.out
+
+
+def test_zookeeper_s_broker_can_do_without_the_file_of_the_topic_id(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = row_called("id-empty", "M02")
+    patient = Patient(replace(row, base=zookeeper(row.base), release="3.6"), tmp_path, capsys)
+    planned = patient.plan()
+    assert planned.code == 4
+    assert "starts without the file: move it out of the log dirs" in " ".join(planned.out.split())
 
 
 def test_what_derived_data_cannot_mend_is_left_with_the_next_command(
