@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import json
@@ -15,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.surgery.faulty import Disk
+from tests.surgery.faulty import Died, Disk, Mortal
 from tests.surgery.world import World, make, plan_of, steps
 
 from segmend.errors import BrokerRunning, Cancelled, SegmendError, UsageError
@@ -26,9 +27,11 @@ from segmend.surgery.carry import Outcome, Watch
 from segmend.surgery.effects import Effects
 from segmend.surgery.fingerprint import look
 from segmend.surgery.journal import acknowledge, find, runs
+from segmend.surgery.moving import allocated
 from segmend.surgery.piece import Piece
 from segmend.surgery.plan import Plan
 from segmend.surgery.steps.cut_file import CutFile
+from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
@@ -611,3 +614,31 @@ def test_what_the_system_refuses_names_the_file() -> None:
     finally:
         fx.close(full)
         fx.close(proc)
+
+
+@pytest.mark.parametrize("resumed", [True, False])
+def test_a_move_that_was_stopped_needs_no_room_for_what_it_has_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, resumed: bool
+) -> None:
+    """On disks with room for one copy both ways stay open, wherever it was killed."""
+
+    def disk_of(path: str) -> tuple[str, int]:
+        return path, next((n for n, home in enumerate((world.a, world.b)) if path == str(home)), 2)
+
+    def space(path: str) -> Space:
+        taken = [p for p in Path(path).glob("*") if p.name.startswith(("far-0", "segmend-0."))]
+        left = step.allocated - sum(allocated(str(p)) for p in taken) if disk_of(path)[1] < 2 else 1 << 30
+        return Space(total=1 << 30, free=left, available=left, read_only=False)
+
+    monkeypatch.setattr(expectations, "_device", disk_of)
+    monkeypatch.setattr(expectations.disk, "space", space)
+    for at in range(46, 100, 7):  # while it copies, and while it removes
+        world = make(tmp_path / f"{at}")
+        step = MoveDir.of(str(world.a / "far-0"), str(world.b / "far-0"), "moved")
+        plan, before = plan_of(world, [step]), world.tree()
+        with contextlib.suppress(Died):
+            apply(plan, str(world.state), fx=Mortal(at, world.b))
+        if resumed:
+            told(apply(plan, str(world.state), fx=Disk(world.b)))
+        told(undo(find(str(world.state), None), fx=Disk(world.b)))
+        assert world.tree() == before

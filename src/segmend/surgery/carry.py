@@ -111,7 +111,7 @@ def examine(run: Run, direction: str, *, backup_dir: str | None = None) -> tuple
     todo = _todo(run, direction)
     refuse_changed(run.plan, run.statuses(), going_back=direction == BACK)
     refuse_lost_backups(run, todo)
-    refuse_full(run, todo, vaults)
+    refuse_full(run, todo, vaults, direction)
     return todo, vaults
 
 
@@ -190,8 +190,10 @@ def _carry_steps(
         check = _checker(watch, run, taken, len(todo))
         check()
         vault = vaults[number]
-        token = f"{int(run.plan.sha256[:24], 16):024x}{number:08x}"
-        work = Work(fx=fx, vault=vault, token=token, release=run.plan.release, check=check, tell=counter.add)
+        work = Work(
+            fx=fx, vault=vault, token=run.token(number), release=run.plan.release,
+            check=check, tell=counter.add,
+        )  # fmt: skip
         watch.tell(number + 1, step, "doing" if direction == FORWARD else "undoing")
         with _at(step):
             if direction == FORWARD:

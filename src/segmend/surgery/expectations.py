@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from segmend.errors import SegmendError, UsageError
 from segmend.formats import meta_properties
 from segmend.logdir import disk
-from segmend.surgery.events import Status
+from segmend.surgery.events import FORWARD, Status
 from segmend.surgery.journal import Run
+from segmend.surgery.moving import allocated, leftovers
 from segmend.surgery.plan import Plan
-from segmend.surgery.step import Neighbours, Step, folder
+from segmend.surgery.step import Need, Neighbours, Step, folder
+from segmend.surgery.writing import TEMPORARY
 
 _SHOWN = 3
 
@@ -117,11 +121,11 @@ def refuse_lost_backups(run: Run, steps: Sequence[int]) -> None:
         )
 
 
-def refuse_full(run: Run, steps: Sequence[int], vaults: str) -> None:
+def refuse_full(run: Run, steps: Sequence[int], vaults: str, direction: str) -> None:
     """Raise `SegmendError` if a file system cannot take what these steps write to it."""
     wanted: dict[int, tuple[str, int]] = {}
     for number in steps:
-        for need in run.plan.steps[number].needs(vaults):
+        for need in _needs(run, number, f"{vaults}/{number + 1:04d}", direction):
             where, device = _device(need.where)
             if need.origin is None or _device(need.origin)[1] != device:
                 before = wanted.get(device, (where, 0))
@@ -133,6 +137,32 @@ def refuse_full(run: Run, steps: Sequence[int], vaults: str) -> None:
                 f"{where}: {count:,} bytes are needed here and {available:,} are free; nothing was changed "
                 "(--backup-dir puts the old bytes on another disk)"
             )
+
+
+def _needs(run: Run, number: int, vault: str, direction: str) -> Iterator[Need]:
+    """What a step still takes up: less what an earlier attempt brought there, or left to be removed first."""
+    step = run.plan.steps[number]
+    for need in step.needs(vault):
+        found = need if direction == FORWARD else _back(step, need, vault)
+        if found is not None and found.origin is not None and run.status(number) is Status.BETWEEN:
+            found = replace(found, bytes=max(found.bytes - _there(run, number, found.where), 0))
+        if found is not None:
+            yield found
+
+
+def _back(step: Step, need: Need, vault: str) -> Need | None:
+    """The same for the way back: what was moved, or kept in the vault, returns; what was added goes."""
+    if need.origin is not None:
+        return Need(need.origin, need.bytes, need.where)
+    return Need(folder(step.paths[0]), need.bytes) if need.where == vault else None
+
+
+def _there(run: Run, number: int, home: str) -> int:
+    """Bytes in blocks of what a move that was stopped has in the directory it goes to."""
+    own = {posixpath.basename(path) for path in run.plan.steps[number].paths}
+    names = {*own, *(f"{name}{TEMPORARY}" for name in own), *leftovers(run.token(number))}
+    paths = (f"{home}/{name}" for name in names)
+    return sum(allocated(path) for path in paths if disk.path_type(path) in ("file", "dir"))
 
 
 def _device(path: str) -> tuple[str, int]:

@@ -153,6 +153,10 @@ class Run:
         """The directory of a step's old bytes; steps count from 0, the names from 1."""
         return f"{self.vaults}/{step + 1:04d}"
 
+    def token(self, step: int) -> str:
+        """What tells names that a step gives for a while from those of all others."""
+        return f"{int(self.plan.sha256[:24], 16):024x}{step:08x}"
+
 
 class Writer:
     """The journal of a run, open for writing; each event is on the disk when `write` returns."""

@@ -56,14 +56,17 @@ def _renamed(fx: Effects, source: str, target: str) -> bool:
     return True
 
 
+def leftovers(token: str) -> tuple[str, str]:
+    """The names under which a directory is copied, and under which one that was copied is removed."""
+    return f"segmend-0.{token}-delete", f"segmend-0.{token[::-1]}-delete"
+
+
 def _part(work: Work, target: str) -> str:
-    """The name under which a directory is copied."""
-    return f"{folder(target)}/segmend-0.{work.token}-delete"
+    return f"{folder(target)}/{leftovers(work.token)[0]}"
 
 
 def _trash(work: Work, source: str) -> str:
-    """The name under which a directory that was copied is removed."""
-    return f"{folder(source)}/segmend-0.{work.token[::-1]}-delete"
+    return f"{folder(source)}/{leftovers(work.token)[1]}"
 
 
 def _tidy(work: Work, source: str, target: str) -> None:
