@@ -477,6 +477,15 @@ def test_a_question_without_standard_input_is_no_crash(desk: Desk, monkeypatch: 
     assert (ran.code, "add --yes" in ran.err) == (16, True), ran.err
 
 
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_a_place_for_backups_that_is_a_file_leaves_no_journal(desk: Desk, options: tuple[str, ...]) -> None:
+    desk.plan("move", *MOVE, desk.dirs[1])
+    places = ("--state-dir", desk.state, "--backup-dir", desk.plan_file)
+    ran = desk.run("apply", desk.plan_file, "--yes", *places, *options)
+    assert (ran.code, ran.err.splitlines()[-1].endswith("is no directory; nothing was changed")) == (16, True)
+    assert not desk.state.exists()
+
+
 @pytest.mark.parametrize("option", ["--state-dir", "--backup-dir", "-o"])
 def test_a_place_without_a_name_is_none(desk: Desk, option: str) -> None:
     """From a variable that is not set: not the working directory, and not the root of all."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from segmend.errors import SegmendError
+from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
 from segmend.surgery import lock
 from segmend.surgery.carry import Outcome, Watch, carry, examine, refuse_state
@@ -25,10 +25,8 @@ def apply(
     call goes on.
     """
     effects, watching = fx or Effects(), watch or Watch()
-    state_dir, backup_dir = disk.real_path(state_dir), backup_dir and disk.real_path(backup_dir)
+    state_dir, backup_dir = disk.real_path(state_dir), _backup_place(plan, backup_dir)
     refuse_inside(plan, state_dir, "--state-dir")
-    if backup_dir is not None:
-        refuse_inside(plan, backup_dir, "--backup-dir")
     run = _to_go_on_with(plan, state_dir)
     if run is not None and run.state == "applied" and run.told:
         raise SegmendError(
@@ -45,7 +43,7 @@ def rehearse(plan: Plan, state_dir: str, backup_dir: str | None = None) -> list[
 
     Nothing is written, made or locked.
     """
-    place = disk.real_path(state_dir)
+    place, backups = disk.real_path(state_dir), _backup_place(plan, backup_dir)
     refuse_inside(plan, place, "--state-dir")
     run = _to_go_on_with(plan, place)
     if run is not None and run.state == "applied":
@@ -53,7 +51,18 @@ def rehearse(plan: Plan, state_dir: str, backup_dir: str | None = None) -> list[
     if run is None:
         _refuse_at_once(plan, place)
         run = Run(name="new", path=f"{place}/journals/new", plan=plan)
-    return examine(run, FORWARD, backup_dir=backup_dir and disk.real_path(backup_dir))[0]
+    return examine(run, FORWARD, backup_dir=backups)[0]
+
+
+def _backup_place(plan: Plan, backup_dir: str | None) -> str | None:
+    """The real path of another place for the old bytes."""
+    if backup_dir is None:
+        return None
+    place = disk.real_path(backup_dir)
+    refuse_inside(plan, place, "--backup-dir")
+    if disk.path_type(place) not in (None, "dir"):
+        raise UsageError(f"--backup-dir {backup_dir}: is no directory; nothing was changed")
+    return place
 
 
 def run_of(plan: Plan, state_dir: str) -> Run | None:
