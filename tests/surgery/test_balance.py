@@ -50,7 +50,7 @@ def ask(fleet: Fleet, *options: object) -> tuple[int, str, str]:
 def test_two_disks_become_equally_full(fleet: Fleet) -> None:
     before, bytes_before = picture(fleet.root / "b2"), sizes(fleet)
     assert max(bytes_before) - min(bytes_before) > 50_000
-    code, out, err = ask(fleet, "--spread", "5%", "--reserve", "1KB", "--days", "0")
+    code, out, err = ask(fleet, "--spread", "5%", "--reserve", "0", "--days", "0")
     assert code == 0, err
     assert "nothing less does it" in out
     rows = fleet.planned()["extra"]["kafka-reassign-partitions"]["partitions"]

@@ -113,6 +113,7 @@ def test_what_is_no_log_dir_is_refused(world: World, capsys: Cap) -> None:
     missing = {"kind": "missing"}
     files = dict.fromkeys(data["dirs"][0]["files"], missing)
     etc = str(world.root / "etc")
+    (world.root / "etc" / "dbus-1").mkdir(parents=True)
     data["dirs"] = [{"dir": etc, "path": etc, "files": files}]
     new = {"kind": "dir", "mode": 0o755, "uid": os.getuid(), "gid": os.getgid()}
     data["steps"] = [{"kind": "make_dir", "path": f"{etc}/cron.d", "after": new, "reason": "?"}]

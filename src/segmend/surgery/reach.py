@@ -32,10 +32,14 @@ def refuse_outside(plan: Plan, vaults: Callable[[], Iterable[str]]) -> None:
 
 
 def refuse_no_log_dir(plan: Plan) -> None:
-    """Raise `SegmendError` for a dir that was none when the plan was made."""
+    """Raise `SegmendError` for a dir that was none when the plan was made.
+
+    A directory called like a partition proves nothing: /etc has `dbus-1`.
+    """
     for path in (each.path for each in plan.dirs):
         found = LogDir.open(path)
-        if not found.partitions and not any(name in found.entries for name in _TOP_LEVEL):
+        by_name = any(name in found.entries for name in _TOP_LEVEL)
+        if not by_name and not any(partition.base_offsets for partition in found.partitions):
             raise SegmendError(f"refused: {path}: is no log dir of a broker; nothing was changed")
 
 

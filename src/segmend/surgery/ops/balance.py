@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="how far apart the fullest and the emptiest disk may be, in points of fill (default: 5%%)",
     )  # fmt: skip
     parser.add_argument(
-        "--reserve", metavar="SIZE", type=amounts.size, default=DEFAULT_RESERVE,
+        "--reserve", metavar="SIZE", type=_reserve, default=DEFAULT_RESERVE,
         help="what stays free on every disk that gets something (default: 10GB)",
     )  # fmt: skip
     parser.add_argument(
@@ -71,6 +71,10 @@ def _days(value: str) -> float:
     if not _DAYS.fullmatch(value):
         raise argparse.ArgumentTypeError(f"'{value}' is no number of days")
     return float(value)
+
+
+def _reserve(value: str) -> int:
+    return 0 if value.strip() == "0" else amounts.size(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
