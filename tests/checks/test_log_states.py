@@ -52,6 +52,18 @@ def test_bytes_in_flight_are_no_damage(tmp_path: Path, monkeypatch: pytest.Monke
     assert {finding.code for level in Level for finding in found(dirs[0], level)} == {"K15"}
 
 
+@pytest.mark.parametrize("gone", [(".timeindex",), (".index",), (".index", ".timeindex")])
+def test_a_segment_that_is_being_rolled_has_no_indexes_yet(
+    gone: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dirs = killed_dir(tmp_path)
+    for suffix in gone:
+        (dirs[0] / f"{ACTIVE}{suffix}").unlink()
+    assert found(dirs[0])
+    monkeypatch.setattr(DirContext, "running", True)
+    assert {finding.code for level in Level for finding in found(dirs[0], level)} == {"K15"}
+
+
 def test_a_running_broker_does_not_hide_damage_in_rolled_segments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from segmend.findings import Finding, Severity
 
 from .context import PartitionContext
+from .evidence import in_flight
 from .levels import Level, Scope
 from .segment_view import SegmentView
 
@@ -38,7 +39,9 @@ def applies(context: PartitionContext) -> bool:
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
-    """From names alone."""
+    """From names alone; a broker that rolls a segment makes the log first, then its indexes."""
+    if in_flight(view):
+        return
     if view.segment.index is None and f"{view.base_offset:020d}.index" not in context.partition.entries:
         yield context.finding(
             "I01",

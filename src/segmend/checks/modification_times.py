@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from segmend.findings import Finding, Severity
 
 from .context import PartitionContext
+from .evidence import in_flight
 from .levels import Level, Scope
 from .segment_view import SegmentView
 
@@ -41,7 +42,7 @@ def applies(context: PartitionContext) -> bool:
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """Only where the file's time decides: no time index that a start would make anew with `.index`."""
-    if view.segment.timeindex is not None or view.segment.index is None:
+    if view.segment.timeindex is not None or view.segment.index is None or in_flight(view):
         return
     newest, modified = view.scan.max_timestamp, view.log.stat().mtime_ns // 1_000_000
     if 0 <= newest < modified - DAY_MS:

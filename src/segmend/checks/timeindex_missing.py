@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from segmend.findings import Finding, Severity
 
 from .context import PartitionContext
-from .evidence import weighed
+from .evidence import in_flight, weighed
 from .levels import Level, Scope
 from .segment_view import SegmentView
 
@@ -43,7 +43,7 @@ def applies(context: PartitionContext) -> bool:
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """From names alone."""
     name = f"{view.base_offset:020d}.timeindex"
-    if view.segment.index is None or name in context.partition.entries:
+    if view.segment.index is None or name in context.partition.entries or in_flight(view):
         return
     yield context.finding(
         "I13",
