@@ -55,7 +55,7 @@ def rehearse(plan: Plan, state_dir: str, backup_dir: str | None = None) -> list[
 
 
 def _backup_place(plan: Plan, backup_dir: str | None) -> str | None:
-    """The real path of another place for the old bytes."""
+    """The real path of another place for the old bytes; raises `UsageError` for one that cannot be it."""
     if backup_dir is None:
         return None
     place = disk.real_path(backup_dir)

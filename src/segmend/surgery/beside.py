@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from segmend.surgery.step import Work
 
 AT_ONCE: Final = 2
-"""More would have a disk with a moving head seek more than it reads."""
+"""One is copied while the other is synced. Not measured on disks with a moving head, which more make seek."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -24,7 +24,7 @@ def each(work: Work, act: Callable[[Work, Item], Result], items: Collection[Item
     """What `act` gives for each of the items, in their order.
 
     After an error no further one is begun; those under way end at their next `check`, and are waited for.
-    Raises the first error.
+    Raises the error of the first item, in their order, that has one of its own.
     """
     if len(items) < AT_ONCE:
         return [act(work, item) for item in items]
