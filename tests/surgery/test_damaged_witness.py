@@ -203,3 +203,13 @@ def test_the_id_of_the_metadata_log_is_known_to_all(tmp_path: Path) -> None:
     assert [step["path"] for step in plan["steps"]] == [str(path)]
     assert run("apply", tmp_path / "plan.json", "--yes", "--state-dir", tmp_path / "state").code == 1
     assert path.read_text() == "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ"
+
+
+def test_a_cleaner_offset_beyond_the_end_becomes_what_a_broker_resets_it_to(tmp_path: Path) -> None:
+    """The line stays: from it alone is known that the cleaner was there, and that offsets may be missing."""
+    bed = Bed("2.8.2-clean", "cleaner-above-end", tmp_path)
+    path = bed.patient.log_dir / "cleaner-offset-checkpoint"
+    topic, partition = bed.patient.topic, 0
+    bed.plan()
+    bed.apply()
+    assert f"{topic} {partition} 0" in path.read_text().splitlines()

@@ -17,7 +17,7 @@ from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.made_for import MadeFor
 from segmend.surgery.plan import Loss, Plan
 from segmend.surgery.reach import links
-from segmend.surgery.sparing import Start, spared
+from segmend.surgery.sparing import Start, cut_again, spared
 from segmend.surgery.step import Step
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
@@ -59,6 +59,7 @@ def make(
         helped = after.worse_than(_after(spared(plan, worse))).keys() & worse.keys()
         plan = spared(plan, {place: worse[place] for place in helped})
         after = _after(plan)
+        plan = replace(plan, notes=(*plan.notes, *cut_again(after.worse_than(before))))
     return replace(plan, forecast={"before": before.line, "after": after.line} if plan.steps else {})
 
 

@@ -7,7 +7,7 @@ cuts less; a right index alone then makes it worse.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -85,6 +85,17 @@ def spared(plan: Plan, worse: Mapping[Place, tuple[Harm, Harm]]) -> Plan:
             "(segmend plan repair --from REPLICA_DIR, or --blank; segmend plan trim), then plan again"
         )
     return replace(plan, steps=tuple(kept), left=tuple(left))
+
+
+def cut_again(worse: Mapping[Place, tuple[Harm, Harm]]) -> Iterator[str]:
+    """Where the plan still makes the start lose more: what a mended batch brings back counts as lost, too."""
+    for (log_dir, name), (harm, was) in worse.items():
+        more = harm.records - was.records
+        yield (
+            f"{log_dir}/{name}: {more:,} records that no reader gets now can be read after this plan, "
+            "and the next start cuts them off again; mend the rest of the log first "
+            "(segmend plan repair --from REPLICA_DIR, or --blank), then start the broker"
+        )
 
 
 def _derived(step: Step, place: Place) -> bool:

@@ -74,10 +74,8 @@ def _offsets(log_dir: LogDir, name: str, scene: Scene) -> dict[Key, int]:
 
 def _offset(partition: PartitionDir, name: str, said: int | None, scene: Scene) -> int | None:
     """One line; None for none, which every broker takes for the safe value."""
-    if name == LOG_START_OFFSET and (said is None or said > log_end(partition)):
-        return told_by_epochs(partition) if said is not None or is_lost(partition) else None
-    if name in (LOG_START_OFFSET, CLEANER_OFFSET):
-        return said if said is None or said <= log_end(partition) else None
+    if name in _VALUES.values():
+        return _within(partition, name, said)
     if said is not None:
         return said
     if partition.log_dir.clean_shutdown.missing:
@@ -88,6 +86,15 @@ def _offset(partition: PartitionDir, name: str, said: int | None, scene: Scene) 
     return log_end(partition) if name == HIGH_WATERMARK and _is_alone(partition, scene) else None
 
 
+def _within(partition: PartitionDir, name: str, said: int | None) -> int | None:
+    """A log start or cleaner offset that the log reaches."""
+    if said is not None and said <= log_end(partition):
+        return said
+    if name == CLEANER_OFFSET:
+        return None if said is None else _log_start(partition)
+    return told_by_epochs(partition) if said is not None or is_lost(partition) else None
+
+
 def log_end(partition: PartitionDir) -> int:
     """The log end offset, by a walk over the active segment from its beginning."""
     active = max(partition.segments, key=lambda segment: segment.base_offset, default=None)
@@ -95,6 +102,18 @@ def log_end(partition: PartitionDir) -> int:
         return 0 if active is None else active.base_offset
     with active.log.reader() as reader:
         return next_offset_from(reader, 0, active.base_offset).next_offset
+
+
+def _log_start(partition: PartitionDir) -> int:
+    """Where a broker resets a cleaner offset beyond the end to (`LogCleanerManager.cleanableOffsets`).
+
+    The line stays: that the cleaner has been at work here, offsets may be missing, is known from it alone.
+    """
+    first = min((segment.base_offset for segment in partition.segments), default=0)
+    checkpointed = partition.log_dir.offset_checkpoint(LOG_START_OFFSET).value
+    said = {} if checkpointed is None else checkpointed.offsets()
+    start = said.get((partition.topic, partition.partition), 0)
+    return max(first, start) if start <= log_end(partition) else first
 
 
 def _is_alone(partition: PartitionDir, scene: Scene) -> bool:
