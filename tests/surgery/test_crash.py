@@ -30,7 +30,7 @@ from segmend.surgery.steps import kinds
 from segmend.surgery.undo import undo
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS)
-SAMPLE = 67
+SAMPLE = 131
 
 
 class Story:

@@ -151,6 +151,7 @@ def test_two_faults_at_once(name: str, tmp_path: Path) -> None:
     assert complaints_of_lab(name, pairs, tmp_path) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "pair"), FOUND)
 def test_two_faults_that_once_broke_a_promise(name: str, pair: str, tmp_path: Path) -> None:
     assert complaints_of_lab(name, {pair: Pair.named(pair).hurt}, tmp_path) == {}

@@ -14,6 +14,8 @@ from tests.cli.run import Ran
 from tests.surgery.desk import Desk
 
 from segmend.formats import offset_checkpoint
+from segmend.logdir.disk import Space
+from segmend.logdir.tree import LogDir
 
 Golden = Callable[[str], Path]
 HEX = "0123456789abcdef0123456789abcdef"
@@ -266,6 +268,17 @@ def test_the_same_plan_each_time(shelf: Desk) -> None:
         shelf.plan("free", "--bytes", "50KB", "--now", FOREVER)
         plans.append(shelf.plan_file.read_bytes())
     assert plans[0] == plans[1]
+
+
+def test_it_is_the_same_on_a_disk_that_fills_up_meanwhile(
+    shelf: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    less = itertools.count(1 << 30, -4096)
+    monkeypatch.setattr(
+        LogDir, "space", lambda _: Space(total=1 << 40, free=1 << 30, available=next(less), read_only=False)
+    )
+    ran = shelf.plan("free", "--bytes", "50KB", "--now", FOREVER)
+    assert f"DIR is on another disk than {shelf.dirs[0]}" in " ".join(ran.of("plan")[0]["notes"])
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,11 @@ def _look(request: Request) -> _Found:
 def _full(request: Request) -> LogDir:
     if request.args.on is not None:
         return request.dir_called(request.args.on, "--on")
-    return min(request.dirs, key=lambda log_dir: log_dir.space().available)
+    # One of each disk: what is free changes between two looks, and the plan is to be the same each time.
+    first: dict[int, LogDir] = {}
+    for log_dir in request.dirs:
+        first.setdefault(disk.file_stat(log_dir.path).device, log_dir)
+    return min(first.values(), key=lambda log_dir: log_dir.space().available)
 
 
 def _undisputed(later: Sequence[Later], counted: Sequence[Later]) -> list[Later]:
