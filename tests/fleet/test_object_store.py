@@ -24,6 +24,9 @@ from segmend.fleet.remote import attach
 from segmend.fleet.tables import open_table, read
 from segmend.logdir.disk import Unreadable
 
+# All in one worker, which fills the bucket once.
+pytestmark = pytest.mark.xdist_group("bucket")
+
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
