@@ -24,7 +24,9 @@ def main() -> None:
     """Run the asked-for races in the order of their names."""
     names = sorted(module.name for module in pkgutil.iter_modules(races.__path__))
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("race", nargs="*", choices=[*names, []], help=f"any of {', '.join(names)}")
+    parser.add_argument(
+        "race", nargs="*", metavar="RACE", choices=[*names, []], help=f"any of {', '.join(names)}"
+    )
     parser.add_argument(
         "--smoke", action="store_true", help="tiny data, one run: does every race still work?"
     )

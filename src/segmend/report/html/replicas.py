@@ -65,7 +65,6 @@ class Replication:
 
     partitions: int
     single: int
-    in_step: int
     statuses: tuple[StatusShare, ...]
     rows: tuple[PartitionReplicas, ...]
     hidden: int
@@ -84,7 +83,6 @@ def replication(tables: Tables) -> Replication:
     return Replication(
         partitions=len(compared),
         single=len(by_partition) - len(compared),
-        in_step=counts["in-step"],
         statuses=tuple(_shares(counts, len(compared))),
         rows=tuple(_partition(key, statuses[key], compared[key]) for key in hurt[:ROWS]),
         hidden=max(0, len(hurt) - ROWS),
