@@ -3,7 +3,7 @@
 Followers append a leader's bytes as they are, so replicas hold the same batches at the same
 offsets. What stands between two batches that both logs have, byte for byte (by CRC, offset, epoch
 and size), is what stood here, if its checksums are right and it has exactly the length of
-the damage. After compaction replicas differ; then nothing fits, and nothing is taken.
+the damage; a batch alone in its segment is known by its stored checksum. After compaction replicas differ; then nothing fits, and nothing is taken.
 """
 
 from __future__ import annotations
@@ -62,14 +62,29 @@ def _between(segment: LogSegment, region: Region) -> Iterator[RecordBatch]:
 
 
 def _proven(region: Region, segment: LogSegment, found: Sequence[RecordBatch]) -> bool:
-    """Both neighbours are the same there; at most one may lie in another segment, or not exist."""
+    """Both neighbours are the same there; at most one may lie in another segment, or not exist.
+
+    For a batch alone in its segment its own stored checksum stands in for them.
+    """
     before, after = _neighbours(segment, found)
     sides = [_same(region.before, before), _same(region.after, after)]
     together = all(one.end == two.position for one, two in pairwise(found))
     epochs = [
         batch.partition_leader_epoch for batch in (region.before, *found, region.after) if batch is not None
     ]
-    return together and False not in sides and True in sides and epochs == sorted(epochs)
+    borne_out = True in sides or _is_its_checksum(region.header, found)
+    return together and False not in sides and borne_out and epochs == sorted(epochs)
+
+
+def _is_its_checksum(header: RecordBatch | None, found: Sequence[RecordBatch]) -> bool:
+    """Whether one batch was found whose checksum and place are those in the damaged header."""
+    if header is None or len(found) != 1:
+        return False
+    return _place_of(header) == _place_of(found[0])
+
+
+def _place_of(batch: RecordBatch) -> tuple[int, ...]:
+    return batch.base_offset, batch.size, batch.partition_leader_epoch, batch.magic, batch.crc
 
 
 def _same(mine: RecordBatch | None, theirs: RecordBatch | None) -> bool | None:
