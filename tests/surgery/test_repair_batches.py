@@ -96,6 +96,42 @@ def test_a_replica_that_went_on_gives_the_last_batch(
     assert (pair.dirs[0] / f"{ACTIVE}.log").read_bytes() == whole
 
 
+def lone() -> build.PartitionWriter:
+    """Three segments, a batch in each."""
+    writer = build.PartitionWriter("t")
+    writer.append(3)
+    for _ in range(2):
+        writer.roll()
+        writer.append(3)
+    return writer
+
+
+@pytest.mark.parametrize("segment", ["t-0/00000000000000000003", "t-0/00000000000000000006"])
+def test_a_batch_alone_in_its_segment_is_known_by_its_checksum(
+    segment: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hurt = in_place(f"{segment}.log", flipped(0))
+    row = Row(name="lone", codes=frozenset(), hurt=hurt, base=one(lone))
+    pair = Pair(row, tmp_path, capsys)
+    assert pair.plan("--from", pair.other).code == 0
+    assert pair.apply().code == 1
+    assert content(pair.dirs[0]) == content(pair.other)
+
+
+def test_a_batch_alone_is_not_that_of_a_replica_with_another_checksum(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "t-0/00000000000000000003.log"
+    row = Row(name="lone", codes=frozenset(), hurt=in_place(name, flipped(0)), base=one(lone))
+    pair = Pair(row, tmp_path, capsys)
+    other = bytearray((pair.other / name).read_bytes())
+    other[-1] ^= 1
+    (pair.other / name).write_bytes(build.seal(bytes(other)))
+    planned = pair.plan("--from", pair.other)
+    assert planned.code == 4
+    assert "between the same batches" in planned.out
+
+
 def test_a_replica_that_is_another_one_gives_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,7 +3,8 @@
 Followers append a leader's bytes as they are, so replicas hold the same batches at the same
 offsets. What stands between two batches that both logs have, byte for byte (by CRC, offset, epoch
 and size), is what stood here, if its checksums are right and it has exactly the length of
-the damage; a batch alone in its segment is known by its stored checksum. After compaction replicas differ; then nothing fits, and nothing is taken.
+the damage. A batch alone in its segment is known by its stored checksum. After compaction
+replicas differ; then nothing fits, and nothing is taken.
 """
 
 from __future__ import annotations
