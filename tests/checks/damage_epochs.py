@@ -7,7 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.checks import build_partition as build
-from tests.checks.damages import Row, clean_dir, in_place, killed_dir, plain, removed, written, zookeeper
+from tests.checks.damages import (
+    Row,
+    all_of,
+    clean_dir,
+    in_place,
+    killed_dir,
+    plain,
+    removed,
+    written,
+    zookeeper,
+)
 
 from segmend.checks import Level
 
@@ -70,6 +80,16 @@ ROWS = [
     Row(name="missing", codes=codes("E04"), base=clean_dir, hurt=removed(EPOCHS)),
     Row(name="empty", codes=codes("E04"), base=killed_dir, hurt=written(EPOCHS, "")),
     Row(name="no-entry", codes=codes("E04"), base=clean_dir, hurt=written(EPOCHS, "0\n0\n")),
+    Row(  # as 2.8.2 leaves it at the second start after DeleteRecords of all
+        name="all-deleted",
+        codes=codes(),
+        base=clean_dir,
+        hurt=all_of(
+            written("u-0/leader-epoch-checkpoint", "0\n0\n"),
+            written("log-start-offset-checkpoint", "0\n1\nu 0 54\n"),
+        ),
+        release="2.8",
+    ),
     Row(name="falling", codes=codes("E05"), base=clean_dir, hurt=written(EPOCHS, "0\n2\n5 0\n4 150\n")),
     Row(
         name="beyond-end",

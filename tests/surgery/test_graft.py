@@ -214,6 +214,22 @@ def test_whole_sets_the_old_one_aside(fleet: Fleet) -> None:
     assert picture(fleet.root / "b2") == before
 
 
+def test_a_first_segment_that_compaction_emptied_comes_too(fleet: Fleet) -> None:
+    """Its base is where the log starts: without it readers of older offsets are sent away."""
+    mine, leader = fleet.replica("orders-0"), fleet.replica("orders-0", "b1")
+    first, *rest = sorted(leader.glob("*.log"))
+    for suffix in (".log", ".index", ".timeindex"):
+        first.with_suffix(suffix).write_bytes(b"")
+    before = picture(fleet.root / "b2")
+    assert fleet.plan("orders-0", "--whole").code == 0
+    assert fleet.apply().code == 1
+    assert [path.name for path in sorted(mine.glob("*.log"))] == [path.name for path in (first, *rest)]
+    assert batches(mine) == batches(leader)
+    assert {code for code, _ in fleet.findings()} <= {"L24"}, "no cleaner checkpoint says why"
+    assert fleet.undo().code == 0
+    assert picture(fleet.root / "b2") == before
+
+
 def test_from_a_copied_directory(fleet: Fleet) -> None:
     mine = fleet.replica("orders-0")
     end = fall_behind(mine, 30)

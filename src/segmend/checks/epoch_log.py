@@ -53,7 +53,8 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     if context.epochs and context.epochs[1]:
         return
     if not entries:
-        yield _missing(context, seen[0])
+        if not _all_deleted(context):
+            yield _missing(context, seen[0])
         return
     if entries[0].start_offset > seen[0][1] and not _moved_up(context, entries[0]):
         message = (
@@ -65,6 +66,15 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         message = f"epoch {entries[-1].epoch} begins at {entries[-1].start_offset}, the log ends at "
         message += f"{context.log_end_offset}; the broker drops the entry"
         yield context.finding("E06", message, file=FILE_NAME, offset=entries[-1].start_offset)
+
+
+def _all_deleted(context: PartitionContext) -> bool:
+    """Whether no record is left (DeleteRecords up to the end), and with them no epoch.
+
+    The start after that drops the one entry that there is, for it begins at the log end offset.
+    """
+    start = context.checkpointed(LOG_START_OFFSET)
+    return start is not None and start >= context.log_end_offset
 
 
 def _moved_up(context: PartitionContext, first: EpochEntry) -> bool:

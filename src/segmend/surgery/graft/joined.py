@@ -167,8 +167,9 @@ def join(
 
 
 def whole(theirs: Sequence[Log], end: Place) -> list[Joined]:
-    """All of `theirs`, up to `end`."""
-    return _rest(theirs, Place(theirs[0].base, 0), end)
+    """All of `theirs`, up to `end`; the first also if compaction left nothing in it: the log starts there."""
+    first, found = theirs[0], _rest(theirs, Place(theirs[0].base, 0), end)
+    return found if first.size else [Joined(first.base, None, Part(first.path, 0, 0)), *found]
 
 
 def _rest(theirs: Sequence[Log], start: Place, end: Place) -> list[Joined]:
