@@ -132,7 +132,7 @@ def logs_of(files: dict[str, dict[int, bytes]], side: str) -> list[Log]:
 
 def joined(cut: Cut, files: dict[str, dict[int, bytes]]) -> list[Joined]:
     if cut.kept is None:
-        return whole(logs_of(files, "theirs"), cut.end)
+        return whole(logs_of(files, "theirs"), cut.end, last_offset=cut.end_offset - 1)
     return join(
         logs_of(files, "mine"), logs_of(files, "theirs"), kept=cut.kept, copied_from=cut.copied_from,
         end=cut.end, offset=cut.offset, last_offset=cut.end_offset - 1,
@@ -260,3 +260,11 @@ def test_a_segment_becomes_no_larger_than_any_before() -> None:
     huge = replace(Joined(0, None, None), kept=Part("mine/0", 0, (1 << 31) - 10))
     assert huge.size < 1 << 31
     assert segments([Log(0, "mine/0", huge.size)], [same], Place(0, huge.size), 9) == [0, 7]
+
+
+def test_an_empty_first_segment_stays_where_offsets_do_not_fit_into_one() -> None:
+    logs = [Log(0, "empty", 0), Log(LARGEST_SPAN, "b", 100), Log(2 * LARGEST_SPAN, "c", 100)]
+    found = whole(logs, Place(2 * LARGEST_SPAN, 100), last_offset=2 * LARGEST_SPAN + 9)
+    assert [(each.base, each.size) for each in found] == [(log.base, log.size) for log in logs]
+    near = whole(logs[:2], Place(LARGEST_SPAN, 100), last_offset=LARGEST_SPAN)
+    assert [(each.base, each.size) for each in near] == [(0, 100)]

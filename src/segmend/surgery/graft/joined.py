@@ -166,10 +166,19 @@ def join(
     return [*found, last, *rest]
 
 
-def whole(theirs: Sequence[Log], end: Place) -> list[Joined]:
-    """All of `theirs`, up to `end`; the first also if compaction left nothing in it: the log starts there."""
+def whole(theirs: Sequence[Log], end: Place, *, last_offset: int) -> list[Joined]:
+    """All of `theirs`, up to `end`, which begins where theirs begins.
+
+    Compaction may leave nothing in the first segment. Then the next one takes its name, as that of
+    a follower which fetches all of it does, if offsets up to `last_offset` fit.
+    """
     first, found = theirs[0], _rest(theirs, Place(theirs[0].base, 0), end)
-    return found if first.size else [Joined(first.base, None, Part(first.path, 0, 0)), *found]
+    if first.size or not found:
+        return found
+    reach = last_offset if len(found) == 1 else found[1].base - 1
+    if reach - first.base > LARGEST_SPAN:
+        return [Joined(first.base, None, Part(first.path, 0, 0)), *found]
+    return [Joined(first.base, None, found[0].copied), *found[1:]]
 
 
 def _rest(theirs: Sequence[Log], start: Place, end: Place) -> list[Joined]:

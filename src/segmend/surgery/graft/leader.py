@@ -19,6 +19,7 @@ from segmend.logdir import disk
 from segmend.logdir.disk import Unreadable
 from segmend.logdir.processes import writers
 from segmend.logdir.tree import PARTITION_KINDS, LogDir, PartitionDir
+from segmend.surgery.log_starts import is_lost, told_by_epochs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +63,14 @@ class Leader:
 
     @property
     def log_start_offset(self) -> int:
-        """Where readers of it begin: the checkpoint, or the first segment."""
+        """Where readers of it begin: the checkpoint, or the first segment; raises `Unreadable`.
+
+        Of a copy without its checkpoint, the leader epochs tell it.
+        """
         first = min(self.partition.layout.logs)
-        return first if self.home is None else max(first, self.home.log_start_offsets.get(self.key, first))
+        if self.home is None or is_lost(self.partition):
+            return told_by_epochs(self.partition) or first
+        return max(first, self.home.log_start_offsets.get(self.key, first))
 
     @property
     def first_dirty_offset(self) -> int:

@@ -134,7 +134,7 @@ def _logs(partition: PartitionDir | None) -> list[Log]:
 
 def _joined(mine: Sequence[Log], theirs: Sequence[Log], cut: Cut) -> list[Joined]:
     if cut.kept is None:
-        return whole(theirs, cut.end)
+        return whole(theirs, cut.end, last_offset=cut.end_offset - 1)
     return join(
         mine, theirs, kept=cut.kept, copied_from=cut.copied_from, end=cut.end, offset=cut.offset,
         last_offset=cut.end_offset - 1,
