@@ -323,6 +323,21 @@ def test_a_full_disk_is_seen_before_anything_is_done(world: World, monkeypatch: 
     assert "bytes are needed here and 100 are free; nothing was changed" in refused(world, plan)
 
 
+def test_holes_of_old_bytes_need_no_room(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A killed broker leaves indexes of 10 MiB that hold a few entries."""
+    index = world.a / "cut-0" / "0.index"
+    os.truncate(index, 10 << 20)
+    log = world.a / "cut-0" / "0.log"
+    os.truncate(log, 10 << 20)
+    before = world.tree()
+    plan = plan_of(world, [ReplaceFile.with_bytes(str(index), b"", "trimmed"), CutFile.to(str(log), 640, "")])
+    small = Space(total=1 << 20, free=1 << 18, available=1 << 18, read_only=False)
+    monkeypatch.setattr(expectations.disk, "space", lambda _path: small)
+    told(apply(plan, str(world.state), fx=Disk()))
+    told(undo(find(str(world.state), None), fx=Disk()))
+    assert world.tree() == before
+
+
 def test_the_old_bytes_go_where_they_are_told(world: World) -> None:
     spare = world.root / "spare"
     before = world.tree()

@@ -144,6 +144,9 @@ def _needs(run: Run, number: int, vault: str, direction: str) -> Iterator[Need]:
     step = run.plan.steps[number]
     for need in step.needs(vault):
         found = need if direction == FORWARD else _back(step, need, vault)
+        if found is not None and need.where == vault and need.origin is None:
+            place = step.paths[0] if direction == FORWARD else vault
+            found = replace(found, bytes=_in_blocks(place, need.bytes))
         if found is not None and found.origin is not None and run.status(number) is Status.BETWEEN:
             found = replace(found, bytes=max(found.bytes - _there(run, number, found.where), 0))
         if found is not None:
@@ -155,6 +158,11 @@ def _back(step: Step, need: Need, vault: str) -> Need | None:
     if need.origin is not None:
         return Need(need.origin, need.bytes, need.where)
     return Need(folder(step.paths[0]), need.bytes) if need.where == vault else None
+
+
+def _in_blocks(path: str, size: int) -> int:
+    """What a copy of old bytes takes: no more than these do where they lie, since their holes stay holes."""
+    return min(size, allocated(path)) if disk.path_type(path) in ("file", "dir") else size
 
 
 def _there(run: Run, number: int, home: str) -> int:
