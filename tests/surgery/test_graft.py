@@ -160,6 +160,27 @@ def test_a_lost_replica(fleet: Fleet, name: str) -> None:
     assert picture(fleet.root / "b2") == before
 
 
+@pytest.mark.slow
+def test_a_lost_replica_that_comes_to_another_log_dir(fleet: Fleet) -> None:
+    """All cleaner checkpoints make one map: the line of a replica that is elsewhere now must not count."""
+    mine = fleet.replica("orders-0")
+    home = mine.parent
+    other = next(each for each in fleet.dirs if each != home)
+    cleaner = home / "cleaner-offset-checkpoint"
+    cleaner.write_bytes(b"0\n1\norders 0 7\n")
+    shutil.rmtree(mine)
+    before = picture(fleet.root / "b2")
+    assert fleet.plan("orders-0", "--to", other).code == 0
+    assert fleet.apply().code == 1
+    assert cleaner.read_bytes() == b"0\n0\n"
+    for path in home.glob("*-offset-checkpoint"):
+        assert ("orders", 0) not in parse(path.read_bytes())[0].offsets()
+    recovery = parse((other / "recovery-point-offset-checkpoint").read_bytes())[0].offsets()
+    assert recovery["orders", 0] > 0
+    assert fleet.undo().code == 0
+    assert picture(fleet.root / "b2") == before
+
+
 def test_a_replica_that_went_another_way(fleet: Fleet) -> None:
     name = "orders-0"
     mine, leader = fleet.replica(name), fleet.replica(name, "b1")

@@ -78,7 +78,7 @@ def plan(request: Request) -> Plan:
     graft = make(site, cut)
     return planning.make(
         NAME, arguments, dirs=request.dirs, given=request.given, release=request.release,
-        steps=[*steps_of(graft), *_checkpoints(site, cut, graft)],
+        steps=[*steps_of(graft), *_checkpoints(request, site, cut, graft)],
         losses=list(_losses(site, found)), notes=list(_notes(site, found, cut)),
         extra={NAME: _facts(found, cut)},
     )  # fmt: skip
@@ -133,13 +133,26 @@ def _refuse_other_topic(site: Site, image: MetadataImage | None) -> None:
         )
 
 
-def _checkpoints(site: Site, cut: Cut, graft: Graft) -> Iterator[Step]:
+def _checkpoints(request: Request, site: Site, cut: Cut, graft: Graft) -> Iterator[Step]:
+    """The lines of the replica; another log dir in which it once was keeps none.
+
+    `LogCleanerManager.allCleanerCheckpoints` puts the lines of all log dirs into one map.
+    """
     offsets = lines(site, cut, graft)
-    for name in FILE_NAMES:
-        changes = {site.key: offsets[name]}
-        step = planning.checkpoint_step(site.log_dir, name, changes, f"the line of {site.name}", site.log_dir)
+    for log_dir, name in ((log_dir, name) for log_dir in request.dirs for name in FILE_NAMES):
+        home = log_dir is site.log_dir
+        if not home and not _has_line(log_dir, name, site):
+            continue
+        changes = {site.key: offsets[name] if home else None}
+        step = planning.checkpoint_step(log_dir, name, changes, f"the line of {site.name}", log_dir)
         if step is not None:
             yield step
+
+
+def _has_line(log_dir: LogDir, name: str, site: Site) -> bool:
+    """Whether a checkpoint that a broker can read says something of the replica."""
+    loaded = log_dir.offset_checkpoint(name)
+    return loaded.value is not None and not loaded.damages and site.key in loaded.value.offsets()
 
 
 def _losses(site: Site, found: Comparison) -> Iterator[Loss]:
