@@ -289,3 +289,26 @@ def test_a_loss_needs_blank_and_a_figure_in_words(tmp_path: Path, capsys: pytest
     pair = Pair(row_called("crc-rolled"), tmp_path, capsys)
     assert pair.plan("--accept-loss", "2-records").code == 16
     assert pair.plan("--blank", "--accept-loss", "2").code == 16
+
+
+def test_damage_that_a_mended_header_brings_to_light_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Behind a wrong batch size lies a batch whose header counts one record too many."""
+
+    def hurt(dirs: Sequence[Path]) -> None:
+        path = dirs[0] / f"{ROLLED}.log"
+        data = bytearray(path.read_bytes())
+        at, after = positions(bytes(data))[1:3]
+        batch = bytearray(data[at:after])
+        struct.pack_into(">i", batch, 57, struct.unpack_from(">i", batch, 57)[0] + 1)
+        data[at:after] = build.seal(bytes(batch))
+        struct.pack_into(">i", data, at + 8, after - at - 12 + 3)
+        path.write_bytes(data)
+
+    pair = Pair(custom("count behind a size", hurt), tmp_path, capsys)
+    ran = pair.plan("--blank")
+    assert (ran.code, "apply this plan first, then plan again" in ran.out) == (4, True)
+    assert pair.apply().code == 5
+    assert pair.plan("--blank").code == 4
+    assert "--accept-loss" in pair.plan("--blank").out

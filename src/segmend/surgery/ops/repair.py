@@ -88,7 +88,7 @@ def plan(request: Request) -> Plan:
     if logs.steps:
         # Derived files are made from the logs as these steps leave them.
         request, findings = _planned(request, logs.steps)
-        left += _come_to_light(findings, logs)
+        left += _come_to_light(request, findings, logs)
     derived, notes, unmoved = _derived(request, findings, left, logs.rewritten)
     left += [_left(finding) for finding in _grave(_needing_more(findings, request), request)]
     left += [_beside_a_damaged_log(finding) for finding in _grave(unmoved, request)]
@@ -142,13 +142,15 @@ def _planned(request: Request, steps: Sequence[Step]) -> tuple[Request, list[Fin
     return later, _findings(later)
 
 
-def _come_to_light(findings: Sequence[Finding], logs: LogRepair) -> Iterator[str]:
+def _come_to_light(request: Request, findings: Sequence[Finding], logs: LogRepair) -> Iterator[str]:
     """Faults of logs that are seen, or perhaps can be mended, only after these steps."""
     changed = {step.paths[0] for step in logs.steps}
+    wanted = damaged_batches.CODES if asked(request) else frozenset()
     for finding in findings:
         path = f"{_real_path(finding.dir)}/{finding.file}"
         told = any(words.startswith(f"{finding.code} {path}") for words in logs.left)
-        if finding.code in ALWAYS and (path in changed or not told):
+        again = finding.code in ALWAYS and path in changed
+        if again or (finding.code in ALWAYS | wanted and not told):
             yield f"{finding.code} {path}: {finding.message}; apply this plan first, then plan again"
 
 
