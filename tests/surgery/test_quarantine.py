@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -70,6 +71,22 @@ def test_one_thing_is_brought_back_as_it_was(desk: Desk, ending: str) -> None:
     assert not path.exists()
     desk.undo("0001")
     assert desk.tree() == before
+
+
+@pytest.mark.slow
+def test_no_partition_comes_back_beside_itself(desk: Desk) -> None:
+    """A broker refuses a partition that is in two of its log dirs."""
+    desk.undo()
+    name = next(path.name for path in sorted(desk.dirs[1].glob("*-0")) if (path / f"{0:020}.log").exists())
+    leader = desk.root / "leader" / name
+    shutil.copytree(desk.dirs[1] / name, leader)
+    desk.plan("graft", "--partition", name, "--from", leader, "--whole")
+    desk.apply()
+    item = quarantine(desk, "list").json[-1]["item"]
+    desk.plan("move", "--partition", name, "--to", desk.dirs[0])
+    desk.apply()
+    ran = quarantine(desk, "restore", item, "-o", desk.plan_file)
+    assert (ran.code, f"{desk.dirs[0]}/{name}: is that partition now" in ran.err) == (8, True)
 
 
 def test_what_is_discarded_is_gone_and_no_undo_pretends(desk: Desk) -> None:
