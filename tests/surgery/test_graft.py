@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -179,6 +179,21 @@ def test_a_lost_replica_that_comes_to_another_log_dir(fleet: Fleet) -> None:
     assert recovery["orders", 0] > 0
     assert fleet.undo().code == 0
     assert picture(fleet.root / "b2") == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("release", "does"), [("4.3.1", "renames it to -stray"), ("3.6.2", "deletes it")])
+def test_a_replica_that_the_metadata_gives_to_other_nodes(
+    fleet: Fleet, golden: Callable[[str], Path], release: str, does: str
+) -> None:
+    """A start does away with it: a note says so, where the operator was about to rely on it."""
+    every = golden("4.3.1-fleet")
+    mine = {path.name for path in every.glob("b2/d*/*-[0-9]")}
+    foreign = next(path for path in sorted(every.glob("b1/d*/clicks-[0-9]")) if path.name not in mine)
+    shown = fleet.plan(foreign.name, "--to", fleet.dirs[0], "--kafka", release, source=foreign)
+    assert (shown.code, f"The next start {does}" in shown.out) == (0, True), shown.err
+    own = fleet.plan("orders-0", "--whole", "--kafka", release)
+    assert (own.code, "stray" in own.out) == (0, False)
 
 
 def test_a_replica_that_went_another_way(fleet: Fleet) -> None:

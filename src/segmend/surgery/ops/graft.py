@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
+from segmend.broker.strays import STRAYS, StrayHandling, stray_reason
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.names import parse_dir_name
 from segmend.formats.offset_checkpoint import FILE_NAMES
@@ -79,7 +80,7 @@ def plan(request: Request) -> Plan:
     return planning.make(
         NAME, arguments, dirs=request.dirs, given=request.given, release=request.release,
         steps=[*steps_of(graft), *_checkpoints(request, site, cut, graft)],
-        losses=list(_losses(site, found)), notes=list(_notes(site, found, cut)),
+        losses=list(_losses(site, found)), notes=[*_unexpected(request, site), *_notes(site, found, cut)],
         extra={NAME: _facts(found, cut)},
     )  # fmt: skip
 
@@ -131,6 +132,19 @@ def _refuse_other_topic(site: Site, image: MetadataImage | None) -> None:
             f"{site.leader.path}: is of a topic with the id {theirs}; "
             f"in this cluster {site.key[0]} has {wanted}"
         )
+
+
+def _unexpected(request: Request, site: Site) -> Iterator[str]:
+    """A start does away with what the metadata here gives to other nodes; perhaps it is only old."""
+    handling, image = STRAYS.of(request.release), image_of(request.dirs)
+    topic_id, node_id = site.leader.topic_id, planning.of_one_broker(request.dirs, request.given)
+    if image is None or topic_id is None or handling is StrayHandling.NONE:
+        return
+    path = f"{site.log_dir.path}/{site.name}"
+    why = stray_reason(image, topic_id=topic_id, partition=site.key[1], node_id=node_id, path=path)
+    if why is not None:
+        does = "deletes it" if handling is StrayHandling.DELETE else "renames it to -stray"
+        yield f"{why} The next start {does}, unless the replica is assigned to node {node_id} by then"
 
 
 def _checkpoints(request: Request, site: Site, cut: Cut, graft: Graft) -> Iterator[Step]:
