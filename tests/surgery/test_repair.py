@@ -161,6 +161,18 @@ def test_what_derived_data_cannot_mend_is_left_with_the_next_command(
     assert (applied.code, "nothing to do" in applied.out) == (4, True)
 
 
+def test_what_the_plan_mends_is_not_left_by_another_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A note is graver if a start sets its directory aside; after this plan none does."""
+    patient = Patient(row_called("id-missing", "M01"), tmp_path, capsys, siblings=True)
+    (patient.dirs[0] / "u-0" / "00000000000000000000.log.deleted").write_bytes(b"")
+    shown = patient.plan()
+    assert (shown.code, "left as it is" in shown.out) == (0, False), shown.out
+    assert patient.apply().code == 1
+    assert "N12" in patient.codes()
+
+
 def test_a_healthy_dir_needs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     row = next(row for row in all_rows() if not row.codes)
     patient = Patient(row, tmp_path, capsys)

@@ -90,11 +90,12 @@ def plan(request: Request) -> Plan:
         request, findings = _planned(request, logs.steps)
         left += _come_to_light(request, findings, logs)
     derived, notes, unmoved = _derived(request, findings, left, logs.rewritten)
-    left += [_left(finding) for finding in _grave(_needing_more(findings, request), request)]
-    left += [_beside_a_damaged_log(finding) for finding in _grave(unmoved, request)]
+    steps = [*logs.steps, *derived]
+    left += [_left(finding) for finding in _grave(_needing_more(findings, request), request, steps)]
+    left += [_beside_a_damaged_log(finding) for finding in _grave(unmoved, request, steps)]
     return planning.make(
         NAME, _arguments(request), dirs=_real(request), given=request.given, release=request.release,
-        steps=[*logs.steps, *derived], losses=logs.losses, notes=[*notes, *_not_looked_at(request)],
+        steps=steps, losses=logs.losses, notes=[*notes, *_not_looked_at(request)],
         left=[_shown(words) for words in left], spare=True,
     )  # fmt: skip
 
@@ -131,15 +132,19 @@ def _not_looked_at(request: Request) -> list[str]:
 
 def _planned(request: Request, steps: Sequence[Step]) -> tuple[Request, list[Finding]]:
     """The dirs with these steps done, and what checks find then."""
-    planned = view.mount()
+    later = _later(request, steps)
+    return later, _findings(later)
+
+
+def _later(request: Request, steps: Sequence[Step]) -> Request:
+    """The dirs with these steps done, all that there are so far."""
+    planned, real = view.mount(), _real(request)
     done = Plan(
         operation=NAME, arguments={}, release=request.release, steps=tuple(steps),
-        dirs=tuple(MadeFor.of(log_dir.path) for log_dir in request.dirs),
+        dirs=tuple(MadeFor.of(log_dir.path) for log_dir in real),
     )  # fmt: skip
     planned.take(done)
-    dirs = [LogDir.open(planned.seen(log_dir.path)) for log_dir in request.dirs]
-    later = replace(request, dirs=dirs)
-    return later, _findings(later)
+    return replace(request, dirs=[LogDir.open(planned.seen(log_dir.path)) for log_dir in real])
 
 
 def _come_to_light(request: Request, findings: Sequence[Finding], logs: LogRepair) -> Iterator[str]:
@@ -261,11 +266,26 @@ def _needing_more(findings: Sequence[Finding], request: Request) -> Iterator[Fin
             yield finding
 
 
-def _grave(findings: Iterable[Finding], request: Request) -> Iterator[Finding]:
-    """Those that are more than notes, by what the next start does about them."""
+def _grave(findings: Iterable[Finding], request: Request, steps: Sequence[Step]) -> list[Finding]:
+    """Those that are more than notes, by what a start does about them; of notes, the start after `steps`."""
+    found = [*findings]
+    explained = _explained(found, request)
+    raised = {
+        number for number, finding in enumerate(found)
+        if Severity.INFO == finding.severity != explained[number].severity
+    }  # fmt: skip
+    if raised and steps:
+        later = _later(request, steps)
+        seen = [replace(finding, dir=f"{_VIEW}{_real_path(finding.dir)}") for finding in found]
+        for number, finding in enumerate(_explained(seen, later)):
+            if number in raised:
+                explained[number] = finding
+    return [finding for finding in explained if finding.severity != Severity.INFO]
+
+
+def _explained(findings: Iterable[Finding], request: Request) -> list[Finding]:
     effects = BrokerEffects(request.dirs, Options(release=request.release), _level(request))
-    explained = (effects.explained(finding) for finding in findings)
-    return (finding for finding in explained if finding.severity != Severity.INFO)
+    return [effects.explained(finding) for finding in findings]
 
 
 def _left(finding: Finding) -> str:
