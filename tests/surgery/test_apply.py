@@ -14,6 +14,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.surgery.faulty import Died, Disk, Mortal
@@ -323,6 +324,62 @@ def test_a_full_disk_is_seen_before_anything_is_done(world: World, monkeypatch: 
     assert "bytes are needed here and 100 are free; nothing was changed" in refused(world, plan)
 
 
+def test_an_older_plan_brings_no_partition_beside_itself(world: World) -> None:
+    """Of two plans for a lost replica, made one after the other, only one can be applied."""
+    plan = plan_of(world)
+    (world.a / "new-0").mkdir()
+    assert f"{world.a}/new-0: is that partition already" in refused(world, plan)
+    (world.a / "new-0").rmdir()
+    told(apply(plan, str(world.state), fx=Disk()))
+    told(undo(find(str(world.state), None), fx=Disk()))
+    (world.a / "new-0").mkdir()
+    with pytest.raises(SegmendError, match="is that partition already"):
+        undo(find(str(world.state), None), fx=Disk())
+
+
+def test_a_journal_that_another_segmend_went_on_with_is_not_written_over(world: World) -> None:
+    """It was read before the plan was looked at, which may take long, and is opened after that."""
+    told(apply(plan_of(world), str(world.state), fx=Disk()))
+    old = find(str(world.state), None)
+    told(undo(find(str(world.state), None), fx=Disk()))
+    lines = Path(old.journal).read_bytes()
+    with (
+        pytest.raises(SegmendError, match="another segmend went on with this plan meanwhile"),
+        journal.writing(Disk(), old, lambda: 0.0),
+    ):
+        pass
+    assert Path(old.journal).read_bytes() == lines
+
+
+def test_a_run_that_another_segmend_makes_meanwhile_is_no_damaged_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of(world)
+    told(apply(plan, str(world.state), fx=Disk()))
+
+    def meanwhile(*args: Any) -> list[journal.Run]:
+        loaded = runs(*args)
+        journal.new_run(Disk(), str(world.state), plan)
+        return loaded
+
+    monkeypatch.setattr(journal, "runs", meanwhile)
+    assert find(str(world.state), None).number == 1
+
+
+def test_another_segmend_in_the_same_dirs_is_no_state_to_go_back_to(world: World) -> None:
+    """What it makes there meanwhile, its `.lock` and new times of folders, is in no journal of ours."""
+    before = world.tree()
+    other = os.open(world.b, os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    try:
+        with pytest.raises(BrokerRunning, match="another segmend is at work here"):
+            apply(plan_of(world), str(world.state), fx=Disk())
+    finally:
+        os.close(other)
+    assert [run.events for run in runs(str(world.state))] == [[]]
+    assert world.tree() == before
+
+
 def test_holes_of_old_bytes_need_no_room(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A killed broker leaves indexes of 10 MiB that hold a few entries."""
     index = world.a / "cut-0" / "0.index"
@@ -601,13 +658,16 @@ def test_an_error_of_a_directory_hides_none_that_came_first(world: World) -> Non
     """And the times of the other directories are as they were."""
 
     class Frozen(Disk):
+        failed = False
+
         def rename(self, old: str, new: str) -> None:
             if new.startswith(f"{world.a}/"):
+                self.failed = True
                 raise OSError(errno.EIO, os.strerror(errno.EIO), old)
             super().rename(old, new)
 
         def open_dir(self, path: str) -> int:
-            if path == str(world.a) and "rename" in self.names:
+            if path == str(world.a) and self.failed:
                 raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
             return super().open_dir(path)
 

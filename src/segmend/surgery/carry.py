@@ -25,6 +25,7 @@ from segmend.surgery.expectations import (
     refuse_lost_backups,
     refuse_other_owner,
     refuse_read_only,
+    twins,
 )
 from segmend.surgery.journal import Run, Writer, make_dirs, runs, writing
 from segmend.surgery.plan import Plan
@@ -67,12 +68,12 @@ class Outcome:
 
 
 def refuse_state(plan: Plan, *, begun: bool = False) -> None:
-    """Raise `SegmendError` if the log dirs are others, or a broker ran on them, since the plan was made.
+    """Raise `SegmendError` if the log dirs are others, or a broker or another plan was there, since then.
 
     Of a plan that was `begun` its own files are looked at step by step, and the others here.
     """
     own = {path for step in plan.steps for path in step.paths} if begun else set()
-    found = [why for each in plan.dirs if (why := each.difference(own)) is not None]
+    found = [why for each in plan.dirs if (why := each.difference(own)) is not None] or list(twins(plan))
     first = "take back what was done of it (segmend undo), then " if begun else ""
     if found:
         raise SegmendError(f"refused: {'; '.join(found)}; {first}make the plan again (nothing was changed)")
@@ -85,7 +86,7 @@ def carry(fx: Effects, run: Run, direction: str, watch: Watch, *, backup_dir: st
     """
     dirs = [each.path for each in run.plan.dirs]
     todo, vaults = examine(run, direction, backup_dir=backup_dir)
-    with _said(run), writing(fx, run, watch.now) as journal:
+    with _said(run), lock.alone(fx, dirs), writing(fx, run, watch.now) as journal:
         _begin(fx, run, journal, direction, vaults)
         with _folder_times(fx, run), lock.locked(fx, dirs, _last_begun(run)["locks"]):
             refuse_changed(run.plan, run.statuses(), going_back=direction == BACK)

@@ -9,12 +9,16 @@ from dataclasses import replace
 
 from segmend.errors import SegmendError, UsageError
 from segmend.formats import meta_properties
+from segmend.formats.names import parse_dir_name
 from segmend.logdir import disk
 from segmend.surgery.events import FORWARD, Status
 from segmend.surgery.journal import Run
 from segmend.surgery.moving import allocated, leftovers
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Need, Neighbours, Step, folder
+from segmend.surgery.steps.make_dir import MakeDir
+from segmend.surgery.steps.move_dir import MoveDir
+from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.writing import TEMPORARY
 
 _SHOWN = 3
@@ -61,6 +65,20 @@ def _visible(neighbours: Neighbours, statuses: Sequence[Status], number: int) ->
         if statuses[number] is Status.AFTER and other > number and statuses[other] is Status.AFTER:
             return False
     return True
+
+
+def twins(plan: Plan) -> Iterator[str]:
+    """Partitions that would come beside themselves in another log dir: a broker starts with no such pair."""
+    leaving = {step.paths[0] for step in plan.steps if isinstance(step, MoveDir | Quarantine)}
+    for step in (step for step in plan.steps if isinstance(step, MakeDir | MoveDir)):
+        origin, target = step.paths[0], step.paths[-1]
+        name = posixpath.basename(target)
+        places = {f"{each.path}/{name}" for each in plan.dirs}
+        moves_within = origin != target and origin in places
+        if target in places and not moves_within and parse_dir_name(name).kind == "current":
+            others = sorted(places - leaving - {target})
+            there = (path for path in others if disk.path_type(path) == "dir")
+            yield from (f"{path}: is that partition already; a broker refuses two of them" for path in there)
 
 
 def refuse_other_owner(plan: Plan) -> None:

@@ -35,13 +35,17 @@ _LIMIT: Final = 1 << 30
 
 @dataclass(slots=True, kw_only=True)
 class Run:
-    """One plan that was begun: its journal, read, and the plan as it was then."""
+    """One plan that was begun: its journal, read, and the plan as it was then.
+
+    `valid_bytes` of the `size` bytes of the journal are whole lines; a torn one may follow.
+    """
 
     name: str
     path: str
     plan: Plan
     events: list[Event] = field(default_factory=list)
     valid_bytes: int = 0
+    size: int = 0
     _course: Course = field(init=False)
 
     def __post_init__(self) -> None:
@@ -53,7 +57,9 @@ class Run:
         plan = Plan.load(f"{path}/{_PLAN}")
         run = cls(name=path.rpartition("/")[2], path=path, plan=plan)
         if disk.path_type(run.journal) is not None:
-            run._read(disk.read(run.journal, _LIMIT).splitlines(keepends=True))
+            data = disk.read(run.journal, _LIMIT)
+            run.size = len(data)
+            run._read(data.splitlines(keepends=True))
         return run
 
     def _read(self, lines: Sequence[bytes]) -> None:
@@ -175,6 +181,7 @@ class Writer:
         if synced:
             self._fx.sync(self._fd)
         self._run.take(found, len(line))
+        self._run.size = self._run.valid_bytes
 
 
 @contextmanager
@@ -187,9 +194,15 @@ def writing(fx: Effects, run: Run, now: Callable[[], float]) -> Iterator[Writer]
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise SegmendError(f"{run.path}: another segmend is at work on this plan") from None
+        if os.fstat(fd).st_size != run.size:
+            raise SegmendError(
+                f"{run.journal}: another segmend went on with this plan meanwhile (see `segmend journal "
+                "list`); this one changed nothing"
+            )
         sync_dir(fx, run.path)
-        if os.fstat(fd).st_size > run.valid_bytes:
+        if run.size > run.valid_bytes:
             fx.truncate(fd, run.valid_bytes)
+            run.size = run.valid_bytes
         yield Writer(fx, run, fd, now)
     finally:
         fx.close(fd)
@@ -248,9 +261,9 @@ def find(state_dir: str, name: str | None) -> Run:
 
 
 def _latest(state_dir: str, home: str) -> Run:
+    newest = _names(home)[-1:]  # before the others are read: another segmend may be making a new one
     problems: list[SegmendError] = []
     loaded = runs(state_dir, problems.append)
-    newest = _names(home)[-1:]
     if newest and newest[0] not in [run.name for run in loaded]:
         raise SegmendError(f"the latest journal cannot be read: {problems[-1]} (others can be named)")
     found = [run for run in loaded if run.events]

@@ -61,6 +61,26 @@ def _held(path: str, pid: int | None) -> BrokerRunning:
 
 
 @contextmanager
+def alone(fx: Effects, dirs: Sequence[str]) -> Iterator[None]:
+    """Keep every other segmend out, and leave no trace in the dirs. Raises `BrokerRunning`.
+
+    Taken before it is written down how the dirs are: what another one does there meanwhile is no state to
+    go back to. Where a file system locks no directory (NFS), `.lock` alone does it.
+    """
+    with ExitStack() as stack:
+        for path in dirs:
+            fd = fx.open_dir(path)
+            stack.callback(fx.close, fd)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise BrokerRunning(f"{path}: another segmend is at work here; nothing was changed") from None
+            except OSError:
+                continue
+        yield
+
+
+@contextmanager
 def locked(fx: Effects, dirs: Sequence[str], made: Sequence[str]) -> Iterator[None]:
     """Hold the locks of all dirs; those in `made` are removed in the end. Raises `BrokerRunning`."""
     with ExitStack() as stack:
