@@ -237,6 +237,8 @@ def test_a_compacted_beginning_is_not_compared() -> None:
     cut = decide(compare(mine, leader, low=3), pair(leader, low=3), whole=False)
     assert cut is not None
     assert (cut.offset, cut.end_offset) == (5, 7)
+    with pytest.raises(SegmendError, match="put its cleaner-offset-checkpoint beside the copy"):
+        decide(compare(mine, leader, low=1), replace(pair(leader, low=1), alone=True), whole=False)
 
 
 LOG = Log(0, "mine/0", 100)

@@ -32,7 +32,8 @@ class Pair:
     """Two replicas as they are told apart: real paths, and what is known of both beforehand.
 
     `same_id` says that both have the same topic id; `low` is the offset below which nothing was compared;
-    `empty` that the target has no bytes at all, or is not there.
+    `empty` that the target has no bytes at all, or is not there; `alone` that nothing beside the source
+    tells how far it was compacted.
     """
 
     target: str
@@ -41,6 +42,7 @@ class Pair:
     same_id: bool
     low: int
     empty: bool
+    alone: bool = False
 
 
 def decide(found: Comparison, pair: Pair, *, whole: bool) -> Cut | None:
@@ -48,7 +50,7 @@ def decide(found: Comparison, pair: Pair, *, whole: bool) -> Cut | None:
     _refuse_damage(found, pair)
     source, target = found.source, found.target
     if source.first is None or found.source_end is None or source.end is None:
-        raise SegmendError(f"{pair.source}: has no batch to copy{_from(pair.low)}")
+        raise SegmendError(f"{pair.source}: has no batch to copy{_from(pair)}")
     if whole or pair.empty:
         return _everything(found, pair)
     if target.first is None or (target.end or 0) <= source.first:
@@ -114,7 +116,7 @@ def _refuse_damage(found: Comparison, pair: Pair) -> None:
 
 def _no_prefix(found: Comparison, pair: Pair) -> str:
     theirs = found.source_next
-    what = f"hold offsets {_range(found.target)} and {_range(found.source)}{_from(pair.low)}"
+    what = f"hold offsets {_range(found.target)} and {_range(found.source)}{_from(pair)}"
     if theirs is None or isinstance(found.target_next, Hurt):
         why = "the first batch here is damaged"
     elif isinstance(found.target_next, Batch):
@@ -122,6 +124,8 @@ def _no_prefix(found: Comparison, pair: Pair) -> str:
         why = f"they differ from the first batch on ({_words(mine)} here, {_words(theirs)} there)"
     else:
         why = "they have no batch in common"
+    if pair.low and pair.alone:
+        why += "; if its broker compacted that too, put its cleaner-offset-checkpoint beside the copy"
     return f"{pair.target} and {pair.source} {what}, but {why}; not its leader? if you know it is: --whole"
 
 
@@ -137,5 +141,6 @@ def _range(tally: Tally) -> str:
     return f"{tally.first} to {tally.last}"
 
 
-def _from(low: int) -> str:
-    return f" from offset {low} on, where neither was compacted" if low else ""
+def _from(pair: Pair) -> str:
+    which = "this replica was not" if pair.alone else "neither was"
+    return f" from offset {pair.low} on, where {which} compacted" if pair.low else ""

@@ -78,6 +78,7 @@ def look_at(
     pair = Pair(
         target=f"{site.log_dir.path}/{site.name}", source=site.leader.path, leader=theirs,
         same_id=site.same_id, low=low, empty=site.target is None or site.target.size == 0,
+        alone=site.leader.home is None,
     )  # fmt: skip
     found = compare(mine, theirs, low=low, high=site.leader.limit(live=live))
     return found, decide(found, pair, whole=whole_log)
