@@ -18,6 +18,7 @@ from tests.checks.surgery import ACTIVE, ROLLED, entry, flipped, positions, txn_
 from tests.loading.outcomes import Hurt, Row
 
 from segmend.loading import DirOutcome, Options, PartitionOutcome, forecast
+from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 
@@ -554,3 +555,12 @@ def test_nothing_is_read_in_a_dir_that_is_offline_from_the_beginning(tmp_path: P
     assert lines[-1].starts
     assert [each.online for each in lines if isinstance(each, DirOutcome)] == [True, False]
     assert of(lines, "v-0").effects == ()
+
+
+def test_a_cleaner_that_does_not_run_reads_no_checkpoint(tmp_path: Path) -> None:
+    """As 2.8.2 with log.cleaner.enable=false did; only the cleaner itself meets that damage."""
+    dirs = broker(tmp_path, clean=True)
+    checkpoint(CLEANER, "torn")(dirs)
+    for enabled, online in (("true", False), (" False", True)):
+        lines = start(dirs, config=ServerConfig(given={"log.cleaner.enable": enabled}))
+        assert [each.online for each in lines if isinstance(each, DirOutcome)] == [online, True]

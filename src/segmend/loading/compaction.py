@@ -133,7 +133,7 @@ def _stop(
 
 
 def _outcome(found: Compaction, situation: Situation) -> str:
-    if situation.config.given.get("log.cleaner.enable", "true").strip().lower() == "false":
+    if not situation.config.cleaner_runs:
         return "cleaner-off"
     if not found.dirty_bytes:
         return "nothing-dirty"

@@ -71,12 +71,15 @@ class DirState:
         return self.offsets[checkpoint].get(key)
 
 
-def read_dir(log_dir: LogDir, release: Release, *, clean: bool | None) -> DirState:
-    """Read the marker and the four checkpoints; `clean` overrides the marker."""
+def read_dir(log_dir: LogDir, release: Release, *, clean: bool | None, cleaner: bool = True) -> DirState:
+    """Read the marker and the four checkpoints; `clean` overrides the marker.
+
+    Without a log cleaner nobody meets the damage of its checkpoint.
+    """
     marked = CLEAN_SHUTDOWN in log_dir.entries
     state = DirState(log_dir=log_dir, clean=marked if clean is None else clean)
     for name in (RECOVERY_POINT, LOG_START_OFFSET, HIGH_WATERMARK, CLEANER_OFFSET):
-        read_checkpoint(state, name, release)
+        read_checkpoint(state, name, release, heeded=cleaner or name != CLEANER_OFFSET)
     named = SUFFIXES.of(release) | {"current", "cluster-metadata"}
     foreign = [*log_dir.foreign, *(each.name for each in log_dir.partitions if each.kind not in named)]
     if foreign:
@@ -84,14 +87,14 @@ def read_dir(log_dir: LogDir, release: Release, *, clean: bool | None) -> DirSta
     return state
 
 
-def read_checkpoint(state: DirState, name: str, release: Release) -> None:
-    """Read one of the checkpoints into `state`, and what becomes of the dir if it is damaged."""
+def read_checkpoint(state: DirState, name: str, release: Release, *, heeded: bool = True) -> None:
+    """Read one of the checkpoints into `state`, and (if `heeded`) what its damage does to the dir."""
     found = state.log_dir.offset_checkpoint(name)
     damage = next(iter(found.damages), None)
     if found.unreadable is not None:
         damage = Damage("malformed", 0, str(found.unreadable))
     state.offsets[name] = found.value.offsets() if found.value is not None and damage is None else {}
-    if damage is None:
+    if damage is None or not heeded:
         return
     fate = dir_checkpoint(damage, release)
     if fate == DirCheckpoint.FATAL:

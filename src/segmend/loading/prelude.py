@@ -54,7 +54,8 @@ class Prelude:
     @cached_property
     def states(self) -> list[DirState]:
         """What the broker has read of each dir; its identity counts already."""
-        states = [read_dir(d, self.options.release, clean=self.options.clean) for d in self.dirs]
+        clean, cleaner = self.options.clean, self.config.cleaner_runs
+        states = [read_dir(d, self.options.release, clean=clean, cleaner=cleaner) for d in self.dirs]
         for state in states:
             if state.path in self.verdict.offline:
                 state.leave_out(self.verdict.offline[state.path])

@@ -74,6 +74,11 @@ class ServerConfig:
         found = self.given.get("node.id") or self.given.get("broker.id")
         return None if found is None else parse_int(found.strip())
 
+    @property
+    def cleaner_runs(self) -> bool:
+        """`log.cleaner.enable`, which is true by default."""
+        return self.given.get("log.cleaner.enable", "true").strip().lower() != "false"
+
     def number(self, name: str) -> int:
         """A setting of `DEFAULTS` by its broker name or its topic name (`segment.bytes`)."""
         name = _TOPIC_NAMES.get(name, name)
