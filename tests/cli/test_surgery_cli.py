@@ -270,8 +270,10 @@ def test_a_dry_run_says_what_would_keep_apply_from_it(desk: Desk) -> None:
     assert desk.run(*argv, "--json").json[-1]["steps"] == 5
     assert picture(desk.root) == before
     desk.apply()
-    assert desk.run(*argv, "--json").json[-1]["steps"] == 0
     after = picture(desk.root)
+    ran = desk.run(*argv)
+    assert (ran.code, "this plan was applied already" in ran.err) == (8, True)
+    assert desk.run(*(word for word in argv if word != "--dry-run"), "--yes").err == ran.err
     back = ("undo", "--dry-run", "--state-dir", desk.state)
     assert desk.run(*back, "--json").json[-1]["steps"] == 5
     assert picture(desk.root) == after

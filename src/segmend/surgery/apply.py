@@ -28,10 +28,6 @@ def apply(
     state_dir, backup_dir = disk.real_path(state_dir), _backup_place(plan, backup_dir)
     refuse_inside(plan, state_dir, "--state-dir")
     run = _to_go_on_with(plan, state_dir)
-    if run is not None and run.state == "applied" and run.told:
-        raise SegmendError(
-            f"this plan was applied already (journal {run.name}); `segmend undo {run.name}` takes it back"
-        )
     if run is None:
         _refuse_at_once(plan, state_dir)
         run = _made(effects, state_dir, plan)
@@ -46,8 +42,6 @@ def rehearse(plan: Plan, state_dir: str, backup_dir: str | None = None) -> list[
     place, backups = disk.real_path(state_dir), _backup_place(plan, backup_dir)
     refuse_inside(plan, place, "--state-dir")
     run = _to_go_on_with(plan, place)
-    if run is not None and run.state == "applied":
-        return []
     if run is None:
         _refuse_at_once(plan, place)
         run = Run(name="new", path=f"{place}/journals/new", plan=plan)
@@ -71,7 +65,10 @@ def run_of(plan: Plan, state_dir: str) -> Run | None:
 
 
 def _to_go_on_with(plan: Plan, state_dir: str) -> Run | None:
-    """The run of this plan, unless it was applied and all is as before: from a snapshot, by hand."""
+    """The run of this plan, unless it was applied and all is as before: from a snapshot, by hand.
+
+    Raises `SegmendError` if it was applied, the user was told so, and not all is as before.
+    """
     run = run_of(plan, state_dir)
     if run is None or run.state != "applied" or not plan.steps:
         return run
@@ -79,6 +76,9 @@ def _to_go_on_with(plan: Plan, state_dir: str) -> Run | None:
         refuse_state(plan)
         refuse_changed(plan, [Status.BEFORE] * len(plan.steps))
     except SegmendError:
+        if run.told:
+            back = f"`segmend undo {run.name}` takes it back"
+            raise SegmendError(f"this plan was applied already (journal {run.name}); {back}") from None
         return run
     return None
 
