@@ -366,6 +366,20 @@ def test_a_run_that_another_segmend_makes_meanwhile_is_no_damaged_one(
     assert find(str(world.state), None).number == 1
 
 
+def test_no_two_runs_have_one_number(world: World) -> None:
+    """`quarantine discard 0001` must not take what another plan has set aside."""
+    rival = world.state / "journals" / "0001-a-00000000"
+
+    class Beside(Disk):
+        def make_dir(self, path: str, mode: int = 0o700) -> None:
+            super().make_dir(path, mode)
+            if path.rpartition("/")[2].startswith("0001-test"):
+                rival.mkdir()
+
+    told(apply(plan_of(world), str(world.state), fx=Beside()))
+    assert find(str(world.state), None).number == 2
+
+
 def test_another_segmend_in_the_same_dirs_is_no_state_to_go_back_to(world: World) -> None:
     """What it makes there meanwhile, its `.lock` and new times of folders, is in no journal of ours."""
     before = world.tree()

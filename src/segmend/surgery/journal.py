@@ -233,11 +233,15 @@ def runs(state_dir: str, on_problem: Callable[[SegmendError], None] = _ignore) -
     return loaded
 
 
+def _numbered(home: str) -> list[str]:
+    return [name for name in disk.listing(home) if _NAME.fullmatch(name)]
+
+
 def _names(home: str) -> list[str]:
     """Oldest first; a directory without a plan is of a run that was stopped before it was anything."""
     if disk.path_type(home) is None:
         return []
-    named = [(int(found[1]), name) for name in disk.listing(home) if (found := _NAME.fullmatch(name))]
+    named = [(int(name.partition("-")[0]), name) for name in _numbered(home)]
     return [name for _, name in sorted(named) if disk.path_type(f"{home}/{name}/{_PLAN}") == "file"]
 
 
@@ -276,11 +280,15 @@ def new_run(fx: Effects, state_dir: str, plan: Plan) -> Run:
     """A directory for a plan that is applied for the first time; raises `OSError`."""
     home = f"{state_dir}/{_RUNS}"
     make_dirs(fx, home)
-    numbers = [int(found[1]) for name in disk.listing(home) if (found := _NAME.fullmatch(name))]
     kind = re.sub(r"\W+", "-", plan.operation, flags=re.ASCII)[:40]
-    name = f"{max(numbers, default=0) + 1:04d}-{kind}-{plan.sha256[:8]}"
+    number = 1 + max((int(name.partition("-")[0]) for name in _numbered(home)), default=0)
+    name = f"{number:04d}-{kind}-{plan.sha256[:8]}"
     path = f"{home}/{name}"
     fx.make_dir(path)
+    if min(each for each in _numbered(home) if each.startswith(f"{number:04d}-")) != name:
+        # Another segmend took the number at the same moment; a user may name a run by it alone.
+        fx.remove_dir(path)
+        return new_run(fx, state_dir, plan)
     sync_dir(fx, home)
     work = Work(fx=fx, vault=path)
     write_beside(work, f"{path}/{_PLAN}", bytes_of(plan.render(), work), Fingerprint(kind="file", mode=0o600))
