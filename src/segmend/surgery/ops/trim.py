@@ -56,7 +56,7 @@ def plan(request: Request) -> Plan:
         NAME, {} if agreed is None else {"accept-loss": f"{agreed}-records"},
         dirs=request.dirs, given=request.given, release=request.release,
         steps=[*markers, *(step for cut in taken for step in steps_of(cut)), *_lines(request.dirs, taken)],
-        losses=[_loss(cut) for cut in taken if cut.lossy], notes=notes,
+        losses=[_loss(cut) for cut in taken if cut.lossy], notes=[*notes, *_gaps(taken)],
         left=[fatal.get(id(cut)) or _left(cut, total) for cut in lossy if cut not in taken],
     )  # fmt: skip
 
@@ -130,6 +130,16 @@ def _lines(dirs: Sequence[LogDir], cuts: Sequence[Cut]) -> Iterator[Step]:
                 step := planning.checkpoint_step(log_dir, name, beyond, "the log ends there", log_dir)
             ):
                 yield step
+
+
+def _gaps(cuts: Sequence[Cut]) -> Iterator[str]:
+    """What was torn off in the middle of a log, which a check finds missing from then on."""
+    for cut in cuts:
+        bases = (each.base_offset for each in cut.segment.partition.segments)
+        following = min((base for base in bases if base > cut.segment.base_offset), default=0)
+        if not cut.lossy and cut.next_offset < following:
+            gone = f"offsets {cut.next_offset} to {following - 1}"
+            yield f"{_place(cut)}: {gone} are in no whole batch, and missing then; another replica may have them"
 
 
 def _markers(dirs: Sequence[LogDir], cuts: Sequence[Cut]) -> tuple[list[Step], list[str]]:
