@@ -139,7 +139,8 @@ def _gaps(cuts: Sequence[Cut]) -> Iterator[str]:
         following = min((base for base in bases if base > cut.segment.base_offset), default=0)
         if not cut.lossy and cut.next_offset < following:
             gone = f"offsets {cut.next_offset} to {following - 1}"
-            yield f"{_place(cut)}: {gone} are in no whole batch, and missing then; another replica may have them"
+            hint = "another replica may have them"
+            yield f"{_place(cut)}: {gone} are in no whole batch, and missing from then on; {hint}"
 
 
 def _markers(dirs: Sequence[LogDir], cuts: Sequence[Cut]) -> tuple[list[Step], list[str]]:
