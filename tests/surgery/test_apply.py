@@ -25,6 +25,7 @@ from segmend.logdir.disk import Space
 from segmend.surgery import expectations, journal
 from segmend.surgery.apply import apply
 from segmend.surgery.carry import Outcome, Watch
+from segmend.surgery.compose import composed
 from segmend.surgery.effects import Effects
 from segmend.surgery.fingerprint import look
 from segmend.surgery.journal import acknowledge, find, runs
@@ -32,6 +33,7 @@ from segmend.surgery.moving import allocated
 from segmend.surgery.piece import Piece
 from segmend.surgery.plan import Plan
 from segmend.surgery.steps.cut_file import CutFile
+from segmend.surgery.steps.make_dir import MakeDir
 from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.quarantine import Quarantine
@@ -328,13 +330,20 @@ def test_an_older_plan_brings_no_partition_beside_itself(world: World) -> None:
     """Of two plans for a lost replica, made one after the other, only one can be applied."""
     plan = plan_of(world)
     (world.a / "new-0").mkdir()
-    assert f"{world.a}/new-0: is that partition already" in refused(world, plan)
+    assert f"{world.a}/new-0: is that partition too" in refused(world, plan)
     (world.a / "new-0").rmdir()
     told(apply(plan, str(world.state), fx=Disk()))
     told(undo(find(str(world.state), None), fx=Disk()))
     (world.a / "new-0").mkdir()
-    with pytest.raises(SegmendError, match="is that partition already"):
+    with pytest.raises(SegmendError, match="is that partition too"):
         undo(find(str(world.state), None), fx=Disk())
+
+
+def test_two_plans_that_bring_one_partition_to_two_log_dirs_do_not_go_together(world: World) -> None:
+    made = (MakeDir.like(f"{home}/new-0", str(home), "restored") for home in (world.a, world.b))
+    one, other = (plan_of(world, [step]) for step in made)
+    with pytest.raises(UsageError, match="is that partition too"):
+        composed([one, other])
 
 
 def test_a_journal_that_another_segmend_went_on_with_is_not_written_over(world: World) -> None:

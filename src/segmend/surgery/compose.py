@@ -18,6 +18,7 @@ from segmend.formats.offset_checkpoint import FILE_NAMES, CheckpointEntry, Offse
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.surgery import planning
+from segmend.surgery.expectations import twins
 from segmend.surgery.fingerprint import hash_bytes
 from segmend.surgery.made_for import MadeFor
 from segmend.surgery.piece import Piece
@@ -45,6 +46,9 @@ def composed(plans: Sequence[Plan]) -> Plan:
         notes=[note for plan in plans for note in plan.notes],
         left=list(dict.fromkeys(left for plan in plans for left in plan.left)), extra=_extra(plans),
     )  # fmt: skip
+    twin = next(twins(found), None)
+    if twin is not None:
+        raise UsageError(f"{twin}: the plans do not go together")
     return replace(found, dirs=dirs)
 
 

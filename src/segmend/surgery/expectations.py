@@ -70,15 +70,17 @@ def _visible(neighbours: Neighbours, statuses: Sequence[Status], number: int) ->
 def twins(plan: Plan) -> Iterator[str]:
     """Partitions that would come beside themselves in another log dir: a broker starts with no such pair."""
     leaving = {step.paths[0] for step in plan.steps if isinstance(step, MoveDir | Quarantine)}
-    for step in (step for step in plan.steps if isinstance(step, MakeDir | MoveDir)):
+    comings = [step for step in plan.steps if isinstance(step, MakeDir | MoveDir)]
+    coming = {step.paths[-1] for step in comings}
+    for step in comings:
         origin, target = step.paths[0], step.paths[-1]
         name = posixpath.basename(target)
         places = {f"{each.path}/{name}" for each in plan.dirs}
         moves_within = origin != target and origin in places
         if target in places and not moves_within and parse_dir_name(name).kind == "current":
             others = sorted(places - leaving - {target})
-            there = (path for path in others if disk.path_type(path) == "dir")
-            yield from (f"{path}: is that partition already; a broker refuses two of them" for path in there)
+            there = (path for path in others if path in coming or disk.path_type(path) == "dir")
+            yield from (f"{path}: is that partition too; a broker refuses two of them" for path in there)
 
 
 def refuse_other_owner(plan: Plan) -> None:
