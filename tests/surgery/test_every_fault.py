@@ -32,6 +32,8 @@ FOUND = (
     ("2.8.2-killed", "transaction-marker-removed + cleaner-above-end"),
     ("1.1.0-killed", "log-size-plausible-rolled + log-size-5-active-last"),
     ("1.1.0-clean", "snapshot-beyond + log-offset-high-last"),
+    ("1.1.0-clean", "partition-linked + epochs-count"),
+    ("1.1.0-clean", "epochs-empty + start-beyond-end"),
 )
 """Pairs that once broke a promise."""
 WAYS = {

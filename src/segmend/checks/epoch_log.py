@@ -72,9 +72,9 @@ def _all_deleted(context: PartitionContext) -> bool:
     """Whether no record is left (DeleteRecords up to the end), and with them no epoch.
 
     The start after that drops the one entry that there is, for it begins at the log end offset.
+    A log start offset beyond the end is no such thing (C08).
     """
-    start = context.checkpointed(LOG_START_OFFSET)
-    return start is not None and start >= context.log_end_offset
+    return context.checkpointed(LOG_START_OFFSET) == context.log_end_offset
 
 
 def _moved_up(context: PartitionContext, first: EpochEntry) -> bool:

@@ -30,6 +30,7 @@ from segmend.surgery.made_for import MadeFor
 from segmend.surgery.mending import Job, Scene
 from segmend.surgery.mends import mends
 from segmend.surgery.plan import Plan
+from segmend.surgery.reach import links
 from segmend.surgery.reading_ahead import read_ahead
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
@@ -91,8 +92,10 @@ def plan(request: Request) -> Plan:
         left += _come_to_light(request, findings, logs)
     derived, notes, unmoved = _derived(request, findings, left, logs.rewritten)
     steps = [*logs.steps, *derived]
-    left += [_left(finding) for finding in _grave(_needing_more(findings, request), request, steps)]
-    left += [_beside_a_damaged_log(finding) for finding in _grave(unmoved, request, steps)]
+    dropped = links(steps)  # as `planning.make` does
+    kept = [step for number, step in enumerate(steps) if number not in dropped]
+    left += [_left(finding) for finding in _grave(_needing_more(findings, request), request, kept)]
+    left += [_beside_a_damaged_log(finding) for finding in _grave(unmoved, request, kept)]
     return planning.make(
         NAME, _arguments(request), dirs=_real(request), given=request.given, release=request.release,
         steps=steps, losses=logs.losses, notes=[*notes, *_not_looked_at(request)],
