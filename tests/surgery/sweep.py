@@ -221,7 +221,8 @@ def _harm(
 ) -> Iterator[str]:
     """The start after it does no more harm than the one before would have done.
 
-    Records of mended batches came `back`: a start that goes on to cut there loses them too, by a note.
+    Records of mended batches came `back`: a start that goes on to cut there loses them too, by a note; so
+    does one that could not load the log before.
     """
     then, later = evening.forecast()
     if broker.get("outcome") == "starts" != then.get("outcome") and not evening.made["left"]:
@@ -229,17 +230,27 @@ def _harm(
     for key in later.keys() & partitions.keys():
         was, line = partitions[key], later[key]
         lost = [sum(e.get("records_lost") or 0 for e in row["effects"]) for row in (was, line)]
-        again = f"{'/'.join(key)}: {lost[1] - lost[0]:,} records that no reader gets now"
-        readable = sum(each[3] * number for each, number in back.items() if each[0] == key[1])
-        noted = any(words.startswith(again) for words in evening.made["notes"])
-        told = noted and lost[1] - lost[0] <= readable
-        if lost[1] > lost[0] and not told and not evening.codes & HIDING:
+        if (
+            lost[1] > lost[0]
+            and not evening.codes & HIDING
+            and not _told(evening, was, lost[1] - lost[0], back)
+        ):
             yield f"{key}: the start loses {lost[1]} records, before it were {lost[0]}"
         ends = [row["after"]["log_end_offset"] for row in (was, line)]
         if None not in ends and ends[1] < ends[0] and not evening.codes & CLAIM_MORE:
             yield from (
                 () if evening.operation == "trim" else [f"{key}: ends at {ends[1]} after it, was {ends[0]}"]
             )
+
+
+def _told(evening: Evening, was: Plan, more: int, back: Batches) -> bool:
+    """Whether a note says that the start loses `more`: of what came back, or behind what ended the load."""
+    place = f"{was['topic']}-{was['partition']}"
+    notes = [words for words in evening.made["notes"] if words.startswith(f"{was['dir']}/{place}: ")]
+    if was["failure"]:
+        return any(f"after this plan it can, and the next start cuts {more:,} " in words for words in notes)
+    readable = sum(each[3] * number for each, number in back.items() if each[0] == place)
+    return more <= readable and any(f": {more:,} records that no reader gets now" in words for words in notes)
 
 
 def _touched(tree: Tree, now: Tree, mine: set[str]) -> Iterator[str]:

@@ -218,6 +218,28 @@ def test_a_held_lock_is_refused_and_nothing_is_changed(world: World) -> None:
     assert not world.state.exists()
 
 
+def test_a_lock_that_a_broker_removes_while_it_stops_holds_nobody_off(world: World) -> None:
+    """Who locks a file that is gone shares the log dir with whoever makes the next one."""
+
+    class Stopping(Disk):
+        def open(self, path: str) -> int:
+            fd = super().open(path)
+            if path == str(world.b / ".lock"):
+                os.unlink(path)
+            return fd
+
+    (world.b / ".lock").touch()
+    before, plan = world.a.stat().st_mtime_ns, plan_of(world)
+    with pytest.raises(BrokerRunning, match="removed its .lock; try again"):
+        apply(plan, str(world.state), fx=Stopping())
+    assert (world.a.stat().st_mtime_ns, not_done(plan)) == (before, True)
+
+
+def not_done(plan: Plan) -> bool:
+    """Whether nothing of it was begun."""
+    return all(step.not_before() is None for step in plan.steps)
+
+
 def test_another_segmend_at_the_same_log_dirs_is_told_apart(world: World) -> None:
     """Two plans at once: the second waits for no one, and says who it may be."""
     first, second = plan_of(world, steps(world)[:1]), plan_of(world, steps(world)[3:4])

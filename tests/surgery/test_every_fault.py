@@ -32,6 +32,7 @@ FOUND = (
     ("2.8.2-killed", "transaction-marker-removed + cleaner-above-end"),
     ("1.1.0-killed", "log-size-plausible-rolled + log-size-5-active-last"),
     ("1.1.0-clean", "snapshot-beyond + log-offset-high-last"),
+    ("3.9.2-killed", "log-offset-high-bit + log-flip-active-first-batch"),
     ("1.1.0-clean", "partition-linked + epochs-count"),
     ("1.1.0-clean", "epochs-empty + start-beyond-end"),
 )

@@ -94,6 +94,7 @@ def _locked(fx: Effects, path: str, *, remove: bool) -> Iterator[None]:
     fd = _open(fx, path)
     try:
         _take(fd, path)
+        _refuse_gone(fd, path)
         well = False
         try:
             yield
@@ -120,6 +121,16 @@ def _open(fx: Effects, path: str) -> int:
     fx.set_owner(fd, home.uid, home.gid)
     fx.set_mode(fd, stat.S_IMODE(home.mode) & 0o666)
     return fd
+
+
+def _refuse_gone(fd: int, path: str) -> None:
+    """A broker that stops removes it (since 3.8): a lock on a file that is gone keeps nobody out."""
+    try:
+        there = os.path.samestat(os.stat(f"{path}/{LOCK}"), os.fstat(fd))
+    except FileNotFoundError:
+        there = False
+    if not there:
+        raise BrokerRunning(f"{path}: a broker has just stopped here and removed its .lock; try again")
 
 
 def _take(fd: int, path: str) -> None:
