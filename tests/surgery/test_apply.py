@@ -230,7 +230,7 @@ def test_a_lock_that_a_broker_removes_while_it_stops_holds_nobody_off(world: Wor
 
     (world.b / ".lock").touch()
     before, plan = world.a.stat().st_mtime_ns, plan_of(world)
-    with pytest.raises(BrokerRunning, match="removed its .lock; try again"):
+    with pytest.raises(BrokerRunning, match=r"removed its \.lock; try again"):
         apply(plan, str(world.state), fx=Stopping())
     assert (world.a.stat().st_mtime_ns, not_done(plan)) == (before, True)
 
