@@ -11,7 +11,6 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 from obstore.store import MemoryStore
-from tests.conftest import one_in
 from tests.fleet.build import plain, write_broker
 
 from segmend.checks import Level
@@ -70,9 +69,10 @@ def rows_of(path: str, **given: str) -> list[dict[str, Any]]:
     return sorted(rows, key=repr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "table",
-    one_in(3, ["records", "batches", "segments", "findings", "partitions", "checkpoints", "index_entries"]),
+    ["records", "batches", "segments", "findings", "partitions", "checkpoints", "index_entries"],
 )
 def test_every_table_is_the_same_from_the_store(fleet: Path, bucket: str, table: str) -> None:
     found = rows_of(bucket, table=table)
@@ -80,12 +80,14 @@ def test_every_table_is_the_same_from_the_store(fleet: Path, bucket: str, table:
     assert found
 
 
+@pytest.mark.slow
 def test_an_audit_of_a_bucket(bucket: str, tmp_path: Path) -> None:
     outcome = audit(Request(paths=(bucket,), out=str(tmp_path), level=Level.DEEP), LocalDriver(1))
     assert set(outcome.codes) >= {"I13"}
     assert (outcome.row["brokers"], outcome.row["partitions"]) == (2, 4)
 
 
+@pytest.mark.slow
 def test_a_missing_prefix_is_one_line(bucket: str) -> None:
     with pytest.raises(SegmendError, match="no such directory"):
         open_table([f"{bucket}/nowhere"], parse_options({}), cores=1)
