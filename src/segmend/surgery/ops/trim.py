@@ -133,14 +133,22 @@ def _lines(dirs: Sequence[LogDir], cuts: Sequence[Cut]) -> Iterator[Step]:
 
 
 def _gaps(cuts: Sequence[Cut]) -> Iterator[str]:
-    """What was torn off in the middle of a log, which a check finds missing from then on."""
+    """Offsets of torn batches that the log, or a checkpoint, had; a check goes on to say they are missing."""
     for cut in cuts:
         bases = (each.base_offset for each in cut.segment.partition.segments)
-        following = min((base for base in bases if base > cut.segment.base_offset), default=0)
+        inside = min((base for base in bases if base > cut.segment.base_offset), default=None)
+        following = _promised(cut.segment.partition) if inside is None else inside
         if not cut.lossy and cut.next_offset < following:
             gone = f"offsets {cut.next_offset} to {following - 1}"
-            hint = "another replica may have them"
+            whose = "" if inside is not None else "; recovery point and high watermark still tell of them"
+            hint = f"another replica may have them{whose}"
             yield f"{_place(cut)}: {gone} are in no whole batch, and missing from then on; {hint}"
+
+
+def _promised(partition: PartitionDir) -> int:
+    """The offset that recovery point or high watermark say the log reaches."""
+    log_dir, key = partition.log_dir, (partition.topic, partition.partition)
+    return max(log_dir.recovery_points.get(key, 0), log_dir.high_watermarks.get(key, 0))
 
 
 def _markers(dirs: Sequence[LogDir], cuts: Sequence[Cut]) -> tuple[list[Step], list[str]]:
