@@ -198,7 +198,7 @@ def _found_after(evening: Evening) -> Iterator[str]:
     expected |= {"P03", "C04", "C10b"} if evening.operation == "trim" else set()
     expected |= {words.partition(" ")[0] for words in evening.made["left"]}
     expected |= {"N05"} if "L13" in evening.codes else set()
-    expected |= {"P05"} if evening.codes & CLAIM_MORE else set()
+    expected |= {"P05"} if evening.codes & {"L13", "L15"} else set()
     for (code, path), finding in after.items():
         if (code, path) not in before.keys() | turned and code not in expected:
             yield f"new: {code} {path[-70:]}: {finding['message'][:150]}"

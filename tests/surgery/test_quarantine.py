@@ -86,7 +86,7 @@ def test_no_partition_comes_back_beside_itself(desk: Desk) -> None:
     desk.plan("move", "--partition", name, "--to", desk.dirs[0])
     desk.apply()
     ran = quarantine(desk, "restore", item, "-o", desk.plan_file)
-    assert (ran.code, f"{desk.dirs[0]}/{name}: is that partition now" in ran.err) == (8, True)
+    assert (ran.code, f"{desk.dirs[0]}/{name}: is that partition too" in ran.err) == (8, True)
 
 
 def test_what_is_discarded_is_gone_and_no_undo_pretends(desk: Desk) -> None:

@@ -7,17 +7,16 @@ first; from then on the plan cannot be undone any more.
 from __future__ import annotations
 
 import os
-import posixpath
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from segmend.errors import SegmendError, UsageError
-from segmend.formats.names import parse_dir_name
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.surgery import lock, planning
 from segmend.surgery.effects import Effects, sync_dir
 from segmend.surgery.events import FORWARD, Status
+from segmend.surgery.expectations import twins
 from segmend.surgery.fingerprint import look
 from segmend.surgery.journal import Run, Writer, writing
 from segmend.surgery.moving import allocated, vault_name
@@ -135,16 +134,14 @@ def restore(item: Item) -> Plan:
         raise SegmendError(f"{folder(step.path)}: is not there any more; it must be before its content")
     given = [each.path for each in run.plan.dirs]
     lock.refuse_running(given)
-    dirs = [LogDir.open(path) for path in given]
-    name = posixpath.basename(step.path)
-    served = parse_dir_name(name).kind == "current"
-    twin = next((log_dir.path for log_dir in dirs if served and name in log_dir.entries), None)
-    if twin is not None:
-        raise SegmendError(f"{twin}/{name}: is that partition now; a broker refuses two of them")
-    return planning.make(
-        "restore", {"item": item.name}, dirs=dirs, given=given,
+    plan = planning.make(
+        "restore", {"item": item.name}, dirs=[LogDir.open(path) for path in given], given=given,
         release=run.plan.release, steps=[_back(item)], notes=[f"it was set aside because: {step.reason}"],
     )  # fmt: skip
+    twin = next(twins(plan), None)
+    if twin is not None:
+        raise SegmendError(twin)
+    return plan
 
 
 def _back(item: Item) -> Step:

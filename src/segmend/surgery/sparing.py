@@ -90,18 +90,14 @@ def spared(plan: Plan, worse: Mapping[Place, tuple[Harm, Harm]]) -> Plan:
 def cut_again(worse: Mapping[Place, tuple[Harm, Harm]]) -> Iterator[str]:
     """Where the plan still makes the start lose more: mended batches bring it to what it cuts off."""
     for (log_dir, name), (harm, was) in worse.items():
-        more = harm.records - was.records
-        what = (
-            f"{more:,} records that no reader gets now can be read after this plan, and the next start cuts"
-        )
+        more = f"{harm.records - was.records:,} records"
         if was.fails:
-            what = (
-                f"cannot be loaded now; after this plan it can, and the next start cuts {more:,} records off;"
-            )
+            what = f"cannot be loaded now; after this plan it can, and the next start cuts {more} off"
         else:
-            what += " them off again;"
+            what = f"{more} that no reader gets now can be read after this plan"
+            what += ", and the next start cuts them off again"
         yield (
-            f"{log_dir}/{name}: {what} mend the rest of the log first "
+            f"{log_dir}/{name}: {what}; mend the rest of the log first "
             "(segmend plan repair --from REPLICA_DIR, or --blank), then start the broker"
         )
 

@@ -140,7 +140,7 @@ def _gaps(cuts: Sequence[Cut]) -> Iterator[str]:
         following = _promised(cut.segment.partition) if inside is None else inside
         if not cut.lossy and cut.next_offset < following:
             gone = f"offsets {cut.next_offset} to {following - 1}"
-            whose = "" if inside is not None else "; recovery point and high watermark still tell of them"
+            whose = "" if inside is not None else "; the recovery point or high watermark still tells of them"
             hint = f"another replica may have them{whose}"
             yield f"{_place(cut)}: {gone} are in no whole batch, and missing from then on; {hint}"
 
