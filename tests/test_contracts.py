@@ -28,8 +28,8 @@ VIOLATIONS = [
     ("Data flows one way", "checks/runner.py", "import segmend.surgery.plan"),
     ("Data flows one way", "surgery/plan.py", "import segmend.fleet.plan"),
     ("Kinds of steps do not", "surgery/steps/cut_file.py", "import segmend.surgery.steps.make_dir"),
-    ("Surgery changes a disk", "surgery/carry.py", "import shutil"),
-    ("Only apply and undo reach", "surgery/ops/trim.py", "import segmend.surgery.apply"),
+    ("Surgery changes a disk", "surgery/execute/run.py", "import shutil"),
+    ("Only apply and undo reach", "surgery/ops/trim/operation.py", "import segmend.surgery.execute.apply"),
     ("No cycles", "formats/damage.py", "import segmend.formats.batch"),
 ]
 

@@ -147,10 +147,10 @@ EXTRAS_DOORS: set[str] = {
 }
 
 
-# What changes a disk. `surgery/effects.py` is the only module that may do so to a log dir; the others
+# What changes a disk. `surgery/writing/effects.py` is the only module that may do so to a log dir; the others
 # write reports, tables and caches of their own, and none of them is ever given a file of a log dir.
 WRITERS: set[str] = {
-    "segmend/surgery/effects.py",
+    "segmend/surgery/writing/effects.py",
     "segmend/cli/commands/fleet.py",
     "segmend/cli/main.py",
     "segmend/fleet/audit.py",

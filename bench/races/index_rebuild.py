@@ -94,7 +94,8 @@ import sys, time
 from segmend import api, checks
 from segmend.logdir.release import NEWEST
 from segmend.logdir.tree import LogDir
-from segmend.surgery import apply, ops, plan, recipes, steps
+from segmend.surgery.execute import apply
+from segmend.surgery import ops, plan, recipes, steps
 checks.all_checks(), ops.operations(), steps.kinds(), recipes.all_recipes()
 started = time.perf_counter()
 """

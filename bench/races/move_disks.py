@@ -28,7 +28,7 @@ SAFE = "cp --sparse=always -a, sync of the files, rm -r of the old ones"
 TWO_DISKS = """
 import errno, os, sys
 from segmend.cli.main import main
-from segmend.surgery.effects import Effects
+from segmend.surgery.writing.effects import Effects
 rename, disks = Effects.rename, sys.argv[1:3]
 def apart(self, old, new):
     if [old.startswith(each) for each in disks] != [new.startswith(each) for each in disks]:

@@ -55,7 +55,7 @@ def test_help_imports_no_command_and_no_engine() -> None:
 def test_each_command_says_what_it_does_in_a_line_that_help_can_find(name: str) -> None:
     module = importlib.import_module(f"{commands.__name__}.{name}")
     assert name == module.NAME
-    assert summary(commands, name) == module.HELP
+    assert summary(f"{commands.__name__}.{name}") == module.HELP
     assert module.HELP[0].islower()
     assert not module.HELP.endswith(".")
 

@@ -22,7 +22,7 @@ from segmend.formats.offset_checkpoint import FILE_NAMES, parse
 from segmend.kernel.batches import iter_batches
 from segmend.kernel.types import BytesReader
 from segmend.surgery import ops
-from segmend.surgery.effects import Effects
+from segmend.surgery.writing.effects import Effects
 
 Golden = Callable[[str], Path]
 Cap = pytest.CaptureFixture[str]
@@ -363,7 +363,7 @@ SLOW_APPLY = """
 import sys, time
 from segmend.kernel.batches import iter_batches
 from segmend.kernel.types import BytesReader
-from segmend.surgery.effects import Effects
+from segmend.surgery.writing.effects import Effects
 rename = Effects.rename
 def slow(self, old, new):
     print("renaming", flush=True)
@@ -448,5 +448,5 @@ def test_every_help_page_is_there(capsys: Cap) -> None:
 def test_each_operation_says_what_it_does_in_a_line_that_help_can_find() -> None:
     assert ops.names() == sorted(ops.operations())
     for name, operation in ops.operations().items():
-        assert summary(ops, name) == operation.HELP
+        assert summary(ops.module_of(name)) == operation.HELP
         assert operation.HELP[0].islower()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from segmend.loading.minutes import DirWork, Job, Machine, Work, estimate
+from segmend.loading.timing.estimate import DirWork, Job, Machine, Work, estimate
 from segmend.logdir.release import Release
 
 TABLE = Path(__file__).with_name("startup_times.json")

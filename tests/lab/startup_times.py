@@ -1,4 +1,4 @@
-"""Measure how long real brokers take to load logs: the figures behind `segmend.loading.minutes`.
+"""Measure how long real brokers take to load logs: the figures behind `segmend.loading.timing.estimate`.
 
     python -m tests.lab.startup_times measure 4.3.1 [NAME...]    start brokers, keep what they logged
     python -m tests.lab.startup_times table                      the model beside the measured times
@@ -27,9 +27,9 @@ from typing import Any
 
 from bench.data import EMPTY_SNAPSHOT, MARKER, Shape, cycle, templates, write_segment
 
+from segmend.explain.disk_speed import measure as measured_speed
 from segmend.loading import Options, forecast
-from segmend.loading.disk_speed import measure as measured_speed
-from segmend.loading.minutes import Work
+from segmend.loading.timing.estimate import Work
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from bench.data import EMPTY_SNAPSHOT, Shape, templates, write_segment
 
+from segmend.explain.retention import reasons
 from segmend.loading import Options
-from segmend.loading.reasons import reasons
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir

@@ -6,8 +6,8 @@ from dataclasses import fields, replace
 
 import pytest
 
-from segmend.loading.costs import PARTS
-from segmend.loading.minutes import DirWork, Estimate, Job, Machine, Work, estimate
+from segmend.loading.timing.costs import PARTS
+from segmend.loading.timing.estimate import DirWork, Estimate, Job, Machine, Work, estimate
 from segmend.logdir.release import Release
 
 OLD, NEW = Release.parse("1.1"), Release.parse("4.3")

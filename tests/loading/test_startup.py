@@ -9,10 +9,10 @@ import pytest
 from tests.checks.damages import written
 from tests.loading.test_outcomes import RECOVERY, broker
 
+from segmend.explain.disk_speed import BATCH_BYTES, Speed, batch_bytes, measure
+from segmend.explain.rolling_restart import PERIOD_SECONDS, bounce, probe
+from segmend.explain.startup import CASES, Study, study
 from segmend.loading import Options, forecast
-from segmend.loading.bounce import PERIOD_SECONDS, bounce, probe
-from segmend.loading.disk_speed import BATCH_BYTES, Speed, batch_bytes, measure
-from segmend.loading.startup import CASES, Study, study
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir

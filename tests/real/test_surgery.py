@@ -31,7 +31,7 @@ TOPICS = ["red", "green", "blue"]
 # `segmend apply` that waits in its first rename, with all locks held, until its stdin is closed.
 WAITING = """
 import sys
-from segmend.surgery.effects import Effects
+from segmend.surgery.writing.effects import Effects
 from segmend.cli.main import main
 rename = Effects.rename
 def waiting(self, old, new):

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from segmend.surgery.effects import Effects
+from segmend.surgery.writing.effects import Effects
 
 CHANGES = (
     "create", "write", "truncate", "set_owner", "set_mode", "set_attributes", "set_mtime", "sync",

@@ -28,7 +28,7 @@ from tests.surgery.desk import picture as picture_of_files
 from segmend.cli.main import main
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.disk import FileReader
-from segmend.surgery.damaged_batches import UNREADABLE
+from segmend.surgery.ops.repair.damaged_batches import UNREADABLE
 
 STOP = frozenset({"C12", "C13"})
 """They tell how a broker stopped, by what the files look like: mended files look otherwise."""

@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from segmend.surgery import amounts
+from segmend.surgery.planning import amounts
 
 
 @pytest.mark.parametrize(

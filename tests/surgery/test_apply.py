@@ -22,23 +22,24 @@ from tests.surgery.world import World, make, plan_of, steps
 
 from segmend.errors import BrokerRunning, Cancelled, SegmendError, UsageError
 from segmend.logdir.disk import Space
-from segmend.surgery import expectations, journal
-from segmend.surgery.apply import apply
-from segmend.surgery.carry import Outcome, Watch
-from segmend.surgery.compose import composed
-from segmend.surgery.effects import Effects
+from segmend.surgery.execute import journal
+from segmend.surgery.execute import preconditions as expectations
+from segmend.surgery.execute.apply import apply
+from segmend.surgery.execute.journal import acknowledge, find, runs
+from segmend.surgery.execute.run import Outcome, Watch
+from segmend.surgery.execute.undo import undo
 from segmend.surgery.fingerprint import look
-from segmend.surgery.journal import acknowledge, find, runs
-from segmend.surgery.moving import allocated
-from segmend.surgery.piece import Piece
+from segmend.surgery.new_bytes import Piece
 from segmend.surgery.plan import Plan
+from segmend.surgery.planning.compose import composed
 from segmend.surgery.steps.cut_file import CutFile
 from segmend.surgery.steps.make_dir import MakeDir
 from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
-from segmend.surgery.undo import undo
+from segmend.surgery.writing.effects import Effects
+from segmend.surgery.writing.transfer import allocated
 
 
 @pytest.fixture

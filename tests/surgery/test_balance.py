@@ -8,8 +8,8 @@ import pytest
 from tests.surgery.small_fleet import Fleet, picture
 
 from segmend.logdir.tree import LogDir
-from segmend.surgery.balance import Disk
-from segmend.surgery.ops import balance
+from segmend.surgery.ops.balance import operation as balance
+from segmend.surgery.ops.balance.solver import Disk
 
 ROOM = 500_000
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from segmend.surgery.balance import Balance, Disk, Item, Problem, solve
+from segmend.surgery.ops.balance.solver import Balance, Disk, Item, Problem, solve
 
 Answer = tuple[float, int]
 """What is best: the spread (0 if the wanted one is reached), then the bytes moved."""

@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from segmend.errors import Cancelled
-from segmend.surgery.beside import AT_ONCE, each
-from segmend.surgery.effects import Effects
-from segmend.surgery.step import Work
+from segmend.surgery.writing.effects import Effects
+from segmend.surgery.writing.pairwise import AT_ONCE, each
+from segmend.surgery.writing.work import Work
 
 WAIT = 30
 

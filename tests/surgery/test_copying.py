@@ -14,10 +14,10 @@ import pytest
 
 from segmend.errors import SegmendError
 from segmend.logdir.disk import FileReader
-from segmend.surgery import copying
-from segmend.surgery.effects import Effects
-from segmend.surgery.piece import Piece
-from segmend.surgery.step import Work
+from segmend.surgery.new_bytes import Piece
+from segmend.surgery.writing import copying
+from segmend.surgery.writing.effects import Effects
+from segmend.surgery.writing.work import Work
 
 BLOCK = 4096
 MIB = 1 << 20

@@ -21,13 +21,13 @@ from tests.surgery.world import Tree, chunks, lost, make, plan_of
 
 from segmend.errors import SegmendError
 from segmend.formats.names import parse_dir_name, parse_file_name
-from segmend.surgery import lock
-from segmend.surgery.apply import apply
-from segmend.surgery.effects import Effects
-from segmend.surgery.journal import Run, acknowledge, find, runs
+from segmend.surgery.execute import lock
+from segmend.surgery.execute.apply import apply
+from segmend.surgery.execute.journal import Run, acknowledge, find, runs
+from segmend.surgery.execute.undo import undo
 from segmend.surgery.plan import Plan
 from segmend.surgery.steps import kinds
-from segmend.surgery.undo import undo
+from segmend.surgery.writing.effects import Effects
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS)
 SAMPLE = 131

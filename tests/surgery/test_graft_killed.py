@@ -12,9 +12,9 @@ from tests.surgery.faulty import Died, Disk, Mortal
 from tests.surgery.small_fleet import Fleet, picture
 from tests.surgery.test_graft import batches, fall_behind, fork, last
 
-from segmend.surgery import lock
-from segmend.surgery.apply import apply
-from segmend.surgery.journal import runs
+from segmend.surgery.execute import lock
+from segmend.surgery.execute.apply import apply
+from segmend.surgery.execute.journal import runs
 from segmend.surgery.plan import Plan
 
 

@@ -14,10 +14,10 @@ from segmend.errors import SegmendError
 from segmend.formats.batch import read_header
 from segmend.formats.build import NewRecord, build_batch
 from segmend.kernel.types import BytesReader
-from segmend.surgery.graft.decision import Cut, Pair, decide
-from segmend.surgery.graft.joined import LARGEST_SPAN, Joined, Log, Part, join, whole
-from segmend.surgery.graft.prefix import Comparison, Place, compare
-from segmend.surgery.graft.replica import Replica
+from segmend.surgery.ops.graft.decision import Cut, Pair, decide
+from segmend.surgery.ops.graft.joined import LARGEST_SPAN, Joined, Log, Part, join, whole
+from segmend.surgery.ops.graft.prefix import Comparison, Place, compare
+from segmend.surgery.ops.graft.replica import Replica
 
 
 def history(counts: Sequence[int], *, first: int = 0, epoch: int = 0, word: bytes = b"v") -> list[bytes]:

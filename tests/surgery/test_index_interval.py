@@ -9,7 +9,7 @@ from tests.checks.build_partition import PartitionWriter, write_log_dir
 from tests.checks.damages import plain
 
 from segmend.logdir.tree import LogDir, PartitionDir
-from segmend.surgery.index_interval import interval_of
+from segmend.surgery.derive.index_interval import interval_of
 
 
 def written(root: Path, writer: PartitionWriter) -> PartitionDir:

@@ -16,13 +16,13 @@ import pytest
 from tests.cli.run import SOURCE
 from tests.surgery.world import World, make, plan_of
 
-from segmend.surgery.journal import runs
+from segmend.surgery.execute.journal import runs
 
 pytestmark = pytest.mark.slow
 
 SUICIDE = """
 import os, signal, sys
-from segmend.surgery.effects import Effects
+from segmend.surgery.writing.effects import Effects
 from segmend.cli.main import main
 
 at, calls = int(sys.argv[1]), [0]

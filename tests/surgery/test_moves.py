@@ -15,7 +15,8 @@ from segmend.logdir import disk
 from segmend.logdir.disk import Space
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
-from segmend.surgery.ops import drain, move
+from segmend.surgery.ops import drain
+from segmend.surgery.ops.move import operation as move
 from segmend.surgery.request import Request
 
 IDS = ("JTJWqc3YQ3mqoxqVcVOkXg", "Ei9Q2mAqSJ2Jb9m3Fq3pJA", "Zi9Q2mAqSJ2Jb9m3Fq3pJB")

@@ -13,9 +13,9 @@ from tests.cli.run import Ran
 from tests.surgery.desk import Desk, picture
 
 from segmend.errors import SegmendError
-from segmend.surgery.effects import Effects
-from segmend.surgery.journal import runs
-from segmend.surgery.quarantines import discard, named
+from segmend.surgery.execute.journal import runs
+from segmend.surgery.execute.quarantines import discard, named
+from segmend.surgery.writing.effects import Effects
 
 Golden = Callable[[str], Path]
 

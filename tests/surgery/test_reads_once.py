@@ -117,7 +117,7 @@ def test_a_log_that_changed_since_the_plan_is_refused(capsys: Cap, disk: Path) -
 
 
 def test_only_so_much_is_carried_by_a_plan(capsys: Cap, disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("segmend.surgery.planning.MOST_CARRIED", 600)
+    monkeypatch.setattr("segmend.surgery.planning.assembly.MOST_CARRIED", 600)
     made = plan(capsys, disk)
     carried = [step["after"]["size"] for step in made["steps"] if "content" in step]
     assert carried

@@ -13,7 +13,8 @@ from segmend.errors import SegmendError
 from segmend.formats import producer_snapshot
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
-from segmend.surgery import hash_order, recipes
+from segmend.surgery import recipes
+from segmend.surgery.derive import hash_order
 
 NEW = Release((4, 3))
 JAVA = [0, 2980, 1989, 998, 970, 2987, 1996, 977, 2994, 1975, 984, 2973, 1982, 991]

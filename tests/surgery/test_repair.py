@@ -14,8 +14,8 @@ from tests.checks.damages import Row, all_rows, zookeeper
 from tests.cli.run import Ran, run
 
 from segmend.checks import Level
-from segmend.surgery import log_repair
-from segmend.surgery.mends import mends
+from segmend.surgery.ops.repair import logs as log_repair
+from segmend.surgery.ops.repair.mends import mends
 
 STAYS = {"C12", "C13"}
 """Codes that tell how a broker stopped, by what its files look like."""

@@ -12,13 +12,15 @@ from tests.surgery.world import Tree, World, make, plan_of, steps
 
 from segmend.errors import SegmendError
 from segmend.logdir import disk
-from segmend.surgery import recipes, view
-from segmend.surgery.apply import apply
+from segmend.surgery import recipes
+from segmend.surgery.execute.apply import apply
 from segmend.surgery.fingerprint import Fingerprint, hash_bytes, look
-from segmend.surgery.moving import transfer
-from segmend.surgery.step import Neighbours, Work
+from segmend.surgery.planning import view
+from segmend.surgery.step import Neighbours
 from segmend.surgery.steps import kinds, step_of, step_to_json
 from segmend.surgery.steps.replace_file import ReplaceFile
+from segmend.surgery.writing.transfer import transfer
+from segmend.surgery.writing.work import Work
 
 NAMES = ["rewrite", "create", "marker", "cut", "cut-index", "patch", "transplant", "append", "copy", "aside",
          "move", "move-far", "make-dir", "in-new-dir"]  # fmt: skip

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from segmend.logdir.release import Release
+from segmend.surgery.dir_state import MadeFor
 from segmend.surgery.fingerprint import Fingerprint
-from segmend.surgery.made_for import MadeFor
-from segmend.surgery.piece import Piece
+from segmend.surgery.new_bytes import Piece
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile

@@ -94,7 +94,9 @@ def _run(argv: Sequence[str]) -> int:
         parser = _parser([_loaded(argv[0])])
         args = parser.parse_args(argv)
         return int(args.run(args))
-    parser = _parser([Command(name=name, help=summary(commands, name)) for name in sorted(names)])
+    parser = _parser(
+        [Command(name=name, help=summary(f"{commands.__name__}.{name}")) for name in sorted(names)]
+    )
     if not argv:
         parser.print_help()
         return UsageError.exit_code

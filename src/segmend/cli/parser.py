@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
-from types import ModuleType
 from typing import Any, NoReturn
 
 from segmend.errors import UsageError
@@ -39,12 +38,11 @@ class LateParser(Parser):
 _HELP_LINE = re.compile(r'^HELP = "(.*)"$', re.MULTILINE)
 
 
-def summary(package: ModuleType, name: str) -> str:
-    """The `HELP` line of a module of a package, out of its source: a list need not import them all."""
-    full = f"{package.__name__}.{name}"
-    spec = find_spec(full)
+def summary(module: str) -> str:
+    """The `HELP` line of a module, out of its source: a list need not import them all."""
+    spec = find_spec(module)
     get_source = getattr(spec and spec.loader, "get_source", None)
-    found = _HELP_LINE.search((get_source(full) if get_source else None) or "")
+    found = _HELP_LINE.search((get_source(module) if get_source else None) or "")
     return found[1] if found else ""
 
 

@@ -17,15 +17,16 @@ from segmend.logdir import disk
 from segmend.report import text
 from segmend.report.plan import plan_lines, plan_objects
 from segmend.report.progress import Progress
-from segmend.surgery import journal
-from segmend.surgery.carry import Outcome, Watch
-from segmend.surgery.effects import Effects
-from segmend.surgery.expectations import refuse_inside
+from segmend.surgery.execute import journal
+from segmend.surgery.execute.journal import Run
+from segmend.surgery.execute.preconditions import refuse_inside
+from segmend.surgery.execute.run import Outcome, Watch
 from segmend.surgery.fingerprint import Fingerprint
-from segmend.surgery.journal import Run
 from segmend.surgery.plan import Plan
-from segmend.surgery.step import Step, Work, folder
-from segmend.surgery.writing import bytes_of, write_beside
+from segmend.surgery.step import Step
+from segmend.surgery.writing.atomic import bytes_of, write_beside
+from segmend.surgery.writing.effects import Effects
+from segmend.surgery.writing.work import Work, folder
 
 CHANGED, _LEFT = 1, 4
 _BEGIN = 64

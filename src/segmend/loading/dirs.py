@@ -15,7 +15,7 @@ from segmend.broker.strays import SUFFIXES
 from segmend.formats.clean_shutdown import FILE_NAME as CLEAN_SHUTDOWN
 from segmend.formats.damage import Damage
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
-from segmend.loading.minutes import DirWork, Job, Work
+from segmend.loading.timing.estimate import DirWork, Job, Work
 from segmend.loading.values import Effect
 from segmend.logdir import disk
 from segmend.logdir.release import Release

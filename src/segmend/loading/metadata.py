@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from segmend.broker.metadata_log import INCONSISTENT, QUORUM_STATE
 from segmend.loading.load import load
-from segmend.loading.minutes import Work
 from segmend.loading.state import Settings
+from segmend.loading.timing.estimate import Work
 from segmend.loading.values import DirectoryOutcome
 from segmend.logdir.release import Release
 from segmend.logdir.tree import PartitionDir

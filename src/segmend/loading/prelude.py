@@ -14,9 +14,9 @@ from segmend.broker.strays import is_kraft
 from segmend.loading.dirs import DirState, identity_of, read_dir
 from segmend.loading.image import MetadataImage, read_image
 from segmend.loading.metadata import look_at_metadata
-from segmend.loading.minutes import Machine
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Situation
+from segmend.loading.timing.estimate import Machine
 from segmend.loading.values import DirectoryOutcome
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig

@@ -25,10 +25,10 @@ from segmend.loading.image import MetadataImage
 from segmend.loading.later import by_deletion, by_retention
 from segmend.loading.limits import retention_of
 from segmend.loading.load import LoadedLog, load
-from segmend.loading.minutes import Job
 from segmend.loading.reads import Budget, note_failing_reads
 from segmend.loading.segment import Lost, lost_from
 from segmend.loading.state import Settings
+from segmend.loading.timing.estimate import Job
 from segmend.loading.values import DirectoryOutcome, Extent, Later, PartitionOutcome
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release

@@ -13,10 +13,10 @@ from segmend.formats.names import REMOTE_INDEX_CACHE
 from segmend.loading.dirs import DirState
 from segmend.loading.expected import missing_replicas
 from segmend.loading.image import MetadataImage
-from segmend.loading.minutes import estimate
 from segmend.loading.prelude import Options, Prelude, metadata_of
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Loaded, Situation, load_directory
+from segmend.loading.timing.estimate import estimate
 from segmend.loading.values import (
     BrokerOutcome,
     DirectoryOutcome,

@@ -9,8 +9,8 @@ from segmend.broker.sanity import INDEX_SANITY, IndexSanity
 from segmend.broker.search import SEARCH, Search
 from segmend.kernel.types import ProducerState
 from segmend.loading.epochs import EpochCache
-from segmend.loading.minutes import Work
 from segmend.loading.segment import End, Lost, Segment
+from segmend.loading.timing.estimate import Work
 from segmend.loading.values import Effect
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from segmend.loading.minutes import Estimate
+from segmend.loading.timing.estimate import Estimate
 
 EFFECTS: Final = {
     "index-rebuilt": "an index is missing or fails its sanity check; the segment is scanned and cut if bad",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from segmend.loading.compaction import BOUNDS, HOLDS, Compaction
+from segmend.explain.compaction import BOUNDS, HOLDS, Compaction
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import Column, table

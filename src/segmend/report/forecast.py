@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
-from segmend.loading.costs import PARTS
-from segmend.loading.minutes import Estimate
+from segmend.loading.timing.costs import PARTS
+from segmend.loading.timing.estimate import Estimate
 from segmend.loading.values import (
     EFFECTS,
     BrokerOutcome,

@@ -10,7 +10,8 @@ from typing import Any
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.surgery.plan import Loss, Plan
-from segmend.surgery.step import Step, folder
+from segmend.surgery.step import Step
+from segmend.surgery.writing.work import folder
 
 _SHOWN, _SINGLY, _NAMED = 60, 60, 3
 _LIVE = "kafka-reassign-partitions"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from segmend.broker.retention import HOLDS, Verdict
+from segmend.explain.retention import Reasons
 from segmend.loading.limits import Setting
-from segmend.loading.reasons import Reasons
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import Column, table

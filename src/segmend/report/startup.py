@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from segmend.loading.bounce import PERIOD_SECONDS, SAFETY, Bounce, Probe
-from segmend.loading.costs import PARTS
-from segmend.loading.disk_speed import Speed
-from segmend.loading.minutes import Estimate
-from segmend.loading.startup import CASES, THREADS, Study
+from segmend.explain.disk_speed import Speed
+from segmend.explain.rolling_restart import PERIOD_SECONDS, SAFETY, Bounce, Probe
+from segmend.explain.startup import CASES, THREADS, Study
+from segmend.loading.timing.costs import PARTS
+from segmend.loading.timing.estimate import Estimate
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import Column, table

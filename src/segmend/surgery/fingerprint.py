@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader, FileStat, Unreadable
-from segmend.surgery.typed import require_types
+from segmend.surgery.typed_json import require_types
 
 _PIECE: Final = 1 << 20
 _WORDS: Final = {

@@ -16,10 +16,10 @@ from typing import Any, Final, Self
 from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
 from segmend.logdir.release import Release
-from segmend.surgery.made_for import MadeFor
+from segmend.surgery.dir_state import MadeFor
 from segmend.surgery.step import Step
 from segmend.surgery.steps import step_of, step_to_json
-from segmend.surgery.typed import require_types
+from segmend.surgery.typed_json import require_types
 
 VERSION: Final = 1
 _LIMIT: Final = 1 << 30

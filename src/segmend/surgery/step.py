@@ -11,35 +11,14 @@ Every step keeps four promises, which the crash tests hold it to:
 
 from __future__ import annotations
 
-import posixpath
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
-from segmend.logdir.release import NEWEST, Release
-from segmend.surgery.effects import Effects
+from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint
-
-
-def _nothing(*_: object) -> None:
-    return None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """What a step is given to work with.
-
-    `vault` is the directory of this step's old bytes, `token` 32 hex digits that name its temporary
-    directories; `check` raises `Cancelled` if the user asked to stop, `tell` is told of bytes done.
-    """
-
-    fx: Effects
-    vault: str
-    token: str = "0" * 32
-    release: Release = NEWEST
-    check: Callable[[], None] = field(default=_nothing)
-    tell: Callable[[int], None] = field(default=_nothing)
+from segmend.surgery.writing.work import Work, folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +124,6 @@ class Step(Protocol):
     def preview(self, view: View, release: Release) -> None:
         """Make the change in a view."""
         ...
-
-
-def folder(path: str) -> str:
-    """The directory of a path."""
-    return posixpath.dirname(path)
 
 
 class Neighbours:

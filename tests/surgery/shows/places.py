@@ -12,7 +12,7 @@ from tests.surgery.shows.bed import Asked, Bed, Case
 from tests.surgery.test_balance import disks
 from tests.surgery.test_graft import batches, fall_behind
 
-from segmend.surgery.ops import balance
+from segmend.surgery.ops.balance import operation as balance
 
 
 def served(log_dir: Path) -> set[str]:

@@ -22,8 +22,8 @@ from segmend.cli.surgery import (
 )
 from segmend.report import text
 from segmend.report.plan import plan_lines
-from segmend.surgery.apply import apply, rehearse
-from segmend.surgery.carry import Outcome
+from segmend.surgery.execute.apply import apply, rehearse
+from segmend.surgery.execute.run import Outcome
 from segmend.surgery.plan import Plan
 
 NAME = "apply"

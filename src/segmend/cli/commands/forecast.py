@@ -18,6 +18,7 @@ from segmend.cli.common import (
     release_of,
     style,
 )
+from segmend.explain.startup import measured
 from segmend.loading import (
     BrokerOutcome,
     DirectoryOutcome,
@@ -28,8 +29,7 @@ from segmend.loading import (
     PartitionOutcome,
     forecast,
 )
-from segmend.loading.minutes import Machine
-from segmend.loading.startup import measured
+from segmend.loading.timing.estimate import Machine
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir

@@ -10,8 +10,8 @@ from segmend.cli.parser import note
 from segmend.cli.surgery import add_state_option
 from segmend.report import text
 from segmend.report.table import Column, table
-from segmend.surgery.events import Status
-from segmend.surgery.journal import Run, runs
+from segmend.surgery.execute.journal import Run, runs
+from segmend.surgery.execute.journal_events import Status
 
 NAME = "journal"
 HELP = "list what was applied, and what became of it"

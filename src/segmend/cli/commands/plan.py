@@ -16,8 +16,8 @@ from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.report.progress import Progress
 from segmend.surgery import ops
-from segmend.surgery.compose import composed
 from segmend.surgery.plan import Plan
+from segmend.surgery.planning.compose import composed
 from segmend.surgery.request import Request
 
 NAME = "plan"
@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         title="operations", metavar="OPERATION", required=True, parser_class=LateParser
     )
     for name in ops.names():
-        _sub(commands, name, summary(ops, name)).fill = partial(_configure, name)
+        _sub(commands, name, summary(ops.module_of(name))).fill = partial(_configure, name)
     both = _sub(commands, "compose", "several plans for the same log dirs in one, done and undone together")
     both.add_argument("plans", nargs="+", metavar="PLAN", help="the files")
     both.add_argument("-o", "--output", metavar="FILE", help="where the plan goes; only shown without")

@@ -12,10 +12,10 @@ from segmend.cli.parser import note
 from segmend.cli.surgery import CHANGED, add_state_option, add_yes_option, confirm, tell_plan, write_plan
 from segmend.report import text
 from segmend.report.table import Column, table
-from segmend.surgery.effects import Effects
-from segmend.surgery.journal import runs
-from segmend.surgery.moving import allocated
-from segmend.surgery.quarantines import Item, discard, items, named, restore
+from segmend.surgery.execute.journal import runs
+from segmend.surgery.execute.quarantines import Item, discard, items, named, restore
+from segmend.surgery.writing.effects import Effects
+from segmend.surgery.writing.transfer import allocated
 
 NAME = "quarantine"
 HELP = "list what was set aside, bring it back, or give it up for good"

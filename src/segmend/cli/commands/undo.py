@@ -22,10 +22,10 @@ from segmend.cli.surgery import (
 )
 from segmend.report import text
 from segmend.report.plan import plan_lines, step_lines
-from segmend.surgery.carry import Outcome
-from segmend.surgery.events import FORWARD
-from segmend.surgery.journal import Run, find
-from segmend.surgery.undo import direction_of, rehearse, undo
+from segmend.surgery.execute.journal import Run, find
+from segmend.surgery.execute.journal_events import FORWARD
+from segmend.surgery.execute.run import Outcome
+from segmend.surgery.execute.undo import direction_of, rehearse, undo
 
 NAME = "undo"
 HELP = "take back what was applied, wholly or as far as it got"

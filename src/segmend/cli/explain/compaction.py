@@ -39,7 +39,7 @@ from collections.abc import Sequence
 
 from segmend.cli.common import emit, emit_json, style
 from segmend.cli.selection import asked, is_wanted
-from segmend.loading.compaction import compactions
+from segmend.explain.compaction import compactions
 from segmend.report.compaction import json_lines, lines
 
 NAME = "compaction"

@@ -40,7 +40,7 @@ from collections.abc import Sequence
 
 from segmend.cli.common import emit, emit_json, style
 from segmend.cli.selection import asked, is_wanted
-from segmend.loading.reasons import reasons
+from segmend.explain.retention import reasons
 from segmend.report.retention import json_lines, lines
 
 NAME = "retention"

@@ -54,9 +54,9 @@ from segmend.cli.common import (
     release_of,
     style,
 )
-from segmend.loading.bounce import bounce, probe
-from segmend.loading.disk_speed import Speed
-from segmend.loading.startup import study
+from segmend.explain.disk_speed import Speed
+from segmend.explain.rolling_restart import bounce, probe
+from segmend.explain.startup import study
 from segmend.logdir.config import ServerConfig
 from segmend.report.startup import Page, json_lines, lines
 

@@ -1,8 +1,8 @@
-"""What makes plans: one module an operation, found by `operations`.
+"""What makes plans: one module an operation, found by `operations`; one with helpers has a room.
 
-A module has `NAME`, `HELP`, perhaps `EXAMPLES`, `configure(parser)` for its options, and
-`plan(request) -> Plan`. It reads the model and changes nothing. `DIR...` and the options that all
-have (`-o`, `--kafka`, `--json`) come from the command.
+`ops/NAME.py`, or `ops/NAME/operation.py` with its helpers beside it, has `NAME`, `HELP`, perhaps
+`EXAMPLES`, `configure(parser)` for its options, and `plan(request) -> Plan`. It reads the model and
+changes nothing. `DIR...` and the options that all have (`-o`, `--kafka`, `--json`) come from the command.
 """
 
 from __future__ import annotations
@@ -35,10 +35,23 @@ def operations() -> Mapping[str, Operation]:
 
 
 def names() -> list[str]:
-    """The names of all operations, which are those of their modules; none of them is imported."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+    """The names of all operations, which are those of their modules or rooms; none of them is imported."""
+    return sorted(_modules())
+
+
+@functools.cache
+def _modules() -> Mapping[str, str]:
+    found = pkgutil.iter_modules(__path__, f"{__name__}.")
+    return {
+        each.name.rpartition(".")[2]: f"{each.name}.operation" if each.ispkg else each.name for each in found
+    }
+
+
+def module_of(name: str) -> str:
+    """The module of the operation of one of `names`."""
+    return _modules()[name]
 
 
 def operation(name: str) -> Operation:
     """The operation of one of `names`; only that is imported."""
-    return cast(Operation, import_module(f"{__name__}.{name}"))
+    return cast(Operation, import_module(module_of(name)))

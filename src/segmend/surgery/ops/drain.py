@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir, PartitionDir
-from segmend.surgery.moves import Move, plan_moves
-from segmend.surgery.moving import allocated
+from segmend.surgery.ops.move.relocation import Move, plan_moves
 from segmend.surgery.plan import Plan
+from segmend.surgery.planning.topic_dirs import topic_dirs
 from segmend.surgery.request import Request
-from segmend.surgery.topic_dirs import topic_dirs
+from segmend.surgery.writing.transfer import allocated
 
 NAME = "drain"
 HELP = "move every partition of a log dir to the others"

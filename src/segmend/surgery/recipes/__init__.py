@@ -22,7 +22,7 @@ from types import ModuleType
 from segmend.errors import SegmendError
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
-from segmend.surgery.sources import Arguments
+from segmend.surgery.derive.sources import Arguments
 
 Build = Callable[[LogDir, str, Arguments, Release], bytes]
 

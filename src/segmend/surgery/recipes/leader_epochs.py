@@ -14,7 +14,7 @@ from segmend.formats.epoch_checkpoint import EpochCheckpoint, EpochEntry
 from segmend.loading.epochs import EpochCache
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
-from segmend.surgery.sources import Arguments, partition_of, scanned, segment_of
+from segmend.surgery.derive.sources import Arguments, partition_of, scanned, segment_of
 
 NAME = "leader-epochs"
 

@@ -10,7 +10,7 @@ from base64 import b64decode
 
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
-from segmend.surgery.sources import Arguments, log_of, partition_of, segment_of
+from segmend.surgery.derive.sources import Arguments, log_of, partition_of, segment_of
 
 NAME = "log-with-blanks"
 

@@ -20,8 +20,8 @@ from segmend.kernel.producers import row_of
 from segmend.kernel.types import ProducerState
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
-from segmend.surgery.hash_order import HASH_ORDER
-from segmend.surgery.sources import Arguments, data_timestamps, partition_of, producers_before
+from segmend.surgery.derive.hash_order import HASH_ORDER
+from segmend.surgery.derive.sources import Arguments, data_timestamps, partition_of, producers_before
 
 NAME = "producer-snapshot"
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
-from segmend.surgery.segment_indexes import built_indexes
-from segmend.surgery.sources import Arguments
+from segmend.surgery.derive.segment_indexes import built_indexes
+from segmend.surgery.derive.sources import Arguments
 
 NAME = "time-index"
 READS_ONE_LOG = True

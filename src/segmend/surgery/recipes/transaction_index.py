@@ -14,7 +14,7 @@ from segmend.formats import txn_index
 from segmend.formats.txn_index import AbortedTxn, TransactionIndex
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
-from segmend.surgery.sources import Arguments, partition_of, producers_before, replayed, segment_of
+from segmend.surgery.derive.sources import Arguments, partition_of, producers_before, replayed, segment_of
 
 NAME = "transaction-index"
 

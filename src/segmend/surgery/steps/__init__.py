@@ -17,7 +17,7 @@ from typing import Any
 
 from segmend.errors import SegmendError
 from segmend.surgery.step import Step
-from segmend.surgery.typed import require_types
+from segmend.surgery.typed_json import require_types
 
 
 @functools.cache

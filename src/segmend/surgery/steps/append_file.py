@@ -8,11 +8,20 @@ from typing import Any, ClassVar, Self
 
 from segmend.errors import SegmendError
 from segmend.logdir.release import Release
-from segmend.surgery.effects import sync_dir
 from segmend.surgery.fingerprint import Fingerprint, hash_of, look
-from segmend.surgery.piece import Piece
-from segmend.surgery.step import Need, View, Work, folder
-from segmend.surgery.writing import change_in_place, clear, keep, part_of, require, settle, write_beside
+from segmend.surgery.new_bytes import Piece
+from segmend.surgery.step import Need, View
+from segmend.surgery.writing.atomic import (
+    change_in_place,
+    clear,
+    keep,
+    part_of,
+    require,
+    settle,
+    write_beside,
+)
+from segmend.surgery.writing.effects import sync_dir
+from segmend.surgery.writing.work import Work, folder
 
 _APPENDED = "appended"
 

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Self
 from segmend.errors import SegmendError
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint, hash_of, look
-from segmend.surgery.step import Need, View, Work
-from segmend.surgery.writing import change_in_place, keep, part_of, read_kept, require, settle
+from segmend.surgery.step import Need, View
+from segmend.surgery.writing.atomic import change_in_place, keep, part_of, read_kept, require, settle
+from segmend.surgery.writing.work import Work
 
 _TAIL = "tail"
 

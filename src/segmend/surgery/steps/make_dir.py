@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from segmend.logdir.release import Release
-from segmend.surgery.effects import sync_dir
 from segmend.surgery.fingerprint import MISSING, Fingerprint, look
-from segmend.surgery.step import Need, View, Work, folder
-from segmend.surgery.writing import dress, require
+from segmend.surgery.step import Need, View
+from segmend.surgery.writing.atomic import dress, require
+from segmend.surgery.writing.effects import sync_dir
+from segmend.surgery.writing.work import Work, folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

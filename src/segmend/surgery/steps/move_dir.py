@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Self
 from segmend.errors import SegmendError
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint, look
-from segmend.surgery.moving import allocated, differs_at, transfer
-from segmend.surgery.step import Need, View, Work, folder
-from segmend.surgery.writing import require
+from segmend.surgery.step import Need, View
+from segmend.surgery.writing.atomic import require
+from segmend.surgery.writing.transfer import allocated, differs_at, transfer
+from segmend.surgery.writing.work import Work, folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

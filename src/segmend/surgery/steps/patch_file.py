@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Self
 from segmend.errors import SegmendError
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint, hash_of, look
-from segmend.surgery.piece import Piece
-from segmend.surgery.step import Need, View, Work
-from segmend.surgery.writing import change_in_place, keep, part_of, read_kept, require, settle
+from segmend.surgery.new_bytes import Piece
+from segmend.surgery.step import Need, View
+from segmend.surgery.writing.atomic import change_in_place, keep, part_of, read_kept, require, settle
+from segmend.surgery.writing.work import Work
 
 _OLD = "old"
 

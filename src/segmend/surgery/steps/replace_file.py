@@ -13,11 +13,12 @@ from segmend.logdir.disk import Unreadable
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.surgery import recipes
-from segmend.surgery.effects import sync_dir
 from segmend.surgery.fingerprint import Fingerprint, hash_bytes, look
-from segmend.surgery.piece import Piece
-from segmend.surgery.step import Need, View, Work, folder
-from segmend.surgery.writing import bytes_of, clear, keep, part_of, read_kept, require, write_beside
+from segmend.surgery.new_bytes import Piece
+from segmend.surgery.step import Need, View
+from segmend.surgery.writing.atomic import bytes_of, clear, keep, part_of, read_kept, require, write_beside
+from segmend.surgery.writing.effects import sync_dir
+from segmend.surgery.writing.work import Work, folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,217 @@
+"""What a start of a broker costs, from names and sizes: after a clean stop, after a kill, at worst.
+
+Nothing of a log is read but for a sample (mean size of a batch, speed of the disk), so it answers for a
+running broker too. `forecast` counts exactly what this start will read; this says what any start would.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from segmend.broker.recovery import PRODUCER_STATE, first_recovered
+from segmend.broker.sanity import INDEX_SANITY, IndexSanity
+from segmend.explain.disk_speed import Speed, batch_bytes, measure
+from segmend.loading.timing.costs import COSTS
+from segmend.loading.timing.estimate import DirWork, Estimate, Job, Machine, Work, estimate
+from segmend.logdir import disk
+from segmend.logdir.disk import Unreadable
+from segmend.logdir.files import FileEntry
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir, PartitionDir
+
+CASES: Final = {
+    "clean": "after a clean stop",
+    "killed": "if it is killed as it stands",
+    "worst": "if it is killed at the worst moment",
+    "everything": "if the recovery points are lost",
+}
+"""What happened before the start. `worst`: the last two segments of every partition are not flushed,
+the newest as large as the one before; `everything`: recovery-point-offset-checkpoint cannot be read."""
+
+THREADS: Final = (1, 2, 4, 8, 16)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segments:
+    """One partition: base offsets and sizes of its logs, and what the checkpoints say of it."""
+
+    name: str
+    bases: Sequence[int]
+    logs: Sequence[FileEntry]
+    sizes: Sequence[int]
+    recovery_point: int
+    newest_snapshot: int | None
+
+    @property
+    def unflushed(self) -> int:
+        """Index of the first segment that an unclean start recovers."""
+        return first_recovered(self.bases, self.recovery_point)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """All log dirs of a broker, ready to be asked what a start costs."""
+
+    release: Release
+    threads: int
+    machine: Machine
+    speed: Speed
+    batch_bytes: float
+    dirs: Sequence[tuple[LogDir, Sequence[Segments]]]
+
+    def estimate(self, case: str, *, threads: int | None = None, eager: bool | None = None) -> Estimate:
+        """The start in one of `CASES`; `eager` overrides whether the release checks all indexes."""
+        check = INDEX_SANITY.of(self.release) != IndexSanity.NONE if eager is None else eager
+        work = [self._work(log_dir, found, case, check) for log_dir, found in self.dirs]
+        return estimate(work, self.release, threads or self.threads, self.machine)
+
+    @property
+    def partitions(self) -> int:
+        """In all dirs."""
+        return sum(len(found) for _, found in self.dirs)
+
+    @property
+    def segments(self) -> int:
+        """In all dirs."""
+        return sum(len(each.bases) for _, found in self.dirs for each in found)
+
+    @property
+    def bytes(self) -> int:
+        """Of all logs."""
+        return sum(sum(each.sizes) for _, found in self.dirs for each in found)
+
+    @property
+    def stop(self) -> float:
+        """Seconds that a clean stop takes, without the move of the leaders."""
+        costs = COSTS.of(self.release)
+        return costs.stop + self.partitions * costs.closed + self.segments * costs.closed_segment
+
+    def _work(self, log_dir: LogDir, found: Sequence[Segments], case: str, check: bool) -> DirWork:
+        jobs = [Job(name=each.name, work=self._of_partition(each, case, check)) for each in found]
+        device = disk.device(log_dir.path)
+        return DirWork(path=log_dir.path, jobs=jobs, metadata=self._metadata(log_dir), device=device)
+
+    def _of_partition(self, each: Segments, case: str, check: bool) -> Work:
+        scanned = _scanned(each, case)
+        count = len(each.bases)
+        replayed = _replayed(each) if case == "clean" and PRODUCER_STATE.of(self.release) else 0
+        return Work(
+            partitions=1,
+            segments=count,
+            checked=count if check else 0,
+            recovered=len(scanned),
+            scanned_bytes=sum(scanned),
+            scanned_batches=round(sum(scanned) / self.batch_bytes),
+            replayed_bytes=replayed,
+            replayed_batches=round(replayed / self.batch_bytes),
+        )
+
+    def _metadata(self, log_dir: LogDir) -> Work:
+        """`__cluster_metadata-0` is scanned at every start (`KafkaRaftLog`)."""
+        found = next((p for p in log_dir.partitions if p.kind == "cluster-metadata"), None)
+        if found is None:
+            return Work()
+        each = _segments(found, 0)
+        batches = sum(each.sizes) / batch_bytes(each.logs)
+        count = len(each.bases)
+        return Work(
+            partitions=1, segments=count, recovered=count, scanned_bytes=sum(each.sizes),
+            scanned_batches=round(batches),
+        )  # fmt: skip
+
+
+def study(
+    dirs: Sequence[LogDir],
+    release: Release,
+    threads: int,
+    *,
+    cores: int | None = None,
+    speed: Speed | None = None,
+) -> Study:
+    """Look at the names and sizes of all dirs, and measure the disk unless its `speed` is given."""
+    found = [(log_dir, list(_partitions(log_dir))) for log_dir in dirs]
+    everything = [each for _, segments in found for each in segments]
+    logs = [entry for each in everything for entry in each.logs[each.unflushed :]]
+    if speed is None:
+        speed = measure(logs, list(index_files(dirs)))
+    return Study(
+        release=release,
+        threads=threads,
+        machine=Machine(cores=cores, read_speed=speed.bytes_per_second, random_read=speed.seconds_a_read),
+        speed=speed,
+        batch_bytes=batch_bytes(logs),
+        dirs=found,
+    )
+
+
+def measured(machine: Machine, dirs: Sequence[LogDir], *, clean: bool | None, release: Release) -> Machine:
+    """The machine with the speed of the disks under `dirs`, as far as this start needs to know it."""
+    if machine.read_speed is not None:
+        return machine
+    unclean = [d for d in dirs if not (".kafka_cleanshutdown" in d.entries if clean is None else clean)]
+    eager = INDEX_SANITY.of(release) != IndexSanity.NONE
+    logs = [entry for d in unclean for each in _partitions(d) for entry in each.logs[each.unflushed :]]
+    speed = measure(logs, list(index_files(dirs)) if eager else ())
+    return replace(machine, read_speed=speed.bytes_per_second, random_read=speed.seconds_a_read)
+
+
+def index_files(dirs: Sequence[LogDir]) -> Iterator[FileEntry]:
+    """The offset indexes of some partitions, for the time of a single read."""
+    for log_dir in dirs:
+        for partition in log_dir.partitions[:200]:
+            for base in sorted(partition.layout.index)[:8]:
+                entry = partition.file(partition.layout.index[base])
+                if entry is not None:
+                    yield entry
+
+
+def _partitions(log_dir: LogDir) -> Iterator[Segments]:
+    points = log_dir.recovery_points
+    for partition in log_dir.partitions:
+        if partition.kind != "cluster-metadata":
+            yield _segments(partition, points.get((partition.topic, partition.partition), 0))
+
+
+def _segments(partition: PartitionDir, recovery_point: int) -> Segments:
+    logs = partition.layout.logs
+    bases = sorted(logs)
+    files = [entry for base in bases if (entry := partition.file(logs[base])) is not None]
+    return Segments(
+        name=partition.name,
+        bases=bases,
+        logs=files,
+        sizes=[_size(entry) for entry in files],
+        recovery_point=recovery_point,
+        newest_snapshot=max(partition.layout.snapshots, default=None),
+    )
+
+
+def _size(entry: FileEntry) -> int:
+    try:
+        return entry.size
+    except Unreadable:
+        return 0
+
+
+def _scanned(each: Segments, case: str) -> Sequence[int]:
+    """The sizes of the segments that are recovered."""
+    if case == "clean" or not each.sizes:
+        return ()
+    if case == "everything":
+        return each.sizes
+    if case == "killed":
+        return each.sizes[each.unflushed :]
+    last = list(each.sizes[-2:])
+    last[-1] = max(last)
+    return max(last, list(each.sizes[each.unflushed :]), key=sum)
+
+
+def _replayed(each: Segments) -> int:
+    """Bytes behind the newest producer snapshot, if that is not the one of the last clean stop."""
+    newest = each.newest_snapshot
+    if newest is None or not each.bases or newest >= each.bases[-1]:
+        return 0
+    return sum(each.sizes[max(bisect_right(each.bases, newest) - 1, 0) :])

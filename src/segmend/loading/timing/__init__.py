@@ -1,0 +1,1 @@
+"""How long a start takes: what each thing costs, and the sum of it."""

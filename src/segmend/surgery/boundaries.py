@@ -1,0 +1,105 @@
+"""What a plan may touch: what lies below its own log dirs, by no link, and what surgery had set aside.
+
+A plan is a file that came from somewhere, and is mostly applied by root. So before it is carried out,
+or taken back, each path is looked at: no `..`, no symbolic link on the way, no log dir itself, never
+the `.lock` that keeps a broker out.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import posixpath
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from segmend.errors import SegmendError
+from segmend.logdir import disk
+from segmend.logdir.tree import LOCK, LogDir
+from segmend.surgery.plan import Plan
+from segmend.surgery.step import Step
+from segmend.surgery.writing.work import folder
+
+_TOP_LEVEL = ("meta.properties", ".kafka_cleanshutdown", "recovery-point-offset-checkpoint")
+
+
+def refuse_outside(plan: Plan, vaults: Callable[[], Iterable[str]]) -> None:
+    """Raise `SegmendError` if a step would change anything but what is in the log dirs.
+
+    `vaults` gives the directories of old bytes, from which a plan may bring something back.
+    """
+    why = next(_wrong_places(plan, vaults), None)
+    if why is not None:
+        raise SegmendError(f"refused: {why}; nothing was changed")
+
+
+def refuse_no_log_dir(plan: Plan) -> None:
+    """Raise `SegmendError` for a dir that was none when the plan was made.
+
+    A directory called like a partition proves nothing: /etc has `dbus-1`.
+    """
+    for path in (each.path for each in plan.dirs):
+        found = LogDir.open(path)
+        by_name = any(name in found.entries for name in _TOP_LEVEL)
+        if not by_name and not any(partition.base_offsets for partition in found.partitions):
+            raise SegmendError(f"refused: {path}: is no log dir of a broker; nothing was changed")
+
+
+def _wrong_places(plan: Plan, vaults: Callable[[], Iterable[str]]) -> Iterator[str]:
+    homes = [each.path for each in plan.dirs]
+    yield from (why for path in homes if (why := _no_directory(path)) is not None)
+    real = functools.cache(os.path.realpath)
+    outside = _misplaced(plan.steps, homes)
+    if outside is not None:
+        outside = _misplaced(plan.steps, [*homes, *vaults()])
+    if outside is not None:
+        yield outside
+    yield from (why for step in plan.steps if (why := _through_link(step, real)) is not None)
+
+
+def links(steps: Sequence[Step]) -> dict[int, str]:
+    """The numbers of the steps that work through a symbolic link, as no plan may, and what to say of it."""
+    real = functools.cache(os.path.realpath)
+    found = ((number, _through_link(step, real)) for number, step in enumerate(steps))
+    return {number: why for number, why in found if why is not None}
+
+
+def _through_link(step: Step, real: Callable[[str], str]) -> str | None:
+    for place in map(folder, step.paths):
+        if real(place) != place:
+            return (
+                f"{place}: is, or is reached by, a symbolic link to {real(place)}; segmend works through none"
+            )
+    return None
+
+
+def _no_directory(path: str) -> str | None:
+    if not _plain(path):
+        return f"{path!r} is no plain, absolute path"
+    if os.path.realpath(path) != path:
+        return f"{path}: there is a symbolic link on the way by now; the plan was made for another directory"
+    if disk.path_type(path) != "dir":
+        return f"{path}: no such directory; the plan was made for it"
+    return None
+
+
+def _misplaced(steps: Sequence[Step], homes: Sequence[str]) -> str | None:
+    below = tuple(f"{home}/" for home in homes)
+    for path in (path for step in steps for path in step.paths):
+        if not _plain(path):
+            return f"{path!r} is no plain, absolute path"
+        if posixpath.basename(path) == LOCK:
+            return f"{path}: the lock of a broker is no file to be changed"
+        if not path.startswith(below):
+            return (
+                f"{path}: lies in none of the plan's log dirs, nor with what this --state-dir has set aside"
+            )
+    return None
+
+
+def _plain(path: str) -> bool:
+    """Absolute and without detours; also something that a system call takes."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return path.startswith("/") and posixpath.normpath(path) == path and "\0" not in path and path[1:2] != "/"

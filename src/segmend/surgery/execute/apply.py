@@ -1,0 +1,109 @@
+"""Apply a plan: for the first time, again after an undo, or on from where it was stopped."""
+
+from __future__ import annotations
+
+from segmend.errors import SegmendError, UsageError
+from segmend.logdir import disk
+from segmend.surgery.boundaries import refuse_no_log_dir, refuse_outside
+from segmend.surgery.execute import lock
+from segmend.surgery.execute.journal import Run, new_run, runs
+from segmend.surgery.execute.journal_events import FORWARD, Status
+from segmend.surgery.execute.preconditions import (
+    refuse_changed,
+    refuse_inside,
+    refuse_other_owner,
+    refuse_read_only,
+)
+from segmend.surgery.execute.run import Outcome, Watch, carry, examine, refuse_state
+from segmend.surgery.plan import Plan
+from segmend.surgery.writing.effects import Effects
+
+
+def apply(
+    plan: Plan, state_dir: str, *, fx: Effects | None = None, watch: Watch | None = None,
+    backup_dir: str | None = None,
+) -> Outcome:  # fmt: skip
+    """Carry out a plan; its journal and the old bytes go to `state_dir`, the latter to `backup_dir` if given.
+
+    Raises `BrokerRunning`; `SegmendError` if a file is not as the plan expects, there is no space, or
+    the system refuses something; `Cancelled`. What was done until then is journalled: the same
+    call goes on.
+    """
+    effects, watching = fx or Effects(), watch or Watch()
+    state_dir, backup_dir = disk.real_path(state_dir), _backup_place(plan, backup_dir)
+    refuse_inside(plan, state_dir, "--state-dir")
+    run = _to_go_on_with(plan, state_dir)
+    if run is None:
+        _refuse_at_once(plan, state_dir)
+        run = _made(effects, state_dir, plan)
+    return carry(effects, run, FORWARD, watching, backup_dir=backup_dir)
+
+
+def rehearse(plan: Plan, state_dir: str, backup_dir: str | None = None) -> list[int]:
+    """The numbers of the steps that `apply` would take now, from 0; raises what would keep it from that.
+
+    Nothing is written, made or locked.
+    """
+    place, backups = disk.real_path(state_dir), _backup_place(plan, backup_dir)
+    refuse_inside(plan, place, "--state-dir")
+    run = _to_go_on_with(plan, place)
+    if run is None:
+        _refuse_at_once(plan, place)
+        run = Run(name="new", path=f"{place}/journals/new", plan=plan)
+    return examine(run, FORWARD, backup_dir=backups)[0]
+
+
+def _backup_place(plan: Plan, backup_dir: str | None) -> str | None:
+    """The real path of another place for the old bytes; raises `UsageError` for one that cannot be it."""
+    if backup_dir is None:
+        return None
+    place = disk.real_path(backup_dir)
+    refuse_inside(plan, place, "--backup-dir")
+    if disk.path_type(place) not in (None, "dir"):
+        raise UsageError(f"--backup-dir {backup_dir}: is no directory; nothing was changed")
+    return place
+
+
+def run_of(plan: Plan, state_dir: str) -> Run | None:
+    """The run of this very plan, None if it was never begun."""
+    return next((run for run in reversed(runs(state_dir)) if run.plan.sha256 == plan.sha256), None)
+
+
+def _to_go_on_with(plan: Plan, state_dir: str) -> Run | None:
+    """The run of this plan, unless it was applied and all is as before: from a snapshot, by hand.
+
+    Raises `SegmendError` if it was applied, the user was told so, and not all is as before.
+    """
+    run = run_of(plan, state_dir)
+    if run is None or run.state != "applied" or not plan.steps:
+        return run
+    try:
+        refuse_state(plan)
+        refuse_changed(plan, [Status.BEFORE] * len(plan.steps))
+    except SegmendError:
+        if run.told:
+            back = f"`segmend undo {run.name}` takes it back"
+            raise SegmendError(f"this plan was applied already (journal {run.name}); {back}") from None
+        return run
+    return None
+
+
+def _refuse_at_once(plan: Plan, state_dir: str) -> None:
+    """What can be refused before a trace of the attempt is made; `carry` looks again under the lock."""
+    refuse_outside(plan, lambda: [run.vaults for run in runs(state_dir)])
+    refuse_no_log_dir(plan)
+    lock.refuse_running([each.path for each in plan.dirs])
+    refuse_other_owner(plan)
+    refuse_read_only(plan)
+    refuse_state(plan)
+    refuse_changed(plan, [Status.BEFORE] * len(plan.steps))
+
+
+def _made(fx: Effects, state_dir: str, plan: Plan) -> Run:
+    try:
+        return new_run(fx, state_dir, plan)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise SegmendError(
+            f"{error.filename or state_dir}: {reason}; nothing was changed (give another --state-dir)"
+        ) from None

@@ -1,0 +1,318 @@
+"""What was begun and what is done: JSON lines, each synced before the next thing happens.
+
+    <state dir>/journals/0001-trim-3fa9c1d2/plan.json        the plan, as it was applied
+                                            journal.jsonl    its events, forward and backward
+                                            steps/0001/      old bytes of step 1, and what it set aside
+
+A line that was cut short by a power cut never happened. `--backup-dir` puts `steps` elsewhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+from segmend.errors import SegmendError, UsageError
+from segmend.logdir import disk
+from segmend.surgery.execute.journal_events import FORWARD, Course, Event, Status, event_of
+from segmend.surgery.fingerprint import Fingerprint
+from segmend.surgery.plan import Plan
+from segmend.surgery.writing.atomic import bytes_of, write_beside
+from segmend.surgery.writing.effects import Effects, sync_dir
+from segmend.surgery.writing.work import Work, folder
+
+_PLAN, _JOURNAL, _STEPS, _RUNS = "plan.json", "journal.jsonl", "steps", "journals"
+_NAME: Final = re.compile(r"(\d{4,})-[\w-]+", re.ASCII)
+_LIMIT: Final = 1 << 30
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """One plan that was begun: its journal, read, and the plan as it was then.
+
+    `valid_bytes` of the `size` bytes of the journal are whole lines; a torn one may follow.
+    """
+
+    name: str
+    path: str
+    plan: Plan
+    events: list[Event] = field(default_factory=list)
+    valid_bytes: int = 0
+    size: int = 0
+    _course: Course = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._course = Course(len(self.plan.steps))
+
+    @classmethod
+    def load(cls, path: str) -> Self:
+        """Read a run's directory; raises `SegmendError`."""
+        plan = Plan.load(f"{path}/{_PLAN}")
+        run = cls(name=path.rpartition("/")[2], path=path, plan=plan)
+        if disk.path_type(run.journal) is not None:
+            data = disk.read(run.journal, _LIMIT)
+            run.size = len(data)
+            run._read(data.splitlines(keepends=True))
+        return run
+
+    def _read(self, lines: Sequence[bytes]) -> None:
+        """Only the last line can have been torn by a power cut; damage before it hides what was done."""
+        for number, line in enumerate(lines, 1):
+            event = event_of(line)
+            try:
+                if event is not None:
+                    self.take(event, len(line))
+            except IndexError:
+                event = None
+            if event is None and any(event_of(later) is not None for later in lines[number:]):
+                raise SegmendError(
+                    f"{self.journal}: line {number} is damaged, so what was done is not known; the old bytes "
+                    f"are in {self.vaults}, and the plan beside it says what each step changed"
+                )
+            if event is None:
+                return
+
+    def take(self, event: Event, length: int) -> None:
+        """One more event, that is `length` bytes in the journal."""
+        self._course.take(event)
+        self.events.append(event)
+        self.valid_bytes += length
+
+    @property
+    def number(self) -> int:
+        """Runs of one state dir are counted from 1; 0 for a directory that has another name."""
+        found = _NAME.fullmatch(self.name)
+        return 0 if found is None else int(found[1])
+
+    @property
+    def journal(self) -> str:
+        """The path of the journal."""
+        return f"{self.path}/{_JOURNAL}"
+
+    @property
+    def begun(self) -> Event | None:
+        """The first event: it knows how the folders were before anything happened."""
+        return self._course.first
+
+    @property
+    def last_begun(self) -> Event | None:
+        """The event with which it began last."""
+        return self._course.last
+
+    @property
+    def turn(self) -> int:
+        """When it began last, counted in beginnings of its state dir: clocks go back, this does not."""
+        last = self._course.last
+        return 0 if last is None else last.get("turn") or 0
+
+    @property
+    def direction(self) -> str:
+        """Where it went last."""
+        last = self._course.last
+        return FORWARD if last is None else str(last["direction"])
+
+    @property
+    def finished(self) -> bool:
+        """Whether that came to its end."""
+        return self._course.finished
+
+    @property
+    def told(self) -> bool:
+        """Whether the user was told so. Who was not may give the same command again and mean the same."""
+        return self._course.told
+
+    @property
+    def discarded(self) -> frozenset[int]:
+        """The steps whose old bytes were given up, or were about to be."""
+        return frozenset(self._course.discarded)
+
+    @property
+    def state(self) -> str:
+        """new, applied or undone; applying or undoing if it was stopped on the way."""
+        if not self.events:
+            return "new"
+        done, doing = ("applied", "applying") if self.direction == FORWARD else ("undone", "undoing")
+        return done if self.finished else doing
+
+    def statuses(self) -> list[Status]:
+        """Where each step is."""
+        return list(self._course.statuses)
+
+    def status(self, step: int) -> Status:
+        """Where one step is."""
+        return self._course.statuses[step]
+
+    @property
+    def vaults(self) -> str:
+        """The directory of all old bytes."""
+        last = self._course.last
+        return f"{self.path}/{_STEPS}" if last is None else str(last["vaults"])
+
+    def vault(self, step: int) -> str:
+        """The directory of a step's old bytes; steps count from 0, the names from 1."""
+        return f"{self.vaults}/{step + 1:04d}"
+
+    def token(self, step: int) -> str:
+        """What tells names that a step gives for a while from those of all others."""
+        return f"{int(self.plan.sha256[:24], 16):024x}{step:08x}"
+
+
+class Writer:
+    """The journal of a run, open for writing; each event is on the disk when `write` returns."""
+
+    def __init__(self, fx: Effects, run: Run, fd: int, now: Callable[[], float]) -> None:
+        self._fx = fx
+        self._run = run
+        self._fd = fd
+        self._now = now
+
+    def write(self, event: str, direction: str, *, synced: bool = True, **more: Any) -> None:
+        """Add an event; raises `OSError`."""
+        found = {"event": event, "direction": direction, **more, "at": round(self._now(), 3)}
+        line = json.dumps(found, separators=(",", ":")).encode("ascii") + b"\n"
+        self._fx.write(self._fd, line, self._run.valid_bytes)
+        if synced:
+            self._fx.sync(self._fd)
+        self._run.take(found, len(line))
+        self._run.size = self._run.valid_bytes
+
+
+@contextmanager
+def writing(fx: Effects, run: Run, now: Callable[[], float]) -> Iterator[Writer]:
+    """The journal open; a second segmend that wants it is refused."""
+    new = not os.path.lexists(run.journal)
+    fd = fx.create(run.journal) if new else fx.open(run.journal)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SegmendError(f"{run.path}: another segmend is at work on this plan") from None
+        if os.fstat(fd).st_size != run.size:
+            raise SegmendError(
+                f"{run.journal}: another segmend went on with this plan meanwhile (see `segmend journal "
+                "list`); this one changed nothing"
+            )
+        sync_dir(fx, run.path)
+        if run.size > run.valid_bytes:
+            fx.truncate(fd, run.valid_bytes)
+            run.size = run.valid_bytes
+        yield Writer(fx, run, fd, now)
+    finally:
+        fx.close(fd)
+
+
+def acknowledge(fx: Effects, run: Run, now: Callable[[], float]) -> None:
+    """Write down that the user was told; the very last thing that a command does. Raises `OSError`.
+
+    Nothing follows it, not even a sync, so that no command is cut short after it.
+    """
+    with writing(fx, run, now) as journal:
+        journal.write("told", run.direction, synced=False)
+
+
+def _ignore(_problem: SegmendError) -> None:
+    return None
+
+
+def runs(state_dir: str, on_problem: Callable[[SegmendError], None] = _ignore) -> list[Run]:
+    """Every run of a state dir, oldest first; `on_problem` is given why one cannot be read."""
+    home = f"{disk.real_path(state_dir)}/{_RUNS}"
+    loaded: list[Run] = []
+    for name in _names(home):
+        try:
+            loaded.append(Run.load(f"{home}/{name}"))
+        except SegmendError as error:
+            on_problem(error)
+    return loaded
+
+
+def _numbered(home: str) -> list[str]:
+    return [name for name in disk.listing(home) if _NAME.fullmatch(name)]
+
+
+def _names(home: str) -> list[str]:
+    """Oldest first; a directory without a plan is of a run that was stopped before it was anything."""
+    if disk.path_type(home) is None:
+        return []
+    named = [(int(name.partition("-")[0]), name) for name in _numbered(home)]
+    return [name for _, name in sorted(named) if disk.path_type(f"{home}/{name}/{_PLAN}") == "file"]
+
+
+def find(state_dir: str, name: str | None) -> Run:
+    """A run by its name, its number or its path; the one that was at work last if None.
+
+    Raises `UsageError` if there is none, `SegmendError` if it cannot be read.
+    """
+    home = f"{disk.real_path(state_dir)}/{_RUNS}"
+    if name is None:
+        return _latest(state_dir, home)
+    wanted = name.rstrip("/").removesuffix(f"/{_JOURNAL}")
+    for each in _names(home):
+        number = each.partition("-")[0]
+        if wanted in (each, number, number.lstrip("0")):
+            return Run.load(f"{home}/{each}")
+    path = disk.real_path(wanted)
+    if disk.path_type(f"{path}/{_PLAN}") == "file":
+        return Run.load(path)
+    raise UsageError(f"{state_dir}: has no journal '{name}' (see `segmend journal list`)")
+
+
+def _latest(state_dir: str, home: str) -> Run:
+    newest = _names(home)[-1:]  # before the others are read: another segmend may be making a new one
+    problems: list[SegmendError] = []
+    loaded = runs(state_dir, problems.append)
+    if newest and newest[0] not in [run.name for run in loaded]:
+        raise SegmendError(f"the latest journal cannot be read: {problems[-1]} (others can be named)")
+    found = [run for run in loaded if run.events]
+    if not found:
+        raise UsageError(f"{state_dir}: has no journal; give --state-dir if another one was used")
+    return max(found, key=lambda run: (run.turn, run.number))
+
+
+def new_run(fx: Effects, state_dir: str, plan: Plan) -> Run:
+    """A directory for a plan that is applied for the first time; raises `OSError`."""
+    home = f"{state_dir}/{_RUNS}"
+    make_dirs(fx, home)
+    kind = re.sub(r"\W+", "-", plan.operation, flags=re.ASCII)[:40]
+    number = 1 + max((int(name.partition("-")[0]) for name in _numbered(home)), default=0)
+    name = f"{number:04d}-{kind}-{plan.sha256[:8]}"
+    path = f"{home}/{name}"
+    fx.make_dir(path)
+    if min(each for each in _numbered(home) if each.startswith(f"{number:04d}-")) != name:
+        # Another segmend took the number at the same moment; a user may name a run by it alone.
+        fx.remove_dir(path)
+        return new_run(fx, state_dir, plan)
+    sync_dir(fx, home)
+    work = Work(fx=fx, vault=path)
+    write_beside(work, f"{path}/{_PLAN}", bytes_of(plan.render(), work), Fingerprint(kind="file", mode=0o600))
+    return Run(name=name, path=path, plan=plan)
+
+
+def make_dirs(fx: Effects, path: str) -> None:
+    """Make a directory and what it lies in, and sync their names; raises `OSError`.
+
+    Those that are there are synced too: who made them may have been killed before he could.
+    """
+    if disk.path_type(path) is None:
+        make_dirs(fx, folder(path))
+        fx.make_dir(path)
+        sync_dir(fx, folder(path))
+    elif path != "/":
+        _sync_if_possible(fx, folder(path))
+        make_dirs(fx, folder(path))
+
+
+def _sync_if_possible(fx: Effects, path: str) -> None:
+    """What we may pass but not read, or lies on a file system without syncs, was never made by us."""
+    try:
+        sync_dir(fx, path)
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EINVAL, errno.ENOSYS):
+            raise

@@ -1,0 +1,181 @@
+"""What must be so before a plan is carried out, or taken back: files, owners, space."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+
+from segmend.errors import SegmendError, UsageError
+from segmend.formats import meta_properties
+from segmend.logdir import disk
+from segmend.surgery.execute.journal import Run
+from segmend.surgery.execute.journal_events import FORWARD, Status
+from segmend.surgery.plan import Plan
+from segmend.surgery.step import Need, Neighbours, Step
+from segmend.surgery.writing.atomic import TEMPORARY
+from segmend.surgery.writing.transfer import allocated, leftovers
+from segmend.surgery.writing.work import folder
+
+_SHOWN = 3
+
+
+def refuse_changed(plan: Plan, statuses: Sequence[Status], *, going_back: bool = False) -> None:
+    """Raise `SegmendError` if a file is not as the plan, and what was done of it, have left it.
+
+    Who goes back does not touch what was not begun, however that is.
+    """
+    looked_at = [Status.AFTER] if going_back else [Status.BEFORE, Status.AFTER]
+    found = [f"{step.paths[0]}: {why}" for step, why in _changed(plan.steps, statuses, looked_at)]
+    if found:
+        more = f" (and {len(found) - _SHOWN} more)" if len(found) > _SHOWN else ""
+        raise SegmendError(f"refused: {'; '.join(found[:_SHOWN])}{more}; nothing was changed")
+
+
+def _changed(
+    steps: Sequence[Step], statuses: Sequence[Status], looked_at: Collection[Status]
+) -> Iterator[tuple[Step, str]]:
+    neighbours = Neighbours(steps)
+    for number, (step, status) in enumerate(zip(steps, statuses, strict=True)):
+        if status not in looked_at or not _visible(neighbours, statuses, number):
+            continue
+        why = not_before(step) if status is Status.BEFORE else step.not_after()
+        if why is not None:
+            yield step, why
+
+
+def not_before(step: Step) -> str | None:
+    """How the disk differs from what a step expects, its folders included; None if it does not."""
+    folders = (folder(path) for path in step.paths)
+    gone = next((path for path in folders if disk.path_type(path) != "dir"), None)
+    return step.not_before() if gone is None else f"there is no directory {gone}"
+
+
+def _visible(neighbours: Neighbours, statuses: Sequence[Status], number: int) -> bool:
+    """Whether the files of a step are now as it expects or left them, and not as another one will."""
+    for other in neighbours.of(number):
+        if statuses[other] is Status.BETWEEN:
+            return False
+        if statuses[number] is Status.BEFORE and other < number and statuses[other] is Status.BEFORE:
+            return False
+        if statuses[number] is Status.AFTER and other > number and statuses[other] is Status.AFTER:
+            return False
+    return True
+
+
+def refuse_other_owner(plan: Plan) -> None:
+    """Raise `SegmendError` if this user cannot give new files the owner that the old ones have."""
+    mine = os.geteuid()
+    if mine == 0:
+        return
+    for path in (each.path for each in plan.dirs):
+        owner = disk.file_stat(path).uid
+        if owner != mine:
+            raise SegmendError(f"{path}: belongs to user {owner}; run this as that user, or as root")
+    for step in plan.steps:
+        if step.before.uid not in (None, mine):
+            path = step.paths[0]
+            raise SegmendError(
+                f"{path}: belongs to user {step.before.uid}; run this as that user, or as root"
+            )
+
+
+def refuse_read_only(plan: Plan) -> None:
+    """Raise `SegmendError` if a log dir is on a file system that takes nothing."""
+    for path in (each.path for each in plan.dirs):
+        if disk.space(path).read_only:
+            raise SegmendError(
+                f"{path}: its file system is mounted read-only; mount it writable (see `dmesg` if it was); "
+                "nothing was changed"
+            )
+
+
+def refuse_inside(plan: Plan, place: str, what: str) -> None:
+    """Raise `UsageError` if backups would lie in a log dir, where no broker would start."""
+    real = disk.real_path(place)
+    homes = [each.path for each in plan.dirs if f"{real}/".startswith(f"{each.path.rstrip('/')}/")]
+    home = next(iter(homes), None) or _log_dir_above(real)
+    if home is not None:
+        raise UsageError(f"{what} {place}: lies in the log dir {home}; give a place outside")
+
+
+def _log_dir_above(path: str) -> str | None:
+    """A log dir, of whatever broker, that a path lies in: it has a meta.properties."""
+    while path != "/":
+        if disk.path_type(f"{path}/{meta_properties.FILE_NAME}") == "file":
+            return path
+        path = folder(path)
+    return None
+
+
+def refuse_lost_backups(run: Run, steps: Sequence[int]) -> None:
+    """Raise `SegmendError` if the old bytes of a run are not where they went, before anything is touched."""
+    begun = [number for number, status in enumerate(run.statuses()) if status is not Status.BEFORE]
+    wanted = [run.vaults] if begun else []
+    wanted += [run.vault(number) for number in steps if run.status(number) is not Status.BEFORE]
+    gone = next((path for path in wanted if disk.path_type(path) != "dir"), None)
+    if gone is not None:
+        raise SegmendError(
+            f"{gone}: is not there, where {run.name} put old bytes (is that disk mounted?); "
+            "nothing was changed"
+        )
+
+
+def refuse_full(run: Run, steps: Sequence[int], vaults: str, direction: str) -> None:
+    """Raise `SegmendError` if a file system cannot take what these steps write to it."""
+    wanted: dict[int, tuple[str, int]] = {}
+    for number in steps:
+        for need in _needs(run, number, f"{vaults}/{number + 1:04d}", direction):
+            where, device = _device(need.where)
+            if need.origin is None or _device(need.origin)[1] != device:
+                before = wanted.get(device, (where, 0))
+                wanted[device] = before[0], before[1] + need.bytes
+    for where, count in wanted.values():
+        available = disk.space(where).available
+        if count > available:
+            raise SegmendError(
+                f"{where}: {count:,} bytes are needed here and {available:,} are free; nothing was changed "
+                "(--backup-dir puts the old bytes on another disk)"
+            )
+
+
+def _needs(run: Run, number: int, vault: str, direction: str) -> Iterator[Need]:
+    """What a step still takes up: less what an earlier attempt brought there, or left to be removed first."""
+    step = run.plan.steps[number]
+    for need in step.needs(vault):
+        found = need if direction == FORWARD else _back(step, need, vault)
+        if found is not None and need.where == vault and need.origin is None:
+            place = step.paths[0] if direction == FORWARD else vault
+            found = replace(found, bytes=_in_blocks(place, need.bytes))
+        if found is not None and found.origin is not None and run.status(number) is Status.BETWEEN:
+            found = replace(found, bytes=max(found.bytes - _there(run, number, found.where), 0))
+        if found is not None:
+            yield found
+
+
+def _back(step: Step, need: Need, vault: str) -> Need | None:
+    """The same for the way back: what was moved, or kept in the vault, returns; what was added goes."""
+    if need.origin is not None:
+        return Need(need.origin, need.bytes, need.where)
+    return Need(folder(step.paths[0]), need.bytes) if need.where == vault else None
+
+
+def _in_blocks(path: str, size: int) -> int:
+    """What a copy of old bytes takes: no more than these do where they lie, since their holes stay holes."""
+    return min(size, allocated(path)) if disk.path_type(path) in ("file", "dir") else size
+
+
+def _there(run: Run, number: int, home: str) -> int:
+    """Bytes in blocks of what a move that was stopped has in the directory it goes to."""
+    own = {posixpath.basename(path) for path in run.plan.steps[number].paths}
+    names = {*own, *(f"{name}{TEMPORARY}" for name in own), *leftovers(run.token(number))}
+    paths = (f"{home}/{name}" for name in names)
+    return sum(allocated(path) for path in paths if disk.path_type(path) in ("file", "dir"))
+
+
+def _device(path: str) -> tuple[str, int]:
+    """The nearest directory that is there, and its file system."""
+    while disk.path_type(path) is None:
+        path = folder(path)
+    return path, disk.file_stat(path).device

@@ -1,0 +1,156 @@
+"""What plans have set aside: where it lies, how it is brought back one by one, or given up for good.
+
+Only `discard` removes anything, and only what a finished journal holds. It says so in that journal
+first; from then on the plan cannot be undone any more.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from segmend.errors import SegmendError, UsageError
+from segmend.logdir import disk
+from segmend.logdir.tree import LogDir
+from segmend.surgery.execute import lock
+from segmend.surgery.execute.journal import Run, Writer, writing
+from segmend.surgery.execute.journal_events import FORWARD, Status
+from segmend.surgery.fingerprint import look
+from segmend.surgery.new_bytes import Piece
+from segmend.surgery.plan import Plan
+from segmend.surgery.planning import assembly
+from segmend.surgery.planning.twins import twins
+from segmend.surgery.step import Step
+from segmend.surgery.steps.move_dir import MoveDir
+from segmend.surgery.steps.quarantine import Quarantine
+from segmend.surgery.steps.replace_file import ReplaceFile
+from segmend.surgery.writing.effects import Effects, sync_dir
+from segmend.surgery.writing.transfer import allocated, vault_name
+from segmend.surgery.writing.work import folder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """Something that a step set aside: it was at `step.path` and lies at `place`, if it still does."""
+
+    run: Run
+    number: int
+    step: Quarantine
+
+    @property
+    def name(self) -> str:
+        """Run and step, counted from 1: `0003/2`."""
+        return f"{self.run.name.partition('-')[0]}/{self.number + 1}"
+
+    @property
+    def place(self) -> str:
+        """Where it lies."""
+        return vault_name(self.run.vault(self.number), self.step.path)
+
+    @property
+    def state(self) -> str:
+        """kept, discarded, or gone (somebody took it)."""
+        if os.path.lexists(self.place):
+            return "kept"
+        return "discarded" if self.number in self.run.discarded else "gone"
+
+
+def items(runs: Sequence[Run]) -> Iterator[Item]:
+    """All that is set aside by these runs, oldest first."""
+    for run in runs:
+        statuses = run.statuses()
+        for number, step in enumerate(run.plan.steps):
+            if isinstance(step, Quarantine) and statuses[number] is Status.AFTER:
+                yield Item(run=run, number=number, step=step)
+
+
+def named(runs: Sequence[Run], name: str) -> list[Item]:
+    """The items of a run (`0003`, or its whole name), or the one item `0003/2`; raises `UsageError`."""
+    run_name, _, number = name.partition("/")
+    found = [
+        item for item in items(runs)
+        if run_name in (item.run.name, item.name.partition("/")[0], item.name.partition("/")[0].lstrip("0"))
+        and number in ("", str(item.number + 1))
+    ]  # fmt: skip
+    if not found:
+        raise UsageError(f"'{name}': nothing is set aside under this name (see `segmend quarantine list`)")
+    return found
+
+
+def refuse_discarded(run: Run) -> None:
+    """Raise `SegmendError` if what an undo would bring back was given up for good."""
+    statuses = run.statuses()
+    gone = [run.plan.steps[n] for n in sorted(run.discarded) if statuses[n] is not Status.BEFORE]
+    if gone:
+        more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+        raise SegmendError(
+            f"{run.name} cannot be taken back: {gone[0].paths[0]}{more} was given up for good by "
+            "`segmend quarantine discard`; nothing was changed"
+        )
+
+
+def discard(chosen: Sequence[Item], *, fx: Effects, now: Callable[[], float]) -> int:
+    """Remove items of one run for good; gives the bytes that came free. Raises `SegmendError`."""
+    run = chosen[0].run
+    if run.state != "applied":
+        raise SegmendError(f"{run.name}: is {run.state}; only what a finished plan set aside can go for good")
+    kept = [item for item in chosen if item.state == "kept"]
+    count = sum(allocated(item.place) for item in kept)
+    try:
+        with writing(fx, run, now) as journal:
+            _discard(fx, journal, chosen, kept)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise SegmendError(f"{error.filename or run.path}: {reason}; the same command goes on") from None
+    return count
+
+
+def _discard(fx: Effects, journal: Writer, chosen: Sequence[Item], kept: Sequence[Item]) -> None:
+    journal.write("discarded", FORWARD, steps=[item.number for item in chosen])
+    for item in kept:
+        _remove(fx, item.place)
+        sync_dir(fx, folder(item.place))
+
+
+def _remove(fx: Effects, path: str) -> None:
+    if look(path, content=False).kind != "dir":
+        fx.remove(path)
+        return
+    for name in sorted(disk.listing(path)):
+        _remove(fx, f"{path}/{name}")
+    fx.remove_dir(path)
+
+
+def restore(item: Item) -> Plan:
+    """The plan that brings one item back to where it was; raises `SegmendError` if it cannot go there.
+
+    A file is copied, so that its run can still be undone as a whole; a directory is moved back.
+    """
+    step, run = item.step, item.run
+    if item.state != "kept":
+        raise SegmendError(f"{item.name}: {item.place} is not there any more ({item.state})")
+    if os.path.lexists(step.path):
+        raise SegmendError(f"{step.path}: is there again; move it out of the way first")
+    if disk.path_type(folder(step.path)) != "dir":
+        raise SegmendError(f"{folder(step.path)}: is not there any more; it must be before its content")
+    given = [each.path for each in run.plan.dirs]
+    lock.refuse_running(given)
+    plan = assembly.make(
+        "restore", {"item": item.name}, dirs=[LogDir.open(path) for path in given], given=given,
+        release=run.plan.release, steps=[_back(item)], notes=[f"it was set aside because: {step.reason}"],
+    )  # fmt: skip
+    twin = next(twins(plan), None)
+    if twin is not None:
+        raise SegmendError(twin)
+    return plan
+
+
+def _back(item: Item) -> Step:
+    step = item.step
+    reason = f"out of the quarantine, {item.name}"
+    if step.before.kind == "dir":
+        return MoveDir.of(item.place, step.path, reason)
+    content = Piece.range_of(item.place, 0, disk.file_size(item.place))
+    after = look(item.place)
+    return ReplaceFile(path=step.path, before=look(step.path), after=after, reason=reason, content=content)

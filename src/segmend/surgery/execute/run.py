@@ -1,0 +1,271 @@
+"""A plan carried out, or taken back: one loop for both, from wherever an earlier one was stopped.
+
+The order in a step: old bytes to the vault, synced; "intended" in the journal, synced; the change,
+synced, looked at; "done" in the journal, synced with the next line. Every moment at which this
+can be cut short is a line of the crash tests.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from segmend.errors import Cancelled, SegmendError
+from segmend.logdir import disk
+from segmend.surgery.boundaries import refuse_outside
+from segmend.surgery.execute import lock
+from segmend.surgery.execute.journal import Run, Writer, make_dirs, runs, writing
+from segmend.surgery.execute.journal_events import BACK, FORWARD, Event, Status
+from segmend.surgery.execute.preconditions import (
+    not_before,
+    refuse_changed,
+    refuse_full,
+    refuse_inside,
+    refuse_lost_backups,
+    refuse_other_owner,
+    refuse_read_only,
+)
+from segmend.surgery.plan import Plan
+from segmend.surgery.planning.twins import twins
+from segmend.surgery.step import Step
+from segmend.surgery.writing.effects import Effects, sync_dir
+from segmend.surgery.writing.work import Work, folder
+
+
+def _never() -> bool:
+    return False
+
+
+def _nothing(*_: object) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """Who looks on: `stopped` is asked often, `tell` is given (step number from 1, its words, state).
+
+    `progress` is told (done, total) bytes that steps write; `now` gives seconds since the epoch.
+    """
+
+    stopped: Callable[[], bool] = field(default=_never)
+    tell: Callable[[int, Step, str], None] = field(default=_nothing)
+    progress: Callable[[int, int], None] = field(default=_nothing)
+    now: Callable[[], float] = field(default=lambda: 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What was done: `state` of the run, number of `steps` that were carried out this time."""
+
+    run: Run
+    steps: int
+
+    @property
+    def state(self) -> str:
+        """applied or undone."""
+        return self.run.state
+
+
+def refuse_state(plan: Plan, *, begun: bool = False) -> None:
+    """Raise `SegmendError` if the log dirs are others, or a broker or another plan was there, since then.
+
+    Of a plan that was `begun` its own files are looked at step by step, and the others here.
+    """
+    own = {path for step in plan.steps for path in step.paths} if begun else set()
+    found = [why for each in plan.dirs if (why := each.difference(own)) is not None] or list(twins(plan))
+    first = "take back what was done of it (segmend undo), then " if begun else ""
+    if found:
+        raise SegmendError(f"refused: {'; '.join(found)}; {first}make the plan again (nothing was changed)")
+
+
+def carry(fx: Effects, run: Run, direction: str, watch: Watch, *, backup_dir: str | None = None) -> Outcome:
+    """Bring a run to its end in a direction. Raises `BrokerRunning`, `SegmendError`, `Cancelled`.
+
+    As long as no step was begun the log dirs must be as they were when the plan was made.
+    """
+    dirs = [each.path for each in run.plan.dirs]
+    todo, vaults = examine(run, direction, backup_dir=backup_dir)
+    with _said(run), lock.alone(fx, dirs), writing(fx, run, watch.now) as journal:
+        _begin(fx, run, journal, direction, vaults)
+        with _folder_times(fx, run), lock.locked(fx, dirs, _last_begun(run)["locks"]):
+            refuse_changed(run.plan, run.statuses(), going_back=direction == BACK)
+            _carry_steps(fx, run, journal, direction, watch, todo)
+        journal.write("finished", direction)
+    return Outcome(run=run, steps=len(todo))
+
+
+def examine(run: Run, direction: str, *, backup_dir: str | None = None) -> tuple[list[int], str]:
+    """The steps to take, in their order, and where the old bytes go; raises what would keep one from it.
+
+    Nothing is written, made or locked.
+    """
+    untouched = all(status is Status.BEFORE for status in run.statuses())
+    vaults = _vaults(run, backup_dir if untouched else None)
+    refuse_inside(run.plan, vaults, "the place of the backups")
+    refuse_outside(run.plan, lambda: [other.vaults for other in runs(folder(folder(run.path)))])
+    lock.refuse_running([each.path for each in run.plan.dirs])
+    refuse_other_owner(run.plan)
+    refuse_read_only(run.plan)
+    if direction == FORWARD:
+        refuse_state(run.plan, begun=not untouched)
+    todo = _todo(run, direction)
+    refuse_changed(run.plan, run.statuses(), going_back=direction == BACK)
+    refuse_lost_backups(run, todo)
+    refuse_full(run, todo, vaults, direction)
+    return todo, vaults
+
+
+def _vaults(run: Run, backup_dir: str | None) -> str:
+    """Where the old bytes go: where they went, unless none has and another place is given."""
+    if backup_dir is not None:
+        return f"{backup_dir}/{run.name}-steps"
+    return run.vaults
+
+
+def _todo(run: Run, direction: str) -> list[int]:
+    """The steps that are not where they are to be, in the order in which they are taken."""
+    goal = Status.AFTER if direction == FORWARD else Status.BEFORE
+    numbers = [number for number, status in enumerate(run.statuses()) if status is not goal]
+    return numbers if direction == FORWARD else numbers[::-1]
+
+
+def _begin(fx: Effects, run: Run, journal: Writer, direction: str, vaults: str) -> None:
+    """Write down how the folders are before anything is touched, and where the old bytes will be."""
+    make_dirs(fx, vaults)
+    paths = {p for s in run.plan.steps for p in s.paths}
+    folders = {each.path for each in run.plan.dirs} | {folder(p) for p in paths} | paths
+    times = {path: disk.file_stat(path).mtime_ns for path in sorted(folders) if disk.path_type(path) == "dir"}
+    # A directory that was moved and changed there is elsewhere now; back home it has its time again.
+    times = {**(run.begun["folders"] if run.begun is not None else {}), **times}
+    made = lock.without_lock([each.path for each in run.plan.dirs])
+    # A resumed run has the times of its first beginning: what it did in between is no one's time.
+    if run.begun is not None and not run.finished:
+        last = _last_begun(run)
+        times, made = {**times, **last["folders"]}, last["locks"]
+    turn = 1 + max((other.turn for other in runs(folder(folder(run.path)))), default=0)
+    journal.write(
+        "begun", direction, turn=turn, vaults=vaults, folders=times, locks=made, plan=run.plan.sha256,
+        pid=os.getpid(),
+    )  # fmt: skip
+
+
+def _last_begun(run: Run) -> Event:
+    assert run.last_begun is not None
+    return run.last_begun
+
+
+@contextmanager
+def _folder_times(fx: Effects, run: Run) -> Iterator[None]:
+    """Directories keep their times: in the end, or if nothing could be done."""
+    well = False
+    try:
+        yield
+        well = True
+    finally:
+        for path, mtime_ns in _last_begun(run)["folders"].items():
+            if disk.path_type(path) == "dir":
+                # What failed first is what the user is told; the other directories have their times again.
+                with suppress(*(() if well else (OSError,))):
+                    _set_time(fx, path, mtime_ns)
+
+
+def _set_time(fx: Effects, path: str, mtime_ns: int) -> None:
+    fd = fx.open_dir(path)
+    try:
+        fx.set_mtime(fd, mtime_ns)
+        fx.sync(fd)
+    finally:
+        fx.close(fd)
+
+
+def _carry_steps(
+    fx: Effects, run: Run, journal: Writer, direction: str, watch: Watch, todo: Sequence[int]
+) -> None:
+    total = sum(need.bytes for n in todo for need in run.plan.steps[n].needs(run.vault(n)))
+    counter = _Counter(watch, total)
+    vaults = {number: run.vault(number) for number in todo}
+    _make_vaults(fx, vaults.values())
+    for taken, number in enumerate(todo):
+        step = run.plan.steps[number]
+        check = _checker(watch, run, taken, len(todo))
+        check()
+        vault = vaults[number]
+        work = Work(
+            fx=fx, vault=vault, token=run.token(number), release=run.plan.release,
+            check=check, tell=counter.add,
+        )  # fmt: skip
+        watch.tell(number + 1, step, "doing" if direction == FORWARD else "undoing")
+        with _at(step):
+            if direction == FORWARD:
+                _refuse_step(run, number)
+                step.protect(work)
+            journal.write("intended", direction, step=number, vault=vault)
+            step.do(work) if direction == FORWARD else step.undo(work)
+            # Synced together with the next line: until then the step is one that may be done again.
+            journal.write("done", direction, step=number, synced=number == todo[-1])
+        watch.tell(number + 1, step, "done" if direction == FORWARD else "undone")
+
+
+def _make_vaults(fx: Effects, vaults: Collection[str]) -> None:
+    """The directories of old bytes of all steps that follow, their names synced once."""
+    for vault in vaults:
+        if disk.path_type(vault) is None:
+            fx.make_dir(vault)
+    for home in sorted({folder(vault) for vault in vaults}):
+        sync_dir(fx, home)
+
+
+def _refuse_step(run: Run, number: int) -> None:
+    """Look once more: of two steps on one file, the second could not be looked at before."""
+    step = run.plan.steps[number]
+    why = not_before(step) if run.status(number) is Status.BEFORE else None
+    if why is not None:
+        raise SegmendError(f"{step.paths[0]}: {why}; stopped before step {number + 1}; {_ways(run)}")
+
+
+class _Counter:
+    def __init__(self, watch: Watch, total: int) -> None:
+        self._watch, self._total, self._done = watch, total, 0
+
+    def add(self, count: int) -> None:
+        self._done += count
+        self._watch.progress(min(self._done, self._total), self._total)
+
+
+def _checker(watch: Watch, run: Run, taken: int, total: int) -> Callable[[], None]:
+    def check() -> None:
+        if watch.stopped():
+            raise Cancelled(f"stopped after {taken} of {total} steps; {_ways(run)}")
+
+    return check
+
+
+def _ways(run: Run) -> str:
+    return (
+        f"nothing is lost: the same command goes on, `segmend undo {run.name}` brings back what was "
+        f"(the old bytes are in {run.path})"
+    )
+
+
+@contextmanager
+def _at(step: Step) -> Iterator[None]:
+    """Name the file of a step in what the system says."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = step.paths[0]
+        raise
+
+
+@contextmanager
+def _said(run: Run) -> Iterator[None]:
+    """Turn what the system refuses into one line that says how to go on."""
+    try:
+        yield
+    except OSError as error:
+        name = os.fsdecode(error.filename) if error.filename is not None else run.path
+        reason = (error.strerror or str(error)).lower()
+        raise SegmendError(f"{name}: {reason}; {_ways(run)}") from None

@@ -1,0 +1,60 @@
+"""Take a plan back: every byte, name, owner, mode and time as it was. An undo can be undone."""
+
+from __future__ import annotations
+
+from segmend.errors import SegmendError
+from segmend.surgery.execute.journal import Run, runs
+from segmend.surgery.execute.journal_events import BACK, FORWARD, Status
+from segmend.surgery.execute.quarantines import refuse_discarded
+from segmend.surgery.execute.run import Outcome, Watch, carry, examine
+from segmend.surgery.step import Neighbours
+from segmend.surgery.writing.effects import Effects
+from segmend.surgery.writing.work import folder
+
+
+def direction_of(run: Run) -> str:
+    """Where an undo of this run goes: back, or forward again if it was taken back and that was told.
+
+    Who was interrupted before he was told says `undo` again to have it done, not to have it undone.
+    """
+    return FORWARD if run.state == "undone" and run.told else BACK
+
+
+def _refuse_built_upon(run: Run) -> None:
+    """Raise `SegmendError` if a later plan that is not taken back changed what this one had left."""
+    later = [other for other in runs(folder(folder(run.path))) if other.number > run.number]
+    mine = [step for step, status in zip(run.plan.steps, run.statuses(), strict=True) if _done(status)]
+    for other in reversed(later):
+        theirs = [s for s, status in zip(other.plan.steps, other.statuses(), strict=True) if _done(status)]
+        neighbours = Neighbours([*mine, *theirs])
+        for number, step in enumerate(mine):
+            if any(found >= len(mine) for found in neighbours.of(number)):
+                raise SegmendError(
+                    f"{step.paths[0]}: was changed again by {other.name}; first: segmend undo {other.name} "
+                    "(nothing was changed)"
+                )
+
+
+def _done(status: Status) -> bool:
+    return status is not Status.BEFORE
+
+
+def undo(run: Run, *, fx: Effects | None = None, watch: Watch | None = None) -> Outcome:
+    """Take a run back, wholly or as far as it got; one that was taken back is applied again.
+
+    Raises as `apply`; refused if a file is not as the run left it, which says a broker was there.
+    """
+    _refuse(run)
+    return carry(fx or Effects(), run, direction_of(run), watch or Watch())
+
+
+def rehearse(run: Run) -> list[int]:
+    """The steps that `undo` would take now, in their order; raises what would keep it from that."""
+    _refuse(run)
+    return examine(run, direction_of(run))[0]
+
+
+def _refuse(run: Run) -> None:
+    refuse_discarded(run)
+    if direction_of(run) == BACK:
+        _refuse_built_upon(run)

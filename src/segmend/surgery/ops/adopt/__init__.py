@@ -1,0 +1,1 @@
+"""A directory brought back as TOPIC-N."""

@@ -1,0 +1,193 @@
+"""A directory that ends in -stray or -delete (or an abandoned -future) brought back as TOPIC-N.
+
+Since 3.7 a KRaft broker asks the metadata for the topic id in partition.metadata when it loads a
+directory; without an answer the directory is `-stray` again (`LogManager.isStrayKraftReplica`; 3.0
+to 3.6 delete it). So that is asked here first. A topic that was deleted and made anew has another id:
+`--topic-id current` gives the old records to the new topic.
+
+Nobody closed the log of such a directory: its active segment may still have the long, zero-filled
+indexes of a running broker, which a start after a clean stop would believe (all of it "from 1970",
+deleted within a minute). Then the index of that segment is set aside, which makes any release
+recover this segment alone; without the clean marker the whole log is recovered in any case.
+Lines of an earlier directory of that name leave the checkpoints: a log start offset above the end
+of the log would have the log deleted.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+from segmend.errors import SegmendError
+from segmend.formats import partition_metadata
+from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
+from segmend.formats.partition_metadata import PartitionMetadata
+from segmend.loading.load import LoadedLog
+from segmend.logdir.tree import PartitionDir
+from segmend.surgery.fingerprint import hash_bytes, look
+from segmend.surgery.new_bytes import Piece
+from segmend.surgery.ops.adopt.candidate import CURRENT, Candidate, candidate, in_the_way, is_closed, is_empty
+from segmend.surgery.plan import Plan
+from segmend.surgery.planning import assembly
+from segmend.surgery.request import Request
+from segmend.surgery.step import Step
+from segmend.surgery.steps.move_dir import MoveDir
+from segmend.surgery.steps.quarantine import Quarantine
+from segmend.surgery.steps.replace_file import ReplaceFile
+from segmend.surgery.writing.transfer import allocated
+
+NAME = "adopt"
+HELP = "bring a -stray or -delete directory back as the partition it was"
+EXAMPLES = """\
+examples:
+  segmend plan adopt /data/a /data/b --directory orders-3.1f0c...-stray -o plan.json
+  segmend plan adopt /data/a --directory orders-3.1f0c...-stray --replace -o plan.json     an empty one goes
+  segmend plan adopt /data/a --directory orders-3.9d2b...-delete --topic-id current -o plan.json"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument(
+        "--directory", required=True, metavar="NAME", help="the directory in one of the log dirs"
+    )
+    parser.add_argument(
+        "--topic-id",
+        metavar="ID",
+        help=f"serve it under this topic id; '{CURRENT}': the one its topic has now",
+    )
+    parser.add_argument("--replace", action="store_true", help="set an empty partition of that name aside")
+    parser.add_argument(
+        "--even-stray", action="store_true", help="also if the metadata on these disks does not expect it"
+    )
+
+
+def plan(request: Request) -> Plan:
+    """The plan; raises `UsageError`, and `SegmendError` for what would not be served, or is in the way."""
+    args = request.args
+    node_id = assembly.of_one_broker(request.dirs, request.given)
+    found = candidate(request, node_id, args.directory, args.topic_id)
+    why = found.unexpected()
+    if why is not None and not args.even_stray:
+        raise SegmendError(f"{found.partition.path}: {why}; {_way_out(found)}")
+    replaced = list(_replaced(request, found))
+    loaded = found.load()
+    arguments = {"directory": args.directory, "topic-id": args.topic_id, "replace": args.replace,
+                 "even-stray": args.even_stray}  # fmt: skip
+    return assembly.make(
+        NAME, {name: value for name, value in arguments.items() if value},
+        dirs=request.dirs, given=request.given, release=request.release,
+        steps=list(_steps(request, found, replaced, loaded)),
+        notes=[*([why] if why else []), *_notes(found, loaded)],
+    )  # fmt: skip
+
+
+def _way_out(found: Candidate) -> str:
+    image = None if found.cluster is None else found.cluster.image
+    current = None if image is None else image.ids.get(found.partition.topic)
+    if current is not None and current != found.topic_id:
+        topic = found.partition.topic
+        return f"topic {topic} has the id {current} now: --topic-id {CURRENT} adopts it for that"
+    if found.topic_id is not None and current is None:
+        return (
+            f"make topic {found.partition.topic} anew with a replica on node {found.node_id}, then "
+            f"--topic-id {CURRENT}; if the metadata on these disks is only old: --even-stray"
+        )
+    return f"assign the replica to node {found.node_id} first; if the metadata here is only old: --even-stray"
+
+
+def _replaced(request: Request, found: Candidate) -> Iterator[PartitionDir]:
+    for other in in_the_way(request.dirs, found):
+        if not is_empty(other):
+            raise SegmendError(
+                f"{other.path}: is there, and has records; a broker refuses two of {found.name} (to compare: "
+                f"segmend show {other.path} {found.partition.path})"
+            )
+        if not request.args.replace:
+            raise SegmendError(f"{other.path}: is there, and is empty: --replace sets it aside")
+        yield other
+
+
+def _steps(
+    request: Request, found: Candidate, replaced: Sequence[PartitionDir], loaded: LoadedLog
+) -> Iterator[Step]:
+    source, target = found.partition.path, found.target
+    for other in replaced:
+        yield Quarantine.of(other.path, f"empty, and in the place of {source}")
+    yield from _lines(request, found, loaded)
+    yield MoveDir(
+        source=source, target=target, before=look(source), allocated=allocated(source), reason="adopted"
+    )
+    index = _active_index(found)
+    if index is not None:
+        yield Quarantine(
+            path=f"{target}/{index}", before=look(f"{source}/{index}", content=False),
+            allocated=allocated(f"{source}/{index}"), reason="so that the broker recovers this segment",
+        )  # fmt: skip
+    if found.topic_id is not None and found.topic_id != found.old_id:
+        yield _metadata(found)
+
+
+def _lines(request: Request, found: Candidate, loaded: LoadedLog) -> Iterator[Step]:
+    """Nothing of an earlier directory of the name; the high watermark of a log that is all there is."""
+    reason = f"of {found.name}"
+    for log_dir in request.dirs:
+        home = log_dir is found.partition.log_dir
+        for name in (RECOVERY_POINT, LOG_START_OFFSET, HIGH_WATERMARK, CLEANER_OFFSET):
+            offset = _high_watermark(found, loaded) if home and name == HIGH_WATERMARK else None
+            step = assembly.checkpoint_step(log_dir, name, {found.key: offset}, reason, log_dir)
+            if step is not None:
+                yield step
+
+
+def _high_watermark(found: Candidate, loaded: LoadedLog) -> int | None:
+    """The end of a sole replica. Else none, which is the log's start: what others have decides.
+
+    But a follower without leader epochs truncates to its high watermark, and would lose all.
+    """
+    epochs = found.partition.leader_epochs.value
+    if found.sole or epochs is None or not epochs.entries:
+        return None if loaded.after is None else loaded.after.log_end_offset
+    return None
+
+
+def _active_index(found: Candidate) -> str | None:
+    if found.partition.log_dir.clean_shutdown.missing or is_closed(found.partition, found.release):
+        return None
+    layout = found.partition.layout
+    return layout.index.get(max(layout.logs))
+
+
+def _metadata(found: Candidate) -> Step:
+    name = partition_metadata.FILE_NAME
+    data = partition_metadata.render(PartitionMetadata(topic_id=found.topic_id))
+    before = look(f"{found.partition.path}/{name}")
+    home = look(found.partition.path, content=False)
+    after = before if before.kind == "file" else home.but(kind="file", mode=0o644, xattrs=None)
+    return ReplaceFile(
+        path=f"{found.target}/{name}", before=before,
+        after=after.but(size=len(data), sha256=hash_bytes(data)), content=Piece.inline(data),
+        reason=f"topic id {found.topic_id} instead of {found.old_id or 'none'}",
+    )  # fmt: skip
+
+
+def _notes(found: Candidate, loaded: LoadedLog) -> Iterator[str]:
+    after = loaded.after
+    if after is not None:
+        yield f"{found.name} will have the offsets {after.log_start_offset} to {after.log_end_offset}"
+    lost = [effect for effect in loaded.state.effects if effect.records_lost]
+    for effect in lost:
+        says = effect.broker_says or effect.effect
+        yield f"{effect.file}: the load cuts off {effect.records_lost} records: {says}"
+    if found.kraft and found.cluster is None:
+        yield "no metadata on these disks: whether the cluster expects this replica here cannot be told"
+    elif found.kraft and found.unexpected() is None:
+        nodes = ", ".join(map(str, found.replicas))
+        yield f"the metadata expects it: topic id {found.topic_id}, replicas on {nodes}"
+    if len(found.replicas) > 1:
+        yield "the log of the partition's leader decides: as a follower this replica is cut to agree with it"
+    if found.old_id is not None and found.topic_id != found.old_id:
+        yield f"records of topic id {found.old_id} are then served as those of {found.topic_id}"
+    if found.partition.log_dir.clean_shutdown.missing:
+        yield "it has no recovery point: the next start reads all of it and rebuilds its indexes"
+    else:
+        yield f"{found.partition.log_dir.path}: {assembly.MARKER_KEPT}"

@@ -1,0 +1,1 @@
+"""Log dirs made about equally full."""

@@ -1,0 +1,195 @@
+"""The log dirs of a broker made about equally full, moving as few bytes as that takes.
+
+A disk's fill is what is used of it, by whomever, by its capacity; log dirs on one file system count as
+one, since a move between them gains nothing. Which partitions go is the answer of a search
+(`solver` says how good it is) within these limits: the bytes that come to a disk must fit beside the
+reserve before anything is freed elsewhere, and a disk that gets something must have room for what its
+partitions will grow by in a week (`--days`), by the timestamps of their records.
+The metadata log and left-overs (`-delete`, `-stray`, `-future`) stay, and so do partitions that the broker
+itself was moving.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from segmend.errors import UsageError
+from segmend.logdir import disk
+from segmend.logdir.overview import PartitionOverview, partition_overview
+from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.surgery.ops.balance.growth import growth
+from segmend.surgery.ops.balance.solver import Balance, Disk, Item, Problem, solve
+from segmend.surgery.ops.move.relocation import Move, plan_moves
+from segmend.surgery.plan import Plan
+from segmend.surgery.planning import amounts
+from segmend.surgery.planning.topic_dirs import topic_dirs
+from segmend.surgery.request import Request
+
+NAME = "balance"
+HELP = "move partitions between the log dirs until all disks are about equally full"
+EXAMPLES = """\
+examples:
+  segmend plan balance /data/a /data/b /data/c -o plan.json                  to within 5 % of fill
+  segmend plan balance /data/a /data/b --spread 2% --reserve 50GB -o plan.json"""
+DEFAULT_SPREAD: Final = 0.05
+DEFAULT_RESERVE: Final = 10_000_000_000
+DEFAULT_DAYS: Final = 7.0
+
+_PERCENT: Final = re.compile(r"(\d{1,2}(?:\.\d{1,3})?)\s*%?", re.ASCII)
+_DAYS: Final = re.compile(r"\d{1,4}(\.\d{1,3})?", re.ASCII)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument(
+        "--spread", metavar="PERCENT", type=_percent, default=DEFAULT_SPREAD,
+        help="how far apart the fullest and the emptiest disk may be, in points of fill (default: 5%%)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--reserve", metavar="SIZE", type=_reserve, default=DEFAULT_RESERVE,
+        help="what stays free on every disk that gets something (default: 10GB)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--days", metavar="N", type=_days, default=DEFAULT_DAYS,
+        help="leave room for what partitions grow by in so many days (default: 7)",
+    )  # fmt: skip
+
+
+def _percent(value: str) -> float:
+    found = _PERCENT.fullmatch(value.strip())
+    if found is None:
+        raise argparse.ArgumentTypeError(f"'{value}' is no percentage; write 5%")
+    return float(found[1]) / 100
+
+
+def _days(value: str) -> float:
+    if not _DAYS.fullmatch(value):
+        raise argparse.ArgumentTypeError(f"'{value}' is no number of days")
+    return float(value)
+
+
+def _reserve(value: str) -> int:
+    return 0 if value.strip() == "0" else amounts.size(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Volume:
+    """A file system, and the log dirs on it."""
+
+    disk: Disk
+    dirs: tuple[LogDir, ...]
+
+    @property
+    def name(self) -> str:
+        """Its log dirs."""
+        return ", ".join(log_dir.path for log_dir in self.dirs)
+
+
+def plan(request: Request) -> Plan:
+    """The plan; raises `UsageError` for a single disk."""
+    volumes = volumes_of(topic_dirs(request.dirs))
+    if len(volumes) < 2:
+        raise UsageError(
+            f"{', '.join(request.given)}: one disk only; give the log dirs of the broker's other disks too"
+        )
+    args = request.args
+    rows = _movable(request, volumes)
+    items = [_item(partition, found, number, args.days) for partition, found, number in rows]
+    problem = Problem([v.disk for v in volumes], items, spread=args.spread, reserve=args.reserve)
+    found = solve(problem)
+    places = _Places(volumes)
+    moves = [
+        Move(partition=rows[n][0], target=places.take(rows[n][0], target, items[n].size))
+        for n, target in found.moves
+    ]
+    arguments = {"spread": f"{args.spread * 100:g}%", "reserve": args.reserve, "days": args.days}
+    remarks = _remarks(volumes, problem, found, items)
+    return plan_moves(NAME, arguments, request, sorted(moves, key=lambda m: m.partition.name), remarks)
+
+
+def volumes_of(dirs: Sequence[LogDir]) -> list[Volume]:
+    """The file systems in the order of their first log dir; raises `Unreadable`."""
+    groups: dict[int, list[LogDir]] = {}
+    for log_dir in dirs:
+        groups.setdefault(disk.file_stat(log_dir.path).device, []).append(log_dir)
+    found = []
+    for group in groups.values():
+        space = group[0].space()
+        whole = Disk(capacity=max(space.total, 1), used=space.total - space.free, available=space.available)
+        found.append(Volume(disk=whole, dirs=tuple(group)))
+    return found
+
+
+Row = tuple[PartitionDir, PartitionOverview, int]
+
+
+def _movable(request: Request, volumes: Sequence[Volume]) -> list[Row]:
+    """Every partition that can move, and the number of its disk; read with progress."""
+    dirs = [(log_dir, number) for number, volume in enumerate(volumes) for log_dir in volume.dirs]
+    every = [(partition, number) for log_dir, number in dirs for partition in log_dir.partitions]
+    busy = _twice(request.dirs)
+    every = [(p, number) for p, number in every if _moves(p) and (p.topic, p.partition) not in busy]
+    rows = []
+    for done, (partition, number) in enumerate(every):
+        request.on_progress(done, len(every))
+        rows.append((partition, partition_overview(partition), number))
+    return rows
+
+
+def _twice(dirs: Sequence[LogDir]) -> set[tuple[str, int]]:
+    """Partitions with a directory in two log dirs, or a move that the broker began: they stay for now."""
+    partitions = [p for d in dirs for p in d.partitions if p.kind in ("current", "future")]
+    count = Counter((p.topic, p.partition) for p in partitions)
+    return {key for key, number in count.items() if number > 1}
+
+
+def _moves(partition: PartitionDir) -> bool:
+    return partition.kind == "current" and not partition.is_link and partition.unreadable is None
+
+
+def _item(partition: PartitionDir, found: PartitionOverview, number: int, days: float) -> Item:
+    return Item(name=partition.name, size=found.allocated, disk=number, growth=growth(found, days))
+
+
+class _Places:
+    """Which log dir of a disk gets a partition: the one that holds, and got, least."""
+
+    def __init__(self, volumes: Sequence[Volume]) -> None:
+        self._volumes = volumes
+        self._bytes: dict[str, int] = {}
+
+    def take(self, partition: PartitionDir, number: int, size: int) -> LogDir:
+        dirs = [d for d in self._volumes[number].dirs if partition.name not in d.entries]
+        best = min(dirs or self._volumes[number].dirs, key=self._held)
+        self._bytes[best.path] = self._held(best) + size
+        return best
+
+    def _held(self, log_dir: LogDir) -> int:
+        if log_dir.path not in self._bytes:
+            self._bytes[log_dir.path] = sum(partition.size for partition in log_dir.partitions)
+        return self._bytes[log_dir.path]
+
+
+def _remarks(volumes: Sequence[Volume], problem: Problem, found: Balance, items: Sequence[Item]) -> list[str]:
+    before = problem.fills([volume.disk.used for volume in volumes])
+    rows = zip(volumes, before, found.fills, strict=True)
+    lines = [f"{volume.name}: {old:.1%} full, then {new:.1%}" for volume, old, new in rows]
+    if problem.reached([volume.disk.used for volume in volumes]):
+        return [*lines, f"the disks are within {problem.wanted:.1%} of each other already"]
+    moved = sum(items[number].size for number, _ in found.moves)
+    lines.append(f"{moved:,} bytes move; {_quality(found)}")
+    if found.spread > problem.wanted + 1e-12:
+        lines.append(
+            f"the disks come within {found.spread:.1%}, not {problem.wanted:.1%}: no other partition can go "
+            "where it is wanted, by its size or for want of room (--reserve, --days)"
+        )
+    return lines
+
+
+def _quality(found: Balance) -> str:
+    return "nothing less does it" if found.exact else "found by search: perhaps less would do"

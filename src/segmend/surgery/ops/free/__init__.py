@@ -1,0 +1,1 @@
+"""Room on a full disk, by the least harm first."""

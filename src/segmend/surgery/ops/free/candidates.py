@@ -1,0 +1,189 @@
+"""What can leave a disk, in the order of the harm that it does: the first does none at all."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from segmend.formats.names import REMOTE_INDEX_CACHE
+from segmend.loading.values import Later
+from segmend.logdir import disk
+from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.surgery.fingerprint import below
+from segmend.surgery.ops.graft.prefix import compare
+from segmend.surgery.ops.graft.replica import Batch, Replica
+
+BY_START: Final = "log start offset"
+"""What a `later` line names as its reason where no retention setting is needed to know it."""
+
+DELETED: Final = "segments-deleted"
+"""What such a line says that retention does."""
+
+REASONS: Final = {
+    "deleted": "waits for its deletion: a start removes it when it loads the partition",
+    "cache": "a cache: the broker fetches it again from the remote storage",
+    "delete": "waits for its deletion: a broker removes it a minute after its start",
+    "stray": "the cluster expects no such replica here; no broker serves it",
+    "future": "an unfinished copy to another log dir; ask for that move again afterwards",
+    "abandoned": "an unfinished copy, and no other of this partition here",
+    "doomed": "retention deletes it within half a minute of the start",
+}
+"""What there is to free, least harm first, and why it may go."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """Files or a directory that go together; `bytes` are those on the disk.
+
+    Of a segment `first_offset` and `next_offset` say what it holds.
+    """
+
+    kind: str
+    paths: tuple[str, ...]
+    bytes: int
+    partition: PartitionDir | None = None
+    reason: str = ""
+    first_offset: int | None = None
+    next_offset: int | None = None
+
+    @property
+    def words(self) -> str:
+        """Why it may go."""
+        return self.reason or REASONS[self.kind]
+
+
+def candidates(
+    dirs: Sequence[LogDir], every: Sequence[LogDir], later: Iterable[Later], remote: frozenset[str]
+) -> list[Candidate]:
+    """All that can go from `dirs`, which lie on one disk; `every` are all log dirs of the broker.
+
+    `later` are the deletions by retention that count; topics in `remote` have tiered storage and
+    other rules. Files with other hard links are left out: they would free nothing.
+    """
+    found = [*_files(dirs), *_caches(dirs), *_directories(dirs, every), *_doomed(dirs, later, remote)]
+    order = list(REASONS)
+    kept = (each for each in found if each.bytes > 0)
+    return sorted(
+        kept, key=lambda c: (order.index(c.kind), -c.bytes if c.kind != "doomed" else 0, c.paths[0])
+    )
+
+
+def held(path: str) -> int:
+    """Bytes that come free when a file, or all below a directory, goes."""
+    own = disk.file_stat(path, follow=False)
+    rows = [own, *(status for _, status in below(path))] if stat.S_ISDIR(own.mode) else [own]
+    return sum(row.allocated for row in rows if stat.S_ISDIR(row.mode) or row.nlink == 1)
+
+
+def _files(dirs: Sequence[LogDir]) -> Iterator[Candidate]:
+    for partition in (p for d in dirs for p in d.partitions if p.kind not in ("delete", "stray", "future")):
+        for entry in partition.deleted:
+            yield Candidate(kind="deleted", paths=(entry.path,), bytes=held(entry.path), partition=partition)
+
+
+def _caches(dirs: Sequence[LogDir]) -> Iterator[Candidate]:
+    for log_dir in dirs:
+        if log_dir.entries.get(REMOTE_INDEX_CACHE) == "dir":
+            path = f"{log_dir.path}/{REMOTE_INDEX_CACHE}"
+            yield Candidate(kind="cache", paths=(path,), bytes=held(path))
+
+
+def _directories(dirs: Sequence[LogDir], every: Sequence[LogDir]) -> Iterator[Candidate]:
+    served = {(p.topic, p.partition) for d in every for p in d.partitions if p.kind == "current"}
+    for partition in (p for d in dirs for p in d.partitions):
+        if partition.kind not in ("delete", "stray", "future") or partition.is_link:
+            continue
+        abandoned = partition.kind == "future" and (partition.topic, partition.partition) not in served
+        kind = "abandoned" if abandoned else partition.kind
+        yield Candidate(kind=kind, paths=(partition.path,), bytes=held(partition.path), partition=partition)
+
+
+def _doomed(dirs: Sequence[LogDir], later: Iterable[Later], remote: frozenset[str]) -> Iterator[Candidate]:
+    """The oldest segments that retention takes at once, never the active one."""
+    homes = {log_dir.path: log_dir for log_dir in dirs}
+    counts: dict[tuple[str, str], list[Later]] = {}
+    for line in later:
+        if line.dir in homes and line.what == DELETED:
+            counts.setdefault((line.dir, line.file), []).append(line)
+    for (home, name), lines in counts.items():
+        partition = homes[home].partition(name)
+        if partition is None or partition.topic in remote or not _plain(partition):
+            continue
+        bases = partition.base_offsets
+        mark = homes[home].high_watermarks.get((partition.topic, partition.partition), 0)
+        count = min(sum(line.segments for line in lines), len(bases) - 1)
+        for number in range(count):
+            if bases[number + 1] > mark:
+                break
+            yield _segment(partition, bases[number], bases[number + 1], _why(lines, number))
+
+
+def _plain(partition: PartitionDir) -> bool:
+    """Whether the segments that are there are those that will be loaded."""
+    layout = partition.layout
+    return not (layout.shadowed or layout.unpadded or layout.swap or layout.cleaned or layout.unparsable)
+
+
+def _why(lines: Sequence[Later], number: int) -> str:
+    for line in lines:
+        if number < line.segments:
+            return f"{REASONS['doomed']} ({line.why.partition(' of ')[0]})"
+        number -= line.segments
+    return REASONS["doomed"]
+
+
+def _segment(partition: PartitionDir, base: int, following: int, reason: str) -> Candidate:
+    layout = partition.layout
+    groups: tuple[Mapping[int, str], ...] = (
+        layout.logs, layout.index, layout.timeindex, layout.txnindex, layout.snapshots,
+    )  # fmt: skip
+    paths = tuple(f"{partition.path}/{group[base]}" for group in groups if base in group)
+    return Candidate(
+        kind="doomed", paths=paths, bytes=sum(map(held, paths)), partition=partition, reason=reason,
+        first_offset=base, next_offset=following,
+    )  # fmt: skip
+
+
+def given_up(found: Candidate, every: Sequence[LogDir]) -> int:
+    """Records in a directory that no current replica in these log dirs proves to have; reads it all.
+
+    Proven is what has the same topic id and the same batches by header and checksum.
+    """
+    partition = found.partition
+    if partition is None or found.kind not in ("stray", "future", "abandoned"):
+        return 0
+    own = Replica.of(partition)
+    if any(_has_all(own, other) for other in _twins(partition, every)):
+        return 0
+    items = (item.header for item in own.items() if isinstance(item, Batch))
+    return sum(max(b.records_count, 0) if b.magic >= 2 else 1 for b in items if not b.is_control)
+
+
+def _twins(partition: PartitionDir, every: Sequence[LogDir]) -> Iterator[PartitionDir]:
+    for other in (p for d in every for p in d.partitions if p.kind == "current"):
+        same = (other.topic, other.partition) == (partition.topic, partition.partition)
+        if same and _topic_id(other) == _topic_id(partition):
+            yield other
+
+
+def _topic_id(partition: PartitionDir) -> str | None:
+    value = partition.partition_metadata.value
+    return None if value is None else value.topic_id
+
+
+def _has_all(own: Replica, other: PartitionDir) -> bool:
+    found = compare(own, Replica.of(other))
+    return found.target_next is None and found.shared.batches == found.target.batches
+
+
+def first_that_reach(found: Sequence[Candidate], wanted: int) -> list[Candidate]:
+    """As many as it takes, in order."""
+    taken, total = [], 0
+    for each in found:
+        if total >= wanted:
+            break
+        taken.append(each)
+        total += each.bytes
+    return taken

@@ -1,0 +1,286 @@
+"""Room on a full disk, by the least harm first.
+
+In this order: `.deleted` files, the cache of remote indexes, `-delete`, `-stray` and `-future`
+directories, then segments that retention would delete within half a minute of the start (by the
+rules of `segmend forecast`; the active segment never goes). meta.properties, checkpoints and what
+is served stay.
+Where that is not enough, the moves to another disk that would be are told, not done.
+
+The rule "nothing is deleted, it goes to a quarantine" holds on a full disk too, and this follows
+from it. A quarantine on the same disk is a rename: it keeps all and frees nothing. So by default
+what goes must leave the disk: `segmend apply` copies it to a `--backup-dir` (or `--state-dir`) on
+another one and removes it here when the copy is proven, and `segmend undo` brings it back. Where
+there is no other disk, `--discard` plans for the same one, which needs no room at all; the bytes
+come free only with `segmend quarantine discard`, a command of its own, which asks again and which
+no undo takes back. Records in `-stray` and `-future` directories that no replica here proves to have
+are given up for good only if `--accept-loss` names their number.
+
+A broker needs little to start, and then deletes by itself what waits for deletion and what retention
+takes. So a small `--bytes` is often enough: the plan says what the start itself needs on the disk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from segmend.checks.cluster import read_cluster
+from segmend.errors import UsageError
+from segmend.loading import DirectoryOutcome, Later, Options, PartitionOutcome, forecast
+from segmend.logdir import disk
+from segmend.logdir.config import ServerConfig
+from segmend.logdir.tree import LogDir
+from segmend.surgery.ops.free.advice import moves_that_free
+from segmend.surgery.ops.free.candidates import (
+    BY_START,
+    DELETED,
+    Candidate,
+    candidates,
+    first_that_reach,
+    given_up,
+)
+from segmend.surgery.ops.free.start_space import Room, room_for
+from segmend.surgery.plan import Loss, Plan
+from segmend.surgery.planning import accepted_loss, amounts, assembly
+from segmend.surgery.request import Request
+from segmend.surgery.steps.quarantine import Quarantine
+from segmend.surgery.writing.work import folder
+
+NAME = "free"
+HELP = "make room on a full disk: what would go anyway first, what is served never"
+EXAMPLES = """\
+examples:
+  segmend plan free /data/a /data/b --bytes 40GB --backup-dir /mnt/spare -o plan.json
+  segmend apply plan.json --backup-dir /mnt/spare
+  segmend plan free /data/a --bytes 2GB --config server.properties -o plan.json   also what retention takes
+  segmend plan free /data/a --bytes 2GB --discard -o plan.json                    no other disk: give it up
+
+40GB is 40 x 10^9 bytes, 40GiB (and 40G, as of df -h) 40 x 2^30."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument(
+        "--bytes", required=True, metavar="N", type=amounts.size, help="how much to free: 40GB"
+    )
+    parser.add_argument(
+        "--on", metavar="DIR", help="a log dir on the disk that is full (default: the one with least room)"
+    )
+    parser.add_argument(
+        "--config", metavar="FILE", help="the broker's server.properties: its retention counts"
+    )
+    parser.add_argument(
+        "--broker-retention", action="store_true",
+        help="no topic has retention settings of its own (with ZooKeeper they are not on these disks)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--backup-dir", metavar="DIR", help="where apply will put it: must be on another disk"
+    )
+    parser.add_argument(
+        "--discard", action="store_true", help="no other disk: plan for `segmend quarantine discard`"
+    )
+    parser.add_argument(
+        "--accept-loss", metavar="N-records", type=accepted_loss.records,
+        help="also give up N records of -stray and -future directories that are nowhere else here",
+    )  # fmt: skip
+    parser.add_argument(
+        "--now", metavar="MS", type=int, help="judge retention as of this time, in ms since 1970"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What the disk holds that may go, what was chosen of it, and what a start needs there."""
+
+    home: LogDir
+    same: Sequence[LogDir]
+    chosen: Sequence[Candidate]
+    losses: Sequence[Loss]
+    withheld: Sequence[tuple[Candidate, int]]
+    unknown: int
+    room: Room
+
+    @property
+    def bytes(self) -> int:
+        """What comes free."""
+        return sum(each.bytes for each in self.chosen)
+
+
+def plan(request: Request) -> Plan:
+    """The plan; raises `UsageError` where the loss, the disk or the place of the backups is a wrong one."""
+    assembly.of_one_broker(request.dirs, request.given)
+    found = _look(request)
+    _refuse_place(request, found)
+    steps = [Quarantine.of(path, each.words) for each in found.chosen for path in each.paths]
+    return assembly.make(
+        NAME, _arguments(request.args), dirs=request.dirs, given=request.given, release=request.release,
+        steps=steps, losses=found.losses, notes=list(_notes(request, found)),
+        left=list(_left(request, found)),
+    )  # fmt: skip
+
+
+def _arguments(args: argparse.Namespace) -> dict[str, object]:
+    names = ("bytes", "on", "config", "broker_retention", "backup_dir", "discard", "accept_loss", "now")
+    return {name: getattr(args, name) for name in names if getattr(args, name) not in (None, False)}
+
+
+def _look(request: Request) -> _Found:
+    args = request.args
+    config = None if args.config is None else ServerConfig.load(args.config, request.release)
+    home = _full(request)
+    device = disk.file_stat(home.path).device
+    same = [log_dir for log_dir in request.dirs if disk.file_stat(log_dir.path).device == device]
+    cluster = read_cluster(tuple(request.dirs))
+    now = time.time_ns() // 1_000_000 if args.now is None else args.now
+    options = Options(release=request.release, config=config, now_ms=now)
+    lines = list(forecast(request.dirs, options, request.on_progress))
+    later = [line for line in lines if isinstance(line, Later)]
+    known = config is not None and (cluster is not None or args.broker_retention)
+    compacted = {} if cluster is not None else {d.path: d.cleaner_offsets for d in request.dirs}
+    counted = [
+        line
+        for line in later
+        if line.why.startswith(BY_START)
+        or (known and (line.topic, line.partition) not in compacted.get(line.dir, {}))
+    ]
+    settings = {} if cluster is None else cluster.image.configs
+    remote = frozenset(t for t, s in settings.items() if s.get("remote.storage.enable") == "true")
+    every = candidates(same, request.dirs, _undisputed(later, counted), remote)
+    chosen, losses, withheld = _choose(request, every)
+    outcomes = [line for line in lines if isinstance(line, PartitionOutcome | DirectoryOutcome)]
+    return _Found(
+        home=home, same=same, chosen=chosen, losses=losses, withheld=withheld,
+        unknown=sum(line.bytes_lost for line in later if line not in counted and line.what == DELETED),
+        room=room_for(same, outcomes, config or ServerConfig(release=request.release), settings),
+    )  # fmt: skip
+
+
+def _full(request: Request) -> LogDir:
+    if request.args.on is not None:
+        return request.dir_called(request.args.on, "--on")
+    # One of each disk: what is free changes between two looks, and the plan is to be the same each time.
+    first: dict[int, LogDir] = {}
+    for log_dir in request.dirs:
+        first.setdefault(disk.file_stat(log_dir.path).device, log_dir)
+    return min(first.values(), key=lambda log_dir: log_dir.space().available)
+
+
+def _undisputed(later: Sequence[Later], counted: Sequence[Later]) -> list[Later]:
+    """Lines that count, up to the first of a partition that does not: the oldest segments go first."""
+    disputed: set[tuple[str, str]] = set()
+    found = []
+    for line in later:
+        if line not in counted:
+            disputed.add((line.dir, line.file))
+        elif (line.dir, line.file) not in disputed:
+            found.append(line)
+    return found
+
+
+def _choose(
+    request: Request, every: Sequence[Candidate]
+) -> tuple[list[Candidate], list[Loss], list[tuple[Candidate, int]]]:
+    """As many as it takes, what loses records last; what is given up; what was not accepted."""
+    figure: int | None = request.args.accept_loss
+    asking = {"stray", "future", "abandoned"} if request.args.discard else {"abandoned"}
+    counted = [(each, given_up(each, request.dirs) if each.kind in asking else 0) for each in every]
+    chosen = first_that_reach([each for each, records in counted if not records], request.args.bytes)
+    missing = request.args.bytes - sum(each.bytes for each in chosen)
+    lossy = first_that_reach([each for each, records in counted if records], missing)
+    rows = [(each, records) for each, records in counted if each in lossy]
+    total = sum(records for _, records in rows)
+    if figure is None:
+        return chosen, [], rows
+    accepted_loss.refuse_other_figure(figure, total)
+    return [*chosen, *lossy], [_loss(each, records) for each, records in rows], []
+
+
+def _loss(each: Candidate, records: int) -> Loss:
+    partition = each.partition
+    assert partition is not None
+    return Loss(
+        dir=partition.log_dir.path, topic=partition.topic, partition=partition.partition, records=records,
+        bytes=each.bytes, what=f"{partition.name}, which no replica here proves to have",
+    )  # fmt: skip
+
+
+def _refuse_place(request: Request, found: _Found) -> None:
+    place = request.args.backup_dir
+    if place is None:
+        return
+    while disk.path_type(place) is None:
+        place = folder(disk.real_path(place))
+    same = disk.file_stat(place).device == disk.file_stat(found.home.path).device
+    if same and not request.args.discard:
+        raise UsageError(
+            f"--backup-dir {request.args.backup_dir}: is on the disk of {found.home.path}: nothing would "
+            "come free; give a place on another disk (or --discard)"
+        )
+
+
+def _notes(request: Request, found: _Found) -> Iterator[str]:
+    home, need = found.home.path, found.room
+    if found.chosen:
+        yield f"{found.bytes:,} bytes leave the disk of {home}"
+        yield from _place(request, found)
+    if any(each.kind == "doomed" for each in found.chosen):
+        yield from _doomed(found.chosen)
+    yield (
+        f"a start needs some {need.least:,} bytes there: {need.first_writes:,} for first writes to "
+        f"{need.partitions} logs and the checkpoints, {need.recovery:,} for indexes that a recovery "
+        f"rebuilds, {need.metadata:,} for the metadata; the indexes of active segments grow by "
+        f"{need.lengths:,} in length, which are holes unless the file system has none"
+    )
+    if request.args.bytes < need.least:
+        yield f"--bytes {request.args.bytes} is less: have {need.least:,} bytes free before the start"
+    if found.unknown:
+        yield (
+            f"retention would delete {found.unknown:,} bytes more if it is set as assumed: --config FILE "
+            "lets them count (with ZooKeeper also --broker-retention)"
+        )
+
+
+def _place(request: Request, found: _Found) -> Iterator[str]:
+    home = found.home.path
+    if not request.args.discard:
+        place = request.args.backup_dir or "DIR"
+        yield (
+            f"nothing comes free if they stay on this disk: segmend apply PLAN --backup-dir {place}"
+            + ("" if request.args.backup_dir else f", where DIR is on another disk than {home}")
+        )
+        return
+    outside = folder(home)
+    if disk.file_stat(outside).device != disk.file_stat(home).device:
+        yield (
+            f"{home} is a file system of its own, and nothing may be set aside inside a log dir: apply "
+            "copies to the state dir, which needs the room"
+        )
+    else:
+        yield f"segmend apply PLAN --backup-dir {home}.aside needs no room, and frees none"
+    yield "then segmend quarantine discard gives it up for good: after that no undo brings it back"
+
+
+def _doomed(chosen: Sequence[Candidate]) -> Iterator[str]:
+    ends: dict[str, tuple[int, int]] = {}
+    for each in chosen:
+        if each.kind == "doomed" and each.partition is not None:
+            first, _ = ends.get(each.partition.path, (each.first_offset or 0, 0))
+            ends[each.partition.path] = first, each.next_offset or 0
+    for path, (first, following) in ends.items():
+        yield f"{path}: offsets {first} to {following - 1} go, as retention would have them go at the start"
+
+
+def _left(request: Request, found: _Found) -> Iterator[str]:
+    missing = request.args.bytes - found.bytes
+    if missing <= 0:
+        return
+    home, wanted = found.home.path, request.args.bytes
+    yield f"{missing:,} of {wanted:,} bytes cannot be freed on the disk of {home} this way"
+    records = sum(count for _, count in found.withheld)
+    for each, count in found.withheld:
+        yield f"{each.paths[0]}: {each.bytes:,} bytes, {count} records that no replica here proves to have"
+    if records:
+        yield f"to give those up too: --accept-loss {records}-records"
+    yield from moves_that_free(request, found.same, missing)

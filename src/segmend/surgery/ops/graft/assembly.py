@@ -1,0 +1,234 @@
+"""A graft put together: the replica, its leader, what a comparison of both says, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from segmend.errors import SegmendError
+from segmend.formats import epoch_checkpoint, offset_checkpoint, partition_metadata, producer_snapshot
+from segmend.formats.partition_metadata import PartitionMetadata
+from segmend.kernel.types import ProducerState
+from segmend.logdir.files import FileEntry
+from segmend.logdir.loaded import load
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.surgery.derive.index_interval import interval_of
+from segmend.surgery.derive.segment_indexes import rule_of
+from segmend.surgery.derive.sources import producers_before
+from segmend.surgery.ops.graft.changes import Graft
+from segmend.surgery.ops.graft.decision import Cut, Pair, decide
+from segmend.surgery.ops.graft.derived import Derived, Indexes, derive, leader_epochs, snapshot
+from segmend.surgery.ops.graft.joined import Joined, Log, join, whole
+from segmend.surgery.ops.graft.leader import Leader, topic_id
+from segmend.surgery.ops.graft.prefix import Comparison, compare
+from segmend.surgery.ops.graft.replica import Replica
+
+Lines = Mapping[str, int | None]
+"""The offset of the partition in each of the four checkpoints; None: no line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Where a replica is, or is to be: `target` is None if it is not there."""
+
+    log_dir: LogDir
+    name: str
+    target: PartitionDir | None
+    leader: Leader
+    release: Release
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Topic and partition number."""
+        return self.leader.key
+
+    @property
+    def same_id(self) -> bool:
+        """Whether both have the same topic id; raises `SegmendError` if they have different ones."""
+        mine = None if self.target is None else topic_id(self.target)
+        theirs = self.leader.topic_id
+        if mine is not None and theirs is not None and mine != theirs:
+            raise SegmendError(
+                f"{self.leader.path}: is of a topic with the id {theirs}, {self.log_dir.path}/{self.name} of "
+                f"one with {mine}: two topics that had the same name"
+            )
+        return mine is not None and mine == theirs
+
+    @property
+    def first_dirty_offset(self) -> int:
+        """Below it the cleaner of one of the brokers may have been at work."""
+        return max(self.log_dir.cleaner_offsets.get(self.key, 0), self.leader.first_dirty_offset)
+
+
+def look_at(
+    site: Site, *, live: bool, whole_log: bool, tell: Callable[[int, int], None]
+) -> tuple[Comparison, Cut | None]:
+    """Read both replicas; raises `SegmendError` for what is no leader, `BrokerRunning`, `Unreadable`.
+
+    `tell` is told (done, total) bytes of both, segment by segment.
+    """
+    for partition in (site.target, site.leader.partition):
+        _refuse_unfinished(partition)
+    both = [partition for partition in (site.target, site.leader.partition) if partition is not None]
+    progress = _Progress(sum(partition.size for partition in both), tell)
+    mine = Replica(()) if site.target is None else Replica.of(site.target, progress.add)
+    theirs = Replica.of(site.leader.partition, progress.add)
+    low = 0 if whole_log else site.first_dirty_offset
+    pair = Pair(
+        target=f"{site.log_dir.path}/{site.name}", source=site.leader.path, leader=theirs,
+        same_id=site.same_id, low=low, empty=site.target is None or site.target.size == 0,
+        alone=site.leader.home is None,
+    )  # fmt: skip
+    found = compare(mine, theirs, low=low, high=site.leader.limit(live=live))
+    return found, decide(found, pair, whole=whole_log)
+
+
+class _Progress:
+    def __init__(self, total: int, tell: Callable[[int, int], None]) -> None:
+        self._total, self._tell, self._done = total, tell, 0
+
+    def add(self, count: int) -> None:
+        self._done += count
+        self._tell(min(self._done, self._total), self._total)
+
+
+def _refuse_unfinished(partition: PartitionDir | None) -> None:
+    """A compaction that a start would finish replaces segments under our hands."""
+    if partition is None:
+        return
+    odd = [*partition.layout.swap, *(name for _, name in partition.layout.shadowed)]
+    if odd:
+        raise SegmendError(
+            f"{partition.path}/{odd[0]}: a broker that starts would make another log of this; "
+            "start it once, or mend it first: segmend plan repair"
+        )
+
+
+def make(site: Site, cut: Cut) -> Graft:
+    """All that the steps need; raises `Unreadable`, `SegmendError`."""
+    mine = [] if cut.kept is None else _logs(site.target)
+    leader = site.leader.partition
+    theirs = _logs(leader)
+    segments = _joined(mine, theirs, cut)
+    changed = [s for s in segments if s.copied is not None or _is_cut(s, mine)]
+    interval = interval_of(leader, leader.base_offsets, None)
+    states = _states_before(site, cut, changed[0].base) if changed else ()
+    rows = ((segment, _indexes(site, segment)) for segment in changed)
+    derived = list(derive(rows, states, rule_of(site.release, interval)))
+    snapshots = list(_snapshots(site, cut))
+    own = dict(_own(site, cut, derived, {offset for offset, _ in snapshots}))
+    return Graft(
+        log_dir=site.log_dir, name=site.name, source=leader, cut=cut,
+        target=site.target if cut.kept is not None else None,
+        replaced=site.target if cut.kept is None else None,
+        derived=derived, interval=interval, snapshots=[entry for _, entry in snapshots], own=own,
+    )  # fmt: skip
+
+
+def _logs(partition: PartitionDir | None) -> list[Log]:
+    if partition is None:
+        return []
+    rows = sorted(partition.layout.logs.items())
+    return [Log(base, f"{partition.path}/{name}", partition.files[name].size) for base, name in rows]
+
+
+def _joined(mine: Sequence[Log], theirs: Sequence[Log], cut: Cut) -> list[Joined]:
+    if cut.kept is None:
+        return whole(theirs, cut.end, last_offset=cut.end_offset - 1)
+    return join(
+        mine, theirs, kept=cut.kept, copied_from=cut.copied_from, end=cut.end, offset=cut.offset,
+        last_offset=cut.end_offset - 1,
+    )  # fmt: skip
+
+
+def _is_cut(segment: Joined, mine: Sequence[Log]) -> bool:
+    return any(log.base == segment.base and log.size != segment.size for log in mine)
+
+
+def _indexes(site: Site, segment: Joined) -> Indexes | None:
+    """The leader's indexes of a segment that is copied whole; else None, and they are made anew."""
+    found = next((each for each in site.leader.partition.segments if each.base_offset == segment.base), None)
+    part = segment.copied
+    if found is None or found.log is None or part is None or segment.kept is not None:
+        return None
+    if part.path != found.log.path or part.start or part.end != found.log.size:
+        return None
+    if found.index is None or found.timeindex is None:
+        return None
+    return Indexes(offset=found.index.read(), time=found.timeindex.read())
+
+
+def _states_before(site: Site, cut: Cut, base: int) -> tuple[ProducerState, ...]:
+    """The producers before a segment: both logs are the same up to there."""
+    at_hand = site.target if cut.kept is not None and site.target is not None else site.leader.partition
+    known = [offset for offset, entry in at_hand.snapshots if offset <= base and _is_sound(entry)]
+    return producers_before(at_hand, base, max(known, default=None))
+
+
+def _is_sound(entry: FileEntry) -> bool:
+    return load(entry, producer_snapshot.parse).healthy
+
+
+def _snapshots(site: Site, cut: Cut) -> Iterator[tuple[int, FileEntry]]:
+    """The leader's of offsets that the target gets."""
+    for offset, entry in site.leader.partition.snapshots:
+        above = cut.kept is None or offset > cut.offset
+        if above and offset <= cut.end_offset and entry.parsed.padded and _is_sound(entry):
+            yield offset, entry
+
+
+def _own(
+    site: Site, cut: Cut, derived: Sequence[Derived], snapshots: set[int]
+) -> Iterator[tuple[str, bytes]]:
+    """Small files by name: the epochs, the topic id where it is missing, the producers at the end."""
+    source, target = site.leader.partition, site.target
+    mine = [] if cut.kept is None or target is None else _epochs(target)
+    theirs = _epochs(source)
+    scans = [each.scan for each in derived]
+    data = leader_epochs(mine or theirs, theirs, scans, start=cut.offset, end=cut.end_offset)
+    old = None if cut.kept is None or target is None else target.leader_epochs.data
+    if data != old and (data or old is not None):
+        yield epoch_checkpoint.FILE_NAME, data
+    known = site.leader.topic_id or (None if target is None else topic_id(target))
+    if known is not None and (cut.kept is None or target is None or topic_id(target) is None):
+        yield partition_metadata.FILE_NAME, partition_metadata.render(PartitionMetadata(topic_id=known))
+    states = derived[-1].scan.producers if derived else ()
+    if states and cut.end_offset not in snapshots:
+        yield f"{cut.end_offset:020d}{producer_snapshot.SUFFIX}", snapshot(states, site.release)
+
+
+def _epochs(partition: PartitionDir) -> list[tuple[int, int]]:
+    loaded = partition.leader_epochs
+    return [] if loaded.value is None or loaded.damages else [(e, start) for e, start in loaded.value.entries]
+
+
+def lines(site: Site, cut: Cut, graft: Graft) -> Lines:
+    """The partition's offsets in the checkpoints of its log dir.
+
+    The recovery point goes up to the end if everything above the old one is written, and synced, by
+    this graft; else it stays, and an unclean start looks at those segments once more.
+    """
+    key, log_dir, leader = site.key, site.log_dir, site.leader
+    kept = cut.kept is not None
+    bases = [*(log.base for log in _logs(site.target) if kept), *(d.segment.base for d in graft.derived)]
+    first = min(bases, default=0)
+    start = max(leader.log_start_offset, log_dir.log_start_offsets.get(key, first) if kept else first)
+    point = log_dir.recovery_points.get(key)
+    changed = min((d.segment.base for d in graft.derived), default=cut.end_offset)
+    synced = not kept or not log_dir.clean_shutdown.missing or (point is not None and point >= changed)
+    mark = _least(leader.high_watermark, cut.end_offset)
+    if mark is None and kept:
+        mark = _least(log_dir.high_watermarks.get(key), cut.offset)
+    dirty = (log_dir if kept else leader.home or log_dir).cleaner_offsets.get(key)
+    limit = cut.offset if kept else cut.end_offset
+    return {
+        offset_checkpoint.RECOVERY_POINT: cut.end_offset if synced else _least(point, cut.offset),
+        offset_checkpoint.HIGH_WATERMARK: mark,
+        offset_checkpoint.LOG_START_OFFSET: start if start > first else None,
+        offset_checkpoint.CLEANER_OFFSET: _least(dirty, limit) if kept or leader.home else None,
+    }
+
+
+def _least(offset: int | None, limit: int) -> int | None:
+    return None if offset is None else min(offset, limit)

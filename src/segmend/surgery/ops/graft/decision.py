@@ -1,0 +1,146 @@
+"""What a comparison of two replicas means: the tail is copied, or everything, or the leader is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from segmend.errors import SegmendError
+from segmend.kernel.types import TAIL_KINDS
+from segmend.surgery.ops.graft.prefix import Comparison, Place, Tally
+from segmend.surgery.ops.graft.replica import Batch, Hurt, Replica
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """What stays of the target, and what comes behind it.
+
+    `kept` is where the target's own batches end, None if nothing of it stays; `offset` the first that is
+    copied, from `copied_from` in the source up to `end`; `end_offset` the log end offset then; `why` says
+    what is wrong with the rest of the target.
+    """
+
+    offset: int
+    kept: Place | None
+    copied_from: Place
+    end: Place
+    end_offset: int
+    why: str = "replaced by the leader's log"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two replicas as they are told apart: real paths, and what is known of both beforehand.
+
+    `same_id` says that both have the same topic id; `low` is the offset below which nothing was compared;
+    `empty` that the target has no bytes at all, or is not there; `alone` that nothing beside the source
+    tells how far it was compacted.
+    """
+
+    target: str
+    source: str
+    leader: Replica
+    same_id: bool
+    low: int
+    empty: bool
+    alone: bool = False
+
+
+def decide(found: Comparison, pair: Pair, *, whole: bool) -> Cut | None:
+    """What to do, None if both end alike; raises `SegmendError` for a leader that is none."""
+    _refuse_damage(found, pair)
+    source, target = found.source, found.target
+    if source.first is None or found.source_end is None or source.end is None:
+        raise SegmendError(f"{pair.source}: has no batch to copy{_from(pair)}")
+    if whole or pair.empty:
+        return _everything(found, pair)
+    if target.first is None or (target.end or 0) <= source.first:
+        if pair.same_id:
+            return _everything(found, pair)
+        raise SegmendError(
+            f"{pair.target} ends before offset {source.first}, where {pair.source} begins: they share no "
+            "batch, and no topic id shows that they belong together; if you know it: --whole"
+        )
+    if source.end <= target.first:
+        raise SegmendError(
+            f"{pair.source} ends at offset {source.end}, before {pair.target} begins ({target.first}): "
+            "it cannot be the leader's log"
+        )
+    return _tail(found, pair)
+
+
+def _tail(found: Comparison, pair: Pair) -> Cut | None:
+    if found.kept is None or found.copied_from is None or found.shared.end is None:
+        raise SegmendError(_no_prefix(found, pair))
+    if found.source_next is None and found.target_next is None:
+        return None
+    if found.source_next is None and found.lost.batches:
+        raise SegmendError(
+            f"{pair.source} ends at offset {found.source.end}, {pair.target} goes on to {found.target.end}: "
+            "nothing is missing here; is that the leader's log, and a current copy of it?"
+        )
+    end = found.source_end or found.copied_from
+    return Cut(
+        offset=found.shared.end, kept=found.kept, copied_from=found.copied_from, end=end,
+        end_offset=found.source.end or found.shared.end, why=_why(found, found.shared.end),
+    )  # fmt: skip
+
+
+def _why(found: Comparison, offset: int) -> str:
+    if isinstance(found.target_next, Hurt):
+        return f"damaged from offset {offset} on ({found.target_next.problem.kind})"
+    return f"the leader's log differs from offset {offset} on"
+
+
+def _everything(found: Comparison, pair: Pair) -> Cut:
+    first = pair.leader.logs[0][0]
+    if found.source_end is None or found.source.end is None:
+        raise SegmendError(f"{pair.source}: has no batch to copy")
+    return Cut(
+        offset=first, kept=None, copied_from=Place(first, 0), end=found.source_end,
+        end_offset=found.source.end,
+    )  # fmt: skip
+
+
+def _refuse_damage(found: Comparison, pair: Pair) -> None:
+    hurt = found.source_hurt
+    if hurt is None:
+        return
+    problem = hurt.problem
+    if problem.kind in TAIL_KINDS and hurt.segment == pair.leader.last_segment:
+        return
+    raise SegmendError(
+        f"{pair.source}/{hurt.segment:020d}.log: is damaged at byte {problem.position} ({problem.kind}); "
+        "copy from another replica, or look at it: segmend check --deep"
+    )
+
+
+def _no_prefix(found: Comparison, pair: Pair) -> str:
+    theirs = found.source_next
+    what = f"hold offsets {_range(found.target)} and {_range(found.source)}{_from(pair)}"
+    if theirs is None or isinstance(found.target_next, Hurt):
+        why = "the first batch here is damaged"
+    elif isinstance(found.target_next, Batch):
+        mine = found.target_next
+        why = f"they differ from the first batch on ({_words(mine)} here, {_words(theirs)} there)"
+    else:
+        why = "they have no batch in common"
+    if pair.low and pair.alone:
+        why += "; if its broker compacted that too, put its cleaner-offset-checkpoint beside the copy"
+    return f"{pair.target} and {pair.source} {what}, but {why}; not its leader? if you know it is: --whole"
+
+
+def _words(batch: Batch) -> str:
+    header = batch.header
+    return (
+        f"offsets {header.base_offset} to {header.last_offset}, epoch {header.partition_leader_epoch}, "
+        f"crc {header.crc:08x}"
+    )
+
+
+def _range(tally: Tally) -> str:
+    return f"{tally.first} to {tally.last}"
+
+
+def _from(pair: Pair) -> str:
+    which = "this replica was not" if pair.alone else "neither was"
+    return f" from offset {pair.low} on, where {which} compacted" if pair.low else ""

@@ -1,0 +1,135 @@
+"""What goes with the log of a grafted replica: indexes, aborted transactions, snapshots, epochs.
+
+All of it is computed from the batches as they will be, in one pass over each segment that
+changes. The leader's own index of a segment that is copied whole is taken if it agrees with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from segmend.errors import SegmendError
+from segmend.formats import epoch_checkpoint, producer_snapshot, time_index, txn_index
+from segmend.formats.epoch_checkpoint import EpochCheckpoint, EpochEntry
+from segmend.formats.producer_snapshot import ProducerSnapshot
+from segmend.formats.txn_index import AbortedTxn, TransactionIndex
+from segmend.kernel.producers import row_of
+from segmend.kernel.scan import scan_log
+from segmend.kernel.types import BuiltIndexes, IndexMatch, IndexRule, ProducerState, SegmentScan
+from segmend.loading.epochs import Entry, EpochCache
+from segmend.logdir.release import Release
+from segmend.surgery.derive.hash_order import HASH_ORDER
+from segmend.surgery.derive.segment_indexes import indexes_in
+from segmend.surgery.new_bytes import Piece
+from segmend.surgery.ops.graft.joined import HashingReader, Joined
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indexes:
+    """The indexes a segment has beside it: their bytes."""
+
+    offset: bytes
+    time: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derived:
+    """A segment that changes. `sound` says which of the indexes it came with are right as they are.
+
+    `copied` are the bytes that it gets, None if they have to be read once more to know their hash.
+    """
+
+    segment: Joined
+    scan: SegmentScan
+    built: BuiltIndexes
+    txn_index: bytes
+    sound: tuple[bool, bool]
+    copied: Piece | None = None
+
+
+def derive(
+    segments: Iterable[tuple[Joined, Indexes | None]], producers: Sequence[ProducerState], rule: IndexRule
+) -> Iterator[Derived]:
+    """Each segment with what goes with it; `producers` are those before the first.
+
+    Raises `Unreadable`, and `SegmendError` for damage, or past the kernel's bounds.
+    """
+    states = tuple(producers)
+    for segment, theirs in segments:
+        with HashingReader(segment) as reader:
+            scan = scan_log(
+                reader, base_offset=segment.base, producers=states, build=rule,
+                offset_index=None if theirs is None else theirs.offset,
+                time_index=None if theirs is None else theirs.time,
+            )  # fmt: skip
+            built = indexes_in(scan, rule, reader, segment.parts[-1].path)
+        _refuse(segment, scan)
+        yield Derived(
+            segment=segment, scan=scan, built=built, txn_index=_aborted(scan),
+            sound=(_agrees(scan.offset_index, built.offset_index), _agrees_in_time(scan, theirs)),
+            copied=reader.piece(),
+        )  # fmt: skip
+        states = scan.producers
+
+
+def _refuse(segment: Joined, scan: SegmentScan) -> None:
+    path = segment.parts[-1].path
+    cut = [what for what in scan.bounded if what in ("producers", "aborted")]
+    if cut:
+        raise SegmendError(f"{path} holds more {cut[0]} than can be replayed")
+    if scan.valid_bytes != segment.size:
+        what = scan.problems[0].kind if scan.problems else "it became shorter"
+        raise SegmendError(
+            f"{path}: is damaged at byte {scan.valid_bytes} ({what}); copy from another replica"
+        )
+
+
+def _agrees(match: IndexMatch | None, built: bytes) -> bool:
+    if match is None or match.mismatched or match.unverifiable or match.padding or match.surplus_bytes:
+        return False
+    return match.entries > 0 or not built
+
+
+def _agrees_in_time(scan: SegmentScan, theirs: Indexes | None) -> bool:
+    """Retention reads the last entry, so it must be the largest timestamp there is."""
+    if theirs is None or not _agrees(scan.time_index, b"" if scan.max_timestamp < 0 else b"?"):
+        return False
+    entries, _ = time_index.parse(theirs.time)
+    return not entries or entries[-1].timestamp == scan.max_timestamp
+
+
+def _aborted(scan: SegmentScan) -> bytes:
+    rows = (
+        AbortedTxn(
+            txn_index.VERSION, row.producer_id, row.first_offset, row.last_offset, row.last_stable_offset
+        )
+        for row in scan.aborted
+    )
+    return txn_index.render(TransactionIndex(entries=tuple(rows)))
+
+
+def snapshot(states: Sequence[ProducerState], release: Release) -> bytes:
+    """A producer snapshot with these rows, in the order of that release."""
+    rows = {state.producer_id: row_of(state) for state in states}
+    order = HASH_ORDER.of(release)(list(rows))
+    return producer_snapshot.render(ProducerSnapshot(entries=tuple(rows[each] for each in order)))
+
+
+def leader_epochs(
+    mine: Iterable[Entry], theirs: Iterable[Entry], scans: Iterable[SegmentScan], *, start: int, end: int
+) -> bytes:
+    """leader-epoch-checkpoint: `mine` below `start`, `theirs` from there on, as far as batches bear them out.
+
+    `end` is the log end offset: a leader's file may end with an epoch that has no batch yet.
+    """
+    cache = EpochCache(mine)
+    cache.truncate_from_end(start)
+    for epoch, offset in theirs:
+        if offset >= start and epoch > cache.latest:
+            cache.assign(epoch, offset)
+    for scan in scans:
+        cache.recover(scan.epochs)
+    cache.truncate_from_end(end)
+    entries = tuple(EpochEntry(epoch, offset) for epoch, offset in cache.entries)
+    return epoch_checkpoint.render(EpochCheckpoint(entries=entries, header_lines=2 if entries else 0))

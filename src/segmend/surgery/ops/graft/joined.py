@@ -1,0 +1,199 @@
+"""The log of a grafted replica as a value: segments made of pieces of the files of both."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, NamedTuple
+
+from segmend.logdir import disk
+from segmend.logdir.disk import FileReader
+from segmend.surgery.new_bytes import Piece
+from segmend.surgery.ops.graft.prefix import Place
+
+LARGEST_FILE: Final = (1 << 31) - 1
+LARGEST_SPAN: Final = (1 << 31) - 1
+"""A segment's file size and its last relative offset are Java ints."""
+
+
+class Part(NamedTuple):
+    """Bytes [start, end) of a file."""
+
+    path: str
+    start: int
+    end: int
+
+    @property
+    def length(self) -> int:
+        """In bytes."""
+        return self.end - self.start
+
+
+class Log(NamedTuple):
+    """A `.log` of one of the replicas: base offset, real path, size in bytes."""
+
+    base: int
+    path: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A segment: `kept` of the target's own file, then `copied` of the source's; one may be missing."""
+
+    base: int
+    kept: Part | None
+    copied: Part | None
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """In order."""
+        return tuple(part for part in (self.kept, self.copied) if part is not None)
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return sum(part.length for part in self.parts)
+
+    def open(self) -> JoinedReader:
+        """Its bytes; raises `Unreadable`."""
+        return JoinedReader(self.parts)
+
+
+class JoinedReader:
+    """A `Reader` over pieces of files, one after the other."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._parts = parts
+        self._readers = [FileReader(part.path) for part in parts]
+        self.size = sum(part.length for part in parts)
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Fill `buffer` from byte `position`; short only at the end, or where a file became shorter."""
+        filled, begin = 0, 0
+        for part, reader in zip(self._parts, self._readers, strict=True):
+            at = position + filled - begin
+            wanted = min(len(buffer) - filled, part.length - at)
+            if wanted > 0:
+                got = reader.read_into(buffer[filled : filled + wanted], part.start + at)
+                filled += got
+                if got < wanted:
+                    break
+            begin += part.length
+        return filled
+
+    def read(self, size: int, position: int) -> bytes:
+        """At most `size` bytes from `position`."""
+        data = bytearray(max(0, min(size, self.size - position)))
+        return bytes(data[: self.read_into(memoryview(data), position)])
+
+    def __enter__(self) -> JoinedReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for reader in self._readers:
+            reader.close()
+
+
+class HashingReader:
+    """A `Reader` of a segment that hashes what is copied, as it is read for the first time.
+
+    Who reads from the beginning to the end has the hash for nothing.
+    """
+
+    def __init__(self, segment: Joined) -> None:
+        self._reader = segment.open()
+        self._segment = segment
+        self._next = 0 if segment.kept is None else segment.kept.length
+        self._digest = hashlib.sha256()
+        self._made_of = None if segment.copied is None else disk.identity(segment.copied.path)
+        self.size = segment.size
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """As that of `JoinedReader`."""
+        got = self._reader.read_into(buffer, position)
+        if position <= self._next < position + got:
+            self._digest.update(buffer[self._next - position : got])
+            self._next = position + got
+        return got
+
+    def read(self, size: int, position: int) -> bytes:
+        """At most `size` bytes from `position`."""
+        return self._reader.read(size, position)
+
+    def piece(self) -> Piece | None:
+        """What is copied, for a plan; None without it, or if not all of it was read."""
+        copied = self._segment.copied
+        if copied is None or self._next != self.size:
+            return None
+        return Piece(
+            sha256=self._digest.hexdigest(), length=copied.length, source=copied.path,
+            position=copied.start, made_of=self._made_of,
+        )  # fmt: skip
+
+    def __enter__(self) -> HashingReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._reader.__exit__(kind, value, trace)
+
+
+def join(
+    mine: Sequence[Log], theirs: Sequence[Log], *, kept: Place, copied_from: Place, end: Place,
+    offset: int, last_offset: int,
+) -> list[Joined]:  # fmt: skip
+    """`mine` up to `kept`, then `theirs` from `copied_from` to `end`, which hold offsets from `offset` on.
+
+    What is missing of a segment that both have goes behind what is there, if a segment may be as
+    large; else into a new segment that begins at `offset`. Further segments keep their names.
+    """
+    found = [Joined(log.base, Part(log.path, 0, log.size), None) for log in mine if log.base < kept.segment]
+    at = next(log for log in mine if log.base == kept.segment)
+    last = Joined(at.base, Part(at.path, 0, kept.position), None)
+    rest = _rest(theirs, copied_from, end)
+    if rest and rest[0].base <= copied_from.segment:
+        first = rest.pop(0)
+        if _fits(last, first, [*mine, *theirs], last_offset if not rest else rest[0].base - 1):
+            last = Joined(last.base, last.kept, first.copied)
+        else:
+            rest.insert(0, Joined(offset, None, first.copied))
+    return [*found, last, *rest]
+
+
+def whole(theirs: Sequence[Log], end: Place, *, last_offset: int) -> list[Joined]:
+    """All of `theirs`, up to `end`, which begins where theirs begins.
+
+    Compaction may leave nothing in the first segment. Then the next one takes its name, as that of
+    a follower which fetches all of it does, if offsets up to `last_offset` fit.
+    """
+    first, found = theirs[0], _rest(theirs, Place(theirs[0].base, 0), end)
+    if first.size or not found:
+        return found
+    reach = last_offset if len(found) == 1 else found[1].base - 1
+    if reach - first.base > LARGEST_SPAN:
+        return [Joined(first.base, None, Part(first.path, 0, 0)), *found]
+    return [Joined(first.base, None, found[0].copied), *found[1:]]
+
+
+def _rest(theirs: Sequence[Log], start: Place, end: Place) -> list[Joined]:
+    found = []
+    for log in theirs:
+        if start.segment <= log.base <= end.segment:
+            first = start.position if log.base == start.segment else 0
+            last = end.position if log.base == end.segment else log.size
+            if last > first:
+                found.append(Joined(log.base, None, Part(log.path, first, last)))
+    return found
+
+
+def _fits(last: Joined, first: Joined, logs: Sequence[Log], last_offset: int) -> bool:
+    size = last.size + first.size
+    if last_offset - last.base > LARGEST_SPAN or size > LARGEST_FILE:
+        return False
+    return last.base == first.base or size <= max(log.size for log in logs)

@@ -1,0 +1,241 @@
+"""An out-of-sync or lost replica brought up to its leader's log, from the leader's files.
+
+Both replicas are read once, every checksum computed, and compared batch by batch: offsets, leader
+epoch, checksum. What is equal from the beginning on stays; what the replica has beyond that and the
+leader has not is cut off and kept aside (a broker that starts cuts it off too, and keeps nothing); only
+what is missing is copied. Indexes, snapshots, leader epochs and the lines of the four checkpoints are
+made to fit. The broker then fetches only what the leader got since, and is in the ISR within seconds.
+
+`--from` may be a copy of the leader's directory. Copy its replication-offset-checkpoint and
+log-start-offset-checkpoint beside it, under the log dir's name, and the high watermark is set too.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from segmend.broker.strays import STRAYS, StrayHandling, stray_reason
+from segmend.errors import SegmendError, UsageError
+from segmend.formats.names import parse_dir_name
+from segmend.formats.offset_checkpoint import FILE_NAMES
+from segmend.loading.image import MetadataImage
+from segmend.logdir import disk
+from segmend.logdir.tree import LogDir
+from segmend.surgery.ops.graft.assembly import Site, lines, look_at, make
+from segmend.surgery.ops.graft.changes import Graft, steps_of
+from segmend.surgery.ops.graft.decision import Cut
+from segmend.surgery.ops.graft.leader import Leader
+from segmend.surgery.ops.graft.prefix import Comparison
+from segmend.surgery.ops.move.relocation import image_of
+from segmend.surgery.plan import Loss, Plan
+from segmend.surgery.planning import assembly
+from segmend.surgery.planning.topic_dirs import check_target
+from segmend.surgery.request import Request
+from segmend.surgery.step import Step
+
+NAME = "graft"
+HELP = "restore an out-of-sync or lost replica from its leader's files, copying only what is missing"
+EXAMPLES = """\
+examples:
+  segmend plan graft /data/a /data/b --partition orders-3 --from /mnt/leader/data/a/orders-3 -o plan.json
+  segmend plan graft /data/a /data/b --partition orders-3 --from /mnt/leader/orders-3 --to /data/b
+                                                         a replica that is not there any more"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("--partition", required=True, metavar="TOPIC-N", help="the replica to restore")
+    parser.add_argument(
+        "--from",
+        dest="from_",
+        required=True,
+        metavar="LEADER_PARTITION_DIR",
+        help="the leader's directory of it",
+    )
+    parser.add_argument("--to", metavar="DIR", help="which log dir gets a replica that is not there any more")
+    parser.add_argument(
+        "--live-source", action="store_true",
+        help="a broker runs on the leader's files: read up to its high watermark only",
+    )  # fmt: skip
+    parser.add_argument(
+        "--whole", action="store_true", help="set this replica aside and copy all of the leader's log"
+    )
+
+
+def plan(request: Request) -> Plan:
+    """The plan; raises `UsageError`, `BrokerRunning`, and `SegmendError` for a leader that is none."""
+    args = request.args
+    assembly.of_one_broker(request.dirs, request.given)
+    site = _site(request)
+    _refuse_other_topic(site, image_of(request.dirs))
+    found, cut = look_at(site, live=args.live_source, whole_log=args.whole, tell=request.on_progress)
+    arguments = {"partition": site.name, "from": args.from_}
+    if cut is None:
+        return assembly.make(
+            NAME, arguments, dirs=request.dirs, given=request.given, release=request.release, steps=[],
+            notes=[f"both replicas end at offset {found.shared.end}: nothing is missing"],
+        )  # fmt: skip
+    graft = make(site, cut)
+    return assembly.make(
+        NAME, arguments, dirs=request.dirs, given=request.given, release=request.release,
+        steps=[*steps_of(graft), *_checkpoints(request, site, cut, graft)],
+        losses=list(_losses(site, found)), notes=[*_unexpected(request, site), *_notes(site, found, cut)],
+        extra={NAME: _facts(found, cut)},
+    )  # fmt: skip
+
+
+def _site(request: Request) -> Site:
+    name = request.args.partition.rstrip("/").rpartition("/")[2]
+    parsed = parse_dir_name(name)
+    if parsed.kind != "current":
+        raise UsageError(f"--partition {name}: is no partition that a broker replicates; give TOPIC-N")
+    leader = Leader.open(request.args.from_, parsed.topic, parsed.partition)
+    here = [p for p in (d.partition(name) for d in request.dirs) if p is not None and p.kind == "current"]
+    if len(here) > 1:
+        raise SegmendError(f"{here[0].path}: is in {here[1].log_dir.path} too; set one of them aside first")
+    if any(disk.real_path(p.path) == leader.path for p in here):
+        raise UsageError(f"--from {request.args.from_}: is the replica that is to be restored")
+    target = here[0] if here else None
+    log_dir = target.log_dir if target is not None else _home(request, name, leader)
+    return Site(log_dir=log_dir, name=name, target=target, leader=leader, release=request.release)
+
+
+def _home(request: Request, name: str, leader: Leader) -> LogDir:
+    """Where a lost replica goes: as asked for, as the cluster has it, where it was, or the only log dir."""
+    if request.args.to is not None:
+        asked = request.dir_called(request.args.to, "--to")
+        check_target(request.dirs, asked)
+        return asked
+    if len(request.dirs) == 1:
+        return request.dirs[0]
+    image = image_of(request.dirs)
+    if image is not None:
+        nodes = [d.meta_properties.value for d in request.dirs]
+        node_id = next((each.node_id for each in nodes if each is not None), None)
+        wanted = image.directory(image.ids.get(leader.key[0], ""), leader.key[1], node_id)
+        for log_dir, value in zip(request.dirs, nodes, strict=True):
+            if value is not None and value.directory_id is not None and value.directory_id == wanted:
+                return log_dir
+    known = [d for d in request.dirs if leader.key in d.recovery_points or leader.key in d.high_watermarks]
+    if len(known) != 1:
+        raise UsageError(f"{name}: is in none of the log dirs; say which one gets it: --to DIR")
+    return known[0]
+
+
+def _refuse_other_topic(site: Site, image: MetadataImage | None) -> None:
+    """The id that counts is the one that the cluster has now; a replica of another one becomes a stray."""
+    wanted = None if image is None else image.ids.get(site.key[0])
+    theirs = site.leader.topic_id
+    if wanted is not None and theirs is not None and wanted != theirs:
+        raise SegmendError(
+            f"{site.leader.path}: is of a topic with the id {theirs}; "
+            f"in this cluster {site.key[0]} has {wanted}"
+        )
+
+
+def _unexpected(request: Request, site: Site) -> Iterator[str]:
+    """A start does away with what the metadata here gives to other nodes; perhaps it is only old."""
+    handling, image = STRAYS.of(request.release), image_of(request.dirs)
+    topic_id, node_id = site.leader.topic_id, assembly.of_one_broker(request.dirs, request.given)
+    if image is None or topic_id is None or handling is StrayHandling.NONE:
+        return
+    path = f"{site.log_dir.path}/{site.name}"
+    why = stray_reason(image, topic_id=topic_id, partition=site.key[1], node_id=node_id, path=path)
+    if why is not None:
+        does = "deletes it" if handling is StrayHandling.DELETE else "renames it to -stray"
+        yield f"{why} The next start {does}, unless the replica is assigned to node {node_id} by then"
+
+
+def _checkpoints(request: Request, site: Site, cut: Cut, graft: Graft) -> Iterator[Step]:
+    """The lines of the replica; another log dir in which it once was keeps none.
+
+    `LogCleanerManager.allCleanerCheckpoints` puts the lines of all log dirs into one map.
+    """
+    offsets = lines(site, cut, graft)
+    for log_dir, name in ((log_dir, name) for log_dir in request.dirs for name in FILE_NAMES):
+        home = log_dir is site.log_dir
+        if not home and not _has_line(log_dir, name, site):
+            continue
+        changes = {site.key: offsets[name] if home else None}
+        step = assembly.checkpoint_step(log_dir, name, changes, f"the line of {site.name}", log_dir)
+        if step is not None:
+            yield step
+
+
+def _has_line(log_dir: LogDir, name: str, site: Site) -> bool:
+    """Whether a checkpoint that a broker can read says something of the replica."""
+    loaded = log_dir.offset_checkpoint(name)
+    return loaded.value is not None and not loaded.damages and site.key in loaded.value.offsets()
+
+
+def _losses(site: Site, found: Comparison) -> Iterator[Loss]:
+    lost = found.lost
+    if not lost.batches:
+        return
+    epochs = ", ".join(map(str, sorted(lost.epochs)))
+    mark = site.log_dir.high_watermarks.get(site.key, 0)
+    once = (lost.first or 0) < mark and (lost.last or 0) >= site.leader.log_start_offset
+    yield Loss(
+        dir=site.log_dir.path, topic=site.key[0], partition=site.key[1], records=lost.records,
+        bytes=lost.bytes, first_offset=lost.first, last_offset=lost.last,
+        what=f"of this replica only (leader epoch {epochs}): the leader does not have them, so the topic "
+        f"does not lose them{_COMMITTED.format(mark) if once else ''}; the old bytes are kept aside",
+    )  # fmt: skip
+
+
+_COMMITTED = (
+    " now; it did when that leader was elected: this replica had them committed up to high watermark {}"
+)
+
+
+def _facts(found: Comparison, cut: Cut) -> dict[str, int | None]:
+    """The figures for programs: offsets, and bytes of batches."""
+    return {
+        "first_copied_offset": cut.offset, "log_end_offset": cut.end_offset,
+        "shared_batches": 0 if cut.kept is None else found.shared.batches,
+        "shared_bytes": 0 if cut.kept is None else found.shared.bytes,
+        "copied_bytes": found.source.bytes if cut.kept is None else found.copied.bytes,
+    }  # fmt: skip
+
+
+def _notes(site: Site, found: Comparison, cut: Cut) -> Iterator[str]:
+    path, shared = f"{site.log_dir.path}/{site.name}", found.shared
+    if cut.kept is None:
+        last = cut.end_offset - 1
+        yield f"{path}: the leader's whole log is copied, offsets {found.source.first} to {last}"
+    else:
+        yield (
+            f"{path}: offsets {shared.first} to {cut.offset - 1} are proven equal ({shared.batches} batches "
+            f"by checksum and leader epoch); {_copied(cut)}"
+        )
+    low = site.first_dirty_offset
+    if low and cut.kept is not None:
+        yield f"{path}: below offset {low} each broker compacts on its own; that part is left as it is"
+    if found.lost.batches:
+        yield f"{path}: had gone another way from offset {cut.offset} on, as after an unclean election"
+    if site.leader.topic_id is None:
+        yield f"{site.leader.path}: has no topic id; only the batches prove that it is the same topic"
+    mark = site.leader.high_watermark
+    if mark is None:
+        yield (
+            f"{site.leader.path}: its high watermark is not known (no checkpoint beside it); this replica "
+            f"keeps its own until it hears from the leader{_old_brokers(site)}"
+        )
+    yield "when it starts, the broker fetches only what the leader got since its files were read"
+    if not site.log_dir.clean_shutdown.missing:
+        yield f"{site.log_dir.path}: {_MARKER}"
+
+
+def _copied(cut: Cut) -> str:
+    if cut.end_offset == cut.offset:
+        return "nothing is missing behind them"
+    return f"copied are {cut.offset} to {cut.end_offset - 1}"
+
+
+_MARKER = "the clean shutdown marker stays: log, indexes, snapshots and epochs of the replica fit each other"
+
+
+def _old_brokers(site: Site) -> str:
+    cuts = site.release < (0, 11)
+    return "; this release cuts it to that at the start, and fetches the rest again" if cuts else ""

@@ -1,0 +1,142 @@
+"""Two replicas side by side: what they share from their beginning on, and what each has after that.
+
+Followers append a leader's batches verbatim (`UnifiedLog.appendAsFollower`), so equal history is
+equal headers with equal checksums, whatever the segments. Both logs are streamed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from segmend.formats.batch import RecordBatch
+from segmend.surgery.ops.graft.replica import Batch, Hurt, Item, Replica
+
+
+class Place(NamedTuple):
+    """A byte of a segment: its base offset, and the position in its log."""
+
+    segment: int
+    position: int
+
+
+@dataclass(slots=True)
+class Tally:
+    """Batches counted; `first` and `last` are offsets (inclusive), None without a batch."""
+
+    batches: int = 0
+    records: int = 0
+    bytes: int = 0
+    first: int | None = None
+    last: int | None = None
+    epochs: set[int] = field(default_factory=set)
+
+    def add(self, batch: RecordBatch) -> None:
+        """Count one; of a compressed message set before Kafka 0.11 as one record."""
+        self.batches += 1
+        self.records += max(batch.records_count, 0) if batch.magic >= 2 else 1
+        self.bytes += batch.size
+        self.first = batch.base_offset if self.first is None else self.first
+        self.last = batch.last_offset
+        self.epochs.add(batch.partition_leader_epoch)
+
+    @property
+    def end(self) -> int | None:
+        """One after the last offset."""
+        return None if self.last is None else self.last + 1
+
+
+@dataclass(slots=True, kw_only=True)
+class Comparison:
+    """`target` and `source` count all that was read of each, `shared` the proven beginning.
+
+    `kept` and `copied_from` are where the shared batches end in either; `target_next` and
+    `source_next` what comes there. `lost` are the batches of the target after that which the source
+    has nowhere, `copied` those of the source, which end at `source_end`. `source_hurt` is the
+    first damage met in the source.
+    """
+
+    target: Tally = field(default_factory=Tally)
+    source: Tally = field(default_factory=Tally)
+    shared: Tally = field(default_factory=Tally)
+    lost: Tally = field(default_factory=Tally)
+    copied: Tally = field(default_factory=Tally)
+    kept: Place | None = None
+    copied_from: Place | None = None
+    source_end: Place | None = None
+    target_next: Item | None = None
+    source_next: Batch | None = None
+    source_hurt: Hurt | None = None
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the target goes on in another way than the source."""
+        return isinstance(self.target_next, Batch) and self.source_next is not None
+
+
+def compare(target: Replica, source: Replica, *, low: int = 0, high: int | None = None) -> Comparison:
+    """Compare from offset `low` on, below which both may have been compacted; the source up to `high`.
+
+    Damage ends what is shared. Damage in the source ends its reading too.
+    """
+    found = Comparison()
+    mine = _counted(target.items(low), found.target)
+    theirs = _leading(source.items(low, high), found)
+    a, b = _aligned(mine, theirs)
+    while isinstance(a, Batch) and b is not None and a.is_same(b):
+        found.shared.add(a.header)
+        found.kept = Place(a.segment, a.header.end)
+        found.copied_from = Place(b.segment, b.header.end)
+        a, b = next(mine, None), next(theirs, None)
+    found.target_next, found.source_next = a, b
+    _tell_apart(found, a, b, mine, theirs)
+    return found
+
+
+def _counted(items: Iterator[Item], tally: Tally) -> Iterator[Item]:
+    for item in items:
+        if isinstance(item, Batch):
+            tally.add(item.header)
+        yield item
+
+
+def _leading(items: Iterator[Item], found: Comparison) -> Iterator[Batch]:
+    """The batches of the source up to its first damage."""
+    for item in items:
+        if isinstance(item, Hurt):
+            found.source_hurt = item
+            return
+        found.source.add(item.header)
+        found.source_end = Place(item.segment, item.header.end)
+        yield item
+
+
+def _aligned(mine: Iterator[Item], theirs: Iterator[Batch]) -> tuple[Item | None, Batch | None]:
+    """The first batches at or after the later of the two beginnings."""
+    a, b = next(mine, None), next(theirs, None)
+    while isinstance(a, Batch) and b is not None and a.header.last_offset < b.header.base_offset:
+        a = next(mine, None)
+    while isinstance(a, Batch) and b is not None and b.header.last_offset < a.header.base_offset:
+        b = next(theirs, None)
+    return a, b
+
+
+def _tell_apart(
+    found: Comparison, a: Item | None, b: Batch | None, mine: Iterator[Item], theirs: Iterator[Batch]
+) -> None:
+    """Count what either has after the shared beginning; both go up by offset."""
+    while a is not None:
+        if isinstance(a, Batch):
+            while b is not None and b.header.base_offset < a.header.base_offset:
+                b = _copied(found, b, theirs)
+            if b is None or not a.is_same(b):
+                found.lost.add(a.header)
+        a = next(mine, None)
+    while b is not None:
+        b = _copied(found, b, theirs)
+
+
+def _copied(found: Comparison, batch: Batch, theirs: Iterator[Batch]) -> Batch | None:
+    found.copied.add(batch.header)
+    return next(theirs, None)

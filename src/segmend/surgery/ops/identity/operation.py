@@ -1,0 +1,215 @@
+"""meta.properties of a set of volumes: checked against each other, and stamped anew where that is asked.
+
+A broker does not start if its log dirs disagree about the cluster, the node, or who has which
+directory id (`MetaPropertiesEnsemble.verify`); volumes that were restored or cloned do.
+
+By itself the plan mends what has one right answer: a file that is missing or cannot be read gets
+the ids on which all other dirs agree, and of two dirs with one directory id the clone gets its
+former id, which the metadata knows, or a new one. Whose disk it is, a person must say: dirs that
+disagree about cluster or node are refused until `--cluster-id` or `--node-id` names the right one.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+from segmend.broker.identity import DIRECTORY_IDS, verify
+from segmend.broker.strays import STRAYS, StrayHandling, stray_reason
+from segmend.checks.cluster import Cluster, read_cluster
+from segmend.errors import UsageError
+from segmend.formats import meta_properties
+from segmend.logdir import disk
+from segmend.logdir.config import ServerConfig
+from segmend.logdir.tree import LogDir
+from segmend.surgery.fingerprint import Fingerprint, look
+from segmend.surgery.ops.identity.directory_ids import FORMER, Decision, Evidence, decide, wished
+from segmend.surgery.ops.identity.volumes import Stamp, Volume, agreed_cluster, agreed_node, stamp_of, volumes
+from segmend.surgery.ops.identity.voters import voter_directory_id
+from segmend.surgery.plan import Plan
+from segmend.surgery.planning import assembly
+from segmend.surgery.request import Request
+from segmend.surgery.steps.replace_file import ReplaceFile
+
+NAME = "identity"
+HELP = "check and mend meta.properties of restored, moved or cloned volumes"
+EXAMPLES = """\
+examples:
+  segmend plan identity /data/a /data/b -o plan.json                         mend what has one right answer
+  segmend plan identity /data/a /data/b --config server.properties -o plan.json
+  segmend plan identity /data/a /data/b --node-id 3 -o plan.json             these disks are node 3's now
+  segmend plan identity /data/a /data/b --directory-id /data/b=new -o plan.json"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("--config", metavar="FILE", help="the broker's server.properties")
+    parser.add_argument(
+        "--cluster-id", metavar="ID", help="the cluster that these disks belong to from now on"
+    )
+    parser.add_argument("--node-id", metavar="N", type=_number, help="the node (broker.id) they belong to")
+    parser.add_argument(
+        "--directory-id", metavar="[DIR=]WHICH", action="append", default=[],
+        help="new, former (as the metadata knows it), or an id, for a log dir; repeatable",
+    )  # fmt: skip
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or int(text) >= 1 << 31:
+        raise argparse.ArgumentTypeError(f"'{text}' is no node id; give a number from 0 on")
+    return int(text)
+
+
+def plan(request: Request) -> Plan:
+    """The plan; without steps if nothing is wrong. Raises `UsageError` where a person must say more."""
+    args = request.args
+    config = None if args.config is None else ServerConfig.load(args.config, request.release)
+    found = volumes(request.dirs, request.release, config)
+    cluster = read_cluster(tuple(request.dirs))
+    cluster_id = _text(args.cluster_id) or agreed_cluster(found)
+    node_id = agreed_node(found, config, cluster) if args.node_id is None else args.node_id
+    decision = _directory_ids(request, found, Evidence(cluster=cluster, node_id=node_id))
+    stamps = [
+        stamp_of(volume, cluster_id, node_id, decision.ids[volume.path], asked=args.node_id is not None)
+        for volume in found
+    ]
+    changed = [stamp for stamp in stamps if stamp.data is not None]
+    steps = [
+        ReplaceFile.with_bytes(stamp.path, stamp.data, stamp.reason, like=_model(request.dirs))
+        for stamp in changed
+        if stamp.data is not None
+    ]
+    notes = [
+        *(f"{each.volume.path}: {decision.why[each.volume.path]}" for each in changed
+          if each.volume.path in decision.why),
+        *(_verdicts(request, stamps, config) if config is not None else ()),
+        *_consequences(request, changed, cluster, node_id),
+        *_no_vote(stamps, node_id),
+    ]  # fmt: skip
+    return assembly.make(
+        NAME, _arguments(args), dirs=request.dirs, given=request.given, release=request.release, steps=steps,
+        notes=notes, left=list(_left(request, stamps, config)),
+    )  # fmt: skip
+
+
+def _arguments(args: argparse.Namespace) -> dict[str, object]:
+    names = ("config", "cluster_id", "node_id", "directory_id")
+    return {name: getattr(args, name) for name in names if getattr(args, name) not in (None, [])}
+
+
+def _text(cluster_id: str | None) -> str | None:
+    if cluster_id is not None and (not cluster_id.strip() or cluster_id != cluster_id.strip()):
+        raise UsageError(f"--cluster-id '{cluster_id}': is no cluster id; give it as kafka-cluster prints it")
+    return cluster_id
+
+
+def _directory_ids(request: Request, found: Sequence[Volume], evidence: Evidence) -> Decision:
+    own = {volume.path: volume.directory_id for volume in found}
+    if not DIRECTORY_IDS.of(request.release):
+        if request.args.directory_id:
+            raise UsageError(f"--directory-id: Kafka {request.release} knows none; they came with 3.7")
+        return Decision(ids=own)
+    needy = [volume.path for volume in found if volume.wants_directory_id]
+    return decide(request.dirs, own, needy, _wishes(request, needy), evidence)
+
+
+def _wishes(request: Request, needy: Sequence[str]) -> dict[str, str]:
+    """The `--directory-id` options by the path of the dir that each is for."""
+    found: dict[str, str] = {}
+    for text in request.args.directory_id:
+        place, equals, which = text.rpartition("=")
+        if equals and disk.path_type(place) == "dir":
+            path = request.dir_called(place, "--directory-id").path
+        else:
+            which, path = text, _only(request.dirs, needy, text)
+        if path in found:
+            raise UsageError(f"--directory-id {text}: the second one for {path}")
+        found[path] = wished(which)
+    return found
+
+
+def _only(dirs: Sequence[LogDir], needy: Sequence[str], text: str) -> str:
+    paths = needy if len(needy) == 1 else [each.path for each in dirs]
+    if len(paths) != 1:
+        raise UsageError(f"--directory-id {text}: say for which log dir: --directory-id DIR={text}")
+    return paths[0]
+
+
+def _model(dirs: Sequence[LogDir]) -> Fingerprint | None:
+    """Owner and mode for a new file: those of a sister's."""
+    found = (look(f"{each.path}/{meta_properties.FILE_NAME}", content=False) for each in dirs)
+    return next((each for each in found if each.kind == "file"), None)
+
+
+def _verdicts(request: Request, stamps: Sequence[Stamp], config: ServerConfig) -> Iterator[str]:
+    """What a broker with this configuration would say of the files, as they are and as they will be."""
+    node_id = config.node_id
+    kraft = any(stamp.volume.kraft for stamp in stamps)
+    for when, identities in (
+        ("as they are", [stamp.volume.identity for stamp in stamps]),
+        ("after this plan", [stamp.identity for stamp in stamps]),
+    ):
+        verdict = verify(identities, kraft=kraft, node_id=node_id, release=request.release)
+        if verdict.refusal is not None:
+            yield f"{when}, Kafka {request.release} refuses to start: {verdict.refusal}"
+        elif verdict.offline:
+            paths = ", ".join(verdict.offline)
+            yield f"{when}, Kafka {request.release} starts without {paths}"
+        else:
+            yield f"{when}, Kafka {request.release} takes the log dirs for those of one broker"
+
+
+def _consequences(
+    request: Request, changed: Sequence[Stamp], cluster: Cluster | None, node_id: int | None
+) -> Iterator[str]:
+    if cluster is None:
+        return
+    for stamp in changed:
+        old = stamp.volume.directory_id
+        if old is not None and old != stamp.directory_id:
+            count = Evidence(cluster=cluster, node_id=node_id).replicas_by_id(stamp.volume.log_dir)[old]
+            if count:
+                yield (
+                    f"{stamp.volume.path}: the metadata has {count} of its replicas in directory id {old}; "
+                    "under another id the controller takes them for offline, and one that has no other "
+                    "replica is not served any more (seen on 4.3.1)"
+                )
+    if any(stamp.new_owner for stamp in changed):
+        yield from _strays(request, cluster, node_id)
+
+
+def _no_vote(stamps: Sequence[Stamp], node_id: int | None) -> Iterator[str]:
+    for stamp in stamps:
+        voter = voter_directory_id(stamp.volume.log_dir, node_id)
+        if voter is not None and stamp.directory_id is not None and voter != stamp.directory_id:
+            yield (
+                f"{stamp.volume.path}: node {node_id} votes in the KRaft quorum as directory id {voter}; as "
+                f"{stamp.directory_id} it does not, and a lone one does not come up (seen on 4.3.1); "
+                f"its own again: --directory-id {stamp.volume.path}={FORMER}"
+            )
+
+
+def _strays(request: Request, cluster: Cluster, node_id: int | None) -> Iterator[str]:
+    handling = STRAYS.of(request.release)
+    count = 0
+    for partition in (p for d in request.dirs for p in d.partitions if p.kind == "current"):
+        metadata = partition.partition_metadata.value
+        topic_id = None if metadata is None else metadata.topic_id
+        count += bool(stray_reason(
+            cluster.image, topic_id=topic_id, partition=partition.partition, node_id=node_id,
+            path=partition.path,
+        ))  # fmt: skip
+    if count and handling is not StrayHandling.NONE:
+        does = "DELETES them" if handling is StrayHandling.DELETE else "renames them to -stray"
+        yield (
+            f"the metadata here expects {count} of the replicas not on node {node_id}: the start {does}; "
+            "copy the disks first, or restore the metadata that belongs to them"
+        )
+
+
+def _left(request: Request, stamps: Sequence[Stamp], config: ServerConfig | None) -> Iterator[str]:
+    yield from (stamp.left for stamp in stamps if stamp.left is not None)
+    given = {log_dir.path for log_dir in request.dirs}
+    for path in () if config is None else config.log_dirs:
+        if disk.real_path(path) not in given:
+            yield f"{path} is in log.dirs of {request.args.config} and was not given: it was not looked at"

@@ -1,0 +1,1 @@
+"""Partitions moved between the log dirs of a broker."""

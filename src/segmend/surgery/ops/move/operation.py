@@ -1,0 +1,52 @@
+"""Partitions moved between the log dirs of a broker, with what the checkpoints say of them.
+
+The directory is renamed, or copied, compared and then removed where the log dirs are on two disks.
+The partition's line leaves the four offset checkpoints of one dir and goes to those of the other;
+hand-made moves forget that, and the broker then starts with a high watermark of the log's start.
+Before 3.7 a broker needs nothing else; since then it tells the controller the new place by itself
+when it starts (KIP-858, AssignReplicasToDirs).
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from segmend.errors import UsageError
+from segmend.logdir.tree import LogDir
+from segmend.surgery.ops.move.relocation import Move, plan_moves
+from segmend.surgery.plan import Plan
+from segmend.surgery.planning.topic_dirs import check_target
+from segmend.surgery.request import Request
+
+NAME = "move"
+HELP = "move partitions to another log dir of the same broker, checkpoint lines included"
+EXAMPLES = """\
+examples:
+  segmend plan move /data/a /data/b --partition orders-3 --to /data/b -o plan.json
+  segmend plan move /data/a /data/b --partition orders-3 --partition orders-4 --to /data/b -o plan.json"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument(
+        "--partition", action="append", required=True, metavar="TOPIC-N", help="what to move; repeatable"
+    )
+    parser.add_argument("--to", required=True, metavar="DIR", help="the log dir to move it to")
+
+
+def plan(request: Request) -> Plan:
+    """The plan; raises `UsageError` for partitions that are not there, or there already."""
+    target = request.dir_called(request.args.to, "--to")
+    check_target(request.dirs, target)
+    names = dict.fromkeys(name.rstrip("/").rpartition("/")[2] for name in request.args.partition)
+    moves = [_move(request, name, target) for name in names]
+    return plan_moves(NAME, {"partition": list(names), "to": request.args.to}, request, moves)
+
+
+def _move(request: Request, name: str, target: LogDir) -> Move:
+    homes = [d for d in request.dirs if name in d.entries and d is not target]
+    found = next((p for d in homes for p in d.partitions if p.name == name), None)
+    if found is None:
+        there = "it is there already" if name in target.entries else "no log dir has it"
+        raise UsageError(f"--partition {name}: {there} ({', '.join(request.given)})")
+    return Move(partition=found, target=target)

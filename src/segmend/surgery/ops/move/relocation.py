@@ -1,0 +1,170 @@
+"""The steps that move partitions from some log dirs of a broker to others."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from segmend.errors import SegmendError, UsageError
+from segmend.formats.offset_checkpoint import FILE_NAMES
+from segmend.loading.image import MetadataImage, read_image
+from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.surgery.plan import Plan
+from segmend.surgery.planning import assembly
+from segmend.surgery.request import Request
+from segmend.surgery.step import Step
+from segmend.surgery.steps.move_dir import MoveDir
+from segmend.surgery.steps.quarantine import Quarantine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """One partition, and the log dir to which it goes."""
+
+    partition: PartitionDir
+    target: LogDir
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Topic and partition number."""
+        return self.partition.topic, self.partition.partition
+
+
+def plan_moves(
+    operation: str, arguments: Mapping[str, Any], request: Request, moves: Sequence[Move],
+    remarks: Sequence[str] = (),
+) -> Plan:  # fmt: skip
+    """The plan for all of them; raises `UsageError` and `SegmendError` for what cannot be moved."""
+    node_id = assembly.of_one_broker(request.dirs, request.given)
+    for move in moves:
+        _refuse(move)
+    markers, notes = _markers(request, moves)
+    steps = [
+        *markers,
+        *_begun_moves(request, moves),
+        *_lines(request, moves, of_target=True),
+        *(_step(move) for move in moves),
+        *_lines(request, moves, of_target=False),
+    ]
+    return assembly.make(
+        operation, arguments, dirs=request.dirs, given=request.given, release=request.release, steps=steps,
+        notes=[*remarks, *notes, *(_notes(request) if moves else ())],
+        extra={"kafka-reassign-partitions": _reassignment(request, moves, node_id)} if moves else {},
+    )  # fmt: skip
+
+
+def _refuse(move: Move) -> None:
+    partition, target = move.partition, move.target
+    if partition.kind != "current":
+        raise UsageError(f"{partition.path}: is no partition that a broker serves, but {partition.kind}")
+    if partition.name in target.entries:
+        raise SegmendError(f"{target.path}/{partition.name}: is there already; a broker refuses two of them")
+    if partition.unreadable is not None:
+        raise partition.unreadable
+
+
+def _begun_moves(request: Request, moves: Sequence[Move]) -> Iterator[Step]:
+    """A `-future` copy that the broker began is less than the partition itself, and in its way now."""
+    keys = {move.key for move in moves}
+    for log_dir in request.dirs:
+        for partition in log_dir.partitions:
+            if partition.kind == "future" and (partition.topic, partition.partition) in keys:
+                yield Quarantine.of(partition.path, "a copy that the broker began, needless after the move")
+
+
+def _step(move: Move) -> Step:
+    target = f"{move.target.path}/{move.partition.name}"
+    return MoveDir.of(move.partition.path, target, "to another log dir of the same broker")
+
+
+def _lines(request: Request, moves: Sequence[Move], *, of_target: bool) -> Iterator[Step]:
+    """The checkpoint files with the lines of what comes, or without those of what goes.
+
+    A dir that gets some and gives others is written once, before the moves.
+    """
+    getting = {move.target.path for move in moves}
+    for log_dir in request.dirs:
+        if (log_dir.path in getting) is not of_target:
+            continue
+        for name in FILE_NAMES:
+            offsets = _offsets(moves, name)
+            changes: dict[tuple[str, int], int | None] = {}
+            for move in moves:
+                if move.partition.log_dir is log_dir:
+                    changes[move.key] = None
+            for move in moves:
+                if move.target is log_dir:
+                    changes[move.key] = offsets[move.partition.log_dir.path].get(move.key)
+            reason = "lines of the partitions that move"
+            like = next((m.partition.log_dir for m in moves if m.target is log_dir), log_dir)
+            step = assembly.checkpoint_step(log_dir, name, changes, reason, like) if changes else None
+            if step is not None:
+                yield step
+
+
+def _offsets(moves: Sequence[Move], name: str) -> dict[str, Mapping[tuple[str, int], int]]:
+    """What a checkpoint says in each dir from which something goes; each is read once."""
+    homes = {move.partition.log_dir.path: move.partition.log_dir for move in moves}
+    values = {path: log_dir.offset_checkpoint(name).value for path, log_dir in homes.items()}
+    return {path: {} if value is None else value.offsets() for path, value in values.items()}
+
+
+def _markers(request: Request, moves: Sequence[Move]) -> tuple[list[Step], list[str]]:
+    """A partition of a dir that was not stopped cleanly must not come under another dir's clean marker."""
+    steps, notes = [], []
+    for log_dir in request.dirs:
+        sources = [m.partition.log_dir for m in moves if m.target is log_dir]
+        if not sources or log_dir.clean_shutdown.missing:
+            continue
+        unclean = next((d.path for d in sources if d.clean_shutdown.missing), None)
+        if unclean is None:
+            notes.append(f"{log_dir.path}: {assembly.MARKER_KEPT}")
+            continue
+        reason = f"partitions come from {unclean}, which was not stopped cleanly"
+        step = assembly.set_marker_aside(log_dir, reason)
+        steps += [] if step is None else [step]
+        notes.append(f"{log_dir.path}: {reason}; {assembly.MARKER_GONE}")
+    return steps, notes
+
+
+def _notes(request: Request) -> Iterator[str]:
+    if request.release >= (3, 7) and image_of(request.dirs) is not None:
+        yield "when it starts, the broker tells the controller the new places by itself (KIP-858)"
+
+
+def image_of(dirs: Sequence[LogDir]) -> MetadataImage | None:
+    """The cluster's metadata as one of the dirs has it, None if none has."""
+    found = (p for d in dirs for p in d.partitions if p.kind == "cluster-metadata")
+    return next((image for image in map(read_image, found) if image is not None), None)
+
+
+def _reassignment(request: Request, moves: Sequence[Move], node_id: int | None) -> dict[str, Any]:
+    """The same for a running broker: the JSON that `kafka-reassign-partitions --execute` takes.
+
+    Other replicas stay where they are ("any"); they are named if this node has the cluster's metadata,
+    else this broker's only, and the others must be filled in. A running broker knows its log dirs by the
+    names that they have in `log.dirs`, links and all (`LogManager.isLogDirOnline`), so as they were given.
+    """
+    image = image_of(request.dirs)
+    names = {
+        log_dir.path: posixpath.normpath(given) if given.startswith("/") else log_dir.path
+        for log_dir, given in zip(request.dirs, request.given, strict=True)
+    }
+    rows = []
+    for move in moves:
+        known = _replicas(image, move)
+        me = -1 if node_id is None else node_id
+        replicas = list(known) if me in known else [me]
+        places = [names[move.target.path] if replica == me else "any" for replica in replicas]
+        topic, number = move.key
+        rows.append({"topic": topic, "partition": number, "replicas": replicas, "log_dirs": places})
+    return {"version": 1, "partitions": rows}
+
+
+def _replicas(image: MetadataImage | None, move: Move) -> Sequence[int]:
+    if image is None:
+        return ()
+    topic, number = move.key
+    return image.replicas.get((image.ids.get(topic, ""), number), ())

@@ -1,0 +1,1 @@
+"""What is damaged made anew from what is not."""

@@ -1,0 +1,157 @@
+"""What `plan repair` does to logs: proven header fields, batches of another replica, empty batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from segmend.errors import SegmendError, UsageError
+from segmend.findings import Finding
+from segmend.logdir import disk
+from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
+from segmend.surgery.derive.sources import segment_of
+from segmend.surgery.ops.repair import damaged_batches, header_fields
+from segmend.surgery.ops.repair.blanking import Blank, blank_of, by_log, second_copy
+from segmend.surgery.ops.repair.damaged_batches import Region, region_of
+from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
+from segmend.surgery.ops.repair.transplant import transplant
+from segmend.surgery.plan import Loss
+from segmend.surgery.planning import accepted_loss
+from segmend.surgery.request import Request
+from segmend.surgery.step import Step
+from segmend.surgery.steps.replace_file import ReplaceFile
+
+SECOND_COPY: Final = "L16"
+ALWAYS: Final = header_fields.CODES | {SECOND_COPY}
+"""What is mended without being asked: nothing is lost by it."""
+
+
+@dataclass(slots=True)
+class LogRepair:
+    """The steps, what they lose, and why something is not mended, by finding."""
+
+    steps: list[Step] = field(default_factory=list)
+    losses: list[Loss] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+    @property
+    def rewritten(self) -> frozenset[str]:
+        """The logs in which batches move, by path without `.log`."""
+        return frozenset(
+            step.path.removesuffix(".log") for step in self.steps if isinstance(step, ReplaceFile)
+        )
+
+
+def log_repair(request: Request, findings: Sequence[Finding]) -> LogRepair:
+    """Raises `UsageError` if the loss is not the one that was accepted."""
+    args = request.args
+    if args.accept_loss is not None and not args.blank:
+        raise UsageError("--accept-loss: nothing is lost without --blank")
+    found = LogRepair()
+    scene = Scene(request, findings)
+    blanks = [blank for finding in findings if (blank := _mend(finding, scene, found)) is not None]
+    patched = {step.paths[0] for step in found.steps}
+    later = [blank for blank in blanks if blank.region.path in patched]
+    found.left += [f"{_place(blank.region)}: apply this plan first, then plan again" for blank in later]
+    now = [blank for blank in blanks if blank not in later]
+    found.steps += _rewritten(request, _agreed(request, now, found))
+    return found
+
+
+def _mend(finding: Finding, scene: Scene, found: LogRepair) -> Blank | None:
+    """A step of its own, or the empty batch where one is wanted and nothing better is there."""
+    try:
+        if finding.code in header_fields.CODES:
+            found.steps.append(header_fields.patch(finding))
+        elif finding.code == SECOND_COPY:
+            return second_copy(_segment(finding, scene), finding.position or 0)
+        elif finding.code in damaged_batches.CODES and asked(scene.request):
+            region = region_of(finding, scene.partition(finding))
+            step = _transplanted(finding, region, scene, found)
+            if step is None:
+                return _blank(region, scene.request) if scene.request.args.blank else None
+            found.steps.append(step)
+    except SegmendError as why:
+        found.left.append(f"{finding.code} {finding.dir}/{finding.file} at byte {finding.position}: {why}")
+    return None
+
+
+def _blank(region: Region, request: Request) -> Blank:
+    """The empty batch; raises `BeyondRepair` with what is left to do where there is none."""
+    try:
+        return blank_of(region)
+    except BeyondRepair as why:
+        hint = "; another replica may have it: --from REPLICA_DIR" if request.args.source is None else ""
+        cut = f"segmend plan trim {region.segment.partition.path}"
+        raise BeyondRepair(f"{why}{hint}; to cut the segment off there: {cut}") from None
+
+
+def asked(request: Request) -> bool:
+    """Whether damaged batches are to be mended at all."""
+    return request.args.blank or request.args.source is not None
+
+
+def _transplanted(finding: Finding, region: Region, scene: Scene, found: LogRepair) -> Step | None:
+    source: str | None = scene.request.args.source
+    if source is None:
+        return None
+    try:
+        other = _replica(source, region.segment.partition)
+        return transplant(region, other, f"{finding.code} {finding.message}")
+    except SegmendError as why:
+        found.left.append(f"{_place(region)}: {why}")
+        return None
+
+
+def _replica(source: str, partition: PartitionDir) -> PartitionDir:
+    """The replica in `source`, a partition directory or a log dir with one of that name."""
+    real = disk.real_path(source)
+    if real == partition.path or real == partition.log_dir.path:
+        raise UsageError(f"--from {source}: is the directory that is to be repaired")
+    parent, _, name = real.rpartition("/")
+    if name == partition.name:
+        return PartitionDir.forced(LogDir.open(parent or "/"), name)
+    inside = LogDir.open(real).partition(partition.name)
+    if inside is None:
+        raise BeyondRepair(f"{source} has no {partition.name}")
+    return inside
+
+
+def _segment(finding: Finding, scene: Scene) -> LogSegment:
+    name = (finding.file or "").rpartition("/")[2]
+    return segment_of(scene.partition(finding), int(name.partition(".")[0]))
+
+
+def _agreed(request: Request, blanks: Sequence[Blank], found: LogRepair) -> list[Blank]:
+    """Those that lose nothing, and the others if their records were given up."""
+    agreed: int | None = request.args.accept_loss
+    lossy = [blank for blank in blanks if blank.records]
+    total = sum(blank.records for blank in lossy)
+    accepted_loss.refuse_other_figure(agreed, total)
+    if agreed is not None:
+        found.losses += [blank.loss() for blank in lossy]
+        return list(blanks)
+    found.left += [
+        f"{_place(blank.region)}: {blank.records} records, offsets {blank.first_offset} to "
+        f"{blank.last_offset}; another replica may have them: --from REPLICA_DIR; to give them up: "
+        f"--blank --accept-loss {total}-records"
+        for blank in lossy
+    ]
+    return [blank for blank in blanks if not blank.records]
+
+
+def _rewritten(request: Request, blanks: Sequence[Blank]) -> Iterator[Step]:
+    for path, mine in by_log(blanks).items():
+        segment = mine[0].region.segment
+        yield ReplaceFile.with_recipe(
+            path, "log-with-blanks", ", ".join(sorted({blank.region.code for blank in mine})),
+            log_dir=segment.partition.log_dir, partition=segment.partition.name, release=request.release,
+            arguments={
+                "base_offset": segment.base_offset, "blanks": [blank.argument() for blank in mine],
+            },
+        )  # fmt: skip
+
+
+def _place(region: Region) -> str:
+    return f"{region.code} {region.path} at byte {region.position}"

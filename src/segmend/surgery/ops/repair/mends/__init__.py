@@ -1,0 +1,25 @@
+"""What mends which finding: one module a kind of file, discovered.
+
+A module has `CODES`, the findings it mends, and `jobs(finding, scene)`, which gives the files to
+be made anew, or raises `BeyondRepair` with the reason. It reads the model and writes nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from types import MappingProxyType
+
+from segmend.findings import Finding
+from segmend.surgery.ops.repair.scene import Job, Scene
+
+Mend = Callable[[Finding, Scene], Iterator[Job]]
+
+
+@functools.cache
+def mends() -> Mapping[str, Mend]:
+    """The function that mends a finding, by code."""
+    modules = (import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__))
+    return MappingProxyType({code: module.jobs for module in modules for code in module.CODES})

@@ -1,0 +1,47 @@
+"""leader-epoch-checkpoint, from the epochs in the batch headers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding
+from segmend.formats.epoch_checkpoint import FILE_NAME
+from segmend.formats.offset_checkpoint import LOG_START_OFFSET
+from segmend.logdir.tree import PartitionDir
+from segmend.surgery.derive.log_starts import is_lost, told_by_epochs
+from segmend.surgery.ops.repair.mends.checkpoints import log_end, rewritten
+from segmend.surgery.ops.repair.scene import BeyondRepair, Job, Scene
+
+CODES = frozenset(("E01", "E02", "E03", "E04", "E05", "E07"))
+
+
+def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
+    """The file of the partition; `BeyondRepair` where its batches do not tell all epochs.
+
+    E07 says that epochs and log start contradict each other: if the start is lost, the epochs are right.
+    """
+    partition = scene.partition(finding)
+    first = min(partition.layout.logs, default=0)
+    if finding.code == "E07" and is_lost(partition) and told_by_epochs(partition) is not None:
+        yield from rewritten(partition.log_dir, LOG_START_OFFSET, scene)
+        return
+    if _is_tiered(partition, first, scene):
+        raise BeyondRepair(
+            f"the epochs before offset {first} are in remote storage only, which is read by them; copy the "
+            "file of another replica"
+        )
+    start = partition.log_dir.log_start_offsets.get((partition.topic, partition.partition), first)
+    if not first <= start <= log_end(partition):  # C08, C06
+        start = first
+    yield Job(
+        log_dir=partition.log_dir, partition=partition.name, file=f"{partition.name}/{FILE_NAME}",
+        recipe="leader-epochs", arguments={"start": start},
+    )  # fmt: skip
+
+
+def _is_tiered(partition: PartitionDir, first: int, scene: Scene) -> bool:
+    """By the topic's settings; without them by a log that starts before its first segment."""
+    if partition.topic in scene.image.ids:
+        return scene.image.configs.get(partition.topic, {}).get("remote.storage.enable") == "true"
+    start = partition.log_dir.log_start_offsets.get((partition.topic, partition.partition))
+    return start is not None and 0 <= start < first

@@ -1,0 +1,67 @@
+"""Offset and time indexes, from the batches of their segment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.broker.sanity import INDEX_SANITY, TIME_INDEX, IndexSanity
+from segmend.checks.index_sanity import offset_reason, time_reason
+from segmend.findings import Finding
+from segmend.logdir.tree import LogSegment, PartitionDir
+from segmend.surgery.ops.repair.scene import BeyondRepair, Job, Scene
+from segmend.surgery.ops.repair.undamaged import require_undamaged
+
+CODES = frozenset(
+    ("I01", "I02", "I03", "I04", "I05", "I06", "I07", "I08", "I09", "I10", "I11", "I12", "I13", "I14", "I15",
+     "I16", "I25", "K18")
+)  # fmt: skip
+
+_OF_THE_SEGMENT = ("I25",)
+_BY_THE_LOG = ("I07", "I08", "I09", "I10", "I11", "I15", "I16")
+"""Entries that the log contradicts, in files that are whole; those that a start depends on are others."""
+_RECIPES = {"index": "offset-index", "timeindex": "time-index"}
+
+
+def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
+    """The index that is wrong, or missing; either or both, where the finding is about the segment.
+
+    `BeyondRepair` if it may be the log that is wrong.
+    """
+    partition = scene.partition(finding)
+    stem, _, suffix = (finding.file or "").rpartition("/")[2].rpartition(".")
+    base = int(stem)
+    if base not in partition.layout.logs:
+        raise BeyondRepair(f"there is no {stem}.log to make an index from")
+    if finding.code in _BY_THE_LOG:
+        require_undamaged(partition, base, base + 1)
+    wanted = {suffix, *_missing(partition, base)}
+    if "index" in wanted or finding.code in _OF_THE_SEGMENT:
+        wanted |= set(_refused(partition, base, scene))
+    wanted &= _RECIPES.keys()
+    if not TIME_INDEX.of(scene.release):
+        wanted.discard("timeindex")
+    for each in sorted(wanted):
+        arguments = {"base_offset": base, "interval": scene.interval(partition)}
+        yield Job(
+            log_dir=partition.log_dir, partition=partition.name, file=f"{partition.name}/{stem}.{each}",
+            recipe=_RECIPES[each], arguments=arguments,
+        )  # fmt: skip
+
+
+def _refused(partition: PartitionDir, base: int, scene: Scene) -> Iterator[str]:
+    """What a broker up to 2.2 does not take at a start; it checks a time index beside an offset index."""
+    if INDEX_SANITY.of(scene.release) == IndexSanity.NONE:
+        return
+    segment = LogSegment(partition, base)
+    if segment.index is not None and offset_reason(scene.release, base, segment.index) is not None:
+        yield "index"
+    if segment.timeindex is not None and time_reason(base, segment.timeindex) is not None:
+        yield "timeindex"
+
+
+def _missing(partition: PartitionDir, base: int) -> Iterator[str]:
+    """A segment that gets an offset index is not rebuilt by the broker, so its time index must be there."""
+    if base not in partition.layout.index:
+        yield "index"
+    if base not in partition.layout.timeindex:
+        yield "timeindex"

@@ -1,0 +1,60 @@
+"""partition.metadata, with the id that the cluster's metadata or a sibling partition knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.broker.strays import is_kraft
+from segmend.findings import Finding
+from segmend.formats.partition_metadata import FILE_NAME
+from segmend.logdir.tree import PartitionDir
+from segmend.surgery.ops.repair.scene import BeyondRepair, Job, Scene
+
+CODES = frozenset(("M01", "M02", "M03", "M04"))
+
+_METADATA_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+"""`Uuid.METADATA_TOPIC_ID`, the same in every cluster."""
+
+
+def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
+    """The file of the partition; `BeyondRepair` if nothing on these disks knows the id."""
+    partition = scene.partition(finding)
+    yield Job(
+        log_dir=partition.log_dir, partition=partition.name, file=f"{partition.name}/{FILE_NAME}",
+        recipe="partition-metadata", arguments={"topic_id": _topic_id(partition, scene)},
+    )  # fmt: skip
+
+
+def _topic_id(partition: PartitionDir, scene: Scene) -> str:
+    known = _METADATA_ID if partition.kind == "cluster-metadata" else scene.image.ids.get(partition.topic)
+    if known is not None:
+        return known
+    found = {
+        topic_id
+        for log_dir in scene.request.dirs
+        for sibling in log_dir.partitions
+        if sibling.topic == partition.topic and sibling.kind == "current"
+        and (topic_id := _healthy_id(sibling)) is not None
+    }  # fmt: skip
+    if len(found) == 1:
+        return found.pop()
+    raise BeyondRepair(
+        f"the id of topic {partition.topic} is not on these disks: "
+        + ("its other partitions disagree" if found else "no __cluster_metadata-0, no other partition of it")
+        + f"; `kafka-topics --describe --topic {partition.topic}` tells it, another replica has the same file"
+        + _without_it(scene)
+    )
+
+
+def _without_it(scene: Scene) -> str:
+    """With ZooKeeper a broker that misses the file starts all the same (seen on 2.8.2), one that cannot
+    read it does not."""
+    stamps = [log_dir.meta_properties.value for log_dir in scene.request.dirs]
+    if is_kraft(scene.release, [None if stamp is None else stamp.version for stamp in stamps]):
+        return ""
+    return "; a broker with ZooKeeper starts without the file: move it out of the log dirs"
+
+
+def _healthy_id(partition: PartitionDir) -> str | None:
+    loaded = partition.partition_metadata
+    return loaded.value.topic_id if loaded.value is not None and not loaded.damages else None

@@ -1,0 +1,323 @@
+"""What is damaged made anew from what is not: derived files, and header fields that the CRC proves.
+
+The checks say what is damaged; only that is written. Indexes, producer snapshots, leader
+epochs, checkpoints and topic ids come from the batches, as the same release writes them. In a
+log only fields outside of the CRC are put right, where CRC or neighbours prove the value, and
+(`--from`) batches that another replica proves; nothing is lost. What cannot be had again is given
+up only with `--blank`, by its figure. What the disk does not tell is left as it is, with the
+reason and the next command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Final
+
+from segmend.checks import CheckRun, Level, Wanted
+from segmend.checks.effects import BrokerEffects
+from segmend.errors import SegmendError, UsageError
+from segmend.findings import Finding, Severity
+from segmend.loading import Options
+from segmend.logdir import disk
+from segmend.logdir.tree import LogDir
+from segmend.surgery.boundaries import links
+from segmend.surgery.dir_state import MadeFor
+from segmend.surgery.ops.repair import damaged_batches
+from segmend.surgery.ops.repair.logs import ALWAYS, LogRepair, asked, log_repair
+from segmend.surgery.ops.repair.mends import mends
+from segmend.surgery.ops.repair.reading_ahead import read_ahead
+from segmend.surgery.ops.repair.scene import Job, Scene
+from segmend.surgery.plan import Plan
+from segmend.surgery.planning import accepted_loss, assembly, view
+from segmend.surgery.request import Request
+from segmend.surgery.step import Step
+from segmend.surgery.steps.replace_file import ReplaceFile
+
+NAME = "repair"
+HELP = "mend indexes, snapshots, epochs, checkpoints, topic ids and batch headers from what is sound"
+EXAMPLES = """\
+examples:
+  segmend plan repair /data/a /data/b -o plan.json
+  segmend plan repair /data/a/orders-3 -o plan.json          one partition
+  segmend plan repair /data/a --kafka 1.1 -o plan.json       what that release would write
+  segmend plan repair /data/a/orders-3 --from /mnt/b2/orders-3 -o plan.json
+                                                             bad batches out of another replica
+  segmend plan repair /data/a --blank --accept-loss 7-records -o plan.json"""
+
+_ONLY_AT_STARTUP: Final = ("I25",)
+_VIEW: Final = f"{view.SCHEME}://"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("--deep", action="store_true", help="look at every CRC and every record")
+    parser.add_argument(
+        "--from", metavar="DIR", dest="source",
+        help="take damaged batches from this replica (its partition directory, or log dir); implies --deep",
+    )  # fmt: skip
+    parser.add_argument(
+        "--blank", action="store_true",
+        help="make damaged batches empty ones, their records given up; implies --deep",
+    )  # fmt: skip
+    parser.add_argument(
+        "--accept-loss",
+        metavar="N-records",
+        type=accepted_loss.records,
+        help="how many records --blank gives up",
+    )  # fmt: skip
+    parser.add_argument(
+        "--index-interval", metavar="BYTES", type=_bytes,
+        help="index.interval.bytes (default: as the cluster's metadata or the sound indexes say)",
+    )  # fmt: skip
+
+
+def _bytes(value: str) -> int:
+    if not value.isdecimal() or len(value) > 9:
+        raise argparse.ArgumentTypeError(f"'{value}' is no number of bytes")
+    return int(value)
+
+
+def plan(request: Request) -> Plan:
+    """The plan; without damage one without steps. Raises `UsageError` for a loss that was not accepted."""
+    source = request.args.source
+    if source is not None and disk.path_type(source) != "dir":
+        raise UsageError(f"--from {source}: no such directory")
+    read_ahead(request, _threads())
+    findings = _findings(request)
+    logs = log_repair(request, findings)
+    left = logs.left
+    if logs.steps:
+        # Derived files are made from the logs as these steps leave them.
+        request, findings = _planned(request, logs.steps)
+        left += _come_to_light(request, findings, logs)
+    derived, notes, unmoved = _derived(request, findings, left, logs.rewritten)
+    steps = [*logs.steps, *derived]
+    dropped = links(steps)  # as `assembly.make` does
+    kept = [step for number, step in enumerate(steps) if number not in dropped]
+    left += [_left(finding) for finding in _grave(_needing_more(findings, request), request, kept)]
+    left += [_beside_a_damaged_log(finding) for finding in _grave(unmoved, request, kept)]
+    return assembly.make(
+        NAME, _arguments(request), dirs=_real(request), given=request.given, release=request.release,
+        steps=steps, losses=logs.losses, notes=[*notes, *_not_looked_at(request)],
+        left=[_shown(words) for words in left], spare=True,
+    )  # fmt: skip
+
+
+def _findings(request: Request) -> list[Finding]:
+    """What the checks say, and what brokers up to 2.2 say of indexes while they load."""
+    usual = CheckRun(
+        request.dirs,
+        level=_level(request),
+        release=request.release,
+        wanted=Wanted(names=request.names),
+        on_progress=request.on_progress,
+        jobs=_threads(),
+        effects=False,
+    )
+    startup = CheckRun(
+        request.dirs,
+        level=Level.STARTUP,
+        release=request.release,
+        wanted=Wanted(names=request.names, only=_ONLY_AT_STARTUP),
+        effects=False,
+    )
+    return [*usual, *startup]
+
+
+def _level(request: Request) -> Level:
+    args = request.args
+    return Level.DEEP if args.deep or args.blank or args.source is not None else Level.DEFAULT
+
+
+def _not_looked_at(request: Request) -> list[str]:
+    return [] if _level(request) == Level.DEEP else ["not looked at: CRCs, records (--deep does)"]
+
+
+def _planned(request: Request, steps: Sequence[Step]) -> tuple[Request, list[Finding]]:
+    """The dirs with these steps done, and what checks find then."""
+    later = _later(request, steps)
+    return later, _findings(later)
+
+
+def _later(request: Request, steps: Sequence[Step]) -> Request:
+    """The dirs with these steps done, all that there are so far."""
+    planned, real = view.mount(), _real(request)
+    done = Plan(
+        operation=NAME, arguments={}, release=request.release, steps=tuple(steps),
+        dirs=tuple(MadeFor.of(log_dir.path) for log_dir in real),
+    )  # fmt: skip
+    planned.take(done)
+    return replace(request, dirs=[LogDir.open(planned.seen(log_dir.path)) for log_dir in real])
+
+
+def _come_to_light(request: Request, findings: Sequence[Finding], logs: LogRepair) -> Iterator[str]:
+    """Faults of logs that are seen, or perhaps can be mended, only after these steps."""
+    changed = {step.paths[0] for step in logs.steps}
+    wanted = damaged_batches.CODES if asked(request) else frozenset()
+    for finding in findings:
+        path = f"{_real_path(finding.dir)}/{finding.file}"
+        told = any(words.startswith(f"{finding.code} {path}") for words in logs.left)
+        again = finding.code in ALWAYS and path in changed
+        if again or (finding.code in ALWAYS | wanted and not told):
+            yield f"{finding.code} {path}: {finding.message}; apply this plan first, then plan again"
+
+
+def _real(request: Request) -> list[LogDir]:
+    return [LogDir.open(_real_path(log_dir.path)) for log_dir in request.dirs]
+
+
+def _real_path(path: str) -> str:
+    return path.removeprefix(_VIEW)
+
+
+def _shown(words: str) -> str:
+    return words.replace(_VIEW, "")
+
+
+def _derived(
+    request: Request, findings: Sequence[Finding], left: list[str], rewritten: frozenset[str]
+) -> tuple[list[Step], list[str], list[Finding]]:
+    """The steps for derived files, what a person should know of them, and findings that stay all the same."""
+    scene = Scene(request, findings)
+    jobs: dict[str, Job] = {}
+    wanted: list[tuple[Finding, list[str]]] = []
+    for finding in findings:
+        try:
+            found = {job.path: job for job in _jobs(finding, scene)}
+        except SegmendError as why:
+            left.append(f"{finding.code} {finding.dir}/{finding.file}: {why}")
+            continue
+        jobs |= found
+        wanted.append((finding, list(found)))
+    made = _made(request, jobs, _reasons(wanted, rewritten))
+    left += [words for words in made.values() if isinstance(words, str)]
+    steps = {path: step for path, step in made.items() if isinstance(step, ReplaceFile) and _changes(step)}
+    told = {path for path in made if path in steps or isinstance(made[path], str)}
+    unmoved = [finding for finding, paths in wanted if finding.code in mends() and told.isdisjoint(paths)]
+    return list(steps.values()), _notes(request, jobs, list(steps.values())), unmoved
+
+
+def _changes(step: ReplaceFile) -> bool:
+    return step.before.sha256 != step.after.sha256
+
+
+def _beside_a_damaged_log(finding: Finding) -> str:
+    """A file that already is what the log gives: it is the log that is wrong, or another file."""
+    return (
+        f"{finding.code} {finding.dir}/{finding.file}: {finding.message}; it already is what the sound "
+        f"batches give, so the log may be damaged; next: segmend check --deep {finding.dir}"
+    )
+
+
+def _reasons(wanted: Sequence[tuple[Finding, Sequence[str]]], rewritten: frozenset[str]) -> dict[str, str]:
+    """Why each file is made anew."""
+    said: dict[str, list[str]] = {}
+    for finding, paths in wanted:
+        for path in paths:
+            said.setdefault(path, []).append(f"{finding.code} {finding.message}")
+    return {path: _reason(path, words, rewritten) for path, words in said.items()}
+
+
+def _reason(path: str, said: Sequence[str], rewritten: frozenset[str]) -> str:
+    if _real_path(path.rpartition(".")[0]) in rewritten:
+        return "its log is rewritten"
+    return _shown("; ".join(dict.fromkeys(said)))
+
+
+def _made(
+    request: Request, jobs: Mapping[str, Job], reasons: Mapping[str, str]
+) -> dict[str, ReplaceFile | str]:
+    """A step a job, or why there is none. A thread takes the files of a segment, which share a pass."""
+
+    def of_segment(stem: str) -> dict[str, ReplaceFile | str]:
+        return {path: _step(request, jobs[path], reasons[path]) for path in stems[stem]}
+
+    stems: dict[str, list[str]] = {}
+    for path in jobs:
+        stems.setdefault(path.rpartition(".")[0], []).append(path)
+    with ThreadPoolExecutor(_threads()) as pool:
+        found = {path: step for part in pool.map(of_segment, stems) for path, step in part.items()}
+    return {path: found[path] for path in jobs}
+
+
+def _threads() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
+    mend = mends().get(finding.code)
+    return iter(()) if mend is None else mend(finding, scene)
+
+
+def _step(request: Request, job: Job, reason: str) -> ReplaceFile | str:
+    path = _real_path(job.path)
+    try:
+        step = ReplaceFile.with_recipe(
+            path, job.recipe, reason, log_dir=job.log_dir, partition=job.partition,
+            release=request.release, arguments=job.arguments,
+        )  # fmt: skip
+    except SegmendError as why:
+        return f"{path}: {reason}; it cannot be made anew: {why}"
+    return replace(step, log_dir=_real_path(job.log_dir.path))
+
+
+def _needing_more(findings: Sequence[Finding], request: Request) -> Iterator[Finding]:
+    """Those about which somebody has to do something else, and was not told so yet."""
+    for finding in findings:
+        told = finding.code in mends() or finding.code in ALWAYS
+        if not (told or (asked(request) and finding.code in damaged_batches.CODES)):
+            yield finding
+
+
+def _grave(findings: Iterable[Finding], request: Request, steps: Sequence[Step]) -> list[Finding]:
+    """Those that are more than notes, by what a start does about them; of notes, the start after `steps`."""
+    found = [*findings]
+    explained = _explained(found, request)
+    raised = {
+        number for number, finding in enumerate(found)
+        if Severity.INFO == finding.severity != explained[number].severity
+    }  # fmt: skip
+    if raised and steps:
+        later = _later(request, steps)
+        seen = [replace(finding, dir=f"{_VIEW}{_real_path(finding.dir)}") for finding in found]
+        for number, finding in enumerate(_explained(seen, later)):
+            if number in raised:
+                explained[number] = finding
+    return [finding for finding in explained if finding.severity != Severity.INFO]
+
+
+def _explained(findings: Iterable[Finding], request: Request) -> list[Finding]:
+    effects = BrokerEffects(request.dirs, Options(release=request.release), _level(request))
+    return [effects.explained(finding) for finding in findings]
+
+
+def _left(finding: Finding) -> str:
+    """The finding, and the command that is next, or what becomes of it."""
+    said = f"{finding.code} {finding.dir}/{finding.file}: {finding.message}"
+    if finding.remedy is not None:
+        return f"{said}; next: {finding.remedy.command}"
+    effect = finding.broker_effect
+    start = f"; the broker: {effect.text}" if effect is not None and effect.text else ""
+    return f"{said}{start}; next: segmend explain {finding.code}"
+
+
+def _arguments(request: Request) -> dict[str, object]:
+    args = request.args
+    loss = None if args.accept_loss is None else f"{args.accept_loss}-records"
+    asked = {
+        "deep": args.deep, "from": args.source, "blank": args.blank, "accept-loss": loss,
+        "index-interval": args.index_interval,
+    }  # fmt: skip
+    return {name: value for name, value in asked.items() if value not in (None, False)}
+
+
+def _notes(request: Request, jobs: dict[str, Job], steps: Sequence[Step]) -> list[str]:
+    paths = {step.paths[0] for step in steps}
+    notes = [_shown(job.note) for path, job in jobs.items() if job.note and _real_path(path) in paths]
+    clean = [each for each in _real(request) if not each.clean_shutdown.missing]
+    here = [each for each in clean if any(path.startswith(f"{each.path}/") for path in paths)]
+    return [*notes, *(f"{each.path}: {assembly.MARKER_KEPT}" for each in here)]

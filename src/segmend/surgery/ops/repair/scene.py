@@ -1,0 +1,123 @@
+"""What mends look at, and what they ask for: files to be made anew by a recipe."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from segmend.errors import SegmendError
+from segmend.findings import Finding
+from segmend.formats import producer_snapshot
+from segmend.loading.image import MetadataImage, read_image
+from segmend.logdir.disk import Unreadable
+from segmend.logdir.files import FileEntry
+from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
+from segmend.surgery.derive.index_interval import interval_of
+from segmend.surgery.derive.sources import SNAPSHOT_LIMIT
+from segmend.surgery.request import Request
+
+
+class BeyondRepair(SegmendError):
+    """What this disk does not tell, so that nothing can be made anew; the words say why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A file of a log dir (`file` is relative to it) that a recipe is to make; `note` is for the plan."""
+
+    log_dir: LogDir
+    partition: str
+    file: str
+    recipe: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return f"{self.log_dir.path}/{self.file}"
+
+
+class Scene:
+    """The dirs, and what all mends want to know of them. `damaged` are the paths of the findings."""
+
+    def __init__(self, request: Request, findings: Sequence[Finding]) -> None:
+        self.request = request
+        self.release = request.release
+        self.damaged = frozenset(f"{finding.dir}/{finding.file}" for finding in findings)
+        self._intervals: dict[str, int] = {}
+
+    def log_dir(self, finding: Finding) -> LogDir:
+        """The dir of a finding."""
+        return next(log_dir for log_dir in self.request.dirs if log_dir.path == finding.dir)
+
+    def partition(self, finding: Finding) -> PartitionDir:
+        """The partition directory of a finding; raises `BeyondRepair` if it concerns none."""
+        name = (finding.file or "").partition("/")[0]
+        found = self.log_dir(finding).partition(name)
+        if found is None:
+            raise BeyondRepair(f"{name} is no partition directory")
+        return found
+
+    @cached_property
+    def image(self) -> MetadataImage:
+        """What `__cluster_metadata-0` in one of the dirs says; empty without one."""
+        for log_dir in self.request.dirs:
+            partition = log_dir.partition("__cluster_metadata-0")
+            found = read_image(partition) if partition is not None else None
+            if found is not None:
+                return found
+        return MetadataImage()
+
+    def interval(self, partition: PartitionDir) -> int:
+        """index.interval.bytes: as asked for, as the cluster says, or as the sound indexes show."""
+        asked: int | None = self.request.args.index_interval
+        if asked is not None:
+            return asked
+        if partition.path not in self._intervals:
+            told = self._told(partition.topic)
+            siblings = (each for each in self._topics[partition.topic] if each is not partition)
+            self._intervals[partition.path] = interval_of(
+                partition, self._sound_indexes(partition), told,
+                (LogSegment(each, base) for each in siblings for base in self._sound_indexes(each)),
+            )  # fmt: skip
+        return self._intervals[partition.path]
+
+    @cached_property
+    def _topics(self) -> dict[str, list[PartitionDir]]:
+        """All partition directories by topic."""
+        found: dict[str, list[PartitionDir]] = defaultdict(list)
+        for log_dir in self.request.dirs:
+            for partition in log_dir.partitions:
+                found[partition.topic].append(partition)
+        return found
+
+    def _sound_indexes(self, partition: PartitionDir) -> list[int]:
+        return sorted(base for base in partition.layout.index if self._sound(partition, base))
+
+    def _told(self, topic: str) -> int | None:
+        said = self.image.configs.get(topic, {}).get("index.interval.bytes")
+        said = said or self.image.brokers.get("", {}).get("log.index.interval.bytes")
+        return int(said) if said and said.isdecimal() else None
+
+    def _sound(self, partition: PartitionDir, base: int) -> bool:
+        return not any(
+            f"{partition.path}/{base:020d}{suffix}" in self.damaged for suffix in (".index", ".log")
+        )
+
+    def snapshot_before(self, partition: PartitionDir, offset: int) -> int | None:
+        """The newest producer snapshot at or before `offset` that is sound; None without one."""
+        for at, entry in reversed(partition.snapshots):
+            if at <= offset and entry.path not in self.damaged and _loads(entry):
+                return at
+        return None
+
+
+def _loads(entry: FileEntry) -> bool:
+    try:
+        return not producer_snapshot.parse(entry.read(SNAPSHOT_LIMIT))[1]
+    except Unreadable:
+        return False

@@ -1,0 +1,1 @@
+"""The torn end of logs cut off."""

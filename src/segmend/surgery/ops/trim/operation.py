@@ -1,0 +1,165 @@
+"""The torn end of logs cut off, all whole batches kept, what is cut off kept aside.
+
+After a kill or a power cut a log may end in part of a batch, in a few bytes, or in zeros. With
+the clean marker a broker does not look, and appends behind them what can then never be read. In a
+rolled segment nothing is ever cut. Trimming that is not lossy: a broker would never give out
+these bytes.
+
+Damage further up, with whole batches behind it, is another matter: cutting there takes those
+batches too. That is left alone unless `--accept-loss` names how many records go. If the log then ends
+there, recovery point and high watermark are set to that end, as the broker would do itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
+from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
+from segmend.surgery.ops.trim.cuts import Cut, cut_of, steps_of
+from segmend.surgery.plan import Loss, Plan
+from segmend.surgery.planning import accepted_loss, assembly
+from segmend.surgery.request import Request
+from segmend.surgery.step import Step
+
+NAME = "trim"
+HELP = "cut off the torn end of logs, keeping every whole batch"
+EXAMPLES = """\
+examples:
+  segmend plan trim /data/a /data/b -o plan.json
+  segmend plan trim /data/a/orders-3 -o plan.json                     one partition
+  segmend plan trim /data/a --accept-loss 120-records -o plan.json    also where whole batches follow"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument(
+        "--accept-loss",
+        metavar="N-records",
+        type=accepted_loss.records,
+        help="also cut off N records that are whole",
+    )
+
+
+def plan(request: Request) -> Plan:
+    """The plan; raises `UsageError` if the loss is not the one that was accepted."""
+    cuts = list(_cuts(request))
+    lossy = [cut for cut in cuts if cut.lossy]
+    agreed: int | None = request.args.accept_loss
+    total = sum(cut.records for cut in lossy)
+    accepted_loss.refuse_other_figure(agreed, total)
+    fatal = {id(cut): why for cut in lossy if (why := _deletes_all(cut)) is not None}
+    taken = [c for c in cuts if not c.lossy or (agreed is not None and id(c) not in fatal)]
+    markers, notes = _markers(request.dirs, taken)
+    return assembly.make(
+        NAME, {} if agreed is None else {"accept-loss": f"{agreed}-records"},
+        dirs=request.dirs, given=request.given, release=request.release,
+        steps=[*markers, *(step for cut in taken for step in steps_of(cut)), *_lines(request.dirs, taken)],
+        losses=[_loss(cut) for cut in taken if cut.lossy], notes=[*notes, *_gaps(taken)],
+        left=[fatal.get(id(cut)) or _left(cut, total) for cut in lossy if cut not in taken],
+    )  # fmt: skip
+
+
+def _cuts(request: Request) -> Iterator[Cut]:
+    segments = [segment for p in _partitions(request) for segment in p.segments]
+    total = sum(_size(segment) for segment in segments)
+    done = 0
+    for segment in segments:
+        request.on_progress(done, total)
+        found = cut_of(segment)
+        if found is not None:
+            yield found
+        done += _size(segment)
+
+
+def _partitions(request: Request) -> Iterator[PartitionDir]:
+    for log_dir in request.dirs:
+        for partition in log_dir.partitions:
+            if partition.kind == "current" and (not request.names or partition.name in request.names):
+                yield partition
+
+
+def _size(segment: LogSegment) -> int:
+    return 0 if segment.log is None else segment.log.size
+
+
+def _deletes_all(cut: Cut) -> str | None:
+    """Since 2.3 a log that ends before its start offset is deleted as a whole when it is loaded."""
+    partition = cut.segment.partition
+    start = partition.log_dir.log_start_offsets.get((partition.topic, partition.partition), 0)
+    if not cut.segment.is_active or cut.next_offset >= start:
+        return None
+    return f"{_place(cut)}: the log would end before its start offset {start}, and the broker delete it"
+
+
+def _left(cut: Cut, total: int) -> str:
+    return (
+        f"{_place(cut)}: {cut.why}, and {cut.records} records in whole batches behind it; `segmend plan "
+        f"repair` may keep them, another replica has them; to cut all such: --accept-loss {total}-records"
+    )
+
+
+def _place(cut: Cut) -> str:
+    return f"{cut.segment.partition.path}/{cut.segment.name}"
+
+
+def _loss(cut: Cut) -> Loss:
+    partition = cut.segment.partition
+    return Loss(
+        dir=partition.log_dir.path, topic=partition.topic, partition=partition.partition, records=cut.records,
+        bytes=cut.size - cut.position, first_offset=cut.next_offset, last_offset=cut.last_offset,
+        what=f"{cut.segment.name} from byte {cut.position} on",
+    )  # fmt: skip
+
+
+def _lines(dirs: Sequence[LogDir], cuts: Sequence[Cut]) -> Iterator[Step]:
+    """Checkpoints that promise no more than is left: what lies behind it was given up by its figure."""
+    for log_dir in dirs:
+        ends = {
+            (cut.segment.partition.topic, cut.segment.partition.partition): cut.next_offset
+            for cut in cuts
+            if cut.lossy and cut.segment.is_active and cut.segment.partition.log_dir is log_dir
+        }
+        for name, said in (
+            (RECOVERY_POINT, log_dir.recovery_points),
+            (HIGH_WATERMARK, log_dir.high_watermarks),
+        ):
+            beyond = {key: end for key, end in ends.items() if said.get(key, 0) > end}
+            if beyond and (
+                step := assembly.checkpoint_step(log_dir, name, beyond, "the log ends there", log_dir)
+            ):
+                yield step
+
+
+def _gaps(cuts: Sequence[Cut]) -> Iterator[str]:
+    """Offsets of torn batches that the log, or a checkpoint, had; a check goes on to say they are missing."""
+    for cut in cuts:
+        bases = (each.base_offset for each in cut.segment.partition.segments)
+        inside = min((base for base in bases if base > cut.segment.base_offset), default=None)
+        following = _promised(cut.segment.partition) if inside is None else inside
+        if not cut.lossy and cut.next_offset < following:
+            gone = f"offsets {cut.next_offset} to {following - 1}"
+            whose = "" if inside is not None else "; the recovery point or high watermark still tells of them"
+            hint = f"another replica may have them{whose}"
+            yield f"{_place(cut)}: {gone} are in no whole batch, and missing from then on; {hint}"
+
+
+def _promised(partition: PartitionDir) -> int:
+    """The offset that recovery point or high watermark say the log reaches."""
+    log_dir, key = partition.log_dir, (partition.topic, partition.partition)
+    return max(log_dir.recovery_points.get(key, 0), log_dir.high_watermarks.get(key, 0))
+
+
+def _markers(dirs: Sequence[LogDir], cuts: Sequence[Cut]) -> tuple[list[Step], list[str]]:
+    """A log that ends earlier than it did needs the broker's own look; a mere torn end does not."""
+    steps, notes = [], []
+    for log_dir in dirs:
+        here = [cut for cut in cuts if cut.segment.partition.log_dir is log_dir]
+        if not here or log_dir.clean_shutdown.missing:
+            continue
+        shorter = any(cut.lossy and cut.segment.is_active for cut in here)
+        step = assembly.set_marker_aside(log_dir, "a log ends earlier than it did") if shorter else None
+        steps += [] if step is None else [step]
+        notes.append(f"{log_dir.path}: {assembly.MARKER_KEPT if step is None else assembly.MARKER_GONE}")
+    return steps, notes

@@ -1,0 +1,165 @@
+"""What operations share: a plan put together, with what a broker would do before and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from segmend.checks.cluster import read_cluster
+from segmend.errors import SegmendError, UsageError
+from segmend.formats import clean_shutdown
+from segmend.formats.offset_checkpoint import CheckpointEntry, OffsetCheckpoint, render
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+from segmend.surgery.boundaries import links
+from segmend.surgery.dir_state import MadeFor
+from segmend.surgery.fingerprint import Fingerprint
+from segmend.surgery.plan import Loss, Plan
+from segmend.surgery.planning import view
+from segmend.surgery.planning.harm import Start, cut_again, spared
+from segmend.surgery.step import Step
+from segmend.surgery.steps.quarantine import Quarantine
+from segmend.surgery.steps.replace_file import ReplaceFile
+
+Lines = Mapping[tuple[str, int], int | None]
+"""New offsets by (topic, partition); None takes the line out."""
+
+MOST_CARRIED: Final = 8 << 20
+"""Bytes out of recipes that stand in one plan."""
+MARKER_KEPT: Final = "the clean shutdown marker stays as it is: nothing that it vouches for is changed"
+MARKER_GONE: Final = (
+    "the clean shutdown marker is set aside: the next start recovers this dir's active segments"
+)
+
+
+def make(
+    operation: str, arguments: Mapping[str, Any], *, dirs: Sequence[LogDir], given: Sequence[str],
+    release: Release, steps: Sequence[Step], losses: Sequence[Loss] = (), notes: Sequence[str] = (),
+    left: Sequence[str] = (), extra: Mapping[str, Any] | None = None, spare: bool = False,
+) -> Plan:  # fmt: skip
+    """The plan; raises `Unreadable`. Without steps nothing is forecast.
+
+    With `spare` derived files stay as they are where a start would lose more with them than without.
+    """
+    linked = _linked(steps, spare=spare)
+    left = [*left, *(f"{_what(steps[number])}: {why}" for number, why in linked.items())]
+    steps = [step for number, step in enumerate(steps) if number not in linked]
+    plan = Plan(
+        operation=operation, arguments=arguments, release=release,
+        dirs=tuple(MadeFor.of(path) for path in given), steps=tuple(_with_content(steps, release)),
+        losses=tuple(losses), notes=tuple(dict.fromkeys([*_forgotten(dirs), *notes])), left=tuple(left),
+        extra=extra or {},
+    )  # fmt: skip
+    if not steps:
+        return plan
+    before, after = Start.of(dirs, release), _after(plan)
+    if spare and (worse := after.worse_than(before)):
+        # Where a start is no better without these steps, something else in the plan has made it so.
+        helped = after.worse_than(_after(spared(plan, worse))).keys() & worse.keys()
+        plan = spared(plan, {place: worse[place] for place in helped})
+        after = _after(plan)
+        plan = replace(plan, notes=(*plan.notes, *cut_again(after.worse_than(before))))
+    return replace(plan, forecast={"before": before.line, "after": after.line} if plan.steps else {})
+
+
+def _what(step: Step) -> str:
+    return f"{getattr(step, 'reason', step.KIND)} ({step.paths[0]})"
+
+
+def _linked(steps: Sequence[Step], *, spare: bool) -> dict[int, str]:
+    """Which steps go through a symbolic link; raises `SegmendError` where the others make no sense alone."""
+    found = links(steps)
+    if found and not spare:
+        raise SegmendError(next(iter(found.values())))
+    return found
+
+
+def _with_content(steps: Sequence[Step], release: Release) -> Iterator[Step]:
+    """Steps whose bytes a recipe gives, with these bytes as long as the plan stays a file one can read.
+
+    `apply` then need not read the logs again to have them.
+    """
+    room = MOST_CARRIED
+    for step in steps:
+        size = step.after.size if isinstance(step, ReplaceFile) and step.content is None else None
+        if isinstance(step, ReplaceFile) and size is not None and size <= room:
+            room -= size
+            yield step.with_content(release)
+        else:
+            yield step
+
+
+def _forgotten(dirs: Sequence[LogDir]) -> Iterator[str]:
+    """Log dirs of the broker that were not given, as far as the metadata in those that were tells."""
+    cluster = read_cluster(tuple(dirs))
+    values = [value for log_dir in dirs if (value := log_dir.meta_properties.value) is not None]
+    node_id = next((value.node_id for value in values if value.node_id is not None), None)
+    if cluster is None or node_id is None:
+        return
+    registered = cluster.log_dirs.get(node_id, ())
+    missing = sorted(set(registered) - {value.directory_id for value in values})
+    if missing and len(registered) > len(dirs):
+        yield (
+            f"node {node_id} has {len(registered)} log dirs in the metadata, {len(dirs)} of them given here: "
+            f"what is said of the whole broker needs the others too (directory.id {', '.join(missing)})"
+        )
+
+
+def _after(plan: Plan) -> Start:
+    planned = view.mount()
+    planned.take(plan)
+    return Start.of([LogDir.open(planned.seen(each.path)) for each in plan.dirs], plan.release)
+
+
+def checkpoint_step(log_dir: LogDir, name: str, changes: Lines, reason: str, like: LogDir) -> Step | None:
+    """The step for other lines in one of the four offset checkpoints; None if all are right already.
+
+    Order and all other lines stay. A file that is missing is made, owned as that of `like`. Raises
+    `SegmendError` for a file that a broker could not read, since what else it says is not known.
+    """
+    loaded = log_dir.offset_checkpoint(name)
+    if loaded.unreadable is not None:
+        raise loaded.unreadable
+    if loaded.damages:
+        raise SegmendError(
+            f"{log_dir.path}/{name}: {loaded.damages[0].reason}; mend it first: segmend plan repair"
+        )
+    old = loaded.value.entries if loaded.value is not None else ()
+    new = [entry for entry in old if (entry.topic, entry.partition) not in changes]
+    new += [CheckpointEntry(*key, offset) for key, offset in changes.items() if offset is not None]
+    if set(new) == set(old) and len(new) == len(old):
+        return None
+    data = render(OffsetCheckpoint(entries=tuple(new)))
+    path = f"{log_dir.path}/{name}"
+    return ReplaceFile.with_bytes(path, data, reason, like=_model(like, name))
+
+
+def _model(like: LogDir, name: str) -> Fingerprint | None:
+    entry = like.entry(name)
+    if entry is None:
+        return None
+    s = entry.stat()
+    return Fingerprint(kind="file", mode=s.mode & 0o7777, uid=s.uid, gid=s.gid)
+
+
+def set_marker_aside(log_dir: LogDir, reason: str) -> Step | None:
+    """The step that makes the next start an unclean one; None if it is one already."""
+    if log_dir.clean_shutdown.missing:
+        return None
+    return Quarantine.of(f"{log_dir.path}/{clean_shutdown.FILE_NAME}", reason)
+
+
+def of_one_broker(dirs: Sequence[LogDir], given: Sequence[str]) -> int | None:
+    """The node id of the dirs; raises `UsageError` if they belong to two brokers. None if none says."""
+    first: tuple[str, Any] | None = None
+    node_id = None
+    for path, log_dir in zip(given, dirs, strict=True):
+        value = log_dir.meta_properties.value
+        if value is None:
+            continue
+        identity = (value.cluster_id, value.node_id)
+        if first is not None and first[1] != identity:
+            raise UsageError(f"{path}: belongs to another broker than {first[0]} (see meta.properties)")
+        first, node_id = first or (path, identity), value.node_id
+    return node_id

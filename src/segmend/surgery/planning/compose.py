@@ -1,0 +1,141 @@
+"""Several plans in one: applied together, journalled together, undone together.
+
+They must have been made for the same log dirs in the same state, and each must be possible beside the
+others. What two of them change is refused, but for the lines of an offset checkpoint: each plan
+changes those of its own partitions, and the one step that is left changes all.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from segmend.errors import SegmendError, UsageError
+from segmend.formats import offset_checkpoint
+from segmend.formats.offset_checkpoint import FILE_NAMES, CheckpointEntry, OffsetCheckpoint
+from segmend.logdir import disk
+from segmend.logdir.tree import LogDir
+from segmend.surgery.dir_state import MadeFor
+from segmend.surgery.fingerprint import hash_bytes
+from segmend.surgery.new_bytes import Piece
+from segmend.surgery.plan import Plan
+from segmend.surgery.planning import assembly
+from segmend.surgery.planning.twins import twins
+from segmend.surgery.step import Neighbours, Step
+from segmend.surgery.steps.quarantine import Quarantine
+from segmend.surgery.steps.replace_file import ReplaceFile
+
+_LIMIT: Final = 64 << 20
+Entries = dict[tuple[str, int], CheckpointEntry]
+
+
+def composed(plans: Sequence[Plan]) -> Plan:
+    """The plan of all; raises `UsageError` if they do not go together, `SegmendError` if one is too old."""
+    releases = sorted({str(plan.release) for plan in plans})
+    if len(releases) > 1:
+        raise UsageError(f"the plans follow the rules of Kafka {' and '.join(releases)}; make them for one")
+    dirs = _dirs(plans)
+    opened = [LogDir.open(each.path) for each in dirs]
+    assembly.of_one_broker(opened, [each.given for each in dirs])
+    found = assembly.make(
+        ", ".join(plan.operation for plan in plans), {"plans": [plan.sha256 for plan in plans]},
+        dirs=opened, given=[each.path for each in dirs], release=plans[0].release, steps=_steps(plans),
+        losses=[loss for plan in plans for loss in plan.losses],
+        notes=[note for plan in plans for note in plan.notes],
+        left=list(dict.fromkeys(left for plan in plans for left in plan.left)), extra=_extra(plans),
+    )  # fmt: skip
+    twin = next(twins(found), None)
+    if twin is not None:
+        raise UsageError(f"{twin}: the plans do not go together")
+    return replace(found, dirs=dirs)
+
+
+def _dirs(plans: Sequence[Plan]) -> tuple[MadeFor, ...]:
+    found: dict[str, MadeFor] = {}
+    for each in (each for plan in plans for each in plan.dirs):
+        if found.setdefault(each.path, each).files != each.files:
+            raise UsageError(f"{each.path}: was not the same when each plan was made; make them again")
+    why = next((why for each in found.values() if (why := each.difference()) is not None), None)
+    if why is not None:
+        raise SegmendError(f"{why}; make the plans again")
+    return tuple(found.values())
+
+
+def _steps(plans: Sequence[Plan]) -> list[Step]:
+    """In the order of the plans; what is merged stands where the first of the two stood."""
+    found: list[Step] = []
+    homes: list[int] = []
+    for number, plan in enumerate(plans):
+        before, fresh = len(found), list(plan.steps)
+        neighbours = Neighbours([*found, *fresh])
+        taken = [sorted(n for n in neighbours.of(before + at) if n < before) for at in range(len(fresh))]
+        for step, others in zip(fresh, taken, strict=True):
+            if not others:
+                found.append(step)
+                homes.append(number)
+                continue
+            both = _merged(found[others[0]], step) if len(others) == 1 else None
+            if both is None:
+                raise UsageError(
+                    f"{step.paths[0]}: plans {homes[others[0]] + 1} and {number + 1} both change it; apply "
+                    "the one, then make the other again"
+                )
+            found[others[0]] = both
+    return found
+
+
+def _merged(one: Step, other: Step) -> Step | None:
+    """One step for both, None if there is none."""
+    if one == other:
+        return one
+    if isinstance(one, Quarantine) and isinstance(other, Quarantine) and one.path == other.path:
+        return replace(one, reason="; ".join(dict.fromkeys((one.reason, other.reason))))
+    if not (isinstance(one, ReplaceFile) and isinstance(other, ReplaceFile)) or one.path != other.path:
+        return None
+    if posixpath.basename(one.path) not in FILE_NAMES or one.content is None or other.content is None:
+        return None
+    data = _lines(one.path, one.content.read(), other.content.read())
+    if data is None or one.before != other.before:
+        return None
+    after = one.after.but(size=len(data), sha256=hash_bytes(data))
+    return replace(one, after=after, content=Piece.inline(data))
+
+
+def _lines(path: str, one: bytes, other: bytes) -> bytes | None:
+    """The checkpoint with the changes of both, None if they contradict each other."""
+    old = _entries(disk.read(path, _LIMIT)) if disk.path_type(path) is not None else {}
+    first, second = _entries(one), _entries(other)
+    found: Entries = {}
+    for key in {**old, **first, **second}:
+        was, a, b = old.get(key), first.get(key), second.get(key)
+        if a != was and b not in (was, a):
+            return None
+        entry = b if a == was else a
+        if entry is not None:
+            found[key] = entry
+    return offset_checkpoint.render(OffsetCheckpoint(entries=tuple(found.values())))
+
+
+def _entries(data: bytes) -> Entries:
+    value, _ = offset_checkpoint.parse(data)
+    return {} if value is None else {(entry.topic, entry.partition): entry for entry in value.entries}
+
+
+def _extra(plans: Sequence[Plan]) -> Mapping[str, Any]:
+    """What they add; of JSON for Kafka's tools the partitions of all, of other things a list."""
+    found: dict[str, list[Any]] = {}
+    for name, value in ((name, value) for plan in plans for name, value in plan.extra.items()):
+        if value not in found.setdefault(name, []):
+            found[name].append(value)
+    return {name: _together(values) for name, values in found.items()}
+
+
+def _together(values: Sequence[Any]) -> Any:
+    first = values[0]
+    if len(values) == 1:
+        return first
+    if not all(isinstance(value, dict) and "partitions" in value for value in values):
+        return list(values)
+    return {**first, "partitions": [row for value in values for row in value["partitions"]]}

@@ -1,0 +1,107 @@
+"""No start may do more harm by a repair than without it: what would make it so is taken out of the plan.
+
+A recovery cuts a log at its first damaged batch and deletes all segments behind it. Where the
+index of a damaged segment is missing, or misleads, the loader comes to it in another way and
+cuts less; a right index alone then makes it worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from segmend.loading import Options, forecast
+from segmend.loading.values import PartitionOutcome
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+from segmend.surgery.plan import Plan
+from segmend.surgery.planning.view import SCHEME
+from segmend.surgery.step import Step
+
+Place = tuple[str, str]
+"""Log dir and name of a partition directory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Harm:
+    """What a start does to a partition: whether its load fails, and the records that are lost."""
+
+    fails: bool
+    records: int
+
+    def exceeds(self, other: Harm) -> bool:
+        """A load that fails where the other does not, or more records; one that fails loses none yet."""
+        return self.records > other.records or (self.fails and not other.fails)
+
+    def __str__(self) -> str:
+        return "fail" if self.fails else f"lose {self.records:,} records of the partition"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """What a start would do: the last line of a forecast, and the harm to each partition."""
+
+    line: Mapping[str, Any]
+    harm: Mapping[Place, Harm] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, dirs: Iterable[LogDir], release: Release) -> Start:
+        """Of the dirs as they are; those of a view are named as on the disk."""
+        run = forecast(list(dirs), Options(release=release, release_reason="as the plan"))
+        harm = {
+            (_real(line.dir), line.name): Harm(fails=line.failure is not None, records=line.records_lost)
+            for line in run
+            if isinstance(line, PartitionOutcome)
+        }
+        found = {} if run.broker is None else run.broker.to_json()
+        reason = found.get("reason")
+        return cls(line={**found, "reason": reason and _real(reason)}, harm=harm)
+
+    def worse_than(self, other: Start) -> dict[Place, tuple[Harm, Harm]]:
+        """Where it does more harm than the other start: (this harm, that harm)."""
+        return {
+            place: (harm, other.harm[place])
+            for place, harm in self.harm.items()
+            if harm.exceeds(other.harm.get(place, harm))
+        }
+
+
+def _real(text: str) -> str:
+    return text.replace(f"{SCHEME}://", "")
+
+
+def spared(plan: Plan, worse: Mapping[Place, tuple[Harm, Harm]]) -> Plan:
+    """The plan without the steps for derived files of these partitions, which are then named as left."""
+    kept, left = [], list(plan.left)
+    for step in plan.steps:
+        harm = next((each for place, each in worse.items() if _derived(step, place)), None)
+        if harm is None:
+            kept.append(step)
+            continue
+        left.append(
+            f"{getattr(step, 'reason', '')} ({step.paths[0]}): made anew, the next start would {harm[0]}, "
+            f"as it is it would {harm[1]}; mend the log first "
+            "(segmend plan repair --from REPLICA_DIR, or --blank; segmend plan trim), then plan again"
+        )
+    return replace(plan, steps=tuple(kept), left=tuple(left))
+
+
+def cut_again(worse: Mapping[Place, tuple[Harm, Harm]]) -> Iterator[str]:
+    """Where the plan still makes the start lose more: mended batches bring it to what it cuts off."""
+    for (log_dir, name), (harm, was) in worse.items():
+        more = f"{harm.records - was.records:,} records"
+        if was.fails:
+            what = f"cannot be loaded now; after this plan it can, and the next start cuts {more} off"
+        else:
+            what = f"{more} that no reader gets now can be read after this plan"
+            what += ", and the next start cuts them off again"
+        yield (
+            f"{log_dir}/{name}: {what}; mend the rest of the log first "
+            "(segmend plan repair --from REPLICA_DIR, or --blank), then start the broker"
+        )
+
+
+def _derived(step: Step, place: Place) -> bool:
+    path = step.paths[0]
+    return path.startswith("/".join((*place, ""))) and not path.endswith(".log")

@@ -1,0 +1,256 @@
+"""Log dirs as a plan will leave them, without touching one: the model reads them like any other.
+
+The view is mounted as `planned://`, as an object store is; steps are shown to it (`Step.preview`),
+and forecasts, checks and further operations then look at `planned:///data/kafka-a`.
+"""
+
+from __future__ import annotations
+
+import errno
+import posixpath
+import stat
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from segmend.logdir import disk
+from segmend.logdir.disk import EntryType, FileReader, FileStat, Unreadable
+from segmend.surgery.fingerprint import Fingerprint
+from segmend.surgery.plan import Plan
+from segmend.surgery.writing.work import folder
+
+T = TypeVar("T")
+SCHEME: Final = "planned"
+_PREFIX: Final = f"{SCHEME}://"
+
+
+class _Piece(NamedTuple):
+    """`length` bytes at `start`: from memory, or those of a real file from byte `at` on."""
+
+    start: int
+    length: int
+    source: bytes | str
+    at: int = 0
+
+    def read_into(self, buffer: memoryview, position: int) -> None:
+        """Fill `buffer`, which lies within the piece, from `position` of the changed file on."""
+        first = self.at + position - self.start
+        if isinstance(self.source, bytes):
+            buffer[:] = self.source[first : first + len(buffer)]
+            return
+        with FileReader(self.source) as reader:
+            reader.read_into(buffer, first)
+
+
+@dataclass(slots=True)
+class _File:
+    """A changed file: the first `size` bytes of the real file `base`, with pieces written over them."""
+
+    base: str | None
+    size: int
+    like: Fingerprint
+    pieces: list[_Piece] = field(default_factory=list)
+
+
+class _Known(Generic[T]):
+    """Values by path, with what lies below a directory found without a look at all of them."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, T] = {}
+        self._inner: dict[str, dict[str, None]] = {}
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._values
+
+    def __getitem__(self, path: str) -> T:
+        return self._values[path]
+
+    def __setitem__(self, path: str, value: T) -> None:
+        self._values[path] = value
+        while path != "/" and path not in (inner := self._inner.setdefault(folder(path), {})):
+            inner[path] = None
+            path = folder(path)
+
+    def get(self, path: str) -> T | None:
+        """The value of a path, if it has one."""
+        return self._values.get(path)
+
+    def children(self, path: str) -> Iterator[tuple[str, T]]:
+        """Names right in a directory, and their values."""
+        for inner in self._inner.get(path, ()):
+            if inner in self._values:
+                yield posixpath.basename(inner), self._values[inner]
+
+    def take_below(self, path: str) -> Iterator[tuple[str, T]]:
+        """Every path at or below this one, and its value, which are known no more."""
+        for inner in [*self._inner.pop(path, ())]:
+            yield from self.take_below(inner)
+        if path in self._values:
+            yield path, self._values.pop(path)
+
+    def rename(self, source: str, target: str) -> None:
+        """What is known of a directory and all below it is known of another one."""
+        for path, value in [*self.take_below(source)]:
+            self[target + path[len(source) :]] = value
+
+
+class PlannedView:
+    """A `Remote` of `logdir.disk` and a `View` of steps."""
+
+    def __init__(self) -> None:
+        self._files: _Known[_File] = _Known()
+        self._roots: _Known[str | None] = _Known()
+        self._made: _Known[Fingerprint] = _Known()
+
+    def seen(self, path: str) -> str:
+        """The path under which the model finds it."""
+        return _PREFIX + path
+
+    def take(self, plan: Plan) -> None:
+        """Show all steps of a plan; raises what a recipe raises."""
+        for step in plan.steps:
+            step.preview(self, plan.release)
+
+    def replace(self, path: str, data: bytes, like: Fingerprint) -> None:
+        """A file with these bytes."""
+        self._files[path] = _File(None, len(data), like, [_Piece(0, len(data), data)])
+
+    def write(self, path: str, position: int, data: bytes, like: Fingerprint) -> None:
+        """Bytes at a position."""
+        self._add(path, _Piece(position, len(data), data), like)
+
+    def copy(self, path: str, position: int, source: str, start: int, length: int, like: Fingerprint) -> None:
+        """Bytes of another file at a position."""
+        self._add(path, _Piece(position, length, source, start), like)
+
+    def _add(self, path: str, piece: _Piece, like: Fingerprint) -> None:
+        file = self._changed(path, like)
+        file.pieces.append(piece)
+        file.size = max(file.size, piece.start + piece.length)
+
+    def cut(self, path: str, size: int) -> None:
+        """A shorter file."""
+        file = self._changed(path, Fingerprint(kind="file"))
+        file.size = size
+
+    def move(self, source: str, target: str) -> None:
+        """Another path for a directory and all below it."""
+        origin = self._origin(source)
+        for known in (self._files, self._roots, self._made):
+            known.rename(source, target)
+        self._roots[target] = origin
+        self._roots[source] = None
+
+    def hide(self, path: str) -> None:
+        """Nothing there any more."""
+        for known in (self._files, self._roots, self._made):
+            deque(known.take_below(path), maxlen=0)
+        self._roots[path] = None
+
+    def make_dir(self, path: str, like: Fingerprint) -> None:
+        """An empty directory."""
+        self._made[path] = like
+
+    def listing(self, path: str) -> dict[str, EntryType]:
+        """Names of the real directory, less what is gone, and what is new."""
+        path = _plain(path)
+        origin = self._origin(path)
+        if origin is None and path not in self._made:
+            raise Unreadable(path, "no such file or directory", errno.ENOENT)
+        found = {} if origin is None else disk.listing(origin)
+        for child, root in self._roots.children(path):
+            if root is None:
+                found.pop(child, None)
+            else:
+                found[child] = disk.path_type(root) or "dir"
+        found.update((child, "dir") for child, _ in self._made.children(path))
+        found.update((child, "file") for child, _ in self._files.children(path))
+        return found
+
+    def file_stat(self, path: str) -> FileStat:
+        """As the steps will leave it."""
+        path = _plain(path)
+        file = self._files.get(path)
+        if file is not None:
+            return _status(file.size, stat.S_IFREG, file.like)
+        if path in self._made:
+            return _status(0, stat.S_IFDIR, self._made[path])
+        return disk.file_stat(self._real(path))
+
+    def open(self, path: str) -> _Reader | FileReader:
+        """The bytes as they will be."""
+        path = _plain(path)
+        file = self._files.get(path)
+        return FileReader(self._real(path)) if file is None else _Reader(file)
+
+    def _real(self, path: str) -> str:
+        origin = self._origin(path)
+        if origin is None:
+            raise Unreadable(path, "no such file or directory", errno.ENOENT)
+        return origin
+
+    def _origin(self, path: str) -> str | None:
+        """The real path, by the nearest directory that was moved or is gone."""
+        nearest = path
+        while nearest not in self._roots:
+            if nearest in ("/", "") or nearest in self._made:
+                return path if nearest in ("/", "") else None
+            nearest = folder(nearest)
+        root = self._roots[nearest]
+        return None if root is None else root + path[len(nearest) :]
+
+    def _changed(self, path: str, like: Fingerprint) -> _File:
+        file = self._files.get(path)
+        if file is None:
+            origin = self._origin(path)
+            there = origin is not None and disk.path_type(origin) == "file"
+            size = disk.file_size(origin) if there and origin is not None else 0
+            status = _like(disk.file_stat(origin)) if there and origin is not None else like
+            file = self._files[path] = _File(origin if there else None, size, status)
+        return file
+
+
+class _Reader:
+    """A `Reader` of a changed file."""
+
+    def __init__(self, file: _File) -> None:
+        self._file = file
+        self._base = None if file.base is None else FileReader(file.base)
+        self.size = file.size
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """The old bytes where there are some, zeros where not, and the new ones over both."""
+        count = max(0, min(len(buffer), self.size - position))
+        view = buffer[:count]
+        got = self._base.read_into(view, position) if self._base is not None else 0
+        view[got:] = bytes(count - got)
+        for piece in self._file.pieces:
+            low, high = max(piece.start, position), min(piece.start + piece.length, position + count)
+            if low < high:
+                piece.read_into(view[low - position : high - position], low)
+        return count
+
+
+def mount() -> PlannedView:
+    """A new, empty view, from now on what `planned://` paths are read from."""
+    view = PlannedView()
+    disk.mount(SCHEME, view)
+    return view
+
+
+def _plain(path: str) -> str:
+    return path.removeprefix(_PREFIX)
+
+
+def _like(status: FileStat) -> Fingerprint:
+    return Fingerprint(
+        kind="file", mode=stat.S_IMODE(status.mode), uid=status.uid, gid=status.gid, mtime_ns=status.mtime_ns
+    )
+
+
+def _status(size: int, kind: int, like: Fingerprint) -> FileStat:
+    return FileStat(
+        size=size, allocated=size, mtime_ns=like.mtime_ns or 0, mode=kind | (like.mode or 0o644),
+        uid=like.uid or 0, gid=like.gid or 0, nlink=1, inode=0, device=0,
+    )  # fmt: skip

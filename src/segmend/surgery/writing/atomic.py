@@ -1,0 +1,160 @@
+"""Files written so that a power cut leaves either the old one or the new one, and backups of old bytes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from segmend.errors import SegmendError
+from segmend.logdir import disk
+from segmend.logdir.disk import FileReader
+from segmend.surgery.fingerprint import Fingerprint, hash_of
+from segmend.surgery.writing.copying import PIECE, copy
+from segmend.surgery.writing.effects import Effects, sync_dir
+from segmend.surgery.writing.work import Work, folder
+
+TEMPORARY: Final = ".segmend.tmp"
+"""Ends the name of a file that is being written: loaders of all releases ignore `.tmp`."""
+
+Fill = Callable[[int], None]
+
+
+def write_beside(work: Work, path: str, fill: Fill, like: Fingerprint) -> None:
+    """Write a file under a temporary name, dress it as `like`, sync it, and rename it into place.
+
+    A file that has the name is replaced at once; after an error the temporary file is gone again.
+    """
+    fx, temporary = work.fx, path + TEMPORARY
+    try:
+        fd = fx.create(temporary)
+        try:
+            fill(fd)
+            dress(fx, fd, like)
+            fx.sync(fd)
+        finally:
+            fx.close(fd)
+        fx.rename(temporary, path)
+    except OSError:
+        _remove_if_possible(fx, temporary)
+        raise
+    sync_dir(fx, folder(path))
+
+
+def dress(fx: Effects, fd: int, like: Fingerprint) -> None:
+    """Owner, mode, attributes and time of an open file as they are to be; the time last, all unsynced."""
+    if like.uid is not None and like.gid is not None:
+        fx.set_owner(fd, like.uid, like.gid)
+    if like.mode is not None:
+        fx.set_mode(fd, like.mode)
+    if like.xattrs is not None:
+        fx.set_attributes(fd, {name: bytes.fromhex(value) for name, value in like.xattrs})
+    if like.mtime_ns is not None:
+        fx.set_mtime(fd, like.mtime_ns)
+
+
+def clear(fx: Effects, path: str) -> None:
+    """Remove the temporary file of a `write_beside` that was stopped."""
+    if os.path.lexists(path + TEMPORARY):
+        fx.remove(path + TEMPORARY)
+        sync_dir(fx, folder(path))
+
+
+def _remove_if_possible(fx: Effects, path: str) -> None:
+    """On a full disk a half-written file is the last thing to leave behind."""
+    try:
+        fx.remove(path)
+    except OSError:
+        return
+
+
+def bytes_of(data: bytes, work: Work) -> Fill:
+    """Fills a file with bytes from memory."""
+
+    def fill(fd: int) -> None:
+        for start in range(0, len(data), PIECE):
+            work.fx.write(fd, memoryview(data)[start : start + PIECE], start)
+            work.tell(min(PIECE, len(data) - start))
+
+    return fill
+
+
+def part_of(
+    source: str, work: Work, position: int = 0, length: int | None = None, at: int = 0, *, holes: bool = True
+) -> Fill:
+    """Fills a file from byte `at` on with `length` bytes of `source`; with `holes` its holes stay holes.
+
+    Raises `SegmendError` if `source` is shorter by then.
+    """
+
+    def fill(fd: int) -> None:
+        with FileReader(source) as reader:
+            end = reader.size if length is None else position + length
+            if reader.size < end:
+                raise SegmendError(f"{source}: is {reader.size} bytes long, {end} are needed")
+            extents = reader.extents() if holes else [(0, end)]
+            copy(work, reader, fd, _overlapping(extents, position, end), at - position)
+        if at + end - position > os.fstat(fd).st_size:
+            work.fx.truncate(fd, at + end - position)
+
+    return fill
+
+
+def _overlapping(extents: Iterable[tuple[int, int]], start: int, end: int) -> Iterable[tuple[int, int]]:
+    return ((max(a, start), min(b, end)) for a, b in extents if a < end and b > start)
+
+
+def keep(work: Work, name: str, fill: Fill, sha256: str) -> None:
+    """Have bytes with this hash in the vault as `name`, synced; what is there already is looked at.
+
+    Raises `SegmendError` if they do not read back as they were written.
+    """
+    path = f"{work.vault}/{name}"
+    if kept(work, name, sha256):
+        sync_dir(work.fx, work.vault)
+    else:
+        write_beside(work, path, fill, Fingerprint(kind="file", mode=0o600))
+        if not kept(work, name, sha256):
+            raise SegmendError(f"{path}: the backup does not read back as what was written; check this disk")
+
+
+def kept(work: Work, name: str, sha256: str) -> bool:
+    """Whether the vault has these bytes."""
+    path = f"{work.vault}/{name}"
+    return disk.path_type(path) == "file" and hash_of(path) == sha256
+
+
+def read_kept(work: Work, name: str, sha256: str) -> str:
+    """The path of bytes in the vault; raises `SegmendError` if they are not the ones that were kept."""
+    path = f"{work.vault}/{name}"
+    if not kept(work, name, sha256):
+        raise SegmendError(f"{path}: the backup is missing or damaged; nothing was written over")
+    return path
+
+
+def require(difference: str | None, path: str) -> None:
+    """Raise `SegmendError` if a step did not leave what the plan says."""
+    if difference is not None:
+        raise SegmendError(f"{path}: {difference} after the step that should have made it so")
+
+
+@contextmanager
+def change_in_place(work: Work, path: str, like: Fingerprint) -> Iterator[int]:
+    """An open file to be changed; then it is dressed as `like` and synced. After an error it is not."""
+    fd = work.fx.open(path)
+    try:
+        yield fd
+        dress(work.fx, fd, like)
+        work.fx.sync(fd)
+    finally:
+        work.fx.close(fd)
+
+
+def settle(work: Work, path: str) -> None:
+    """Sync a file that is as it should be: whoever made it so may have been killed before it was synced."""
+    fd = work.fx.open(path)
+    try:
+        work.fx.sync(fd)
+    finally:
+        work.fx.close(fd)

@@ -1,0 +1,223 @@
+"""A file or a directory brought to another place, from wherever an earlier attempt was stopped.
+
+On one file system that is a rename. Across two: a copy, synced and compared, gets its name only
+when it is complete; then the old one is removed. Until then the copy of a directory has a name
+that ends in `-delete`, and the files in it names that end in `.tmp`: a broker that is started in
+between takes nothing of it for a partition. The old directory gets such a name before its first
+file is removed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import posixpath
+import stat
+from collections.abc import Collection
+
+from segmend.crc32c import crc32c
+from segmend.errors import SegmendError
+from segmend.logdir import disk
+from segmend.logdir.disk import FileReader, FileStat
+from segmend.surgery.fingerprint import Fingerprint, below, look
+from segmend.surgery.writing.atomic import TEMPORARY, clear, dress, part_of, settle, write_beside
+from segmend.surgery.writing.copying import PIECE, copy
+from segmend.surgery.writing.effects import Effects, sync_dir
+from segmend.surgery.writing.pairwise import each
+from segmend.surgery.writing.work import Work, folder
+
+
+def transfer(work: Work, source: str, target: str) -> None:
+    """Have at `target` what is at `source`, and nothing at `source`; both synced.
+
+    Goes on where an earlier `transfer`, in either direction, was stopped.
+    """
+    _tidy(work, source, target)
+    there, moved = os.path.lexists(source), os.path.lexists(target)
+    if not there and not moved:
+        raise SegmendError(f"{source}: is gone, and is not at {target} either")
+    if there and not (not moved and _renamed(work.fx, source, target)):
+        copied = frozenset() if moved else _copy(work, source, target)
+        sync_dir(work.fx, folder(target))
+        _same(source, target, copied)
+        _remove(work, source)
+    # The new name first: if only one of the two reached the disk, there would be two and not none.
+    sync_dir(work.fx, folder(target))
+    sync_dir(work.fx, folder(source))
+
+
+def _renamed(fx: Effects, source: str, target: str) -> bool:
+    try:
+        fx.rename(source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        return False
+    return True
+
+
+def leftovers(token: str) -> tuple[str, str]:
+    """The names under which a directory is copied, and under which one that was copied is removed."""
+    return f"segmend-0.{token}-delete", f"segmend-0.{token[::-1]}-delete"
+
+
+def _part(work: Work, target: str) -> str:
+    return f"{folder(target)}/{leftovers(work.token)[0]}"
+
+
+def _trash(work: Work, source: str) -> str:
+    return f"{folder(source)}/{leftovers(work.token)[1]}"
+
+
+def _tidy(work: Work, source: str, target: str) -> None:
+    """Remove what is only a second copy: half-removed directories, and copies in the other direction."""
+    for path in (_trash(work, source), _trash(work, target), _part(work, source)):
+        if os.path.lexists(path):
+            _remove_tree(work, path)
+            sync_dir(work.fx, folder(path))
+    clear(work.fx, source)
+    clear(work.fx, target)
+
+
+def _copy(work: Work, source: str, target: str) -> frozenset[str]:
+    """Gives the names of the files that were copied just now, and read back."""
+    found = look(source, content=False)
+    if found.kind == "file":
+        write_beside(work, target, part_of(source, work), found)
+        return frozenset()
+    if found.kind != "dir":
+        raise SegmendError(f"{source}: is neither a file nor a directory; move it by hand")
+    part = _part(work, target)
+    copied = _copy_tree(work, source, part)
+    work.fx.rename(part, target)
+    return copied
+
+
+def _remove(work: Work, source: str) -> None:
+    """Remove what has been copied."""
+    if look(source, content=False).kind == "file":
+        work.fx.remove(source)
+        return
+    trash = _trash(work, source)
+    work.fx.rename(source, trash)
+    sync_dir(work.fx, folder(source))
+    _remove_tree(work, trash)
+
+
+def _copy_tree(work: Work, source: str, part: str) -> frozenset[str]:
+    """All of a directory: files under temporary names, then their own, then the directories' times.
+
+    Gives the names of the files that were copied, and not by an earlier attempt.
+    """
+    rows = list(below(source))
+    odd = next((n for n, s in rows if not (stat.S_ISREG(s.mode) or stat.S_ISDIR(s.mode))), None)
+    if odd is not None:
+        raise SegmendError(f"{source}/{odd}: is neither a file nor a directory; move it by hand")
+    folders = ["", *(name for name, s in rows if stat.S_ISDIR(s.mode))]
+    for name in folders:
+        if not os.path.lexists(_join(part, name)):
+            work.fx.make_dir(_join(part, name))
+    files = [(name, status) for name, status in rows if stat.S_ISREG(status.mode)]
+
+    def copy_one(shared: Work, row: tuple[str, FileStat]) -> bool:
+        name, status = row
+        return _copy_file(shared, f"{source}/{name}", f"{part}/{name}", status)
+
+    done = each(work, copy_one, files)
+    for name, _ in files:
+        if os.path.lexists(f"{part}/{name}{TEMPORARY}"):
+            work.fx.rename(f"{part}/{name}{TEMPORARY}", f"{part}/{name}")
+    for name in reversed(folders):
+        _dress_dir(work.fx, _join(source, name), _join(part, name))
+    return frozenset(name for (name, _), now in zip(files, done, strict=True) if now)
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}/{name}" if name else path
+
+
+def _copy_file(work: Work, source: str, target: str, status: FileStat) -> bool:
+    """Copy one file unless an earlier attempt did.
+
+    A time is only set on a file that is whole, but may have reached the disk before the bytes did.
+    """
+    for done in (target, target + TEMPORARY):
+        if os.path.lexists(done) and _looks_whole(done, status) and _checksum(done) == _checksum(source):
+            settle(work, done)
+            return False
+    like = look(source, content=False)
+    fd = work.fx.create(target + TEMPORARY)
+    try:
+        with FileReader(source) as reader:
+            copy(work, reader, fd, reader.extents())
+            work.fx.truncate(fd, reader.size)
+        dress(work.fx, fd, like)
+        work.fx.sync(fd)
+    finally:
+        work.fx.close(fd)
+    return True
+
+
+def _looks_whole(path: str, status: FileStat) -> bool:
+    found = disk.file_stat(path, follow=False)
+    return (found.size, found.mtime_ns) == (status.size, status.mtime_ns)
+
+
+def _dress_dir(fx: Effects, source: str, target: str) -> None:
+    like, status = look(source, content=False), disk.file_stat(source)
+    fd = fx.open_dir(target)
+    try:
+        dress(fx, fd, like.but(mtime_ns=status.mtime_ns))
+        fx.sync(fd)
+    finally:
+        fx.close(fd)
+
+
+def _same(source: str, target: str, copied: Collection[str]) -> None:
+    """Raise `SegmendError` unless both are the same, byte by byte.
+
+    `copied` names the files that were copied just now, under the lock, and read back.
+    """
+    differs = look(source).difference(look(target))
+    if differs is None and look(source, content=False).kind == "dir":
+        files = (name for name, status in below(source) if stat.S_ISREG(status.mode) and name not in copied)
+        pairs = ((name, _checksum(f"{source}/{name}"), _checksum(f"{target}/{name}")) for name in files)
+        differs = next((name for name, one, other in pairs if one != other), None)
+    if differs is not None:
+        raise SegmendError(f"{target}: is not the same as {source} ({differs}); the latter is untouched")
+
+
+def _checksum(path: str) -> tuple[int, int]:
+    """Size and CRC-32C of a file's bytes; holes count as the zeros they read as."""
+    value, position = 0, 0
+    view = memoryview(bytearray(PIECE))
+    with FileReader(path) as reader:
+        while got := reader.read_into(view, position):
+            value, position = crc32c(view[:got], value), position + got
+        return reader.size, value
+
+
+def _remove_tree(work: Work, path: str) -> None:
+    found = sorted(disk.listing(path).items())
+    for name in (name for name, kind in found if kind == "dir"):
+        _remove_tree(work, f"{path}/{name}")
+    files = [f"{path}/{name}" for name, kind in found if kind != "dir"]
+    each(work, lambda shared, file: shared.fx.remove(file), files)
+    work.fx.remove_dir(path)
+
+
+def allocated(path: str) -> int:
+    """Bytes in blocks of a file or of all files below a directory: what a copy takes, holes left out."""
+    if look(path, content=False).kind == "file":
+        return disk.file_stat(path).allocated
+    return sum(status.allocated for _, status in below(path))
+
+
+def vault_name(vault: str, path: str) -> str:
+    """Where something set aside lies in a step's vault: under its own name."""
+    return f"{vault}/{posixpath.basename(path)}"
+
+
+def differs_at(expected: Fingerprint, path: str) -> str | None:
+    """How a moved file or directory differs from what it was; the bytes of files are not read."""
+    return expected.difference(look(path, content=expected.kind == "dir"))

@@ -1,0 +1,35 @@
+"""What a step is given to work with."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from segmend.logdir.release import NEWEST, Release
+from segmend.surgery.writing.effects import Effects
+
+
+def _nothing(*_: object) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a step is given to work with.
+
+    `vault` is the directory of this step's old bytes, `token` 32 hex digits that name its temporary
+    directories; `check` raises `Cancelled` if the user asked to stop, `tell` is told of bytes done.
+    """
+
+    fx: Effects
+    vault: str
+    token: str = "0" * 32
+    release: Release = NEWEST
+    check: Callable[[], None] = field(default=_nothing)
+    tell: Callable[[int], None] = field(default=_nothing)
+
+
+def folder(path: str) -> str:
+    """The directory of a path."""
+    return posixpath.dirname(path)
