@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -60,6 +61,35 @@ def test_planning(tmp_path: Path) -> None:
         segmend.plan("mend", a)
     with pytest.raises(segmend.UsageError, match=r"plan\('move'\): .*--to"):
         segmend.plan("move", a, partition="t-0")
+
+
+@pytest.mark.parametrize(
+    ("operation", "options", "words"),
+    [
+        ("trim", {"accept_loss": 7}, "argument --accept-loss: '7' does not say how many records"),
+        ("trim", {"accept": "7-records"}, "unrecognized arguments: --accept "),
+        ("trim", {"accept_loss": True}, "argument --accept-loss: expected one argument"),
+        ("repair", {"deep": "yes"}, "argument --deep: takes True or False"),
+        ("free", {"bytes": "much"}, "argument --bytes: 'much' is no number of bytes"),
+        ("free", {"bytes": 5, "now": "soon"}, "argument --now: invalid int value: 'soon'"),
+        ("drain", {"from": ["/a", "/b"]}, "argument --from: takes one value"),
+        ("balance", {"days": -1}, "argument --days: '-1' is no number of days"),
+        ("move", {}, "the following arguments are required: --partition, --to"),
+    ],
+)
+def test_options_are_asked_as_the_command_line_asks_them(
+    tmp_path: Path, operation: str, options: dict[str, object], words: str
+) -> None:
+    with pytest.raises(segmend.UsageError, match=re.escape(f"plan('{operation}'): {words}")):
+        segmend.plan(operation, segmend.open(data(tmp_path)), **options)  # type: ignore[arg-type]
+
+
+def test_options_may_be_values_or_words(tmp_path: Path) -> None:
+    log_dir = segmend.open(data(tmp_path))
+    given = {"index_interval": 512, "accept_loss": None, "deep": True, "from": None}
+    by_value = segmend.plan("repair", log_dir, kafka="4.3", **given)  # type: ignore[arg-type]
+    assert by_value.arguments == {"deep": True, "index-interval": 512}
+    assert segmend.plan("repair", log_dir, kafka="4.3", index_interval="512", deep=True) == by_value
 
 
 def test_errors_are_segmends_own(tmp_path: Path) -> None:

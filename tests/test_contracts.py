@@ -30,6 +30,7 @@ VIOLATIONS = [
     ("Kinds of steps do not", "surgery/steps/cut_file.py", "import segmend.surgery.steps.make_dir"),
     ("Surgery changes a disk", "surgery/execute/run.py", "import shutil"),
     ("Only apply and undo reach", "surgery/ops/trim/operation.py", "import segmend.surgery.execute.apply"),
+    ("Only the command line knows argparse", "surgery/options.py", "import argparse"),
     ("No cycles", "formats/damage.py", "import segmend.formats.batch"),
 ]
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from os import PathLike, fspath
 from types import ModuleType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from segmend.checks import CheckRun, Level
 from segmend.errors import SegmendError, UsageError
@@ -20,6 +19,7 @@ from segmend.logdir.seek import start_of
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 from segmend.logdir.walk import Selection
 from segmend.surgery import ops
+from segmend.surgery.options import chosen
 from segmend.surgery.plan import Plan
 from segmend.surgery.request import Request
 
@@ -67,31 +67,17 @@ def plan(operation: str, *log_dirs: LogDir, kafka: str | None = None, **options:
     if operation not in ops.names():
         raise UsageError(f"no operation is called '{operation}'; there are {', '.join(ops.names())}")
     module = ops.operation(operation)
-    parser = _Parser(prog=f"plan({operation!r})", add_help=False)
-    module.configure(parser)
+    try:
+        asked = chosen(module.Options, options)
+    except UsageError as error:
+        raise UsageError(f"plan({operation!r}): {error}") from None
     request = Request(
         dirs=[LogDir.open(disk.real_path(log_dir.path)) for log_dir in log_dirs],
         given=[log_dir.path for log_dir in log_dirs],
         release=_release(log_dirs, kafka)[0],
-        args=parser.parse_args(list(_words(options))),
+        options=asked,
     )
     return module.plan(request)
-
-
-class _Parser(argparse.ArgumentParser):
-    """What the command line asks of options, asked of arguments."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{self.prog}: {message}")
-
-
-def _words(options: Mapping[str, object]) -> Iterator[str]:
-    """Options as the command line has them: a list is an option given several times, True a flag."""
-    for name, value in options.items():
-        for each in value if isinstance(value, list | tuple) else [value]:
-            if each is not None and each is not False:
-                flag = f"--{name.replace('_', '-')}"
-                yield flag if each is True else f"{flag}={each}"
 
 
 def _release(log_dirs: Sequence[LogDir], kafka: str | None) -> tuple[Release, str]:

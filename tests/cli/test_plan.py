@@ -17,7 +17,6 @@ from tests.cli.run import SOURCE, Ran, run
 from tests.conftest import golden_names
 from tests.surgery.world import tree
 
-from segmend.cli.parser import summary
 from segmend.formats.offset_checkpoint import FILE_NAMES, parse
 from segmend.kernel.batches import iter_batches
 from segmend.kernel.types import BytesReader
@@ -445,8 +444,7 @@ def test_every_help_page_is_there(capsys: Cap) -> None:
         assert "usage: segmend" in capsys.readouterr().out
 
 
-def test_each_operation_says_what_it_does_in_a_line_that_help_can_find() -> None:
-    assert ops.names() == sorted(ops.operations())
-    for name, operation in ops.operations().items():
-        assert summary(ops.module_of(name)) == operation.HELP
-        assert operation.HELP[0].islower()
+def test_each_operation_says_what_it_does_in_a_line() -> None:
+    for name in ops.names():
+        assert name == ops.operation(name).NAME
+        assert ops.summary(name)[0].islower()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
-
 import pytest
 
+from segmend.errors import UsageError
 from segmend.surgery.planning import amounts
 
 
@@ -20,5 +19,5 @@ def test_bytes(text: str, count: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "0GB", "x", "1X", "-1", "1.2.3G", "GB", "1e9", "٣GB", "9" * 16])
 def test_what_is_no_number_of_bytes(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError):
+    with pytest.raises(UsageError):
         amounts.size(text)

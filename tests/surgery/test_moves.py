@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from tests.checks.build_metadata import cluster, write_metadata
@@ -15,10 +15,11 @@ from segmend.logdir import disk
 from segmend.logdir.disk import Space
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
-from segmend.surgery.ops import drain
+from segmend.surgery.ops.drain import operation as drain
 from segmend.surgery.ops.move import operation as move
 from segmend.surgery.request import Request
 
+Asked = TypeVar("Asked")
 IDS = ("JTJWqc3YQ3mqoxqVcVOkXg", "Ei9Q2mAqSJ2Jb9m3Fq3pJA", "Zi9Q2mAqSJ2Jb9m3Fq3pJB")
 
 
@@ -37,11 +38,10 @@ def dirs(tmp_path: Path) -> list[Path]:
     ]
 
 
-def request(dirs: list[Path], **options: object) -> Request:
+def request(dirs: list[Path], options: Asked) -> Request[Asked]:
     given = [str(path) for path in dirs]
     opened = [LogDir.open(path) for path in given]
-    args = argparse.Namespace(**options)
-    return Request(dirs=opened, given=given, release=Release.parse("4.3"), args=args)
+    return Request(dirs=opened, given=given, release=Release.parse("4.3"), options=options)
 
 
 def on_disks(patch: pytest.MonkeyPatch, free: Mapping[str, int], devices: Mapping[str, int]) -> None:
@@ -64,7 +64,7 @@ def on_disks(patch: pytest.MonkeyPatch, free: Mapping[str, int], devices: Mappin
 
 
 def places(dirs: list[Path]) -> dict[str, str]:
-    plan = drain.plan(request(dirs, from_=str(dirs[0])))
+    plan = drain.plan(request(dirs, drain.Options(from_=str(dirs[0]))))
     moves = [step.paths for step in plan.steps if step.KIND == "move_dir"]
     return {Path(source).name: Path(target).parent.name for source, target in moves}
 
@@ -89,7 +89,7 @@ def test_a_copy_that_the_broker_began_is_set_aside(dirs: list[Path]) -> None:
     begun = dirs[1] / f"w-0.{'0' * 32}-future"
     begun.mkdir()
     (begun / f"{0:020d}.log").write_bytes(b"half")
-    plan = move.plan(request(dirs, partition=["w-0"], to=str(dirs[1])))
+    plan = move.plan(request(dirs, move.Options(partition=("w-0",), to=str(dirs[1]))))
     aside = [step.paths[0] for step in plan.steps if step.KIND == "quarantine"]
     assert aside == [str(begun)]
     assert plan.losses == ()
@@ -111,7 +111,7 @@ def test_nothing_goes_where_only_the_metadata_is(
     on_disks(monkeypatch, {"b": 0, "c": 0, "m": 1_000_000}, {"a": 1, "b": 1, "c": 1, "m": 2})
     assert set(places([*dirs, meta]).values()) == {"b", "c"}
     with pytest.raises(UsageError, match="metadata only"):
-        move.plan(request([*dirs, meta], partition=["w-0"], to=str(meta)))
+        move.plan(request([*dirs, meta], move.Options(partition=("w-0",), to=str(meta))))
 
 
 def test_the_metadata_may_lie_among_the_topics(dirs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from segmend.errors import UsageError
 from segmend.logdir import disk
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
+
+OptionsType = TypeVar("OptionsType", covariant=True)
 
 
 def _silent(_done: int, _total: int) -> None:
@@ -17,17 +19,17 @@ def _silent(_done: int, _total: int) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Generic[OptionsType]):
     """All log dirs of one broker, opened by their real paths.
 
-    `given` has the paths as the user wrote them, in the same order; `names` narrow it down to partition
-    directories, empty means all; `on_progress` is told (done, total) bytes.
+    `given` has the paths as the user wrote them, in the same order; `options` those of the operation; `names`
+    narrow it down to partition directories, empty means all; `on_progress` is told (done, total) bytes.
     """
 
     dirs: Sequence[LogDir]
     given: Sequence[str]
     release: Release
-    args: argparse.Namespace
+    options: OptionsType
     names: frozenset[str] = frozenset()
     on_progress: Callable[[int, int], None] = _silent
 

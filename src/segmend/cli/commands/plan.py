@@ -5,17 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 from functools import partial
-from types import ModuleType
 from typing import Any
 
 from segmend.cli.common import add_output_options, add_release_option, release_of
-from segmend.cli.parser import LateParser, note, summary
+from segmend.cli.operation_options import add_options, options_from
+from segmend.cli.parser import LateParser, note
 from segmend.cli.surgery import refuse_output, tell_plan, write_plan
 from segmend.cli.targets import open_targets
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.report.progress import Progress
 from segmend.surgery import ops
+from segmend.surgery.ops import Operation
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning.compose import composed
 from segmend.surgery.request import Request
@@ -41,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         title="operations", metavar="OPERATION", required=True, parser_class=LateParser
     )
     for name in ops.names():
-        _sub(commands, name, summary(ops.module_of(name))).fill = partial(_configure, name)
+        _sub(commands, name, ops.summary(name)).fill = partial(_configure, name)
     both = _sub(commands, "compose", "several plans for the same log dirs in one, done and undone together")
     both.add_argument("plans", nargs="+", metavar="PLAN", help="the files")
     both.add_argument("-o", "--output", metavar="FILE", help="where the plan goes; only shown without")
@@ -56,9 +57,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _configure(name: str, command: argparse.ArgumentParser) -> None:
     """The options of an operation; the others are not even imported."""
     operation = ops.operation(name)
-    command.epilog = getattr(operation, "EXAMPLES", None)
+    command.epilog = operation.EXAMPLES
     command.add_argument("paths", nargs="+", metavar="DIR", help="all log dirs of one broker")
-    operation.configure(command)
+    add_options(command, operation.Options)
     command.add_argument("-o", "--output", metavar="FILE", help="where the plan goes; only shown without")
     add_release_option(command)
     add_output_options(command)
@@ -96,7 +97,7 @@ def _made(args: argparse.Namespace, plan: Plan) -> int:
     return tell_plan(args, plan, args.output)
 
 
-def _make(args: argparse.Namespace, operation: ModuleType) -> Plan:
+def _make(args: argparse.Namespace, operation: Operation) -> Plan:
     targets = open_targets(args.paths)
     given = [log_dir.path for log_dir in targets.dirs]
     running = next((log_dir.path for log_dir in targets.dirs if log_dir.broker_running()), None)
@@ -107,12 +108,11 @@ def _make(args: argparse.Namespace, operation: ModuleType) -> Plan:
         dirs=[LogDir.open(disk.real_path(path)) for path in given],
         given=given,
         release=release_of(args, targets.dirs)[0],
-        args=args,
+        options=options_from(args, operation.Options),
         names=targets.names,
         on_progress=lambda done, total: progress.update(done, total, ""),
     )
     try:
-        plan: Plan = operation.plan(request)
+        return operation.plan(request)
     finally:
         progress.done()
-    return plan

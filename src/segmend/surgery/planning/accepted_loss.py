@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from typing import Final
 
@@ -12,10 +11,10 @@ _ACCEPTED: Final = re.compile(r"(\d{1,18})-records?", re.ASCII)
 
 
 def records(value: str) -> int:
-    """The type of the option."""
+    """The figure in it; raises `UsageError`."""
     found = _ACCEPTED.fullmatch(value)
     if found is None:
-        raise argparse.ArgumentTypeError(f"'{value}' does not say how many records; write 120-records")
+        raise UsageError(f"'{value}' does not say how many records; write 120-records")
     return int(found[1])
 
 

@@ -115,7 +115,7 @@ class Candidate:
         return found
 
 
-def candidate(request: Request, node_id: int | None, name: str, wish: str | None) -> Candidate:
+def candidate(request: Request[object], node_id: int | None, name: str, wish: str | None) -> Candidate:
     """What `--directory` names; `wish` is `--topic-id`. Raises `UsageError`, `SegmendError`."""
     partition = _named(request, name)
     cluster = read_cluster(tuple(request.dirs))
@@ -133,7 +133,7 @@ def candidate(request: Request, node_id: int | None, name: str, wish: str | None
     )  # fmt: skip
 
 
-def _named(request: Request, name: str) -> PartitionDir:
+def _named(request: Request[object], name: str) -> PartitionDir:
     plain = name.rstrip("/").rpartition("/")[2]
     found = [p for d in request.dirs for p in d.partitions if p.name == plain]
     if "/" in name.rstrip("/"):

@@ -15,8 +15,8 @@ of the log would have the log deleted.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from segmend.errors import SegmendError
 from segmend.formats import partition_metadata
@@ -27,6 +27,7 @@ from segmend.logdir.tree import PartitionDir
 from segmend.surgery.fingerprint import hash_bytes, look
 from segmend.surgery.new_bytes import Piece
 from segmend.surgery.ops.adopt.candidate import CURRENT, Candidate, candidate, in_the_way, is_closed, is_empty
+from segmend.surgery.options import flag, given_in, option, required
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.request import Request
@@ -37,7 +38,6 @@ from segmend.surgery.steps.replace_file import ReplaceFile
 from segmend.surgery.writing.transfer import allocated
 
 NAME = "adopt"
-HELP = "bring a -stray or -delete directory back as the partition it was"
 EXAMPLES = """\
 examples:
   segmend plan adopt /data/a /data/b --directory orders-3.1f0c...-stray -o plan.json
@@ -45,36 +45,30 @@ examples:
   segmend plan adopt /data/a --directory orders-3.9d2b...-delete --topic-id current -o plan.json"""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument(
-        "--directory", required=True, metavar="NAME", help="the directory in one of the log dirs"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `plan adopt` may be asked."""
+
+    directory: str = required("the directory in one of the log dirs", "NAME")
+    topic_id: str | None = option(
+        f"serve it under this topic id; '{CURRENT}': the one its topic has now", "ID"
     )
-    parser.add_argument(
-        "--topic-id",
-        metavar="ID",
-        help=f"serve it under this topic id; '{CURRENT}': the one its topic has now",
-    )
-    parser.add_argument("--replace", action="store_true", help="set an empty partition of that name aside")
-    parser.add_argument(
-        "--even-stray", action="store_true", help="also if the metadata on these disks does not expect it"
-    )
+    replace: bool = flag("set an empty partition of that name aside")
+    even_stray: bool = flag("also if the metadata on these disks does not expect it")
 
 
-def plan(request: Request) -> Plan:
+def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError`, and `SegmendError` for what would not be served, or is in the way."""
-    args = request.args
+    options = request.options
     node_id = assembly.of_one_broker(request.dirs, request.given)
-    found = candidate(request, node_id, args.directory, args.topic_id)
+    found = candidate(request, node_id, options.directory, options.topic_id)
     why = found.unexpected()
-    if why is not None and not args.even_stray:
+    if why is not None and not options.even_stray:
         raise SegmendError(f"{found.partition.path}: {why}; {_way_out(found)}")
     replaced = list(_replaced(request, found))
     loaded = found.load()
-    arguments = {"directory": args.directory, "topic-id": args.topic_id, "replace": args.replace,
-                 "even-stray": args.even_stray}  # fmt: skip
     return assembly.make(
-        NAME, {name: value for name, value in arguments.items() if value},
+        NAME, {name.replace("_", "-"): value for name, value in given_in(options)},
         dirs=request.dirs, given=request.given, release=request.release,
         steps=list(_steps(request, found, replaced, loaded)),
         notes=[*([why] if why else []), *_notes(found, loaded)],
@@ -95,20 +89,20 @@ def _way_out(found: Candidate) -> str:
     return f"assign the replica to node {found.node_id} first; if the metadata here is only old: --even-stray"
 
 
-def _replaced(request: Request, found: Candidate) -> Iterator[PartitionDir]:
+def _replaced(request: Request[Options], found: Candidate) -> Iterator[PartitionDir]:
     for other in in_the_way(request.dirs, found):
         if not is_empty(other):
             raise SegmendError(
                 f"{other.path}: is there, and has records; a broker refuses two of {found.name} (to compare: "
                 f"segmend show {other.path} {found.partition.path})"
             )
-        if not request.args.replace:
+        if not request.options.replace:
             raise SegmendError(f"{other.path}: is there, and is empty: --replace sets it aside")
         yield other
 
 
 def _steps(
-    request: Request, found: Candidate, replaced: Sequence[PartitionDir], loaded: LoadedLog
+    request: Request[Options], found: Candidate, replaced: Sequence[PartitionDir], loaded: LoadedLog
 ) -> Iterator[Step]:
     source, target = found.partition.path, found.target
     for other in replaced:
@@ -127,7 +121,7 @@ def _steps(
         yield _metadata(found)
 
 
-def _lines(request: Request, found: Candidate, loaded: LoadedLog) -> Iterator[Step]:
+def _lines(request: Request[Options], found: Candidate, loaded: LoadedLog) -> Iterator[Step]:
     """Nothing of an earlier directory of the name; the high watermark of a log that is all there is."""
     reason = f"of {found.name}"
     for log_dir in request.dirs:

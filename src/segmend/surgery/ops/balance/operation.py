@@ -11,12 +11,9 @@ itself was moving.
 
 from __future__ import annotations
 
-import argparse
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from segmend.errors import UsageError
 from segmend.logdir import disk
@@ -25,56 +22,38 @@ from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.ops.balance.growth import growth
 from segmend.surgery.ops.balance.solver import Balance, Disk, Item, Problem, solve
 from segmend.surgery.ops.move.relocation import Move, plan_moves
+from segmend.surgery.options import option
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import amounts
 from segmend.surgery.planning.topic_dirs import topic_dirs
 from segmend.surgery.request import Request
 
 NAME = "balance"
-HELP = "move partitions between the log dirs until all disks are about equally full"
 EXAMPLES = """\
 examples:
   segmend plan balance /data/a /data/b /data/c -o plan.json                  to within 5 % of fill
   segmend plan balance /data/a /data/b --spread 2% --reserve 50GB -o plan.json"""
-DEFAULT_SPREAD: Final = 0.05
-DEFAULT_RESERVE: Final = 10_000_000_000
-DEFAULT_DAYS: Final = 7.0
-
-_PERCENT: Final = re.compile(r"(\d{1,2}(?:\.\d{1,3})?)\s*%?", re.ASCII)
-_DAYS: Final = re.compile(r"\d{1,4}(\.\d{1,3})?", re.ASCII)
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument(
-        "--spread", metavar="PERCENT", type=_percent, default=DEFAULT_SPREAD,
-        help="how far apart the fullest and the emptiest disk may be, in points of fill (default: 5%%)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--reserve", metavar="SIZE", type=_reserve, default=DEFAULT_RESERVE,
-        help="what stays free on every disk that gets something (default: 10GB)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--days", metavar="N", type=_days, default=DEFAULT_DAYS,
-        help="leave room for what partitions grow by in so many days (default: 7)",
-    )  # fmt: skip
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `plan balance` may be asked."""
 
-
-def _percent(value: str) -> float:
-    found = _PERCENT.fullmatch(value.strip())
-    if found is None:
-        raise argparse.ArgumentTypeError(f"'{value}' is no percentage; write 5%")
-    return float(found[1]) / 100
-
-
-def _days(value: str) -> float:
-    if not _DAYS.fullmatch(value):
-        raise argparse.ArgumentTypeError(f"'{value}' is no number of days")
-    return float(value)
-
-
-def _reserve(value: str) -> int:
-    return 0 if value.strip() == "0" else amounts.size(value)
+    spread: float = option(
+        "how far apart the fullest and the emptiest disk may be, in points of fill (default: 5%)",
+        "PERCENT",
+        amounts.percent,
+        default=0.05,
+    )
+    reserve: int = option(
+        "what stays free on every disk that gets something (default: 10GB)",
+        "SIZE",
+        amounts.size_or_nothing,
+        default=10_000_000_000,
+    )
+    days: float = option(
+        "leave room for what partitions grow by in so many days (default: 7)", "N", amounts.days, default=7.0
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,24 +69,24 @@ class Volume:
         return ", ".join(log_dir.path for log_dir in self.dirs)
 
 
-def plan(request: Request) -> Plan:
+def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError` for a single disk."""
     volumes = volumes_of(topic_dirs(request.dirs))
     if len(volumes) < 2:
         raise UsageError(
             f"{', '.join(request.given)}: one disk only; give the log dirs of the broker's other disks too"
         )
-    args = request.args
+    options = request.options
     rows = _movable(request, volumes)
-    items = [_item(partition, found, number, args.days) for partition, found, number in rows]
-    problem = Problem([v.disk for v in volumes], items, spread=args.spread, reserve=args.reserve)
+    items = [_item(partition, found, number, options.days) for partition, found, number in rows]
+    problem = Problem([v.disk for v in volumes], items, spread=options.spread, reserve=options.reserve)
     found = solve(problem)
     places = _Places(volumes)
     moves = [
         Move(partition=rows[n][0], target=places.take(rows[n][0], target, items[n].size))
         for n, target in found.moves
     ]
-    arguments = {"spread": f"{args.spread * 100:g}%", "reserve": args.reserve, "days": args.days}
+    arguments = {"spread": f"{options.spread * 100:g}%", "reserve": options.reserve, "days": options.days}
     remarks = _remarks(volumes, problem, found, items)
     return plan_moves(NAME, arguments, request, sorted(moves, key=lambda m: m.partition.name), remarks)
 
@@ -128,7 +107,7 @@ def volumes_of(dirs: Sequence[LogDir]) -> list[Volume]:
 Row = tuple[PartitionDir, PartitionOverview, int]
 
 
-def _movable(request: Request, volumes: Sequence[Volume]) -> list[Row]:
+def _movable(request: Request[Options], volumes: Sequence[Volume]) -> list[Row]:
     """Every partition that can move, and the number of its disk; read with progress."""
     dirs = [(log_dir, number) for number, volume in enumerate(volumes) for log_dir in volume.dirs]
     every = [(partition, number) for log_dir, number in dirs for partition in log_dir.partitions]

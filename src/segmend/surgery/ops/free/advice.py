@@ -11,7 +11,7 @@ from segmend.surgery.request import Request
 from segmend.surgery.writing.transfer import allocated
 
 
-def moves_that_free(request: Request, full: Sequence[LogDir], wanted: int) -> Iterator[str]:
+def moves_that_free(request: Request[object], full: Sequence[LogDir], wanted: int) -> Iterator[str]:
     """One command a target dir, the largest partitions first, each to the disk with most room."""
     homes = {disk.file_stat(log_dir.path).device for log_dir in full}
     others = [d for d in request.dirs if disk.file_stat(d.path).device not in homes]

@@ -21,14 +21,14 @@ takes. So a small `--bytes` is often enough: the plan says what the start itself
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from segmend import loading
 from segmend.checks.cluster import read_cluster
 from segmend.errors import UsageError
-from segmend.loading import DirectoryOutcome, Later, Options, PartitionOutcome, forecast
+from segmend.loading import DirectoryOutcome, Later, PartitionOutcome
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
@@ -42,6 +42,7 @@ from segmend.surgery.ops.free.candidates import (
     given_up,
 )
 from segmend.surgery.ops.free.start_space import Room, room_for
+from segmend.surgery.options import flag, given_in, option, required
 from segmend.surgery.plan import Loss, Plan
 from segmend.surgery.planning import accepted_loss, amounts, assembly
 from segmend.surgery.request import Request
@@ -49,7 +50,6 @@ from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.writing.work import folder
 
 NAME = "free"
-HELP = "make room on a full disk: what would go anyway first, what is served never"
 EXAMPLES = """\
 examples:
   segmend plan free /data/a /data/b --bytes 40GB --backup-dir /mnt/spare -o plan.json
@@ -60,34 +60,24 @@ examples:
 40GB is 40 x 10^9 bytes, 40GiB (and 40G, as of df -h) 40 x 2^30."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument(
-        "--bytes", required=True, metavar="N", type=amounts.size, help="how much to free: 40GB"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `plan free` may be asked."""
+
+    bytes: int = required("how much to free: 40GB", "N", amounts.size)
+    on: str | None = option("a log dir on the disk that is full (default: the one with least room)", "DIR")
+    config: str | None = option("the broker's server.properties: its retention counts", "FILE")
+    broker_retention: bool = flag(
+        "no topic has retention settings of its own (with ZooKeeper they are not on these disks)"
     )
-    parser.add_argument(
-        "--on", metavar="DIR", help="a log dir on the disk that is full (default: the one with least room)"
+    backup_dir: str | None = option("where apply will put it: must be on another disk", "DIR")
+    discard: bool = flag("no other disk: plan for `segmend quarantine discard`")
+    accept_loss: int | None = option(
+        "also give up N records of -stray and -future directories that are nowhere else here",
+        "N-records",
+        accepted_loss.records,
     )
-    parser.add_argument(
-        "--config", metavar="FILE", help="the broker's server.properties: its retention counts"
-    )
-    parser.add_argument(
-        "--broker-retention", action="store_true",
-        help="no topic has retention settings of its own (with ZooKeeper they are not on these disks)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--backup-dir", metavar="DIR", help="where apply will put it: must be on another disk"
-    )
-    parser.add_argument(
-        "--discard", action="store_true", help="no other disk: plan for `segmend quarantine discard`"
-    )
-    parser.add_argument(
-        "--accept-loss", metavar="N-records", type=accepted_loss.records,
-        help="also give up N records of -stray and -future directories that are nowhere else here",
-    )  # fmt: skip
-    parser.add_argument(
-        "--now", metavar="MS", type=int, help="judge retention as of this time, in ms since 1970"
-    )
+    now: int | None = option("judge retention as of this time, in ms since 1970", "MS", int)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,36 +98,31 @@ class _Found:
         return sum(each.bytes for each in self.chosen)
 
 
-def plan(request: Request) -> Plan:
+def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError` where the loss, the disk or the place of the backups is a wrong one."""
     assembly.of_one_broker(request.dirs, request.given)
     found = _look(request)
     _refuse_place(request, found)
     steps = [Quarantine.of(path, each.words) for each in found.chosen for path in each.paths]
     return assembly.make(
-        NAME, _arguments(request.args), dirs=request.dirs, given=request.given, release=request.release,
-        steps=steps, losses=found.losses, notes=list(_notes(request, found)),
+        NAME, dict(given_in(request.options)), dirs=request.dirs, given=request.given,
+        release=request.release, steps=steps, losses=found.losses, notes=list(_notes(request, found)),
         left=list(_left(request, found)),
     )  # fmt: skip
 
 
-def _arguments(args: argparse.Namespace) -> dict[str, object]:
-    names = ("bytes", "on", "config", "broker_retention", "backup_dir", "discard", "accept_loss", "now")
-    return {name: getattr(args, name) for name in names if getattr(args, name) not in (None, False)}
-
-
-def _look(request: Request) -> _Found:
-    args = request.args
-    config = None if args.config is None else ServerConfig.load(args.config, request.release)
+def _look(request: Request[Options]) -> _Found:
+    options = request.options
+    config = None if options.config is None else ServerConfig.load(options.config, request.release)
     home = _full(request)
     device = disk.file_stat(home.path).device
     same = [log_dir for log_dir in request.dirs if disk.file_stat(log_dir.path).device == device]
     cluster = read_cluster(tuple(request.dirs))
-    now = time.time_ns() // 1_000_000 if args.now is None else args.now
-    options = Options(release=request.release, config=config, now_ms=now)
-    lines = list(forecast(request.dirs, options, request.on_progress))
+    now = time.time_ns() // 1_000_000 if options.now is None else options.now
+    how = loading.Options(release=request.release, config=config, now_ms=now)
+    lines = list(loading.forecast(request.dirs, how, request.on_progress))
     later = [line for line in lines if isinstance(line, Later)]
-    known = config is not None and (cluster is not None or args.broker_retention)
+    known = config is not None and (cluster is not None or options.broker_retention)
     compacted = {} if cluster is not None else {d.path: d.cleaner_offsets for d in request.dirs}
     counted = [
         line
@@ -157,9 +142,9 @@ def _look(request: Request) -> _Found:
     )  # fmt: skip
 
 
-def _full(request: Request) -> LogDir:
-    if request.args.on is not None:
-        return request.dir_called(request.args.on, "--on")
+def _full(request: Request[Options]) -> LogDir:
+    if request.options.on is not None:
+        return request.dir_called(request.options.on, "--on")
     # One of each disk: what is free changes between two looks, and the plan is to be the same each time.
     first: dict[int, LogDir] = {}
     for log_dir in request.dirs:
@@ -180,14 +165,14 @@ def _undisputed(later: Sequence[Later], counted: Sequence[Later]) -> list[Later]
 
 
 def _choose(
-    request: Request, every: Sequence[Candidate]
+    request: Request[Options], every: Sequence[Candidate]
 ) -> tuple[list[Candidate], list[Loss], list[tuple[Candidate, int]]]:
     """As many as it takes, what loses records last; what is given up; what was not accepted."""
-    figure: int | None = request.args.accept_loss
-    asking = {"stray", "future", "abandoned"} if request.args.discard else {"abandoned"}
+    figure = request.options.accept_loss
+    asking = {"stray", "future", "abandoned"} if request.options.discard else {"abandoned"}
     counted = [(each, given_up(each, request.dirs) if each.kind in asking else 0) for each in every]
-    chosen = first_that_reach([each for each, records in counted if not records], request.args.bytes)
-    missing = request.args.bytes - sum(each.bytes for each in chosen)
+    chosen = first_that_reach([each for each, records in counted if not records], request.options.bytes)
+    missing = request.options.bytes - sum(each.bytes for each in chosen)
     lossy = first_that_reach([each for each, records in counted if records], missing)
     rows = [(each, records) for each, records in counted if each in lossy]
     total = sum(records for _, records in rows)
@@ -206,21 +191,21 @@ def _loss(each: Candidate, records: int) -> Loss:
     )  # fmt: skip
 
 
-def _refuse_place(request: Request, found: _Found) -> None:
-    place = request.args.backup_dir
+def _refuse_place(request: Request[Options], found: _Found) -> None:
+    place = request.options.backup_dir
     if place is None:
         return
     while disk.path_type(place) is None:
         place = folder(disk.real_path(place))
     same = disk.file_stat(place).device == disk.file_stat(found.home.path).device
-    if same and not request.args.discard:
+    if same and not request.options.discard:
         raise UsageError(
-            f"--backup-dir {request.args.backup_dir}: is on the disk of {found.home.path}: nothing would "
+            f"--backup-dir {request.options.backup_dir}: is on the disk of {found.home.path}: nothing would "
             "come free; give a place on another disk (or --discard)"
         )
 
 
-def _notes(request: Request, found: _Found) -> Iterator[str]:
+def _notes(request: Request[Options], found: _Found) -> Iterator[str]:
     home, need = found.home.path, found.room
     if found.chosen:
         yield f"{found.bytes:,} bytes leave the disk of {home}"
@@ -233,8 +218,8 @@ def _notes(request: Request, found: _Found) -> Iterator[str]:
         f"rebuilds, {need.metadata:,} for the metadata; the indexes of active segments grow by "
         f"{need.lengths:,} in length, which are holes unless the file system has none"
     )
-    if request.args.bytes < need.least:
-        yield f"--bytes {request.args.bytes} is less: have {need.least:,} bytes free before the start"
+    if request.options.bytes < need.least:
+        yield f"--bytes {request.options.bytes} is less: have {need.least:,} bytes free before the start"
     if found.unknown:
         yield (
             f"retention would delete {found.unknown:,} bytes more if it is set as assumed: --config FILE "
@@ -242,13 +227,13 @@ def _notes(request: Request, found: _Found) -> Iterator[str]:
         )
 
 
-def _place(request: Request, found: _Found) -> Iterator[str]:
+def _place(request: Request[Options], found: _Found) -> Iterator[str]:
     home = found.home.path
-    if not request.args.discard:
-        place = request.args.backup_dir or "DIR"
+    if not request.options.discard:
+        place = request.options.backup_dir or "DIR"
         yield (
             f"nothing comes free if they stay on this disk: segmend apply PLAN --backup-dir {place}"
-            + ("" if request.args.backup_dir else f", where DIR is on another disk than {home}")
+            + ("" if request.options.backup_dir else f", where DIR is on another disk than {home}")
         )
         return
     outside = folder(home)
@@ -272,11 +257,11 @@ def _doomed(chosen: Sequence[Candidate]) -> Iterator[str]:
         yield f"{path}: offsets {first} to {following - 1} go, as retention would have them go at the start"
 
 
-def _left(request: Request, found: _Found) -> Iterator[str]:
-    missing = request.args.bytes - found.bytes
+def _left(request: Request[Options], found: _Found) -> Iterator[str]:
+    missing = request.options.bytes - found.bytes
     if missing <= 0:
         return
-    home, wanted = found.home.path, request.args.bytes
+    home, wanted = found.home.path, request.options.bytes
     yield f"{missing:,} of {wanted:,} bytes cannot be freed on the disk of {home} this way"
     records = sum(count for _, count in found.withheld)
     for each, count in found.withheld:

@@ -7,3 +7,5 @@ joined     the log as it will be: pieces of files of both
 derived    indexes, snapshots and epochs of that log
 changes    the steps
 """
+
+HELP = "restore an out-of-sync or lost replica from its leader's files, copying only what is missing"

@@ -12,8 +12,8 @@ log-start-offset-checkpoint beside it, under the log dir's name, and the high wa
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from segmend.broker.strays import STRAYS, StrayHandling, stray_reason
 from segmend.errors import SegmendError, UsageError
@@ -28,6 +28,7 @@ from segmend.surgery.ops.graft.decision import Cut
 from segmend.surgery.ops.graft.leader import Leader
 from segmend.surgery.ops.graft.prefix import Comparison
 from segmend.surgery.ops.move.relocation import image_of
+from segmend.surgery.options import flag, option, required
 from segmend.surgery.plan import Loss, Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.topic_dirs import check_target
@@ -35,7 +36,6 @@ from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 
 NAME = "graft"
-HELP = "restore an out-of-sync or lost replica from its leader's files, copying only what is missing"
 EXAMPLES = """\
 examples:
   segmend plan graft /data/a /data/b --partition orders-3 --from /mnt/leader/data/a/orders-3 -o plan.json
@@ -43,34 +43,25 @@ examples:
                                                          a replica that is not there any more"""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("--partition", required=True, metavar="TOPIC-N", help="the replica to restore")
-    parser.add_argument(
-        "--from",
-        dest="from_",
-        required=True,
-        metavar="LEADER_PARTITION_DIR",
-        help="the leader's directory of it",
-    )
-    parser.add_argument("--to", metavar="DIR", help="which log dir gets a replica that is not there any more")
-    parser.add_argument(
-        "--live-source", action="store_true",
-        help="a broker runs on the leader's files: read up to its high watermark only",
-    )  # fmt: skip
-    parser.add_argument(
-        "--whole", action="store_true", help="set this replica aside and copy all of the leader's log"
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `plan graft` may be asked."""
+
+    partition: str = required("the replica to restore", "TOPIC-N")
+    from_: str = required("the leader's directory of it", "LEADER_PARTITION_DIR")
+    to: str | None = option("which log dir gets a replica that is not there any more", "DIR")
+    live_source: bool = flag("a broker runs on the leader's files: read up to its high watermark only")
+    whole: bool = flag("set this replica aside and copy all of the leader's log")
 
 
-def plan(request: Request) -> Plan:
+def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError`, `BrokerRunning`, and `SegmendError` for a leader that is none."""
-    args = request.args
+    options = request.options
     assembly.of_one_broker(request.dirs, request.given)
     site = _site(request)
     _refuse_other_topic(site, image_of(request.dirs))
-    found, cut = look_at(site, live=args.live_source, whole_log=args.whole, tell=request.on_progress)
-    arguments = {"partition": site.name, "from": args.from_}
+    found, cut = look_at(site, live=options.live_source, whole_log=options.whole, tell=request.on_progress)
+    arguments = {"partition": site.name, "from": options.from_}
     if cut is None:
         return assembly.make(
             NAME, arguments, dirs=request.dirs, given=request.given, release=request.release, steps=[],
@@ -85,26 +76,26 @@ def plan(request: Request) -> Plan:
     )  # fmt: skip
 
 
-def _site(request: Request) -> Site:
-    name = request.args.partition.rstrip("/").rpartition("/")[2]
+def _site(request: Request[Options]) -> Site:
+    name = request.options.partition.rstrip("/").rpartition("/")[2]
     parsed = parse_dir_name(name)
     if parsed.kind != "current":
         raise UsageError(f"--partition {name}: is no partition that a broker replicates; give TOPIC-N")
-    leader = Leader.open(request.args.from_, parsed.topic, parsed.partition)
+    leader = Leader.open(request.options.from_, parsed.topic, parsed.partition)
     here = [p for p in (d.partition(name) for d in request.dirs) if p is not None and p.kind == "current"]
     if len(here) > 1:
         raise SegmendError(f"{here[0].path}: is in {here[1].log_dir.path} too; set one of them aside first")
     if any(disk.real_path(p.path) == leader.path for p in here):
-        raise UsageError(f"--from {request.args.from_}: is the replica that is to be restored")
+        raise UsageError(f"--from {request.options.from_}: is the replica that is to be restored")
     target = here[0] if here else None
     log_dir = target.log_dir if target is not None else _home(request, name, leader)
     return Site(log_dir=log_dir, name=name, target=target, leader=leader, release=request.release)
 
 
-def _home(request: Request, name: str, leader: Leader) -> LogDir:
+def _home(request: Request[Options], name: str, leader: Leader) -> LogDir:
     """Where a lost replica goes: as asked for, as the cluster has it, where it was, or the only log dir."""
-    if request.args.to is not None:
-        asked = request.dir_called(request.args.to, "--to")
+    if request.options.to is not None:
+        asked = request.dir_called(request.options.to, "--to")
         check_target(request.dirs, asked)
         return asked
     if len(request.dirs) == 1:
@@ -134,7 +125,7 @@ def _refuse_other_topic(site: Site, image: MetadataImage | None) -> None:
         )
 
 
-def _unexpected(request: Request, site: Site) -> Iterator[str]:
+def _unexpected(request: Request[Options], site: Site) -> Iterator[str]:
     """A start does away with what the metadata here gives to other nodes; perhaps it is only old."""
     handling, image = STRAYS.of(request.release), image_of(request.dirs)
     topic_id, node_id = site.leader.topic_id, assembly.of_one_broker(request.dirs, request.given)
@@ -147,7 +138,7 @@ def _unexpected(request: Request, site: Site) -> Iterator[str]:
         yield f"{why} The next start {does}, unless the replica is assigned to node {node_id} by then"
 
 
-def _checkpoints(request: Request, site: Site, cut: Cut, graft: Graft) -> Iterator[Step]:
+def _checkpoints(request: Request[Options], site: Site, cut: Cut, graft: Graft) -> Iterator[Step]:
     """The lines of the replica; another log dir in which it once was keeps none.
 
     `LogCleanerManager.allCleanerCheckpoints` puts the lines of all log dirs into one map.

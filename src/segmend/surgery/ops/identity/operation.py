@@ -11,8 +11,8 @@ disagree about cluster or node are refused until `--cluster-id` or `--node-id` n
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from segmend.broker.identity import DIRECTORY_IDS, verify
 from segmend.broker.strays import STRAYS, StrayHandling, stray_reason
@@ -26,13 +26,13 @@ from segmend.surgery.fingerprint import Fingerprint, look
 from segmend.surgery.ops.identity.directory_ids import FORMER, Decision, Evidence, decide, wished
 from segmend.surgery.ops.identity.volumes import Stamp, Volume, agreed_cluster, agreed_node, stamp_of, volumes
 from segmend.surgery.ops.identity.voters import voter_directory_id
+from segmend.surgery.options import given_in, option
 from segmend.surgery.plan import Plan
-from segmend.surgery.planning import assembly
+from segmend.surgery.planning import amounts, assembly
 from segmend.surgery.request import Request
 from segmend.surgery.steps.replace_file import ReplaceFile
 
 NAME = "identity"
-HELP = "check and mend meta.properties of restored, moved or cloned volumes"
 EXAMPLES = """\
 examples:
   segmend plan identity /data/a /data/b -o plan.json                         mend what has one right answer
@@ -41,36 +41,31 @@ examples:
   segmend plan identity /data/a /data/b --directory-id /data/b=new -o plan.json"""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("--config", metavar="FILE", help="the broker's server.properties")
-    parser.add_argument(
-        "--cluster-id", metavar="ID", help="the cluster that these disks belong to from now on"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `plan identity` may be asked."""
+
+    config: str | None = option("the broker's server.properties", "FILE")
+    cluster_id: str | None = option("the cluster that these disks belong to from now on", "ID")
+    node_id: int | None = option("the node (broker.id) they belong to", "N", amounts.node_id)
+    directory_id: tuple[str, ...] = option(
+        "new, former (as the metadata knows it), or an id, for a log dir; repeatable",
+        "[DIR=]WHICH",
+        default=(),
     )
-    parser.add_argument("--node-id", metavar="N", type=_number, help="the node (broker.id) they belong to")
-    parser.add_argument(
-        "--directory-id", metavar="[DIR=]WHICH", action="append", default=[],
-        help="new, former (as the metadata knows it), or an id, for a log dir; repeatable",
-    )  # fmt: skip
 
 
-def _number(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or int(text) >= 1 << 31:
-        raise argparse.ArgumentTypeError(f"'{text}' is no node id; give a number from 0 on")
-    return int(text)
-
-
-def plan(request: Request) -> Plan:
+def plan(request: Request[Options]) -> Plan:
     """The plan; without steps if nothing is wrong. Raises `UsageError` where a person must say more."""
-    args = request.args
-    config = None if args.config is None else ServerConfig.load(args.config, request.release)
+    options = request.options
+    config = None if options.config is None else ServerConfig.load(options.config, request.release)
     found = volumes(request.dirs, request.release, config)
     cluster = read_cluster(tuple(request.dirs))
-    cluster_id = _text(args.cluster_id) or agreed_cluster(found)
-    node_id = agreed_node(found, config, cluster) if args.node_id is None else args.node_id
+    cluster_id = _text(options.cluster_id) or agreed_cluster(found)
+    node_id = agreed_node(found, config, cluster) if options.node_id is None else options.node_id
     decision = _directory_ids(request, found, Evidence(cluster=cluster, node_id=node_id))
     stamps = [
-        stamp_of(volume, cluster_id, node_id, decision.ids[volume.path], asked=args.node_id is not None)
+        stamp_of(volume, cluster_id, node_id, decision.ids[volume.path], asked=options.node_id is not None)
         for volume in found
     ]
     changed = [stamp for stamp in stamps if stamp.data is not None]
@@ -87,14 +82,9 @@ def plan(request: Request) -> Plan:
         *_no_vote(stamps, node_id),
     ]  # fmt: skip
     return assembly.make(
-        NAME, _arguments(args), dirs=request.dirs, given=request.given, release=request.release, steps=steps,
-        notes=notes, left=list(_left(request, stamps, config)),
+        NAME, dict(given_in(options)), dirs=request.dirs, given=request.given, release=request.release,
+        steps=steps, notes=notes, left=list(_left(request, stamps, config)),
     )  # fmt: skip
-
-
-def _arguments(args: argparse.Namespace) -> dict[str, object]:
-    names = ("config", "cluster_id", "node_id", "directory_id")
-    return {name: getattr(args, name) for name in names if getattr(args, name) not in (None, [])}
 
 
 def _text(cluster_id: str | None) -> str | None:
@@ -103,20 +93,20 @@ def _text(cluster_id: str | None) -> str | None:
     return cluster_id
 
 
-def _directory_ids(request: Request, found: Sequence[Volume], evidence: Evidence) -> Decision:
+def _directory_ids(request: Request[Options], found: Sequence[Volume], evidence: Evidence) -> Decision:
     own = {volume.path: volume.directory_id for volume in found}
     if not DIRECTORY_IDS.of(request.release):
-        if request.args.directory_id:
+        if request.options.directory_id:
             raise UsageError(f"--directory-id: Kafka {request.release} knows none; they came with 3.7")
         return Decision(ids=own)
     needy = [volume.path for volume in found if volume.wants_directory_id]
     return decide(request.dirs, own, needy, _wishes(request, needy), evidence)
 
 
-def _wishes(request: Request, needy: Sequence[str]) -> dict[str, str]:
+def _wishes(request: Request[Options], needy: Sequence[str]) -> dict[str, str]:
     """The `--directory-id` options by the path of the dir that each is for."""
     found: dict[str, str] = {}
-    for text in request.args.directory_id:
+    for text in request.options.directory_id:
         place, equals, which = text.rpartition("=")
         if equals and disk.path_type(place) == "dir":
             path = request.dir_called(place, "--directory-id").path
@@ -141,7 +131,7 @@ def _model(dirs: Sequence[LogDir]) -> Fingerprint | None:
     return next((each for each in found if each.kind == "file"), None)
 
 
-def _verdicts(request: Request, stamps: Sequence[Stamp], config: ServerConfig) -> Iterator[str]:
+def _verdicts(request: Request[Options], stamps: Sequence[Stamp], config: ServerConfig) -> Iterator[str]:
     """What a broker with this configuration would say of the files, as they are and as they will be."""
     node_id = config.node_id
     kraft = any(stamp.volume.kraft for stamp in stamps)
@@ -160,7 +150,7 @@ def _verdicts(request: Request, stamps: Sequence[Stamp], config: ServerConfig) -
 
 
 def _consequences(
-    request: Request, changed: Sequence[Stamp], cluster: Cluster | None, node_id: int | None
+    request: Request[Options], changed: Sequence[Stamp], cluster: Cluster | None, node_id: int | None
 ) -> Iterator[str]:
     if cluster is None:
         return
@@ -189,7 +179,7 @@ def _no_vote(stamps: Sequence[Stamp], node_id: int | None) -> Iterator[str]:
             )
 
 
-def _strays(request: Request, cluster: Cluster, node_id: int | None) -> Iterator[str]:
+def _strays(request: Request[Options], cluster: Cluster, node_id: int | None) -> Iterator[str]:
     handling = STRAYS.of(request.release)
     count = 0
     for partition in (p for d in request.dirs for p in d.partitions if p.kind == "current"):
@@ -207,9 +197,9 @@ def _strays(request: Request, cluster: Cluster, node_id: int | None) -> Iterator
         )
 
 
-def _left(request: Request, stamps: Sequence[Stamp], config: ServerConfig | None) -> Iterator[str]:
+def _left(request: Request[Options], stamps: Sequence[Stamp], config: ServerConfig | None) -> Iterator[str]:
     yield from (stamp.left for stamp in stamps if stamp.left is not None)
     given = {log_dir.path for log_dir in request.dirs}
     for path in () if config is None else config.log_dirs:
         if disk.real_path(path) not in given:
-            yield f"{path} is in log.dirs of {request.args.config} and was not given: it was not looked at"
+            yield f"{path} is in log.dirs of {request.options.config} and was not given: it was not looked at"

@@ -9,41 +9,41 @@ when it starts (KIP-858, AssignReplicasToDirs).
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 
 from segmend.errors import UsageError
 from segmend.logdir.tree import LogDir
 from segmend.surgery.ops.move.relocation import Move, plan_moves
+from segmend.surgery.options import required
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning.topic_dirs import check_target
 from segmend.surgery.request import Request
 
 NAME = "move"
-HELP = "move partitions to another log dir of the same broker, checkpoint lines included"
 EXAMPLES = """\
 examples:
   segmend plan move /data/a /data/b --partition orders-3 --to /data/b -o plan.json
   segmend plan move /data/a /data/b --partition orders-3 --partition orders-4 --to /data/b -o plan.json"""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument(
-        "--partition", action="append", required=True, metavar="TOPIC-N", help="what to move; repeatable"
-    )
-    parser.add_argument("--to", required=True, metavar="DIR", help="the log dir to move it to")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `plan move` may be asked."""
+
+    partition: tuple[str, ...] = required("what to move; repeatable", "TOPIC-N")
+    to: str = required("the log dir to move it to", "DIR")
 
 
-def plan(request: Request) -> Plan:
+def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError` for partitions that are not there, or there already."""
-    target = request.dir_called(request.args.to, "--to")
+    target = request.dir_called(request.options.to, "--to")
     check_target(request.dirs, target)
-    names = dict.fromkeys(name.rstrip("/").rpartition("/")[2] for name in request.args.partition)
+    names = dict.fromkeys(name.rstrip("/").rpartition("/")[2] for name in request.options.partition)
     moves = [_move(request, name, target) for name in names]
-    return plan_moves(NAME, {"partition": list(names), "to": request.args.to}, request, moves)
+    return plan_moves(NAME, {"partition": list(names), "to": request.options.to}, request, moves)
 
 
-def _move(request: Request, name: str, target: LogDir) -> Move:
+def _move(request: Request[Options], name: str, target: LogDir) -> Move:
     homes = [d for d in request.dirs if name in d.entries and d is not target]
     found = next((p for d in homes for p in d.partitions if p.name == name), None)
     if found is None:

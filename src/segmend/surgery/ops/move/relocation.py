@@ -33,7 +33,7 @@ class Move:
 
 
 def plan_moves(
-    operation: str, arguments: Mapping[str, Any], request: Request, moves: Sequence[Move],
+    operation: str, arguments: Mapping[str, Any], request: Request[object], moves: Sequence[Move],
     remarks: Sequence[str] = (),
 ) -> Plan:  # fmt: skip
     """The plan for all of them; raises `UsageError` and `SegmendError` for what cannot be moved."""
@@ -65,7 +65,7 @@ def _refuse(move: Move) -> None:
         raise partition.unreadable
 
 
-def _begun_moves(request: Request, moves: Sequence[Move]) -> Iterator[Step]:
+def _begun_moves(request: Request[object], moves: Sequence[Move]) -> Iterator[Step]:
     """A `-future` copy that the broker began is less than the partition itself, and in its way now."""
     keys = {move.key for move in moves}
     for log_dir in request.dirs:
@@ -79,7 +79,7 @@ def _step(move: Move) -> Step:
     return MoveDir.of(move.partition.path, target, "to another log dir of the same broker")
 
 
-def _lines(request: Request, moves: Sequence[Move], *, of_target: bool) -> Iterator[Step]:
+def _lines(request: Request[object], moves: Sequence[Move], *, of_target: bool) -> Iterator[Step]:
     """The checkpoint files with the lines of what comes, or without those of what goes.
 
     A dir that gets some and gives others is written once, before the moves.
@@ -111,7 +111,7 @@ def _offsets(moves: Sequence[Move], name: str) -> dict[str, Mapping[tuple[str, i
     return {path: {} if value is None else value.offsets() for path, value in values.items()}
 
 
-def _markers(request: Request, moves: Sequence[Move]) -> tuple[list[Step], list[str]]:
+def _markers(request: Request[object], moves: Sequence[Move]) -> tuple[list[Step], list[str]]:
     """A partition of a dir that was not stopped cleanly must not come under another dir's clean marker."""
     steps, notes = [], []
     for log_dir in request.dirs:
@@ -129,7 +129,7 @@ def _markers(request: Request, moves: Sequence[Move]) -> tuple[list[Step], list[
     return steps, notes
 
 
-def _notes(request: Request) -> Iterator[str]:
+def _notes(request: Request[object]) -> Iterator[str]:
     if request.release >= (3, 7) and image_of(request.dirs) is not None:
         yield "when it starts, the broker tells the controller the new places by itself (KIP-858)"
 
@@ -140,7 +140,7 @@ def image_of(dirs: Sequence[LogDir]) -> MetadataImage | None:
     return next((image for image in map(read_image, found) if image is not None), None)
 
 
-def _reassignment(request: Request, moves: Sequence[Move], node_id: int | None) -> dict[str, Any]:
+def _reassignment(request: Request[object], moves: Sequence[Move], node_id: int | None) -> dict[str, Any]:
     """The same for a running broker: the JSON that `kafka-reassign-partitions --execute` takes.
 
     Other replicas stay where they are ("any"); they are named if this node has the cluster's metadata,

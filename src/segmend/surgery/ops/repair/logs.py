@@ -14,6 +14,7 @@ from segmend.surgery.derive.sources import segment_of
 from segmend.surgery.ops.repair import damaged_batches, header_fields
 from segmend.surgery.ops.repair.blanking import Blank, blank_of, by_log, second_copy
 from segmend.surgery.ops.repair.damaged_batches import Region, region_of
+from segmend.surgery.ops.repair.options import Options
 from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
 from segmend.surgery.ops.repair.transplant import transplant
 from segmend.surgery.plan import Loss
@@ -43,10 +44,9 @@ class LogRepair:
         )
 
 
-def log_repair(request: Request, findings: Sequence[Finding]) -> LogRepair:
+def log_repair(request: Request[Options], findings: Sequence[Finding]) -> LogRepair:
     """Raises `UsageError` if the loss is not the one that was accepted."""
-    args = request.args
-    if args.accept_loss is not None and not args.blank:
+    if request.options.accept_loss is not None and not request.options.blank:
         raise UsageError("--accept-loss: nothing is lost without --blank")
     found = LogRepair()
     scene = Scene(request, findings)
@@ -66,34 +66,29 @@ def _mend(finding: Finding, scene: Scene, found: LogRepair) -> Blank | None:
             found.steps.append(header_fields.patch(finding))
         elif finding.code == SECOND_COPY:
             return second_copy(_segment(finding, scene), finding.position or 0)
-        elif finding.code in damaged_batches.CODES and asked(scene.request):
+        elif finding.code in damaged_batches.CODES and scene.request.options.mends_batches:
             region = region_of(finding, scene.partition(finding))
             step = _transplanted(finding, region, scene, found)
             if step is None:
-                return _blank(region, scene.request) if scene.request.args.blank else None
+                return _blank(region, scene.request) if scene.request.options.blank else None
             found.steps.append(step)
     except SegmendError as why:
         found.left.append(f"{finding.code} {finding.dir}/{finding.file} at byte {finding.position}: {why}")
     return None
 
 
-def _blank(region: Region, request: Request) -> Blank:
+def _blank(region: Region, request: Request[Options]) -> Blank:
     """The empty batch; raises `BeyondRepair` with what is left to do where there is none."""
     try:
         return blank_of(region)
     except BeyondRepair as why:
-        hint = "; another replica may have it: --from REPLICA_DIR" if request.args.source is None else ""
+        hint = "; another replica may have it: --from REPLICA_DIR" if request.options.from_ is None else ""
         cut = f"segmend plan trim {region.segment.partition.path}"
         raise BeyondRepair(f"{why}{hint}; to cut the segment off there: {cut}") from None
 
 
-def asked(request: Request) -> bool:
-    """Whether damaged batches are to be mended at all."""
-    return request.args.blank or request.args.source is not None
-
-
 def _transplanted(finding: Finding, region: Region, scene: Scene, found: LogRepair) -> Step | None:
-    source: str | None = scene.request.args.source
+    source = scene.request.options.from_
     if source is None:
         return None
     try:
@@ -123,9 +118,9 @@ def _segment(finding: Finding, scene: Scene) -> LogSegment:
     return segment_of(scene.partition(finding), int(name.partition(".")[0]))
 
 
-def _agreed(request: Request, blanks: Sequence[Blank], found: LogRepair) -> list[Blank]:
+def _agreed(request: Request[Options], blanks: Sequence[Blank], found: LogRepair) -> list[Blank]:
     """Those that lose nothing, and the others if their records were given up."""
-    agreed: int | None = request.args.accept_loss
+    agreed = request.options.accept_loss
     lossy = [blank for blank in blanks if blank.records]
     total = sum(blank.records for blank in lossy)
     accepted_loss.refuse_other_figure(agreed, total)
@@ -141,7 +136,7 @@ def _agreed(request: Request, blanks: Sequence[Blank], found: LogRepair) -> list
     return [blank for blank in blanks if not blank.records]
 
 
-def _rewritten(request: Request, blanks: Sequence[Blank]) -> Iterator[Step]:
+def _rewritten(request: Request[Options], blanks: Sequence[Blank]) -> Iterator[Step]:
     for path, mine in by_log(blanks).items():
         segment = mine[0].region.segment
         yield ReplaceFile.with_recipe(

@@ -10,35 +10,35 @@ reason and the next command.
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final
 
+from segmend import loading
 from segmend.checks import CheckRun, Level, Wanted
 from segmend.checks.effects import BrokerEffects
 from segmend.errors import SegmendError, UsageError
 from segmend.findings import Finding, Severity
-from segmend.loading import Options
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.surgery.boundaries import links
 from segmend.surgery.dir_state import MadeFor
 from segmend.surgery.ops.repair import damaged_batches
-from segmend.surgery.ops.repair.logs import ALWAYS, LogRepair, asked, log_repair
+from segmend.surgery.ops.repair.logs import ALWAYS, LogRepair, log_repair
 from segmend.surgery.ops.repair.mends import mends
+from segmend.surgery.ops.repair.options import Options
 from segmend.surgery.ops.repair.reading_ahead import read_ahead
 from segmend.surgery.ops.repair.scene import Job, Scene
+from segmend.surgery.options import given_in
 from segmend.surgery.plan import Plan
-from segmend.surgery.planning import accepted_loss, assembly, view
+from segmend.surgery.planning import assembly, view
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 from segmend.surgery.steps.replace_file import ReplaceFile
 
 NAME = "repair"
-HELP = "mend indexes, snapshots, epochs, checkpoints, topic ids and batch headers from what is sound"
 EXAMPLES = """\
 examples:
   segmend plan repair /data/a /data/b -o plan.json
@@ -52,38 +52,9 @@ _ONLY_AT_STARTUP: Final = ("I25",)
 _VIEW: Final = f"{view.SCHEME}://"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("--deep", action="store_true", help="look at every CRC and every record")
-    parser.add_argument(
-        "--from", metavar="DIR", dest="source",
-        help="take damaged batches from this replica (its partition directory, or log dir); implies --deep",
-    )  # fmt: skip
-    parser.add_argument(
-        "--blank", action="store_true",
-        help="make damaged batches empty ones, their records given up; implies --deep",
-    )  # fmt: skip
-    parser.add_argument(
-        "--accept-loss",
-        metavar="N-records",
-        type=accepted_loss.records,
-        help="how many records --blank gives up",
-    )  # fmt: skip
-    parser.add_argument(
-        "--index-interval", metavar="BYTES", type=_bytes,
-        help="index.interval.bytes (default: as the cluster's metadata or the sound indexes say)",
-    )  # fmt: skip
-
-
-def _bytes(value: str) -> int:
-    if not value.isdecimal() or len(value) > 9:
-        raise argparse.ArgumentTypeError(f"'{value}' is no number of bytes")
-    return int(value)
-
-
-def plan(request: Request) -> Plan:
+def plan(request: Request[Options]) -> Plan:
     """The plan; without damage one without steps. Raises `UsageError` for a loss that was not accepted."""
-    source = request.args.source
+    source = request.options.from_
     if source is not None and disk.path_type(source) != "dir":
         raise UsageError(f"--from {source}: no such directory")
     read_ahead(request, _threads())
@@ -101,13 +72,13 @@ def plan(request: Request) -> Plan:
     left += [_left(finding) for finding in _grave(_needing_more(findings, request), request, kept)]
     left += [_beside_a_damaged_log(finding) for finding in _grave(unmoved, request, kept)]
     return assembly.make(
-        NAME, _arguments(request), dirs=_real(request), given=request.given, release=request.release,
+        NAME, _arguments(request.options), dirs=_real(request), given=request.given, release=request.release,
         steps=steps, losses=logs.losses, notes=[*notes, *_not_looked_at(request)],
         left=[_shown(words) for words in left], spare=True,
     )  # fmt: skip
 
 
-def _findings(request: Request) -> list[Finding]:
+def _findings(request: Request[Options]) -> list[Finding]:
     """What the checks say, and what brokers up to 2.2 say of indexes while they load."""
     usual = CheckRun(
         request.dirs,
@@ -128,22 +99,21 @@ def _findings(request: Request) -> list[Finding]:
     return [*usual, *startup]
 
 
-def _level(request: Request) -> Level:
-    args = request.args
-    return Level.DEEP if args.deep or args.blank or args.source is not None else Level.DEFAULT
+def _level(request: Request[Options]) -> Level:
+    return Level.DEEP if request.options.is_deep else Level.DEFAULT
 
 
-def _not_looked_at(request: Request) -> list[str]:
+def _not_looked_at(request: Request[Options]) -> list[str]:
     return [] if _level(request) == Level.DEEP else ["not looked at: CRCs, records (--deep does)"]
 
 
-def _planned(request: Request, steps: Sequence[Step]) -> tuple[Request, list[Finding]]:
+def _planned(request: Request[Options], steps: Sequence[Step]) -> tuple[Request[Options], list[Finding]]:
     """The dirs with these steps done, and what checks find then."""
     later = _later(request, steps)
     return later, _findings(later)
 
 
-def _later(request: Request, steps: Sequence[Step]) -> Request:
+def _later(request: Request[Options], steps: Sequence[Step]) -> Request[Options]:
     """The dirs with these steps done, all that there are so far."""
     planned, real = view.mount(), _real(request)
     done = Plan(
@@ -154,10 +124,10 @@ def _later(request: Request, steps: Sequence[Step]) -> Request:
     return replace(request, dirs=[LogDir.open(planned.seen(log_dir.path)) for log_dir in real])
 
 
-def _come_to_light(request: Request, findings: Sequence[Finding], logs: LogRepair) -> Iterator[str]:
+def _come_to_light(request: Request[Options], findings: Sequence[Finding], logs: LogRepair) -> Iterator[str]:
     """Faults of logs that are seen, or perhaps can be mended, only after these steps."""
     changed = {step.paths[0] for step in logs.steps}
-    wanted = damaged_batches.CODES if asked(request) else frozenset()
+    wanted = damaged_batches.CODES if request.options.mends_batches else frozenset()
     for finding in findings:
         path = f"{_real_path(finding.dir)}/{finding.file}"
         told = any(words.startswith(f"{finding.code} {path}") for words in logs.left)
@@ -166,7 +136,7 @@ def _come_to_light(request: Request, findings: Sequence[Finding], logs: LogRepai
             yield f"{finding.code} {path}: {finding.message}; apply this plan first, then plan again"
 
 
-def _real(request: Request) -> list[LogDir]:
+def _real(request: Request[Options]) -> list[LogDir]:
     return [LogDir.open(_real_path(log_dir.path)) for log_dir in request.dirs]
 
 
@@ -179,7 +149,7 @@ def _shown(words: str) -> str:
 
 
 def _derived(
-    request: Request, findings: Sequence[Finding], left: list[str], rewritten: frozenset[str]
+    request: Request[Options], findings: Sequence[Finding], left: list[str], rewritten: frozenset[str]
 ) -> tuple[list[Step], list[str], list[Finding]]:
     """The steps for derived files, what a person should know of them, and findings that stay all the same."""
     scene = Scene(request, findings)
@@ -229,7 +199,7 @@ def _reason(path: str, said: Sequence[str], rewritten: frozenset[str]) -> str:
 
 
 def _made(
-    request: Request, jobs: Mapping[str, Job], reasons: Mapping[str, str]
+    request: Request[Options], jobs: Mapping[str, Job], reasons: Mapping[str, str]
 ) -> dict[str, ReplaceFile | str]:
     """A step a job, or why there is none. A thread takes the files of a segment, which share a pass."""
 
@@ -253,7 +223,7 @@ def _jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
     return iter(()) if mend is None else mend(finding, scene)
 
 
-def _step(request: Request, job: Job, reason: str) -> ReplaceFile | str:
+def _step(request: Request[Options], job: Job, reason: str) -> ReplaceFile | str:
     path = _real_path(job.path)
     try:
         step = ReplaceFile.with_recipe(
@@ -265,15 +235,15 @@ def _step(request: Request, job: Job, reason: str) -> ReplaceFile | str:
     return replace(step, log_dir=_real_path(job.log_dir.path))
 
 
-def _needing_more(findings: Sequence[Finding], request: Request) -> Iterator[Finding]:
+def _needing_more(findings: Sequence[Finding], request: Request[Options]) -> Iterator[Finding]:
     """Those about which somebody has to do something else, and was not told so yet."""
     for finding in findings:
         told = finding.code in mends() or finding.code in ALWAYS
-        if not (told or (asked(request) and finding.code in damaged_batches.CODES)):
+        if not (told or (request.options.mends_batches and finding.code in damaged_batches.CODES)):
             yield finding
 
 
-def _grave(findings: Iterable[Finding], request: Request, steps: Sequence[Step]) -> list[Finding]:
+def _grave(findings: Iterable[Finding], request: Request[Options], steps: Sequence[Step]) -> list[Finding]:
     """Those that are more than notes, by what a start does about them; of notes, the start after `steps`."""
     found = [*findings]
     explained = _explained(found, request)
@@ -290,8 +260,8 @@ def _grave(findings: Iterable[Finding], request: Request, steps: Sequence[Step])
     return [finding for finding in explained if finding.severity != Severity.INFO]
 
 
-def _explained(findings: Iterable[Finding], request: Request) -> list[Finding]:
-    effects = BrokerEffects(request.dirs, Options(release=request.release), _level(request))
+def _explained(findings: Iterable[Finding], request: Request[Options]) -> list[Finding]:
+    effects = BrokerEffects(request.dirs, loading.Options(release=request.release), _level(request))
     return [effects.explained(finding) for finding in findings]
 
 
@@ -305,17 +275,14 @@ def _left(finding: Finding) -> str:
     return f"{said}{start}; next: segmend explain {finding.code}"
 
 
-def _arguments(request: Request) -> dict[str, object]:
-    args = request.args
-    loss = None if args.accept_loss is None else f"{args.accept_loss}-records"
-    asked = {
-        "deep": args.deep, "from": args.source, "blank": args.blank, "accept-loss": loss,
-        "index-interval": args.index_interval,
-    }  # fmt: skip
-    return {name: value for name, value in asked.items() if value not in (None, False)}
+def _arguments(options: Options) -> dict[str, object]:
+    found = {name.rstrip("_").replace("_", "-"): value for name, value in given_in(options)}
+    if options.accept_loss is not None:
+        found["accept-loss"] = f"{options.accept_loss}-records"
+    return found
 
 
-def _notes(request: Request, jobs: dict[str, Job], steps: Sequence[Step]) -> list[str]:
+def _notes(request: Request[Options], jobs: dict[str, Job], steps: Sequence[Step]) -> list[str]:
     paths = {step.paths[0] for step in steps}
     notes = [_shown(job.note) for path, job in jobs.items() if job.note and _real_path(path) in paths]
     clean = [each for each in _real(request) if not each.clean_shutdown.missing]

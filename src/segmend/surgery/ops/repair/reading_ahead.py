@@ -16,6 +16,7 @@ from segmend.kernel.types import IndexRule
 from segmend.logdir.tree import LogSegment
 from segmend.surgery.derive.segment_indexes import rule_of
 from segmend.surgery.derive.sources import scanned
+from segmend.surgery.ops.repair.options import Options
 from segmend.surgery.ops.repair.scene import Scene
 from segmend.surgery.request import Request
 
@@ -23,7 +24,7 @@ MOST: Final = 256
 """Scans of more logs might be forgotten before they are asked for."""
 
 
-def read_ahead(request: Request, threads: int) -> None:
+def read_ahead(request: Request[Options], threads: int) -> None:
     """Scan logs that lack an index; what cannot be read is left to those who report it."""
     with ThreadPoolExecutor(threads) as pool:
         for _ in pool.map(_scan, islice(_without_index(request), MOST)):
@@ -38,7 +39,7 @@ def _scan(wanted: tuple[LogSegment, IndexRule]) -> None:
         return
 
 
-def _without_index(request: Request) -> Iterator[tuple[LogSegment, IndexRule]]:
+def _without_index(request: Request[Options]) -> Iterator[tuple[LogSegment, IndexRule]]:
     scene = Scene(request, ())
     for partition in (partition for log_dir in request.dirs for partition in log_dir.partitions):
         layout = partition.layout

@@ -17,6 +17,7 @@ from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.derive.sources import SNAPSHOT_LIMIT
+from segmend.surgery.ops.repair.options import Options
 from segmend.surgery.request import Request
 
 
@@ -44,7 +45,7 @@ class Job:
 class Scene:
     """The dirs, and what all mends want to know of them. `damaged` are the paths of the findings."""
 
-    def __init__(self, request: Request, findings: Sequence[Finding]) -> None:
+    def __init__(self, request: Request[Options], findings: Sequence[Finding]) -> None:
         self.request = request
         self.release = request.release
         self.damaged = frozenset(f"{finding.dir}/{finding.file}" for finding in findings)
@@ -74,7 +75,7 @@ class Scene:
 
     def interval(self, partition: PartitionDir) -> int:
         """index.interval.bytes: as asked for, as the cluster says, or as the sound indexes show."""
-        asked: int | None = self.request.args.index_interval
+        asked = self.request.options.index_interval
         if asked is not None:
             return asked
         if partition.path not in self._intervals:

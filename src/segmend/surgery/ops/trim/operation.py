@@ -12,19 +12,19 @@ there, recovery point and high watermark are set to that end, as the broker woul
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 from segmend.surgery.ops.trim.cuts import Cut, cut_of, steps_of
+from segmend.surgery.options import option
 from segmend.surgery.plan import Loss, Plan
 from segmend.surgery.planning import accepted_loss, assembly
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 
 NAME = "trim"
-HELP = "cut off the torn end of logs, keeping every whole batch"
 EXAMPLES = """\
 examples:
   segmend plan trim /data/a /data/b -o plan.json
@@ -32,21 +32,20 @@ examples:
   segmend plan trim /data/a --accept-loss 120-records -o plan.json    also where whole batches follow"""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument(
-        "--accept-loss",
-        metavar="N-records",
-        type=accepted_loss.records,
-        help="also cut off N records that are whole",
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `plan trim` may be asked."""
+
+    accept_loss: int | None = option(
+        "also cut off N records that are whole", "N-records", accepted_loss.records
     )
 
 
-def plan(request: Request) -> Plan:
+def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError` if the loss is not the one that was accepted."""
     cuts = list(_cuts(request))
     lossy = [cut for cut in cuts if cut.lossy]
-    agreed: int | None = request.args.accept_loss
+    agreed = request.options.accept_loss
     total = sum(cut.records for cut in lossy)
     accepted_loss.refuse_other_figure(agreed, total)
     fatal = {id(cut): why for cut in lossy if (why := _deletes_all(cut)) is not None}
@@ -61,7 +60,7 @@ def plan(request: Request) -> Plan:
     )  # fmt: skip
 
 
-def _cuts(request: Request) -> Iterator[Cut]:
+def _cuts(request: Request[Options]) -> Iterator[Cut]:
     segments = [segment for p in _partitions(request) for segment in p.segments]
     total = sum(_size(segment) for segment in segments)
     done = 0
@@ -73,7 +72,7 @@ def _cuts(request: Request) -> Iterator[Cut]:
         done += _size(segment)
 
 
-def _partitions(request: Request) -> Iterator[PartitionDir]:
+def _partitions(request: Request[Options]) -> Iterator[PartitionDir]:
     for log_dir in request.dirs:
         for partition in log_dir.partitions:
             if partition.kind == "current" and (not request.names or partition.name in request.names):

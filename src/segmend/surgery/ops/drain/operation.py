@@ -7,40 +7,42 @@ to `metadata.log.dir`, and left-overs (`-delete`, `-stray`, `-future`).
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.ops.move.relocation import Move, plan_moves
+from segmend.surgery.options import required
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning.topic_dirs import topic_dirs
 from segmend.surgery.request import Request
 from segmend.surgery.writing.transfer import allocated
 
 NAME = "drain"
-HELP = "move every partition of a log dir to the others"
 EXAMPLES = """\
 examples:
   segmend plan drain /data/a /data/b /data/c --from /data/a -o plan.json"""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("--from", dest="from_", required=True, metavar="DIR", help="the log dir to empty")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `plan drain` may be asked."""
+
+    from_: str = required("the log dir to empty", "DIR")
 
 
-def plan(request: Request) -> Plan:
+def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError` without another log dir, `SegmendError` if nothing has the room."""
-    source = request.dir_called(request.args.from_, "--from")
+    source = request.dir_called(request.options.from_, "--from")
     targets = [log_dir for log_dir in topic_dirs(request.dirs) if log_dir is not source]
     if not targets:
-        raise UsageError(f"--from {request.args.from_}: give the other log dirs of the broker too")
+        raise UsageError(f"--from {request.options.from_}: give the other log dirs of the broker too")
     moving = [p for p in source.partitions if p.kind == "current"]
     stay = [f"{p.path} stays: {p.kind}" for p in source.partitions if p.kind != "current"]
     stay += [f"{source.path}/{name} stays: no partition" for name in source.foreign]
-    return plan_moves(NAME, {"from": request.args.from_}, request, spread(moving, source, targets), stay)
+    return plan_moves(NAME, {"from": request.options.from_}, request, spread(moving, source, targets), stay)
 
 
 def spread(partitions: Sequence[PartitionDir], source: LogDir, targets: Sequence[LogDir]) -> list[Move]:

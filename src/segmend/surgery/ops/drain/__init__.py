@@ -1,0 +1,3 @@
+"""A log dir emptied into the others."""
+
+HELP = "move every partition of a log dir to the others"

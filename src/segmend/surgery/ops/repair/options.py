@@ -1,0 +1,35 @@
+"""What `plan repair` may be asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from segmend.surgery.options import flag, option
+from segmend.surgery.planning import accepted_loss, amounts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `plan repair` may be asked."""
+
+    deep: bool = flag("look at every CRC and every record")
+    from_: str | None = option(
+        "take damaged batches from this replica (its partition directory, or log dir); implies --deep", "DIR"
+    )
+    blank: bool = flag("make damaged batches empty ones, their records given up; implies --deep")
+    accept_loss: int | None = option("how many records --blank gives up", "N-records", accepted_loss.records)
+    index_interval: int | None = option(
+        "index.interval.bytes (default: as the cluster's metadata or the sound indexes say)",
+        "BYTES",
+        amounts.plain_bytes,
+    )
+
+    @property
+    def mends_batches(self) -> bool:
+        """Whether damaged batches are to be mended at all."""
+        return self.blank or self.from_ is not None
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether every CRC and every record is looked at."""
+        return self.deep or self.mends_batches
