@@ -20,8 +20,7 @@ from tests.checks.damages import (
 from tests.checks.surgery import ACTIVE, ROLLED, flipped, positions
 from tests.conftest import one_in
 
-from segmend.checks import Check, CheckRun, Level, all_checks, effects
-from segmend.checks.manual import broker_line, page_of
+from segmend.checks import CheckRun, Level, effects
 from segmend.findings import Basis, BrokerEffect, Finding, Severity
 from segmend.loading.values import EFFECTS
 from segmend.logdir.release import Release
@@ -195,9 +194,3 @@ def test_every_finding_says_what_the_start_does(tmp_path: Path, row: Row) -> Non
         assert effect.text
         assert effect.effect in CLOSED
         assert not (effect.records_lost and finding.severity == Severity.INFO)
-
-
-@pytest.mark.parametrize("check", all_checks(), ids=lambda check: check.name)
-def test_every_page_has_a_line_on_the_broker_for_each_code(check: Check) -> None:
-    for code in check.codes:
-        assert 5 < len(broker_line(page_of(check), code)) < 450, code

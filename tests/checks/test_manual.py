@@ -1,42 +1,77 @@
-"""Every check's docstring is a manual page with the same headings, and every code has one owner."""
+"""Every check has a page in the manual, every code one owner and a consequence."""
 
 from __future__ import annotations
 
 from collections import Counter
+from types import ModuleType
 
 import pytest
 
-from segmend.checks import Check, all_checks, by_code
-from segmend.checks.manual import HEADINGS, page_of, parse_page
+from segmend.checks import Consequence, all_checks, known_codes
+from segmend.checks.manual import REFUSES, SLOW, WARNING, Code, Page, entries
+from segmend.fleet.cross import cross_checks, whole_manual
 
-CHECKS = all_checks()
+CODES = whole_manual()
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
-def test_the_page_is_whole(check: Check) -> None:
-    page = page_of(check)
-    assert page.title
-    assert "\n" not in page.title
-    assert list(page.sections) == list(HEADINGS), "the headings, in this order"
-    assert all(page.sections.values()), "no section is empty"
-    assert set(page.codes) == set(check.codes), "one line under Codes for each code"
-    assert all(page.codes.values())
+@pytest.mark.parametrize("code", CODES)
+def test_the_page_is_whole(code: str) -> None:
+    entry = CODES[code]
+    assert entry.title
+    assert "\n" not in entry.title, "a docstring of one line"
+    assert entry.code.title
+    assert all(entry.page.sections().values()), "no section is empty"
+    assert 5 < len(entry.broker_line) < 450
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_what_a_page_says_of_single_codes_is_said_of_its_own(code: str) -> None:
+    entry = CODES[code]
+    named = [name for label in entry.page.own for name in label.split(", ")]
+    assert set(named) <= {each.name for each in entry.beside}
+    assert len(named) == len(set(named))
 
 
 def test_a_code_has_one_owner() -> None:
-    counts = Counter(code for check in CHECKS for code in check.codes)
+    tables = [*(check.codes for check in all_checks()), *(module.CODES for module in cross_checks())]
+    counts = Counter(code.name for codes in tables for code in codes)
     assert [code for code, count in counts.items() if count > 1] == []
+    assert counts.keys() == CODES.keys()
 
 
 def test_a_code_is_found() -> None:
-    assert by_code("E01") is not None
-    assert by_code("X99") is None
+    assert known_codes()["E01"].code.name == "E01"
+    assert "X99" not in known_codes()
 
 
-def test_lines_of_a_code_may_go_on() -> None:
-    page = parse_page(
-        "Title.\n\nCodes\n    A01  one\n         and more\n    A02  two\n\nKafka\n    x\n\n    y\n"
-    )
-    assert page.title == "Title"
-    assert page.codes == {"A01": "one and more", "A02": "two"}
-    assert page.sections["Kafka"] == "x\n\ny"
+def test_every_code_has_its_consequence() -> None:
+    for entry in CODES.values():
+        assert {entry.code.consequence(clean=clean) for clean in (True, False)} <= set(Consequence)
+        assert entry.code.fatal <= (entry.code.clean in (Consequence.REFUSES, Consequence.OFFLINE))
+
+
+def test_a_kill_may_have_another_consequence() -> None:
+    code = Code("A01", WARNING, "one", REFUSES, SLOW)
+    assert (code.consequence(clean=True), code.consequence(clean=False)) == (REFUSES, SLOW)
+    assert Code("A01", WARNING, "one", REFUSES).consequence(clean=False) is REFUSES
+
+
+def test_a_page_says_it_of_all_codes_or_of_single_ones() -> None:
+    own = {"A02, A03": "It dies.", "A04": "nothing."}
+    page = Page(meaning="a\n    b", broker="It reads.", more="Slowly.", own=own, advice="c", kafka="d")
+    lines = [page.broker_line(code) for code in ("A01", "A02", "A03", "A04")]
+    assert lines == ["It reads.", "It dies.", "It dies.", "nothing."]
+    assert page.sections() == {
+        "What it means": "a b",
+        "What the broker does": "It reads. Slowly. A02, A03: It dies. A04: nothing.",
+        "What to do": "c",
+        "Kafka": "d",
+    }
+
+
+def test_an_entry_names_its_page_and_the_codes_beside_it() -> None:
+    module = ModuleType("example", "Two faults.")
+    codes = Code("A01", WARNING, "one", SLOW), Code("A02", WARNING, "two", SLOW)
+    module.__dict__.update(CODES=codes, PAGE=Page(meaning="a", broker="b", advice="c", kafka="d"))
+    found = {(e.title, e.level, e.beside) for _, e in entries(module, "deep")}
+    assert found == {("Two faults", "deep", codes)}

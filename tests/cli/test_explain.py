@@ -6,12 +6,11 @@ import json
 
 import pytest
 
-from segmend.checks import severities
 from segmend.cli.commands.explain import FAMILIES
 from segmend.cli.main import main
-from segmend.fleet.cross import all_cross_checks
+from segmend.fleet.cross import whole_manual
 
-CODES = {**severities(), **{code: how for check in all_cross_checks() for code, how in check.codes.items()}}
+CODES = {code: entry.code.severity for code, entry in whole_manual().items()}
 
 
 def test_the_list_has_every_code_once(capsys) -> None:

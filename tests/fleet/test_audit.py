@@ -16,7 +16,7 @@ from segmend.errors import SegmendError, UsageError
 from segmend.fleet import delta
 from segmend.fleet.audit import Outcome, Request, audit
 from segmend.fleet.driver import LocalDriver
-from segmend.fleet.publish import finding_objects, manual_pages, summary, write_summary
+from segmend.fleet.publish import finding_objects, summary, write_summary
 from segmend.fleet.schemas import AUDIT_TABLES, STORED, SUMMARY_KEYS
 from segmend.logdir import disk
 
@@ -196,13 +196,6 @@ def test_the_summary_file(tmp_path: Path) -> None:
     stored = json.loads((out / "summary.json").read_text())
     assert set(SUMMARY_KEYS) <= set(stored)
     assert stored == json.loads(json.dumps(summary(outcome, str(out), None)))
-
-
-def test_every_code_has_its_manual_page() -> None:
-    pages = manual_pages()
-    for code in ("R01", "R02", "R03", "R04", "R05", "R06", "L05"):
-        assert code in pages[code].codes
-        assert set(pages[code].sections) >= {"What it means", "What the broker does", "What to do"}
 
 
 def test_progress_counts_up_to_the_whole(tmp_path: Path) -> None:

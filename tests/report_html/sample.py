@@ -14,6 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from segmend.checks import Code, Consequence, Entry, Page
+from segmend.findings import Severity
 from segmend.fleet.schemas import STORED
 
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)
@@ -56,6 +58,13 @@ def tables() -> dict[str, pa.Table]:
 def table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
     """Rows as the stored table of that name; a column that a row does not have is null."""
     return pa.Table.from_pylist([{"run_id": RUN, **row} for row in rows], schema=STORED[name])
+
+
+def entry(title: str, advice: str = "Wait.") -> Entry:
+    """L05 in a manual."""
+    code = Code("L05", Severity.ERROR, title, Consequence.WRONG)
+    page = Page(meaning="A batch is damaged.", broker="It dies.", advice=advice, kafka="LogSegment.")
+    return Entry(code=code, level="deep", title="A batch is damaged", page=page, beside=(code,))
 
 
 def finding(**fields: Any) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.report_html import sample
 
-from segmend.checks.manual import parse_page
 from segmend.report.html.findings import BUDGET_CHARACTERS, ROWS_PER_CODE, Findings, findings
 from segmend.report.html.places import places
 
@@ -110,9 +109,8 @@ def test_every_code_keeps_rows_before_any_gets_more(rows: list[tuple[str, int]],
     ],
 )
 def test_a_headline_begins_as_a_sentence_unless_it_names_a_file(line: str, title: str) -> None:
-    page = parse_page(f"A page.\n\nCodes\n    L05  {line}\n")
     tables = {"findings": sample.table("findings", [sample.finding()])}
-    assert findings(tables, places(tables), {"L05": page}).groups[0].title == title
+    assert findings(tables, places(tables), {"L05": sample.entry(line)}).groups[0].title == title
 
 
 def test_what_the_next_start_does_stands_with_each_finding() -> None:

@@ -17,20 +17,8 @@ from hypothesis import strategies as st
 from tests.report_html import sample
 from tests.report_html.conftest import html
 
-from segmend.checks.manual import parse_page
 from segmend.report.html.render import inert_json
 
-PAGE = """A batch is damaged.
-
-Codes
-    L05  a batch's bytes changed
-
-What to do
-    Look at `<dir>`
-    first.
-
-    Then wait.
-"""
 VOID = {"meta", "link", "input", "img", "br", "path", "circle"}
 
 
@@ -108,11 +96,9 @@ def test_every_finding_has_its_command_its_place_and_its_words(page_html: str) -
 
 
 def test_a_manual_page_gives_the_headline_and_the_text_behind_it() -> None:
-    page = html(pages={"L05": parse_page(PAGE)})
+    page = html(manual={"L05": sample.entry("a batch's bytes changed", "Look at `<dir>`\n    first.")})
     assert page.count("A batch&#39;s bytes changed") == 1
-    assert (
-        "<dt>What to do</dt><dd><p>Look at <code>&lt;dir&gt;</code> first.</p><p>Then wait.</p></dd>" in page
-    )
+    assert "<dt>What to do</dt><dd><p>Look at <code>&lt;dir&gt;</code> first.</p></dd>" in page
     assert page.count("The batch&#39;s CRC does not match: stored") == 2
 
 

@@ -8,9 +8,9 @@ import pytest
 from tests.report_html import sample
 from tests.report_html.sample import NOW, NOW_MS, table
 
-from segmend.checks import severities
+from segmend.checks import Consequence
 from segmend.report.html.brokers import fleet, verdict
-from segmend.report.html.consequences import Consequence, is_known, of
+from segmend.report.html.consequences import of
 from segmend.report.html.disks import Disks, disks
 from segmend.report.html.places import places
 from segmend.report.html.replicas import PartitionReplicas, Replication, replication
@@ -112,12 +112,6 @@ def test_what_the_start_does_goes_before_the_catalogue(
     code: str, effect: str, lost: int, expected: Consequence
 ) -> None:
     assert of(code, "error", clean=True, effect=effect, records_lost=lost) is expected
-
-
-@pytest.mark.parametrize("code", [code for code, severity in severities().items() if severity != "info"])
-def test_every_code_has_its_line_in_the_catalogue(code: str) -> None:
-    """A code that nobody placed would be told as "serves some reads wrong"."""
-    assert is_known(code)
 
 
 # The fleet

@@ -1,30 +1,4 @@
-"""An offset checkpoint of the log dir cannot be read.
-
-Codes
-    C01  recovery-point-offset-checkpoint is malformed: the log dir goes offline
-    C02  a token of it is no number: every recovery point counts as 0
-    C05  a checkpoint declares a huge number of entries: the broker runs out of memory
-    C07  log-start-offset-checkpoint is malformed: deleted records may come back
-    C10  replication-offset-checkpoint is malformed: no high watermark can be read
-    C11  cleaner-offset-checkpoint is malformed: compaction stops in this dir
-
-What it means
-    The file is text: a version, a count, one `topic partition offset` a line. A wrong
-    count, a missing token, even a blank line at the end makes it unreadable. An empty
-    file is fine.
-What the broker does
-    Malformed: the log dir goes offline after loading, and if a partition in it has an
-    open transaction the broker does not start. C02: the values count as missing; without
-    the clean marker every segment of the dir is then scanned, and each old CRC error found
-    becomes a truncation. C05: it runs out of memory and does not start.
-What to do
-    Write the file anew from the entries that can be read, or remove it. Without the
-    recovery points an unclean start takes long; without the log start offsets records
-    deleted by DeleteRecords are visible again; without high watermarks consumers wait
-    until the first fetch of the followers.
-Kafka
-    CheckpointFile.read, CheckpointFileWithFailureHandler, LogManager.loadLogs.
-"""
+"""An offset checkpoint of the log dir cannot be read."""
 
 from __future__ import annotations
 
@@ -38,15 +12,37 @@ from segmend.logdir.tree import LogDir
 from . import remedies
 from .context import DirContext
 from .levels import Level, Scope
+from .manual import ERROR, LOSES, OFFLINE, REFUSES, SLOW, WARNING, WRONG, Code, Page
 
-CODES = {
-    "C01": Severity.ERROR,
-    "C02": Severity.WARNING,
-    "C05": Severity.ERROR,
-    "C07": Severity.ERROR,
-    "C10": Severity.ERROR,
-    "C11": Severity.ERROR,
-}
+CODES = (
+    Code("C01", ERROR, "recovery-point-offset-checkpoint is malformed: the log dir goes offline", OFFLINE),
+    Code("C02", WARNING, "a token of it is no number: every recovery point counts as 0", SLOW, LOSES),
+    Code(
+        "C05", ERROR, "a checkpoint declares a huge number of entries: the broker runs out of memory", REFUSES
+    ),
+    Code("C07", ERROR, "log-start-offset-checkpoint is malformed: deleted records may come back", OFFLINE),
+    Code("C10", ERROR, "replication-offset-checkpoint is malformed: no high watermark can be read", WRONG),
+    Code("C11", ERROR, "cleaner-offset-checkpoint is malformed: compaction stops in this dir", SLOW),
+)
+PAGE = Page(
+    meaning="""
+        The file is text: a version, a count, one `topic partition offset` a line. A wrong count, a missing
+        token, even a blank line at the end makes it unreadable. An empty file is fine.""",
+    broker="""
+        Malformed: the log dir goes offline after loading, and if a partition in it has an open transaction
+        the broker does not start.""",
+    own={
+        "C02": """
+            the values count as missing; without the clean marker every segment of the dir is then scanned,
+            and each old CRC error found becomes a truncation.""",
+        "C05": "it runs out of memory and does not start.",
+    },
+    advice="""
+        Write the file anew from the entries that can be read, or remove it. Without the recovery points an
+        unclean start takes long; without the log start offsets records deleted by DeleteRecords are visible
+        again; without high watermarks consumers wait until the first fetch of the followers.""",
+    kafka="CheckpointFile.read, CheckpointFileWithFailureHandler, LogManager.loadLogs.",
+)
 SCOPE = Scope.DIR
 LEVEL = Level.STARTUP
 

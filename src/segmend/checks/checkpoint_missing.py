@@ -1,36 +1,39 @@
-"""An offset checkpoint is missing, or says odd things that do no harm.
-
-Codes
-    C03  recovery-point-offset-checkpoint is missing after an unclean stop
-    C06  duplicate, negative or Windows-style lines: read as they are meant
-
-What it means
-    C03: without recovery points nothing on this disk counts as flushed. C06: somebody
-    edited the file; the last of several lines for a partition wins.
-What the broker does
-    C03: it scans every segment of every partition with its CRCs, which may take hours, and
-    truncates at each bad one. C06: nothing.
-What to do
-    C03: run `segmend check --deep` first, so that you know what the scan will cut off.
-    C06: nothing.
-Kafka
-    LogManager.loadLogs, LogLoader.recoverLog.
-"""
+"""An offset checkpoint is missing, or says odd things that do no harm."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats.offset_checkpoint import FILE_NAMES, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.logdir.tree import LogDir
 
 from . import remedies
 from .context import DirContext
 from .levels import Level, Scope
+from .manual import INFO, NONE, SLOW, WARNING, Code, Page
 
-CODES = {"C03": Severity.WARNING, "C06": Severity.INFO}
+CODES = (
+    Code("C03", WARNING, "recovery-point-offset-checkpoint is missing after an unclean stop", NONE, SLOW),
+    Code(
+        "C06", INFO, "duplicate, negative or Windows-style lines: read as they are meant", NONE, ignored=True
+    ),
+)
+PAGE = Page(
+    meaning="""
+        C03: without recovery points nothing on this disk counts as flushed. C06: somebody edited the file;
+        the last of several lines for a partition wins.""",
+    own={
+        "C03": """
+            it scans every segment of every partition with its CRCs, which may take hours, and truncates at
+            each bad one.""",
+        "C06": "nothing.",
+    },
+    advice="""
+        C03: run `segmend check --deep` first, so that you know what the scan will cut off. C06: nothing.""",
+    kafka="LogManager.loadLogs, LogLoader.recoverLog.",
+)
 SCOPE = Scope.DIR
 LEVEL = Level.STARTUP
 

@@ -1,45 +1,50 @@
-"""A checkpointed offset does not fit the log.
-
-Codes
-    C04  the recovery point is beyond the log end offset
-    C08  the log start offset is beyond the log end offset: all segments will be deleted
-    C10b the high watermark is beyond the log end offset: records are missing at the end
-    C11b the cleaner's offset is beyond the log end offset: it will be reset
-
-What it means
-    The log once reached further than it does now: its end was cut off or lost, segments
-    were put back from an older copy, or a line was edited.
-What the broker does
-    C08: since 2.3 it deletes all segments of the partition and starts an empty one at
-    the log start offset. The others: it takes the log end offset instead. Records that
-    were acknowledged are missing; a follower fetches them again, a leader without
-    followers gives their offsets out a second time.
-What to do
-    If another replica is healthy: move the directory away and let it replicate. C08:
-    lower the log start offset before the broker starts, unless the records really are
-    gone; then keep the high value, so that no offset is given out twice.
-Kafka
-    LogLoader.recoverLog (KAFKA-8306, 2.3), UnifiedLog.updateHighWatermark,
-    LogCleanerManager.cleanableOffsets.
-"""
+"""A checkpointed offset does not fit the log."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .levels import Level, Scope
+from .manual import ERROR, LOSES, NONE, SLOW, WARNING, WRONG, Code, Page
 
-CODES = {
-    "C04": Severity.WARNING,
-    "C08": Severity.ERROR,
-    "C10b": Severity.ERROR,
-    "C11b": Severity.WARNING,
-}
+CODES = (
+    Code("C04", WARNING, "the recovery point is beyond the log end offset", NONE, WRONG),
+    Code(
+        "C08", ERROR, "the log start offset is beyond the log end offset: all segments will be deleted", LOSES
+    ),
+    Code(
+        "C10b",
+        ERROR,
+        "the high watermark is beyond the log end offset: records are missing at the end",
+        WRONG,
+    ),
+    Code("C11b", WARNING, "the cleaner's offset is beyond the log end offset: it will be reset", SLOW),
+)
+PAGE = Page(
+    meaning="""
+        The log once reached further than it does now: its end was cut off or lost, segments were put back
+        from an older copy, or a line was edited.""",
+    own={
+        "C08": """
+            since 2.3 it deletes all segments of the partition and starts an empty one at the log start
+            offset.""",
+        "C04, C10b, C11b": """
+            it takes the log end offset instead. Records that were acknowledged are missing; a follower
+            fetches them again, a leader without followers gives their offsets out a second time.""",
+    },
+    advice="""
+        If another replica is healthy: move the directory away and let it replicate. C08: lower the log start
+        offset before the broker starts, unless the records really are gone; then keep the high value, so that
+        no offset is given out twice.""",
+    kafka="""
+        LogLoader.recoverLog (KAFKA-8306, 2.3), UnifiedLog.updateHighWatermark,
+        LogCleanerManager.cleanableOffsets.""",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 

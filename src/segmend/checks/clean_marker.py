@@ -1,41 +1,47 @@
-"""The clean shutdown marker does not fit the rest of the dir.
-
-Codes
-    C12  the marker is there, but the files look like those of a broker that was killed
-    C13  the marker is missing, but the files look like those of a clean stop
-    C14  the marker's broker epoch cannot be read, or differs from that of another dir
-
-What it means
-    The marker alone decides whether a broker recovers. A broker that stops in order
-    trims the indexes of active segments; one that is killed leaves them preallocated
-    with zeros. C12 is what a disk snapshot, a copy of a running dir, or (before 2.8) a
-    crash during loading leaves.
-What the broker does
-    C12: it skips recovery. Torn tails stay, the zero-filled time index makes every
-    record look as if it were from 1970, and time retention deletes the log within a
-    minute. C13: it scans the last segment of each partition and is treated as unclean
-    by the controller. C14: it loses its broker epoch and is taken for unclean where
-    eligible leader replicas are on.
-What to do
-    C12: remove the marker before the broker starts; recovery then mends the rest.
-    C13, C14: nothing.
-Kafka
-    LogManager.loadLogs, CleanShutdownFileHandler, KAFKA-10471 (2.8), KIP-966.
-"""
+"""The clean shutdown marker does not fit the rest of the dir."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats import clean_shutdown
 from segmend.logdir.tree import LogDir
 
 from . import remedies
 from .context import DirContext
 from .levels import Level, Scope
+from .manual import ERROR, INFO, LOSES, NONE, SLOW, Code, Page
 
-CODES = {"C12": Severity.ERROR, "C13": Severity.INFO, "C14": Severity.INFO}
+CODES = (
+    Code(
+        "C12",
+        ERROR,
+        "the marker is there, but the files look like those of a broker that was killed",
+        LOSES,
+        NONE,
+    ),
+    Code("C13", INFO, "the marker is missing, but the files look like those of a clean stop", NONE, SLOW),
+    Code("C14", INFO, "the marker's broker epoch cannot be read, or differs from that of another dir", NONE),
+)
+PAGE = Page(
+    meaning="""
+        The marker alone decides whether a broker recovers. A broker that stops in order trims the indexes of
+        active segments; one that is killed leaves them preallocated with zeros. C12 is what a disk snapshot,
+        a copy of a running dir, or (before 2.8) a crash during loading leaves.""",
+    own={
+        "C12": """
+            it skips recovery. Torn tails stay, the zero-filled time index makes every record look as if it
+            were from 1970, and time retention deletes the log within a minute.""",
+        "C13": """
+            it scans the last segment of each partition and is treated as unclean by the controller.""",
+        "C14": """
+            it loses its broker epoch and is taken for unclean where eligible leader replicas are on.""",
+    },
+    advice="""
+        C12: remove the marker before the broker starts; recovery then mends the rest. C13, C14: nothing.""",
+    kafka="LogManager.loadLogs, CleanShutdownFileHandler, KAFKA-10471 (2.8), KIP-966.",
+)
 SCOPE = Scope.DIR
 LEVEL = Level.STARTUP
 

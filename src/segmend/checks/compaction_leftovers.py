@@ -1,27 +1,4 @@
-"""Files that a compaction, a split or a deletion left half-way.
-
-Codes
-    N12  `.deleted` files: removed by the next start
-    N13  `.cleaned` files: removed by the next start, with any `.swap` at or above them
-    N14  a finished `.swap`: the next start puts it in the place of the segments it covers
-    N16  an index `.swap` without its `.log.swap`: put over the real index
-
-What it means
-    The log cleaner writes its output to `.cleaned`, renames it to `.swap` when it is
-    complete, and then replaces the originals. A `.deleted` file is a segment that was
-    to vanish after a minute.
-What the broker does
-    It finishes or undoes the work. N12: it deletes them. N13: it deletes them, and each
-    `.swap` whose base offset is at or above the lowest of them; if the originals of such a
-    `.swap` are gone already, its records are lost. N14: it renames it and deletes the
-    originals inside its range. N16: it believes it without looking at it.
-What to do
-    N12, N14: nothing; copy `.deleted` files away first if records are missed. N13 as a
-    warning: save the `.swap` files before the broker starts. N16: move the file out.
-Kafka
-    LogLoader.removeTempFilesAndCollectSwapFiles and load, since 3.0; before, Log.scala
-    recovered each swap segment.
-"""
+"""Files that a compaction, a split or a deletion left half-way."""
 
 from __future__ import annotations
 
@@ -33,13 +10,36 @@ from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .levels import Level, Scope
+from .manual import INFO, NONE, WARNING, WRONG, Code, Page
 
-CODES = {
-    "N12": Severity.INFO,
-    "N13": Severity.INFO,
-    "N14": Severity.INFO,
-    "N16": Severity.WARNING,
-}
+CODES = (
+    Code("N12", INFO, "`.deleted` files: removed by the next start", NONE),
+    Code("N13", INFO, "`.cleaned` files: removed by the next start, with any `.swap` at or above them", NONE),
+    Code(
+        "N14", INFO, "a finished `.swap`: the next start puts it in the place of the segments it covers", NONE
+    ),
+    Code("N16", WARNING, "an index `.swap` without its `.log.swap`: put over the real index", WRONG),
+)
+PAGE = Page(
+    meaning="""
+        The log cleaner writes its output to `.cleaned`, renames it to `.swap` when it is complete, and then
+        replaces the originals. A `.deleted` file is a segment that was to vanish after a minute.""",
+    broker="It finishes or undoes the work.",
+    own={
+        "N12": "it deletes them.",
+        "N13": """
+            it deletes them, and each `.swap` whose base offset is at or above the lowest of them; if the
+            originals of such a `.swap` are gone already, its records are lost.""",
+        "N14": "it renames it and deletes the originals inside its range.",
+        "N16": "it believes it without looking at it.",
+    },
+    advice="""
+        N12, N14: nothing; copy `.deleted` files away first if records are missed. N13 as a warning: save the
+        `.swap` files before the broker starts. N16: move the file out.""",
+    kafka="""
+        LogLoader.removeTempFilesAndCollectSwapFiles and load, since 3.0; before, Log.scala recovered each
+        swap segment.""",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 

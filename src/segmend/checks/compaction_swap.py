@@ -1,27 +1,10 @@
-"""The content of a `.log.swap` is wrong, and the broker will act on it.
-
-Codes
-    N15  a damaged `.log.swap`: real segments are deleted to make room for it
-
-What it means
-    A `.swap` file is the output of a compaction, about to replace the segments between
-    its base offset and its last offset. Its bytes or its last offset cannot be right.
-What the broker does
-    Since 3.0 it does not look inside: it deletes every segment, index and producer
-    snapshot in that range and renames the `.swap`. A last offset that is far too high
-    takes all later segments with it.
-What to do
-    Move the `.swap` files of this base offset out before the broker starts; the
-    originals are still there.
-Kafka
-    LogLoader.load (pass 2), since 3.0.
-"""
+"""The content of a `.log.swap` is wrong, and the broker will act on it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.files import FileEntry
@@ -29,8 +12,22 @@ from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .levels import Level, Scope
+from .manual import ERROR, LOSES, Code, Page
 
-CODES = {"N15": Severity.ERROR}
+CODES = (Code("N15", ERROR, "a damaged `.log.swap`: real segments are deleted to make room for it", LOSES),)
+PAGE = Page(
+    meaning="""
+        A `.swap` file is the output of a compaction, about to replace the segments between its base offset
+        and its last offset. Its bytes or its last offset cannot be right.""",
+    broker="""
+        Since 3.0 it does not look inside: it deletes every segment, index and producer snapshot in that range
+        and renames the `.swap`.""",
+    more="A last offset that is far too high takes all later segments with it.",
+    advice="""
+        Move the `.swap` files of this base offset out before the broker starts; the originals are still
+        there.""",
+    kafka="LogLoader.load (pass 2), since 3.0.",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.DEFAULT
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from segmend.logdir.tree import LogDir, PartitionDir
 
     from .cluster import Cluster
+    from .manual import Entry
 
 # partition.metadata has 43 bytes; a broker looks at its first two lines only.
 SMALL_FILE_BYTES = 64 << 10
@@ -67,13 +68,13 @@ class BrokerContext:
         *,
         release: Release,
         level: Level,
-        severities: Mapping[str, Severity],
+        codes: Mapping[str, Entry],
         max_map_count: int = MAX_MAP_COUNT,
     ) -> None:
         self.dirs = tuple(dirs)
         self.release = release
         self.level = level
-        self.severities = severities
+        self.codes = codes
         self.max_map_count = max_map_count
         self._contexts = {id(log_dir): DirContext(self, log_dir) for log_dir in self.dirs}
 
@@ -234,7 +235,7 @@ class DirContext:
         """A finding in this dir; `file` is relative to the dir, `severity` defaults to the code's."""
         return Finding(
             code=code,
-            severity=severity or self.broker.severities[code],
+            severity=severity or self.broker.codes[code].code.severity,
             message=message,
             dir=self.path,
             topic=topic,

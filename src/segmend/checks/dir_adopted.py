@@ -1,33 +1,36 @@
-"""A directory that the broker takes for a partition although it is none.
-
-Codes
-    N02  a foreign directory with a partition's name: the broker makes segments inside it
-    N25  a topic name longer than 249 characters: no topic can be called so
-
-What it means
-    `backup-7` or `.Trash-1000` ends in a dash and a number, which is all a broker
-    asks for. It does not test whether the topic's name is legal.
-What the broker does
-    It loads the directory as a partition and creates an empty segment in it. In
-    KRaft mode it then renames it to `-stray`, since no such topic exists.
-What to do
-    Move the directory out of the log dir.
-Kafka
-    UnifiedLog.parseTopicPartitionName, Topic.validate (never called while loading).
-"""
+"""A directory that the broker takes for a partition although it is none."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .levels import Level, Scope
+from .manual import NONE, WARNING, Code, Page
 
-CODES = {"N02": Severity.WARNING, "N25": Severity.WARNING}
+CODES = (
+    Code(
+        "N02",
+        WARNING,
+        "a foreign directory with a partition's name: the broker makes segments inside it",
+        NONE,
+    ),
+    Code("N25", WARNING, "a topic name longer than 249 characters: no topic can be called so", NONE),
+)
+PAGE = Page(
+    meaning="""
+        `backup-7` or `.Trash-1000` ends in a dash and a number, which is all a broker asks for. It does not
+        test whether the topic's name is legal.""",
+    broker="""
+        It loads the directory as a partition and creates an empty segment in it. In KRaft mode it then
+        renames it to `-stray`, since no such topic exists.""",
+    advice="Move the directory out of the log dir.",
+    kafka="UnifiedLog.parseTopicPartitionName, Topic.validate (never called while loading).",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 

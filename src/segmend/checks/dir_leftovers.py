@@ -1,42 +1,44 @@
-"""A renamed or linked partition directory that stays on the disk.
-
-Codes
-    N18  a `-future` directory whose current replica is nowhere
-    N19  a `-delete` directory: removed a minute after the next start
-    N20  a `-stray` directory: kept for ever, loaded at every start
-    N23  a partition directory that is a symbolic link
-
-What it means
-    A broker renames a partition to `-delete` before it removes it, copies a replica
-    to another log dir under the name `-future`, and sets a replica that the cluster
-    does not expect aside as `-stray`. A `-future` without its current replica may be
-    the only copy left on this broker. A linked directory works, but deletion renames
-    the link and leaves what it points to.
-What the broker does
-    N18: since 3.8 it promotes it if the metadata assigns this dir ("Attempting to recover
-    abandoned future log"), otherwise the move starts again. N19: it deletes it after
-    file.delete.delay.ms (60 s): "Deleted log for partition ...". N20: it loads it and leaves
-    it ("Loaded stray log: ..."). N23: it follows the link.
-What to do
-    Nothing, unless you miss the data: `segmend plan adopt` brings the directory back, and
-    before a broker starts is the time for it. Where nobody misses it, `segmend plan free`
-    takes it off the disk.
-Kafka
-    LogManager.asyncDelete (0.10.2), KIP-113 (1.1), KAFKA-14616 (3.7.1), KAFKA-16082 (3.8).
-"""
+"""A renamed or linked partition directory that stays on the disk."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Remedy, Severity
+from segmend.findings import Finding, Remedy
 from segmend.logdir.tree import PartitionDir
 
 from . import remedies
 from .context import PartitionContext
 from .levels import Level, Scope
+from .manual import INFO, NONE, Code, Page
 
-CODES = {"N18": Severity.INFO, "N19": Severity.INFO, "N20": Severity.INFO, "N23": Severity.INFO}
+CODES = (
+    Code("N18", INFO, "a `-future` directory whose current replica is nowhere", NONE),
+    Code("N19", INFO, "a `-delete` directory: removed a minute after the next start", NONE),
+    Code("N20", INFO, "a `-stray` directory: kept for ever, loaded at every start", NONE),
+    Code("N23", INFO, "a partition directory that is a symbolic link", NONE),
+)
+PAGE = Page(
+    meaning="""
+        A broker renames a partition to `-delete` before it removes it, copies a replica to another log dir
+        under the name `-future`, and sets a replica that the cluster does not expect aside as `-stray`. A
+        `-future` without its current replica may be the only copy left on this broker. A linked directory
+        works, but deletion renames the link and leaves what it points to.""",
+    own={
+        "N18": """
+            since 3.8 it promotes it if the metadata assigns this dir ("Attempting to recover abandoned future
+            log"), otherwise the move starts again.""",
+        "N19": """
+            it deletes it after file.delete.delay.ms (60 s): "Deleted log for partition ...".""",
+        "N20": 'it loads it and leaves it ("Loaded stray log: ...").',
+        "N23": "it follows the link.",
+    },
+    advice="""
+        Nothing, unless you miss the data: `segmend plan adopt` brings the directory back, and before a broker
+        starts is the time for it. Where nobody misses it, `segmend plan free` takes it off the disk.""",
+    kafka="""
+        LogManager.asyncDelete (0.10.2), KIP-113 (1.1), KAFKA-14616 (3.7.1), KAFKA-16082 (3.8).""",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 

@@ -1,40 +1,45 @@
-"""A directory in the log dir whose name is no partition's.
-
-Codes
-    N01  a directory that is no partition: the broker does not start
-    N21  a `-delete`, `-future` or `-stray` name without its unique id: the broker does not start
-    N24  the name of a partition, mangled by a copy: the broker does not start
-
-What it means
-    A broker takes every directory in a log dir for a partition. `lost+found`, a
-    backup like `t-0.bak` or a copy like `t-0 (1)` is not of the form
-    <topic>-<number>, so it gives up. Plain files are ignored.
-What the broker does
-    It does not start, whatever else is healthy. A directory made while it runs has
-    no effect until the next start.
-What to do
-    Move the directory out of the log dir; not to a name like `backup-7`, which the
-    broker would adopt (N02). If a mount point's `lost+found` is the culprit, let
-    log.dirs point to a directory below the mount.
-Kafka
-    LogManager.loadLogs, UnifiedLog.parseTopicPartitionName. `-delete` since 0.10.2,
-    `-future` since 1.1 (KIP-113), `-stray` since 3.6.1.
-"""
+"""A directory in the log dir whose name is no partition's."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats.names import parse_dir_name
 from segmend.logdir.tree import LogDir
 
 from . import remedies
 from .context import DirContext
 from .levels import Level, Scope
+from .manual import ERROR, REFUSES, Code, Page
 
-CODES = {"N01": Severity.ERROR, "N21": Severity.ERROR, "N24": Severity.ERROR}
+CODES = (
+    Code("N01", ERROR, "a directory that is no partition: the broker does not start", REFUSES),
+    Code(
+        "N21",
+        ERROR,
+        "a `-delete`, `-future` or `-stray` name without its unique id: the broker does not start",
+        REFUSES,
+    ),
+    Code("N24", ERROR, "the name of a partition, mangled by a copy: the broker does not start", REFUSES),
+)
+PAGE = Page(
+    meaning="""
+        A broker takes every directory in a log dir for a partition. `lost+found`, a backup like `t-0.bak` or
+        a copy like `t-0 (1)` is not of the form <topic>-<number>, so it gives up. Plain files are ignored.
+    """,
+    broker="""
+        It does not start, whatever else is healthy. A directory made while it runs has no effect until the
+        next start.""",
+    advice="""
+        Move the directory out of the log dir; not to a name like `backup-7`, which the broker would adopt
+        (N02). If a mount point's `lost+found` is the culprit, let log.dirs point to a directory below the
+        mount.""",
+    kafka="""
+        LogManager.loadLogs, UnifiedLog.parseTopicPartitionName. `-delete` since 0.10.2, `-future` since 1.1
+        (KIP-113), `-stray` since 3.6.1.""",
+)
 SCOPE = Scope.DIR
 LEVEL = Level.STARTUP
 

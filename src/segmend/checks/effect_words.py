@@ -13,6 +13,7 @@ from segmend.findings import BrokerEffect
 from segmend.loading.values import Effect
 
 from .evidence import counted
+from .manual import Entry
 
 NONE: Final = "none"
 REFUSES: Final = "broker-refuses"
@@ -57,11 +58,11 @@ def offline(reason: str) -> BrokerEffect:
     return BrokerEffect(text=f"takes the log dir offline: {reason}", effect=OFFLINE)
 
 
-def nothing(manual: str) -> BrokerEffect:
+def nothing(entry: Entry) -> BrokerEffect:
     """The start passes it by; the manual says what comes of that."""
-    if not manual or manual.lower().startswith(("nothing", "it notices nothing")):
-        return BrokerEffect(text=manual or "nothing", effect=NONE)
-    return BrokerEffect(text=f"leaves it as it is at this start. In general: {manual}", effect=NONE)
+    general = entry.broker_line
+    text = general if entry.code.ignored else f"leaves it as it is at this start. In general: {general}"
+    return BrokerEffect(text=text, effect=NONE)
 
 
 def _weight(effect: Effect) -> tuple[bool, bool]:

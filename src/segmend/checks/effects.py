@@ -29,8 +29,7 @@ from segmend.logdir.tree import LogDir, PartitionDir
 
 from . import effect_words as words
 from .levels import Level
-from .manual import broker_line, page_of
-from .registry import by_code
+from .registry import known_codes
 
 # Directories that are remembered; findings come directory by directory.
 _KEPT = 4
@@ -104,7 +103,7 @@ class BrokerEffects:
         if verdict.refusal is not None:
             return words.refusal(verdict.refusal)
         reason = verdict.offline.get(state.path)
-        return self._offline(state, reason) if reason else words.nothing(_line(finding.code))
+        return self._offline(state, reason) if reason else _nothing(finding)
 
     def _of_checkpoint(self, finding: Finding, state: DirState) -> BrokerEffect:
         alone = DirState(log_dir=state.log_dir, clean=state.clean)
@@ -115,7 +114,7 @@ class BrokerEffects:
             return words.refusal(dying)
         if alone.offline:
             return self._offline(state, alone.offline)
-        return words.told(alone.effects) if alone.effects else words.nothing(_line(finding.code))
+        return words.told(alone.effects) if alone.effects else _nothing(finding)
 
     def _dying(self, state: DirState) -> str | None:
         """Why a broker dies that loads an open transaction in a dir that is marked offline already."""
@@ -157,7 +156,7 @@ class BrokerEffects:
             return words.refusal(twin)
         mine = _about(finding, loaded.outcome.effects, partition)
         if not mine:
-            return words.nothing(_line(finding.code))
+            return _nothing(finding)
         told = words.told(mine)
         if (
             finding.severity == Severity.ERROR
@@ -211,12 +210,15 @@ def _fresh(partition: PartitionDir) -> PartitionDir:
 
 
 def _line(code: str) -> str:
-    check = by_code(code)
-    return "" if check is None else broker_line(page_of(check), code)
+    return known_codes()[code].broker_line
 
 
 def _manual(finding: Finding) -> BrokerEffect:
     return BrokerEffect(text=_line(finding.code), basis=Basis.MANUAL)
+
+
+def _nothing(finding: Finding) -> BrokerEffect:
+    return words.nothing(known_codes()[finding.code])
 
 
 def _weighed(finding: Finding, effect: BrokerEffect) -> Severity:
@@ -232,9 +234,8 @@ def _weighed(finding: Finding, effect: BrokerEffect) -> Severity:
 
 def _survived(finding: Finding, effect: BrokerEffect) -> bool:
     """Whether a fault of which other releases die does nothing to this one."""
-    check = by_code(finding.code)
     harmless = effect.effect == words.NONE or effect.effect in HARMLESS
-    return check is not None and finding.code in check.fatal and harmless and effect.basis == Basis.FORECAST
+    return known_codes()[finding.code].code.fatal and harmless and effect.basis == Basis.FORECAST
 
 
 def _mended(finding: Finding, effect: BrokerEffect) -> bool:

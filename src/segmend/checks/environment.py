@@ -1,36 +1,35 @@
-"""The disk or the machine will not let a broker run here.
-
-Codes
-    K14  the file system is read-only or full
-    K15  a running process holds the dir's lock
-
-What it means
-    A kernel mounts a file system read-only after an I/O error; a broker needs to write
-    at once. K15 only says that a broker runs on this dir: bytes of active segments are
-    in flight and not judged.
-What the broker does
-    K14: the log dir goes offline, or the broker stops if it cannot take its lock. K15:
-    a second broker does not start.
-What to do
-    K14: look at the kernel's log and copy what can be read off the disk before anything
-    else. A snapshot mounted read-only on purpose is fine: `--ignore K14`. K15: nothing
-    for looking; stop the broker before mending. Never delete `.lock`.
-Kafka
-    LogManager.lockLogDirs, LogDirFailureChannel.
-"""
+"""The disk or the machine will not let a broker run here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.logdir.tree import LogDir
 
 from . import remedies
 from .context import DirContext
 from .levels import Level, Scope
+from .manual import INFO, OFFLINE, REFUSES, WARNING, Code, Page
 
-CODES = {"K14": Severity.WARNING, "K15": Severity.INFO}
+CODES = (
+    Code("K14", WARNING, "the file system is read-only or full", OFFLINE),
+    Code("K15", INFO, "a running process holds the dir's lock", REFUSES),
+)
+PAGE = Page(
+    meaning="""
+        A kernel mounts a file system read-only after an I/O error; a broker needs to write at once. K15 only
+        says that a broker runs on this dir: bytes of active segments are in flight and not judged.""",
+    own={
+        "K14": "the log dir goes offline, or the broker stops if it cannot take its lock.",
+        "K15": "a second broker does not start.",
+    },
+    advice="""
+        K14: look at the kernel's log and copy what can be read off the disk before anything else. A snapshot
+        mounted read-only on purpose is fine: `--ignore K14`. K15: nothing for looking; stop the broker before
+        mending. Never delete `.lock`.""",
+    kafka="LogManager.lockLogDirs, LogDirFailureChannel.",
+)
 SCOPE = Scope.DIR
 LEVEL = Level.STARTUP
 

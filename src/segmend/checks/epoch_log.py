@@ -1,24 +1,4 @@
-"""The leader-epoch-checkpoint does not tell the epochs that the batches have.
-
-Codes
-    E04  the file is missing or empty although the batches have epochs
-    E06  the last epoch begins beyond the log end offset
-    E07  the first epoch begins after batches that have an epoch
-    E08  the epoch falls from one segment to the next
-
-What it means
-    Each batch carries the epoch of the leader that wrote it; the file lists where each
-    began. E08 is a history that two leaders wrote, or a segment from another replica.
-What the broker does
-    E04, E07: a follower that finds no epoch truncates to the high watermark, a leader
-    cannot tell peers where an epoch ended. E06: it drops the entry. E08: it ignores the
-    lower epoch.
-What to do
-    E04, E07: write the file anew from the batches. E06: nothing. E08: compare the
-    replicas; nothing on this disk says which history is right.
-Kafka
-    LeaderEpochFileCache, KIP-101 (0.11), KIP-279 (2.0).
-"""
+"""The leader-epoch-checkpoint does not tell the epochs that the batches have."""
 
 from __future__ import annotations
 
@@ -32,13 +12,30 @@ from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .levels import Level, Scope
+from .manual import INFO, NONE, WARNING, WRONG, Code, Page
 
-CODES = {
-    "E04": Severity.WARNING,
-    "E06": Severity.INFO,
-    "E07": Severity.WARNING,
-    "E08": Severity.WARNING,
-}
+CODES = (
+    Code("E04", WARNING, "the file is missing or empty although the batches have epochs", WRONG),
+    Code("E06", INFO, "the last epoch begins beyond the log end offset", NONE),
+    Code("E07", WARNING, "the first epoch begins after batches that have an epoch", WRONG),
+    Code("E08", WARNING, "the epoch falls from one segment to the next", WRONG),
+)
+PAGE = Page(
+    meaning="""
+        Each batch carries the epoch of the leader that wrote it; the file lists where each began. E08 is a
+        history that two leaders wrote, or a segment from another replica.""",
+    own={
+        "E04, E07": """
+            a follower that finds no epoch truncates to the high watermark, a leader cannot tell peers where
+            an epoch ended.""",
+        "E06": "it drops the entry.",
+        "E08": "it ignores the lower epoch.",
+    },
+    advice="""
+        E04, E07: write the file anew from the batches. E06: nothing. E08: compare the replicas; nothing on
+        this disk says which history is right.""",
+    kafka="LeaderEpochFileCache, KIP-101 (0.11), KIP-279 (2.0).",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.DEFAULT
 

@@ -1,45 +1,52 @@
-"""A file in a partition directory whose name the broker misreads.
-
-Codes
-    N03  a segment file without a number in its name: the broker does not start
-    N04  an offset that is not written with 20 digits: the file is shadowed by an empty segment
-    N22  a file or directory that is not Kafka's: ignored
-    N26  an unpadded copy beside the real segment: never read
-
-What it means
-    A broker takes the number before the first dot for the base offset. `foo.log` has
-    none. `688.log` has one, but the broker then opens 00000000000000000688.log,
-    which it creates empty; the real bytes are never read.
-What the broker does
-    N03: NumberFormatException, the broker does not start. N04: the log end offset
-    jumps to the name's number and new records go into the empty segment. N22 and
-    N26: nothing; a topic's deletion removes them too.
-What to do
-    N03: move the file out. N04: if its first batch has the offset in the name, rename
-    it to 20 digits; otherwise move it out.
-Kafka
-    LogFileUtils.offsetFromFileName, LogLoader.loadSegmentFiles, LogFileUtils.logFile.
-"""
+"""A file in a partition directory whose name the broker misreads."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats.names import file_prefix
 from segmend.logdir.tree import PartitionDir
 
 from . import remedies
 from .context import PartitionContext
 from .levels import Level, Scope
+from .manual import ERROR, INFO, LOSES, NONE, REFUSES, WARNING, Code, Page
 
-CODES = {
-    "N03": Severity.ERROR,
-    "N04": Severity.ERROR,
-    "N22": Severity.INFO,
-    "N26": Severity.WARNING,
-}
-FATAL = frozenset({"N03"})
+CODES = (
+    Code(
+        "N03",
+        ERROR,
+        "a segment file without a number in its name: the broker does not start",
+        REFUSES,
+        fatal=True,
+    ),
+    Code(
+        "N04",
+        ERROR,
+        "an offset that is not written with 20 digits: the file is shadowed by an empty segment",
+        LOSES,
+    ),
+    Code("N22", INFO, "a file or directory that is not Kafka's: ignored", NONE, ignored=True),
+    Code("N26", WARNING, "an unpadded copy beside the real segment: never read", LOSES, ignored=True),
+)
+PAGE = Page(
+    meaning="""
+        A broker takes the number before the first dot for the base offset. `foo.log` has none. `688.log` has
+        one, but the broker then opens 00000000000000000688.log, which it creates empty; the real bytes are
+        never read.""",
+    own={
+        "N03": "NumberFormatException, the broker does not start.",
+        "N04": """
+            the log end offset jumps to the name's number and new records go into the empty segment.""",
+        "N22, N26": "nothing; a topic's deletion removes them too.",
+    },
+    advice="""
+        N03: move the file out. N04: if its first batch has the offset in the name, rename it to 20 digits;
+        otherwise move it out.""",
+    kafka="""
+        LogFileUtils.offsetFromFileName, LogLoader.loadSegmentFiles, LogFileUtils.logFile.""",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 

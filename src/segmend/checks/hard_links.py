@@ -1,31 +1,29 @@
-"""A segment's file has a second name on the disk.
-
-Codes
-    K17  a `.log` with more than one hard link: a backup that is none
-
-What it means
-    A backup made with hard links (`cp -al`) shares its bytes with the log. A broker
-    appends and truncates in place, so the "backup" of an active segment changes too.
-What the broker does
-    Nothing special. When it truncates the log, the other name sees the same loss.
-What to do
-    Nothing on the broker's side. Copy the active segments of such a backup for real
-    before you rely on it, and before any surgery.
-Kafka
-    FileRecords.truncateTo, LogSegment.append.
-"""
+"""A segment's file has a second name on the disk."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 
 from .context import PartitionContext
 from .levels import Level, Scope
+from .manual import INFO, NONE, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"K17": Severity.INFO}
+CODES = (
+    Code("K17", INFO, "a `.log` with more than one hard link: a backup that is none", NONE, ignored=True),
+)
+PAGE = Page(
+    meaning="""
+        A backup made with hard links (`cp -al`) shares its bytes with the log. A broker appends and truncates
+        in place, so the "backup" of an active segment changes too.""",
+    broker="Nothing special. When it truncates the log, the other name sees the same loss.",
+    advice="""
+        Nothing on the broker's side. Copy the active segments of such a backup for real before you rely on
+        it, and before any surgery.""",
+    kafka="FileRecords.truncateTo, LogSegment.append.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
 

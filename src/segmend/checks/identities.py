@@ -1,35 +1,37 @@
-"""The log dirs do not belong to one and the same broker.
-
-Codes
-    K03  the cluster id, node id or (2.8 to 3.6) any other property differs between the dirs
-    K04  two dirs have the same directory id
-    K06  two dirs hold a `__cluster_metadata-0`
-
-What it means
-    A disk was moved from another broker or cluster, or cloned.
-What the broker does
-    It does not start.
-What to do
-    K03: only if the disk really belongs to this node now, change its ids. K04: give the
-    clone a new directory id. K06: keep the one in metadata.log.dir (by default the
-    first of log.dirs) and move the other away.
-Kafka
-    MetaPropertiesEnsemble.verify, KafkaRaftServer.initializeLogDirs, KIP-858.
-"""
+"""The log dirs do not belong to one and the same broker."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from segmend.broker.old_identity import INCONSISTENT, READING, Reading
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats.meta_properties import FILE_NAME
 
 from . import remedies
 from .context import BrokerContext, DirContext
 from .levels import Level, Scope
+from .manual import ERROR, REFUSES, Code, Page
 
-CODES = {"K03": Severity.ERROR, "K04": Severity.ERROR, "K06": Severity.ERROR}
+CODES = (
+    Code(
+        "K03",
+        ERROR,
+        "the cluster id, node id or (2.8 to 3.6) any other property differs between the dirs",
+        REFUSES,
+    ),
+    Code("K04", ERROR, "two dirs have the same directory id", REFUSES),
+    Code("K06", ERROR, "two dirs hold a `__cluster_metadata-0`", REFUSES),
+)
+PAGE = Page(
+    meaning="A disk was moved from another broker or cluster, or cloned.",
+    broker="It does not start.",
+    advice="""
+        K03: only if the disk really belongs to this node now, change its ids. K04: give the clone a new
+        directory id. K06: keep the one in metadata.log.dir (by default the first of log.dirs) and move the
+        other away.""",
+    kafka="MetaPropertiesEnsemble.verify, KafkaRaftServer.initializeLogDirs, KIP-858.",
+)
 SCOPE = Scope.BROKER
 LEVEL = Level.STARTUP
 

@@ -1,24 +1,4 @@
-"""The meta.properties file, which says whose disk this is, is missing or broken.
-
-Codes
-    K01  meta.properties is missing
-    K02  meta.properties cannot be read, or a key is missing
-    K05  the directory id is reserved, or not the one that this node registered
-
-What it means
-    The file holds the cluster id, the node id and (since 3.7) the id of this directory.
-What the broker does
-    K01: in KRaft mode it does not start; in ZooKeeper mode it writes the file. K02: the
-    log dir is offline; if it is the metadata dir or the only one, the broker does not
-    start. K05: with a reserved id it does not start. With a changed one the
-    controller takes the replicas for offline until the broker has reassigned each.
-What to do
-    Write the file with the ids of the broker's other dirs and a directory id of its
-    own: the former one, which `__cluster_metadata-0` knows, or a new one.
-Kafka
-    MetaPropertiesEnsemble, KIP-631, KIP-858 (directory ids, 3.7): RegisterBrokerRecord,
-    BrokerRegistrationChangeRecord.
-"""
+"""The meta.properties file, which says whose disk this is, is missing or broken."""
 
 from __future__ import annotations
 
@@ -32,8 +12,31 @@ from segmend.logdir.tree import LogDir
 from . import remedies
 from .context import DirContext
 from .levels import Level, Scope
+from .manual import ERROR, OFFLINE, REFUSES, WRONG, Code, Page
 
-CODES = {"K01": Severity.ERROR, "K02": Severity.ERROR, "K05": Severity.ERROR}
+CODES = (
+    Code("K01", ERROR, "meta.properties is missing", REFUSES),
+    Code("K02", ERROR, "meta.properties cannot be read, or a key is missing", OFFLINE),
+    Code("K05", ERROR, "the directory id is reserved, or not the one that this node registered", WRONG),
+)
+PAGE = Page(
+    meaning="""
+        The file holds the cluster id, the node id and (since 3.7) the id of this directory.""",
+    own={
+        "K01": "in KRaft mode it does not start; in ZooKeeper mode it writes the file.",
+        "K02": """
+            the log dir is offline; if it is the metadata dir or the only one, the broker does not start.""",
+        "K05": """
+            with a reserved id it does not start. With a changed one the controller takes the replicas for
+            offline until the broker has reassigned each.""",
+    },
+    advice="""
+        Write the file with the ids of the broker's other dirs and a directory id of its own: the former one,
+        which `__cluster_metadata-0` knows, or a new one.""",
+    kafka="""
+        MetaPropertiesEnsemble, KIP-631, KIP-858 (directory ids, 3.7): RegisterBrokerRecord,
+        BrokerRegistrationChangeRecord.""",
+)
 SCOPE = Scope.DIR
 LEVEL = Level.STARTUP
 

@@ -1,27 +1,4 @@
-"""The last entry of the active segment's offset index does not fit its log.
-
-Codes
-    I04  its offset is above the last offset in the log
-    I05  its position is past the end of the log
-    I06  no batch begins at its position
-    L25  the log ends before its index and its snapshot: the end of the log is lost
-
-What it means
-    A broker finds the end of the log by reading from this entry. The entry may be wrong
-    (I04 to I06), or it is right and the log was cut (L25: a producer snapshot, the
-    recovery point or the high watermark lies beyond the end of the log, too).
-What the broker does
-    Without the clean marker it rebuilds the index, and the log end offset is where the log
-    ends. With the marker: I04, I05, L25: it takes the base offset of the segment for the log
-    end offset; producers append these offsets a second time, and followers truncate. I06: it
-    dies while loading ("Found record size N smaller than minimum record overhead (14)"), or
-    takes whatever bytes it meets for a batch.
-What to do
-    I04 to I06: delete or rebuild the index before the start. L25: look for the lost end
-    on another replica first; then trim the index to the log.
-Kafka
-    LogSegment.readNextOffset, OffsetIndex.lookup.
-"""
+"""The last entry of the active segment's offset index does not fit its log."""
 
 from __future__ import annotations
 
@@ -35,9 +12,41 @@ from segmend.kernel.scan import iter_batches
 from .context import PartitionContext
 from .evidence import batch_at, claimed_end, in_flight, is_sound, last_entry, reader_of, weighed
 from .levels import Level, Scope
+from .manual import ERROR, LOSES, NONE, REFUSES, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"I04": Severity.ERROR, "I05": Severity.ERROR, "I06": Severity.ERROR, "L25": Severity.ERROR}
+CODES = (
+    Code("I04", ERROR, "its offset is above the last offset in the log", LOSES, NONE),
+    Code("I05", ERROR, "its position is past the end of the log", LOSES, NONE),
+    Code("I06", ERROR, "no batch begins at its position", REFUSES, NONE),
+    Code(
+        "L25",
+        ERROR,
+        "the log ends before its index and its snapshot: the end of the log is lost",
+        LOSES,
+        NONE,
+    ),
+)
+PAGE = Page(
+    meaning="""
+        A broker finds the end of the log by reading from this entry. The entry may be wrong (I04 to I06), or
+        it is right and the log was cut (L25: a producer snapshot, the recovery point or the high watermark
+        lies beyond the end of the log, too).""",
+    broker="""
+        Without the clean marker it rebuilds the index, and the log end offset is where the log ends.""",
+    more="""
+        With the marker: I04, I05, L25: it takes the base offset of the segment for the log end offset;
+        producers append these offsets a second time, and followers truncate.""",
+    own={
+        "I06": """
+            it dies while loading ("Found record size N smaller than minimum record overhead (14)"), or takes
+            whatever bytes it meets for a batch.""",
+    },
+    advice="""
+        I04 to I06: delete or rebuild the index before the start. L25: look for the lost end on another
+        replica first; then trim the index to the log.""",
+    kafka="LogSegment.readNextOffset, OffsetIndex.lookup.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.STARTUP
 

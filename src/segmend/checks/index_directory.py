@@ -1,32 +1,29 @@
-"""A directory stands where a segment's file should be.
-
-Codes
-    I23  a directory is named like a log, an index or a snapshot
-
-What it means
-    Something created it by mistake: a container mount, a script, an unpacked archive.
-What the broker does
-    It does not see it while loading. A directory in place of a log: the segment does not
-    exist, and its indexes are deleted. In place of an index: the first read from the
-    segment takes the whole log dir offline ("Exception while reading from t-0 in dir
-    ...", "Is a directory").
-What to do
-    Move the directory out of the log dirs.
-Kafka
-    LogLoader (listFiles, isFile), AbstractIndex.createAndAssignMmap.
-"""
+"""A directory stands where a segment's file should be."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .levels import Level, Scope
+from .manual import ERROR, OFFLINE, Code, Page
 
-CODES = {"I23": Severity.ERROR}
+CODES = (Code("I23", ERROR, "a directory is named like a log, an index or a snapshot", OFFLINE),)
+PAGE = Page(
+    meaning="""
+        Something created it by mistake: a container mount, a script, an unpacked archive.""",
+    broker="""
+        It does not see it while loading. A directory in place of a log: the segment does not exist, and its
+        indexes are deleted.""",
+    more="""
+        In place of an index: the first read from the segment takes the whole log dir offline ("Exception
+        while reading from t-0 in dir ...", "Is a directory").""",
+    advice="Move the directory out of the log dirs.",
+    kafka="LogLoader (listFiles, isFile), AbstractIndex.createAndAssignMmap.",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 

@@ -1,20 +1,4 @@
-"""A large segment has an empty offset index.
-
-Codes
-    I02  the .index file has 0 bytes although the log is large
-
-What it means
-    The index was truncated, or created anew by a tool: kafka-dump-log makes an empty
-    `.index` when it is given a `.timeindex` without one. Below 2 MiB of log an empty
-    index is normal and not looked at.
-What the broker does
-    It accepts the index and never rebuilds it. Every read from this segment scans it from
-    the beginning.
-What to do
-    Rebuild the index.
-Kafka
-    OffsetIndex.lookup, LogSegment.read.
-"""
+"""A large segment has an empty offset index."""
 
 from __future__ import annotations
 
@@ -25,9 +9,20 @@ from segmend.findings import Finding, Severity
 from .context import PartitionContext
 from .evidence import weighed
 from .levels import Level, Scope
+from .manual import SLOW, WARNING, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"I02": Severity.WARNING}
+CODES = (Code("I02", WARNING, "the .index file has 0 bytes although the log is large", SLOW),)
+PAGE = Page(
+    meaning="""
+        The index was truncated, or created anew by a tool: kafka-dump-log makes an empty `.index` when it is
+        given a `.timeindex` without one. Below 2 MiB of log an empty index is normal and not looked at.""",
+    broker="""
+        It accepts the index and never rebuilds it. Every read from this segment scans it from the beginning.
+    """,
+    advice="Rebuild the index.",
+    kafka="OffsetIndex.lookup, LogSegment.read.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
 

@@ -1,28 +1,4 @@
-"""Entries of an offset index do not agree with the batches.
-
-Codes
-    I07  an entry has a negative position
-    I08  entries of a rolled segment point past the end of its log
-    I09  entries point behind the batch that holds their offset
-    I10  most entries point into the middle of batches: the index is not of this log
-    I11  single entries are out of order or point into the middle of a batch
-
-What it means
-    The index was copied from another segment or another generation of this one (I10),
-    shifted (I09), or a few of its bits flipped (I11). The records are all there. An entry
-    whose offset lies beyond the batch at its position is normal: followers and older
-    leaders make one entry for a whole append.
-What the broker does
-    It looks at no entry but the last of the active segment, so it notices nothing; indexes
-    of segments that a start recovers are rebuilt. A lookup that comes upon such an entry
-    begins to read at a wrong place. I08, I09: records are skipped without a word. I10, I11: the
-    read fails or returns nonsense ("Found record size ... smaller than minimum record
-    overhead"). I07: it takes it for 0, which costs time only.
-What to do
-    Rebuild the index from the log. Nothing is lost.
-Kafka
-    OffsetIndex.lookup, LogSegment.translateOffset, LogSegment.append.
-"""
+"""Entries of an offset index do not agree with the batches."""
 
 from __future__ import annotations
 
@@ -35,15 +11,35 @@ from segmend.kernel.types import IndexMatch, IndexMismatch
 from .context import PartitionContext
 from .evidence import counted, in_flight, weighed
 from .levels import Level, Scope
+from .manual import ERROR, INFO, NONE, WRONG, Code, Page
 from .segment_view import SegmentView
 
-CODES = {
-    "I07": Severity.INFO,
-    "I08": Severity.ERROR,
-    "I09": Severity.ERROR,
-    "I10": Severity.ERROR,
-    "I11": Severity.ERROR,
-}
+CODES = (
+    Code("I07", INFO, "an entry has a negative position", NONE),
+    Code("I08", ERROR, "entries of a rolled segment point past the end of its log", WRONG),
+    Code("I09", ERROR, "entries point behind the batch that holds their offset", WRONG),
+    Code("I10", ERROR, "most entries point into the middle of batches: the index is not of this log", WRONG),
+    Code("I11", ERROR, "single entries are out of order or point into the middle of a batch", WRONG),
+)
+PAGE = Page(
+    meaning="""
+        The index was copied from another segment or another generation of this one (I10), shifted (I09), or a
+        few of its bits flipped (I11). The records are all there. An entry whose offset lies beyond the batch
+        at its position is normal: followers and older leaders make one entry for a whole append.""",
+    broker="""
+        It looks at no entry but the last of the active segment, so it notices nothing; indexes of segments
+        that a start recovers are rebuilt. A lookup that comes upon such an entry begins to read at a wrong
+        place.""",
+    own={
+        "I08, I09": "records are skipped without a word.",
+        "I10, I11": """
+            the read fails or returns nonsense ("Found record size ... smaller than minimum record overhead").
+        """,
+        "I07": "it takes it for 0, which costs time only.",
+    },
+    advice="Rebuild the index from the log. Nothing is lost.",
+    kafka="OffsetIndex.lookup, LogSegment.translateOffset, LogSegment.append.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
 

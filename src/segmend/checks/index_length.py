@@ -1,33 +1,27 @@
-"""The length of an index is no multiple of its entry.
-
-Codes
-    I03  an .index is no multiple of 8 bytes long, or a .timeindex of 12
-
-What it means
-    A copy or a crash cut the last entry.
-What the broker does
-    Since 2.3 it rounds the length down and goes on. Up to 2.2 it rebuilds the indexes of
-    the segment ("... is corrupt, found N bytes which is neither positive nor a multiple
-    of 8").
-What to do
-    Nothing; a rebuild makes it right.
-Kafka
-    AbstractIndex, OffsetIndex.sanityCheck, KAFKA-7283.
-"""
+"""The length of an index is no multiple of its entry."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats import offset_index, time_index
 
 from .context import PartitionContext
 from .evidence import counted, in_flight
 from .levels import Level, Scope
+from .manual import INFO, NONE, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"I03": Severity.INFO}
+CODES = (Code("I03", INFO, "an .index is no multiple of 8 bytes long, or a .timeindex of 12", NONE),)
+PAGE = Page(
+    meaning="A copy or a crash cut the last entry.",
+    broker="""
+        Since 2.3 it rounds the length down and goes on. Up to 2.2 it rebuilds the indexes of the segment
+        ("... is corrupt, found N bytes which is neither positive nor a multiple of 8").""",
+    advice="Nothing; a rebuild makes it right.",
+    kafka="AbstractIndex, OffsetIndex.sanityCheck, KAFKA-7283.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
 

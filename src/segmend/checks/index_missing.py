@@ -1,33 +1,29 @@
-"""A segment has no offset index.
-
-Codes
-    I01  the .index file of a segment is missing
-
-What it means
-    It was deleted, by hand or by a crash in the middle of a replacement.
-What the broker does
-    Every start reads the whole segment, checks each CRC and rebuilds all three indexes:
-    "Could not find offset index file corresponding to log file F, recovering segment and
-    rebuilding index files...". If a batch is bad (L06), it cuts the segment there.
-What to do
-    Run `segmend check --deep` on the partition; if the log is sound, the start is merely
-    slower, or the index can be rebuilt before it.
-Kafka
-    LogSegment.sanityCheck, LogLoader.loadSegmentFiles.
-"""
+"""A segment has no offset index."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 
 from .context import PartitionContext
 from .evidence import in_flight
 from .levels import Level, Scope
+from .manual import SLOW, WARNING, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"I01": Severity.WARNING}
+CODES = (Code("I01", WARNING, "the .index file of a segment is missing", SLOW),)
+PAGE = Page(
+    meaning="It was deleted, by hand or by a crash in the middle of a replacement.",
+    broker="""
+        Every start reads the whole segment, checks each CRC and rebuilds all three indexes: "Could not find
+        offset index file corresponding to log file F, recovering segment and rebuilding index files...".""",
+    more="If a batch is bad (L06), it cuts the segment there.",
+    advice="""
+        Run `segmend check --deep` on the partition; if the log is sound, the start is merely slower, or the
+        index can be rebuilt before it.""",
+    kafka="LogSegment.sanityCheck, LogLoader.loadSegmentFiles.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.STARTUP
 

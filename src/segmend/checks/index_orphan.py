@@ -1,31 +1,28 @@
-"""An index file has no log.
-
-Codes
-    I22  an .index, .timeindex or .txnindex stands alone
-
-What it means
-    The log of this segment was deleted, moved or lost. (If it was the last segment, N10
-    tells of it.)
-What the broker does
-    It deletes the file: "Found an orphaned index file ..., with no corresponding log
-    file." If the log was lost, its offsets are missing without a word.
-What to do
-    Look for the log in .deleted files, other log dirs and other replicas before the start.
-Kafka
-    LogLoader.loadSegmentFiles.
-"""
+"""An index file has no log."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .levels import Level, Scope
+from .manual import NONE, WARNING, Code, Page
 
-CODES = {"I22": Severity.WARNING}
+CODES = (Code("I22", WARNING, "an .index, .timeindex or .txnindex stands alone", NONE),)
+PAGE = Page(
+    meaning="""
+        The log of this segment was deleted, moved or lost. (If it was the last segment, N10 tells of it.)""",
+    broker="""
+        It deletes the file: "Found an orphaned index file ..., with no corresponding log file."
+    """,
+    more="If the log was lost, its offsets are missing without a word.",
+    advice="""
+        Look for the log in .deleted files, other log dirs and other replicas before the start.""",
+    kafka="LogLoader.loadSegmentFiles.",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 

@@ -1,22 +1,4 @@
-"""An index fails the sanity check that brokers up to 2.2 made at every start.
-
-Codes
-    I25  a broker up to 2.2 takes the segment's index for corrupt and rebuilds it
-
-What it means
-    Brokers up to 2.2 looked at the first and last entry of each index while loading. The
-    zeros that a killed broker leaves in its active segments fail this check in releases
-    up to 1.1, so after a crash these messages are normal. Since 2.3 no broker looks.
-    (This code is not in the catalogue; it stands for what those releases log.)
-What the broker does
-    "Found a corrupted index file corresponding to log file ... due to ..., recovering
-    segment and rebuilding index files...": it scans the segment and rebuilds its indexes.
-    Only time is lost. Before 0.9 it did not start.
-What to do
-    Nothing.
-Kafka
-    OffsetIndex.sanityCheck, TimeIndex.sanityCheck, KAFKA-6324, KAFKA-7283.
-"""
+"""An index fails the sanity check that brokers up to 2.2 made at every start."""
 
 from __future__ import annotations
 
@@ -25,7 +7,7 @@ from collections.abc import Iterator
 
 from segmend.broker.recovery import CORRUPT_INDEX
 from segmend.broker.sanity import INDEX_SANITY, IndexSanity, offset_index_fault, time_index_fault
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats import offset_index, time_index
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
@@ -33,9 +15,23 @@ from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .levels import Level, Scope
+from .manual import INFO, SLOW, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"I25": Severity.INFO}
+CODES = (Code("I25", INFO, "a broker up to 2.2 takes the segment's index for corrupt and rebuilds it", SLOW),)
+PAGE = Page(
+    meaning="""
+        Brokers up to 2.2 looked at the first and last entry of each index while loading. The zeros that a
+        killed broker leaves in its active segments fail this check in releases up to 1.1, so after a crash
+        these messages are normal. Since 2.3 no broker looks. (This code is not in the catalogue; it stands
+        for what those releases log.)""",
+    broker="""
+        "Found a corrupted index file corresponding to log file ... due to ..., recovering segment and
+        rebuilding index files...": it scans the segment and rebuilds its indexes.""",
+    more="Only time is lost. Before 0.9 it did not start.",
+    advice="Nothing.",
+    kafka="OffsetIndex.sanityCheck, TimeIndex.sanityCheck, KAFKA-6324, KAFKA-7283.",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 

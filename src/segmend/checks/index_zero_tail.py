@@ -1,22 +1,4 @@
-"""An offset index still has the zeros it was preallocated with.
-
-Codes
-    I12  the .index file ends in zeros and the next start does not trim it
-
-What it means
-    A broker preallocates the index of the active segment and trims it when it rolls the
-    segment or stops. After a crash the zeros of the active segment are normal, and so
-    they are while the broker runs; in a rolled segment, or beside a clean shutdown
-    marker, they say that the roll or the marker came from another time.
-What the broker does
-    It takes the zeros for entries: the index counts as full, so that the segment is
-    rolled at once, and lookups may land in the zeros and scan the segment from its start.
-What to do
-    Trim the index after its last entry, or rebuild it. Beside a clean marker: look at
-    I14, which deletes data.
-Kafka
-    AbstractIndex.trimToValidSize, LogSegment.onBecomeInactiveSegment.
-"""
+"""An offset index still has the zeros it was preallocated with."""
 
 from __future__ import annotations
 
@@ -28,9 +10,24 @@ from segmend.formats.offset_index import ENTRY_SIZE
 from .context import PartitionContext
 from .evidence import counted, healed_at_start, in_flight, weighed
 from .levels import Level, Scope
+from .manual import SLOW, WARNING, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"I12": Severity.WARNING}
+CODES = (Code("I12", WARNING, "the .index file ends in zeros and the next start does not trim it", SLOW),)
+PAGE = Page(
+    meaning="""
+        A broker preallocates the index of the active segment and trims it when it rolls the segment or stops.
+        After a crash the zeros of the active segment are normal, and so they are while the broker runs; in a
+        rolled segment, or beside a clean shutdown marker, they say that the roll or the marker came from
+        another time.""",
+    broker="""
+        It takes the zeros for entries: the index counts as full, so that the segment is rolled at once, and
+        lookups may land in the zeros and scan the segment from its start.""",
+    advice="""
+        Trim the index after its last entry, or rebuild it. Beside a clean marker: look at I14, which deletes
+        data.""",
+    kafka="AbstractIndex.trimToValidSize, LogSegment.onBecomeInactiveSegment.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
 

@@ -1,29 +1,4 @@
-"""The checksum of a batch does not match its bytes.
-
-Codes
-    L05  a batch in a rolled segment has a wrong CRC
-    L06  a batch has a wrong CRC and the segment has no offset index
-    L07  a batch in the active segment has a wrong CRC
-
-What it means
-    Bytes of the batch changed after it was written: a failing disk or memory, a lost or
-    misdirected write, a bad copy. Its header is readable and the batches after it are
-    sound; the records in it cannot be trusted.
-What the broker does
-    It sends the batch to consumers and followers as it is. They refuse it ("Record is
-    corrupt (stored crc = ..., computed crc = ...)") and stay at that offset for ever.
-    A start without the clean marker whose recovery point is at or below this segment
-    cuts the segment here and deletes all later segments of the partition. A missing
-    `.index` (L06) makes any start rescan this segment and cut it here; later segments
-    are kept, so that the records between vanish without a word.
-What to do
-    Look for the same batch on another replica first: `segmend plan repair DIR --from
-    REPLICA_DIR` takes it if the batches around it prove it. If this replica is not needed,
-    move the directory away and let it replicate. Otherwise `--blank` makes the batch an
-    empty one: its offsets stay, its records are gone. L06: do not start the broker before.
-Kafka
-    DefaultRecordBatch.ensureValid, LogSegment.recover, LogLoader.loadSegmentFiles.
-"""
+"""The checksum of a batch does not match its bytes."""
 
 from __future__ import annotations
 
@@ -35,16 +10,41 @@ from .batch_faults import Break, breaks
 from .context import PartitionContext
 from .evidence import first, healed_at_start, in_flight
 from .levels import Level, Scope
+from .manual import ERROR, LOSES, WRONG, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"L05": Severity.ERROR, "L06": Severity.ERROR, "L07": Severity.ERROR}
+CODES = (
+    Code("L05", ERROR, "a batch in a rolled segment has a wrong CRC", WRONG, LOSES),
+    Code("L06", ERROR, "a batch has a wrong CRC and the segment has no offset index", LOSES),
+    Code("L07", ERROR, "a batch in the active segment has a wrong CRC", WRONG, LOSES),
+)
+PAGE = Page(
+    meaning="""
+        Bytes of the batch changed after it was written: a failing disk or memory, a lost or misdirected
+        write, a bad copy. Its header is readable and the batches after it are sound; the records in it cannot
+        be trusted.""",
+    broker="""
+        It sends the batch to consumers and followers as it is. They refuse it ("Record is corrupt (stored crc
+        = ..., computed crc = ...)") and stay at that offset for ever.""",
+    more="""
+        A start without the clean marker whose recovery point is at or below this segment cuts the segment
+        here and deletes all later segments of the partition. A missing `.index` (L06) makes any start rescan
+        this segment and cut it here; later segments are kept, so that the records between vanish without a
+        word.""",
+    advice="""
+        Look for the same batch on another replica first: `segmend plan repair DIR --from REPLICA_DIR` takes
+        it if the batches around it prove it. If this replica is not needed, move the directory away and let
+        it replicate. Otherwise `--blank` makes the batch an empty one: its offsets stay, its records are
+        gone. L06: do not start the broker before.""",
+    kafka="DefaultRecordBatch.ensureValid, LogSegment.recover, LogLoader.loadSegmentFiles.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEEP
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """One finding for each batch; the last one of an active segment may still be in flight."""
-    for found in first(breaks(view, view.scan, *CODES)):
+    for found in first(breaks(view, view.scan, *(code.name for code in CODES))):
         if not (in_flight(view) and found.end >= view.scan.end):
             yield _finding(view, context, found)
 

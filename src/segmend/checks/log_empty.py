@@ -1,33 +1,29 @@
-"""A rolled segment has an empty log.
-
-Codes
-    L24  the log of a segment that is not the last one has 0 bytes
-
-What it means
-    A segment is rolled only when there is something in it, so its batches are gone: the
-    file was cut, or its length was lost in a crash. (In a compacted partition the cleaner
-    may leave such a segment; there it counts only if its index has entries.)
-What the broker does
-    It accepts the segment. Readers go on with the next one; the offsets are missing
-    without a word.
-What to do
-    Take the segment from another replica, or move this directory away and let it replicate.
-Kafka
-    LogSegment.recover, UnifiedLog.read.
-"""
+"""A rolled segment has an empty log."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 
 from .context import PartitionContext
 from .evidence import compacted
 from .levels import Level, Scope
+from .manual import ERROR, WRONG, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"L24": Severity.ERROR}
+CODES = (Code("L24", ERROR, "the log of a segment that is not the last one has 0 bytes", WRONG),)
+PAGE = Page(
+    meaning="""
+        A segment is rolled only when there is something in it, so its batches are gone: the file was cut, or
+        its length was lost in a crash. (In a compacted partition the cleaner may leave such a segment; there
+        it counts only if its index has entries.)""",
+    broker="""
+        It accepts the segment. Readers go on with the next one; the offsets are missing without a word.""",
+    advice="""
+        Take the segment from another replica, or move this directory away and let it replicate.""",
+    kafka="LogSegment.recover, UnifiedLog.read.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
 

@@ -1,23 +1,4 @@
-"""A batch has a leader epoch that its neighbours contradict.
-
-Codes
-    L17  the leader epoch goes back inside a segment
-
-What it means
-    The leader epoch is not covered by the CRC; a flipped bit there leaves the batch sound.
-    Epochs never go back along a log, so a single batch between two of another epoch is
-    wrong, and the message names the right one. Where the epochs go back for good (a
-    warning), the log holds a mixed history, as unclean elections before KIP-101 left it.
-What the broker does
-    A recovery of this segment writes the wrong epoch into leader-epoch-checkpoint and, if
-    it is higher, drops genuine later epochs. At the next change of leader the replicas
-    then truncate at wrong offsets.
-What to do
-    Write the neighbours' epoch back, and regenerate leader-epoch-checkpoint if it has the
-    wrong one.
-Kafka
-    LogSegment.recover, LeaderEpochFileCache.assign, KIP-101.
-"""
+"""A batch has a leader epoch that its neighbours contradict."""
 
 from __future__ import annotations
 
@@ -30,9 +11,24 @@ from segmend.kernel.types import Problem
 from .context import PartitionContext
 from .evidence import batch_at, first, headers_before, problems
 from .levels import Level, Scope
+from .manual import WARNING, WRONG, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"L17": Severity.WARNING}
+CODES = (Code("L17", WARNING, "the leader epoch goes back inside a segment", WRONG),)
+PAGE = Page(
+    meaning="""
+        The leader epoch is not covered by the CRC; a flipped bit there leaves the batch sound. Epochs never
+        go back along a log, so a single batch between two of another epoch is wrong, and the message names
+        the right one. Where the epochs go back for good (a warning), the log holds a mixed history, as
+        unclean elections before KIP-101 left it.""",
+    broker="""
+        A recovery of this segment writes the wrong epoch into leader-epoch-checkpoint and, if it is higher,
+        drops genuine later epochs.""",
+    more="At the next change of leader the replicas then truncate at wrong offsets.",
+    advice="""
+        Write the neighbours' epoch back, and regenerate leader-epoch-checkpoint if it has the wrong one.""",
+    kafka="LogSegment.recover, LeaderEpochFileCache.assign, KIP-101.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
 

@@ -1,38 +1,35 @@
-"""A stretch of a log is no batch, and batches follow after it.
-
-Codes
-    L04  bytes in the middle of the log are zeros or garbage
-
-What it means
-    A block of the disk was lost, zeroed or overwritten, or a write went to the wrong
-    place. The batches that stood there are gone; the ones after it are sound.
-What the broker does
-    A read that begins before the hole fails ("Found record size N smaller than minimum
-    record overhead (14)") or jumps over it, until the offset index leads a reader past
-    it. A start without the clean marker whose recovery point is at or below this segment
-    cuts the segment at the hole and deletes everything after it, in this segment and in
-    all later ones.
-What to do
-    Look for the batches on another replica first: `segmend plan repair DIR --from
-    REPLICA_DIR`. Otherwise `--blank` puts one empty batch over the offsets of the hole and
-    mends the indexes; everything after it is kept. Not where transactions are.
-Kafka
-    FileLogInputStream.nextBatch, LogSegment.recover.
-"""
+"""A stretch of a log is no batch, and batches follow after it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 
 from .batch_faults import breaks
 from .context import PartitionContext
 from .evidence import counted, first, healed_at_start, size_field
 from .levels import Level, Scope
+from .manual import ERROR, LOSES, WRONG, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"L04": Severity.ERROR}
+CODES = (Code("L04", ERROR, "bytes in the middle of the log are zeros or garbage", WRONG, LOSES),)
+PAGE = Page(
+    meaning="""
+        A block of the disk was lost, zeroed or overwritten, or a write went to the wrong place. The batches
+        that stood there are gone; the ones after it are sound.""",
+    broker="""
+        A read that begins before the hole fails ("Found record size N smaller than minimum record overhead
+        (14)") or jumps over it, until the offset index leads a reader past it.""",
+    more="""
+        A start without the clean marker whose recovery point is at or below this segment cuts the segment at
+        the hole and deletes everything after it, in this segment and in all later ones.""",
+    advice="""
+        Look for the batches on another replica first: `segmend plan repair DIR --from REPLICA_DIR`. Otherwise
+        `--blank` puts one empty batch over the offsets of the hole and mends the indexes; everything after it
+        is kept. Not where transactions are.""",
+    kafka="FileLogInputStream.nextBatch, LogSegment.recover.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
 

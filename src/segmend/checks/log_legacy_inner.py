@@ -1,31 +1,28 @@
-"""A compressed message of the old formats holds inner messages that do not quite fit it.
-
-Codes
-    L21  an inner message has another magic than its wrapper, or a wrong CRC of its own
-
-What it means
-    Brokers before 0.10.2 could wrap messages of one format in a wrapper of another
-    (KAFKA-4298). The wrapper's own CRC is right.
-What the broker does
-    It tolerates this, and its cleaner writes such messages anew.
-What to do
-    Nothing.
-Kafka
-    AbstractLegacyRecordBatch.DeepRecordsIterator, LogCleaner, KAFKA-4298.
-"""
+"""A compressed message of the old formats holds inner messages that do not quite fit it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 
 from .context import PartitionContext
 from .evidence import first, problems
 from .levels import Level, Scope
+from .manual import INFO, NONE, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"L21": Severity.INFO}
+CODES = (
+    Code("L21", INFO, "an inner message has another magic than its wrapper, or a wrong CRC of its own", NONE),
+)
+PAGE = Page(
+    meaning="""
+        Brokers before 0.10.2 could wrap messages of one format in a wrapper of another (KAFKA-4298). The
+        wrapper's own CRC is right.""",
+    broker="It tolerates this, and its cleaner writes such messages anew.",
+    advice="Nothing.",
+    kafka="AbstractLegacyRecordBatch.DeepRecordsIterator, LogCleaner, KAFKA-4298.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEEP
 

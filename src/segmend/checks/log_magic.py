@@ -1,43 +1,51 @@
-"""The magic byte of a batch is wrong; its CRC proves that it was 2.
-
-Codes
-    L11  the magic byte is 3 to 127
-    L12  the magic byte makes an old-format message of the batch (0, 1 or above 127)
-
-What it means
-    The magic byte is not covered by the CRC. Read as version 2 the batch is sound, so
-    nothing but this byte is damaged and no record is lost.
-What the broker does
-    L11: nothing, not even in recovery; clients and followers fail on it ("Invalid magic
-    found in record: 3"). L12: it takes the batch for a message of the old format. A
-    start without the clean marker whose recovery point is at or below this segment finds
-    its checksum wrong, cuts the segment here and deletes all later segments.
-What to do
-    Write the 2 back: `segmend plan repair` does.
-Kafka
-    FileLogInputStream.nextBatch, ByteBufferLogInputStream, LogSegment.recover.
-"""
+"""The magic byte of a batch is wrong; its CRC proves that it was 2."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 
 from .batch_faults import breaks
 from .context import PartitionContext
 from .evidence import first
 from .levels import Level, Scope
+from .manual import ERROR, LOSES, WRONG, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"L11": Severity.ERROR, "L12": Severity.ERROR}
+CODES = (
+    Code("L11", ERROR, "the magic byte is 3 to 127", WRONG, ignored=True),
+    Code(
+        "L12",
+        ERROR,
+        "the magic byte makes an old-format message of the batch (0, 1 or above 127)",
+        WRONG,
+        LOSES,
+    ),
+)
+PAGE = Page(
+    meaning="""
+        The magic byte is not covered by the CRC. Read as version 2 the batch is sound, so nothing but this
+        byte is damaged and no record is lost.""",
+    own={
+        "L11": """
+            nothing, not even in recovery; clients and followers fail on it ("Invalid magic found in record:
+            3").""",
+        "L12": """
+            it takes the batch for a message of the old format. A start without the clean marker whose
+            recovery point is at or below this segment finds its checksum wrong, cuts the segment here and
+            deletes all later segments.""",
+    },
+    advice="Write the 2 back: `segmend plan repair` does.",
+    kafka="FileLogInputStream.nextBatch, ByteBufferLogInputStream, LogSegment.recover.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """One finding for each batch whose magic is proven wrong."""
-    for found in first(breaks(view, view.scan, *CODES)):
+    for found in first(breaks(view, view.scan, *(code.name for code in CODES))):
         refused = f"Invalid magic found in record: {found.magic}"
         cut = f"Found invalid messages in log segment {view.segment.name} at byte offset {found.position}."
         yield context.finding(

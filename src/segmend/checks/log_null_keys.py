@@ -1,33 +1,29 @@
-"""A compacted topic has records without a key.
-
-Codes
-    L27  records without a key in a compacted topic
-
-What it means
-    Compaction keeps the last record of each key, so a record without a key has no place
-    there. Brokers refuse them today; they come from old brokers, from a time when the
-    topic was not compacted, or from a tool.
-What the broker does
-    The cleaner drops them: "Found N invalid messages during compaction." Some releases
-    cannot load a partition of __consumer_offsets that has one.
-What to do
-    Read the records out before the cleaner comes by, if they matter.
-Kafka
-    LogCleaner, LogValidator.
-"""
+"""A compacted topic has records without a key."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 
 from .context import PartitionContext
 from .evidence import compacted, counted
 from .levels import Level, Scope
+from .manual import WARNING, WRONG, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"L27": Severity.WARNING}
+CODES = (Code("L27", WARNING, "records without a key in a compacted topic", WRONG),)
+PAGE = Page(
+    meaning="""
+        Compaction keeps the last record of each key, so a record without a key has no place there. Brokers
+        refuse them today; they come from old brokers, from a time when the topic was not compacted, or from a
+        tool.""",
+    broker="""
+        The cleaner drops them: "Found N invalid messages during compaction." Some releases cannot load a
+        partition of __consumer_offsets that has one.""",
+    advice="Read the records out before the cleaner comes by, if they matter.",
+    kafka="LogCleaner, LogValidator.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEEP
 

@@ -1,33 +1,10 @@
-"""A sound batch stands at a wrong offset.
-
-Codes
-    L13  a batch's base offset lies outside its segment
-    L14  a batch's base offset breaks the order of offsets
-    L15  the last batch's base offset is far too high
-
-What it means
-    The base offset is not covered by the CRC; the batch is sound in everything else. Its
-    neighbours say where it belongs: the offset in the message.
-What the broker does
-    It serves the batch under the wrong offset; consumers see duplicates or skip records.
-    L13: a recovery of this segment kills the broker ("Split operation is only permitted
-    for segments with overflow, and the problem path is ..."). L14: a recovery that has to
-    index this batch empties the whole segment ("Found invalid offset during recovery.
-    Deleting the corrupt segment and creating an empty one with starting offset B") and
-    deletes the later ones. L15: in the active segment the log end offset jumps there, in
-    every kind of start; a consumer of a rolled one goes on behind it and skips what lies between.
-What to do
-    Write the right offset back; it is not under the CRC, so nothing else changes. `segmend
-    plan repair` does where the batches on both sides prove it.
-Kafka
-    LogSegment.recover, LogSegment.readNextOffset, UnifiedLog.splitOverflowedSegment.
-"""
+"""A sound batch stands at a wrong offset."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats.batch import RecordBatch
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.formats.offset_index import parse as parse_index
@@ -35,10 +12,39 @@ from segmend.formats.offset_index import parse as parse_index
 from .context import PartitionContext
 from .evidence import first, headers_before, in_flight
 from .levels import Level, Scope
+from .manual import ERROR, LOSES, REFUSES, WRONG, Code, Page
 from .offset_faults import offset_faults, one_bit
 from .segment_view import SegmentView
 
-CODES = {"L13": Severity.ERROR, "L14": Severity.ERROR, "L15": Severity.ERROR}
+CODES = (
+    Code("L13", ERROR, "a batch's base offset lies outside its segment", WRONG, REFUSES),
+    Code("L14", ERROR, "a batch's base offset breaks the order of offsets", WRONG, LOSES),
+    Code("L15", ERROR, "the last batch's base offset is far too high", WRONG),
+)
+PAGE = Page(
+    meaning="""
+        The base offset is not covered by the CRC; the batch is sound in everything else. Its neighbours say
+        where it belongs: the offset in the message.""",
+    broker="""
+        It serves the batch under the wrong offset; consumers see duplicates or skip records.""",
+    own={
+        "L13": """
+            a recovery of this segment kills the broker ("Split operation is only permitted for segments with
+            overflow, and the problem path is ...").""",
+        "L14": """
+            a recovery that has to index this batch empties the whole segment ("Found invalid offset during
+            recovery. Deleting the corrupt segment and creating an empty one with starting offset B") and
+            deletes the later ones.""",
+        "L15": """
+            in the active segment the log end offset jumps there, in every kind of start; a consumer of a
+            rolled one goes on behind it and skips what lies between.""",
+    },
+    advice="""
+        Write the right offset back; it is not under the CRC, so nothing else changes. `segmend plan repair`
+        does where the batches on both sides prove it.""",
+    kafka="""
+        LogSegment.recover, LogSegment.readNextOffset, UnifiedLog.splitOverflowedSegment.""",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
 

@@ -1,40 +1,42 @@
-"""A batch has a right CRC and yet cannot be read.
-
-Codes
-    L18  the attributes name a compression codec that does not exist
-    L19  the compressed records cannot be decompressed
-    L20  the records do not fit the header: their number, lengths or offsets are wrong
-
-What it means
-    The bytes are those that were written: the fault was there before the CRC was made. A
-    client wrote it, or a broker's cleaner rebuilt a damaged batch with a fresh CRC over
-    the damage.
-What the broker does
-    Nothing, in no kind of start. Consumers fail on the offset and cannot get past it
-    ("Unknown compression type id: 7", "Incorrect declared batch size, records still
-    remaining in file"); the cleaner marks the partition as uncleanable; a coordinator
-    cannot load an internal topic.
-What to do
-    Look for a sound copy on another replica. Otherwise `segmend plan repair DIR --blank`
-    makes the batch an empty one: its offsets stay, its records are gone. Consumers can also
-    be moved past it by hand.
-Kafka
-    CompressionType.forId, DefaultRecordBatch.iterator, LogCleaner.
-"""
+"""A batch has a right CRC and yet cannot be read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.kernel.types import Problem
 
 from .context import PartitionContext
 from .evidence import first, problems
 from .levels import Level, Scope
+from .manual import ERROR, WRONG, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"L18": Severity.ERROR, "L19": Severity.ERROR, "L20": Severity.ERROR}
+CODES = (
+    Code("L18", ERROR, "the attributes name a compression codec that does not exist", WRONG, ignored=True),
+    Code("L19", ERROR, "the compressed records cannot be decompressed", WRONG, ignored=True),
+    Code(
+        "L20",
+        ERROR,
+        "the records do not fit the header: their number, lengths or offsets are wrong",
+        WRONG,
+        ignored=True,
+    ),
+)
+PAGE = Page(
+    meaning="""
+        The bytes are those that were written: the fault was there before the CRC was made. A client wrote it,
+        or a broker's cleaner rebuilt a damaged batch with a fresh CRC over the damage.""",
+    broker="""
+        Nothing, in no kind of start. Consumers fail on the offset and cannot get past it ("Unknown
+        compression type id: 7", "Incorrect declared batch size, records still remaining in file"); the
+        cleaner marks the partition as uncleanable; a coordinator cannot load an internal topic.""",
+    advice="""
+        Look for a sound copy on another replica. Otherwise `segmend plan repair DIR --blank` makes the batch
+        an empty one: its offsets stay, its records are gone. Consumers can also be moved past it by hand.""",
+    kafka="CompressionType.forId, DefaultRecordBatch.iterator, LogCleaner.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
 

@@ -1,38 +1,39 @@
-"""The size field of a batch is wrong; its CRC proves what it should be.
-
-Codes
-    L08  the size field points past the end of the log
-    L09  the size field is smaller than the smallest batch
-    L10  the size field points into the middle of this or a later batch
-
-What it means
-    The size is not covered by the CRC. With the size that leads to the next batch the
-    CRC is right, so nothing but these four bytes is damaged and no record is lost.
-What the broker does
-    L08: it takes this place for the end of the segment; the rest of the segment is
-    invisible, and recovery cuts it here without even a warning about the batch. L09:
-    reads that begin before it fail. L10: it goes on in the middle of a batch. A start
-    without the clean marker whose recovery point is at or below this segment cuts the
-    segment here and deletes all later segments.
-What to do
-    Write the right size back: `segmend plan repair` does.
-Kafka
-    FileLogInputStream.nextBatch, LogSegment.recover.
-"""
+"""The size field of a batch is wrong; its CRC proves what it should be."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 
 from .batch_faults import Break, breaks
 from .context import PartitionContext
 from .evidence import first
 from .levels import Level, Scope
+from .manual import ERROR, LOSES, WRONG, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"L08": Severity.ERROR, "L09": Severity.ERROR, "L10": Severity.ERROR}
+CODES = (
+    Code("L08", ERROR, "the size field points past the end of the log", WRONG, LOSES),
+    Code("L09", ERROR, "the size field is smaller than the smallest batch", WRONG, LOSES),
+    Code("L10", ERROR, "the size field points into the middle of this or a later batch", WRONG, LOSES),
+)
+PAGE = Page(
+    meaning="""
+        The size is not covered by the CRC. With the size that leads to the next batch the CRC is right, so
+        nothing but these four bytes is damaged and no record is lost.""",
+    own={
+        "L08": """
+            it takes this place for the end of the segment; the rest of the segment is invisible, and recovery
+            cuts it here without even a warning about the batch.""",
+        "L09": "reads that begin before it fail.",
+        "L10": """
+            it goes on in the middle of a batch. A start without the clean marker whose recovery point is at
+            or below this segment cuts the segment here and deletes all later segments.""",
+    },
+    advice="Write the right size back: `segmend plan repair` does.",
+    kafka="FileLogInputStream.nextBatch, LogSegment.recover.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
 
@@ -45,7 +46,7 @@ _CONSEQUENCE = {
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """One finding for each batch whose size is proven wrong."""
-    for found in first(breaks(view, view.scan, *CODES)):
+    for found in first(breaks(view, view.scan, *(code.name for code in CODES))):
         right = found.end - found.position - 12
         yield context.finding(
             found.code,

@@ -1,45 +1,46 @@
-"""Batches that stand in the log a second time, or belong to an older history.
-
-Codes
-    L16  the same batch stands in the log twice
-    L26  an older or foreign batch stands behind newer ones
-
-What it means
-    A write was repeated (L16), or a write that should have gone elsewhere, or long ago,
-    landed here (L26). Every such batch is sound in itself: its CRC is right.
-What the broker does
-    It objects to nothing, with or without the clean marker. L16: a reader may get records
-    twice. L26: the log end offset is taken from the physically last batch, so it goes
-    back; producers append the offsets after it a second time, with other records, and
-    the producer state above it is dropped.
-What to do
-    L16: `segmend plan repair` cuts the second copy out and mends the indexes. L26: do not
-    start the broker; cut the backward batch off first, or move the directory away and let
-    it replicate.
-Kafka
-    LogSegment.readNextOffset, LogLoader.recoverLog.
-"""
+"""Batches that stand in the log a second time, or belong to an older history."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 
 from .context import PartitionContext
 from .evidence import first, in_flight
 from .levels import Level, Scope
+from .manual import ERROR, LOSES, WARNING, WRONG, Code, Page
 from .offset_faults import OffsetFault, offset_faults
 from .segment_view import SegmentView
 
-CODES = {"L16": Severity.WARNING, "L26": Severity.ERROR}
+CODES = (
+    Code("L16", WARNING, "the same batch stands in the log twice", WRONG),
+    Code("L26", ERROR, "an older or foreign batch stands behind newer ones", LOSES),
+)
+PAGE = Page(
+    meaning="""
+        A write was repeated (L16), or a write that should have gone elsewhere, or long ago, landed here
+        (L26). Every such batch is sound in itself: its CRC is right.""",
+    broker="It objects to nothing, with or without the clean marker.",
+    own={
+        "L16": "a reader may get records twice.",
+        "L26": """
+            the log end offset is taken from the physically last batch, so it goes back; producers append the
+            offsets after it a second time, with other records, and the producer state above it is dropped.
+        """,
+    },
+    advice="""
+        L16: `segmend plan repair` cuts the second copy out and mends the indexes. L26: do not start the
+        broker; cut the backward batch off first, or move the directory away and let it replicate.""",
+    kafka="LogSegment.readNextOffset, LogLoader.recoverLog.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """One finding for each place where the offsets go back."""
-    for fault in first(offset_faults(view, view.scan, *CODES)):
+    for fault in first(offset_faults(view, view.scan, *(code.name for code in CODES))):
         if not in_flight(view):
             yield context.finding(
                 fault.code,

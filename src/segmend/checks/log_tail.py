@@ -1,31 +1,4 @@
-"""The last bytes of a log are no whole batch.
-
-Codes
-    L01  the last batch is shorter than its size field says
-    L02  up to 17 bytes follow the last batch, less than a header
-    L03  the log ends in zero bytes
-
-What it means
-    The broker died, or the machine lost power, while a batch was written or while the
-    file system had given the file its length and not yet its bytes; a preallocated log
-    (`log.preallocate=true`) ends in zeros until it is rolled. Or the file was copied
-    from a running broker. What follows the last whole batch is not data.
-What the broker does
-    Without the clean marker it cuts the active segment at the last whole batch and says
-    "Found invalid messages in log segment F at byte offset P.": nothing is lost that was
-    acknowledged and flushed, and this is reported as info only (zeros not at all).
-    With the marker nothing is cut. After L01 and L02 it appends behind the torn bytes,
-    and whatever comes from then on can never be read: "Found record size 0 smaller than
-    minimum record overhead (14) in file ...". On L03 it dies while loading. In a rolled
-    segment, below the recovery point, nothing is ever cut: readers stop there and go on
-    with the next segment; the records that stood there are lost.
-What to do
-    With the marker: cut the log at the last whole batch (`segmend plan trim`) before the
-    broker starts, or remove the marker and let it recover.
-    Rolled segment: take the segment from another replica; else cut it.
-Kafka
-    FileLogInputStream.nextBatch, LogSegment.recover, LogSegment.readNextOffset.
-"""
+"""The last bytes of a log are no whole batch."""
 
 from __future__ import annotations
 
@@ -37,9 +10,35 @@ from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC
 from .context import PartitionContext
 from .evidence import counted, healed_at_start, in_flight, is_sound, reader_of
 from .levels import Level, Scope
+from .manual import ERROR, LOSES, NONE, REFUSES, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"L01": Severity.ERROR, "L02": Severity.ERROR, "L03": Severity.ERROR}
+CODES = (
+    Code("L01", ERROR, "the last batch is shorter than its size field says", LOSES, NONE),
+    Code("L02", ERROR, "up to 17 bytes follow the last batch, less than a header", LOSES, NONE),
+    Code("L03", ERROR, "the log ends in zero bytes", REFUSES, NONE),
+)
+PAGE = Page(
+    meaning="""
+        The broker died, or the machine lost power, while a batch was written or while the file system had
+        given the file its length and not yet its bytes; a preallocated log (`log.preallocate=true`) ends in
+        zeros until it is rolled. Or the file was copied from a running broker. What follows the last whole
+        batch is not data.""",
+    broker="""
+        Without the clean marker it cuts the active segment at the last whole batch and says "Found invalid
+        messages in log segment F at byte offset P.": nothing is lost that was acknowledged and flushed, and
+        this is reported as info only (zeros not at all).""",
+    more="""
+        With the marker nothing is cut. After L01 and L02 it appends behind the torn bytes, and whatever comes
+        from then on can never be read: "Found record size 0 smaller than minimum record overhead (14) in file
+        ...". On L03 it dies while loading. In a rolled segment, below the recovery point, nothing is ever
+        cut: readers stop there and go on with the next segment; the records that stood there are lost.""",
+    advice="""
+        With the marker: cut the log at the last whole batch (`segmend plan trim`) before the broker starts,
+        or remove the marker and let it recover. Rolled segment: take the segment from another replica; else
+        cut it.""",
+    kafka="FileLogInputStream.nextBatch, LogSegment.recover, LogSegment.readNextOffset.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.STARTUP
 

@@ -1,32 +1,28 @@
-"""The largest timestamp in a batch's header is not that of its records.
-
-Codes
-    L22  maxTimestamp is not the largest timestamp of the records
-
-What it means
-    The header was written wrong by a client or a tool; its CRC is right.
-What the broker does
-    It believes the header: the time index, retention by time and lookups by time follow
-    it. Records are deleted too early or kept too long ("contains future timestamp(s),
-    making it ineligible to be deleted").
-What to do
-    Nothing can be written back without a new CRC. Mind it when retention surprises.
-Kafka
-    DefaultRecordBatch.maxTimestamp, UnifiedLog.deleteRetentionMsBreachedSegments.
-"""
+"""The largest timestamp in a batch's header is not that of its records."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 
 from .context import PartitionContext
 from .evidence import first, problems
 from .levels import Level, Scope
+from .manual import NONE, WARNING, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"L22": Severity.WARNING}
+CODES = (Code("L22", WARNING, "maxTimestamp is not the largest timestamp of the records", NONE),)
+PAGE = Page(
+    meaning="The header was written wrong by a client or a tool; its CRC is right.",
+    broker="""
+        It believes the header: the time index, retention by time and lookups by time follow it.""",
+    more="""
+        Records are deleted too early or kept too long ("contains future timestamp(s), making it ineligible to
+        be deleted").""",
+    advice="Nothing can be written back without a new CRC. Mind it when retention surprises.",
+    kafka="DefaultRecordBatch.maxTimestamp, UnifiedLog.deleteRetentionMsBreachedSegments.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEEP
 

@@ -1,21 +1,4 @@
-"""A segment is larger than a broker can address.
-
-Codes
-    L23  a log is above 2147483647 bytes, or spans more than 2147483647 offsets
-
-What it means
-    Compaction before 1.1.1 could merge segments that lie more than 2^31-1 offsets apart
-    (KAFKA-6264), and index entries hold offsets relative to the base in 31 bits. A log of
-    2 GiB or more was not written by a broker.
-What the broker does
-    Too many bytes: it dies while loading. Too many offsets: nothing, until a recovery, a
-    compaction or an append touches the segment; then "Caught segment overflow error: ...
-    Split segment and retry.", which works and keeps every record.
-What to do
-    Split the segment at a batch boundary.
-Kafka
-    FileRecords, LogSegmentOffsetOverflowException, UnifiedLog.splitOverflowedSegment.
-"""
+"""A segment is larger than a broker can address."""
 
 from __future__ import annotations
 
@@ -25,10 +8,26 @@ from segmend.findings import Finding, Severity
 
 from .context import PartitionContext
 from .levels import Level, Scope
+from .manual import ERROR, REFUSES, Code, Page
 from .offset_faults import offset_faults
 from .segment_view import SegmentView
 
-CODES = {"L23": Severity.ERROR}
+CODES = (
+    Code("L23", ERROR, "a log is above 2147483647 bytes, or spans more than 2147483647 offsets", REFUSES),
+)
+PAGE = Page(
+    meaning="""
+        Compaction before 1.1.1 could merge segments that lie more than 2^31-1 offsets apart (KAFKA-6264), and
+        index entries hold offsets relative to the base in 31 bits. A log of 2 GiB or more was not written by
+        a broker.""",
+    broker="""
+        Too many bytes: it dies while loading. Too many offsets: nothing, until a recovery, a compaction or an
+        append touches the segment; then "Caught segment overflow error: ... Split segment and retry.", which
+        works and keeps every record.""",
+    advice="Split the segment at a batch boundary.",
+    kafka="""
+        FileRecords, LogSegmentOffsetOverflowException, UnifiedLog.splitOverflowedSegment.""",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.STARTUP
 

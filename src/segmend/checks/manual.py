@@ -1,72 +1,121 @@
-"""The manual: every check's docstring, taken apart for `segmend explain`.
+"""The manual, as data: what there is to say of each code, and the page that the codes of a check share.
 
-A page is a title line and these headings in column 0, each with an indented body.
+`segmend explain`, the reports and the line about the broker in each finding are rendered from it.
 """
 
 from __future__ import annotations
 
-import re
+import enum
 import textwrap
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
 
-from .registry import Check
+from segmend.findings import Severity
 
-HEADINGS = ("Codes", "What it means", "What the broker does", "What to do", "Kafka")
+# Columns of the text under a heading.
+_WIDTH = 88
 
-# "E02, E03: " or "The others: " begins what is said of these codes alone.
-_LABEL = re.compile(r"(?:^|(?<=[.)\"] ))((?:[A-Z]\d\d[a-z]?(?:, | and )?)+|The others): ")
-_SENTENCE = re.compile(r"(?<=[.)\"]) (?=[A-Z])")
-_ENOUGH = 80
+
+class Consequence(enum.Enum):
+    """What starting a broker would do, worst first; the value is how a report says it."""
+
+    LOSES = "loses data"
+    REFUSES = "refuses to start"
+    OFFLINE = "takes the log dir offline"
+    WRONG = "serves some reads wrong"
+    SLOW = "starts slower"
+    NONE = "starts as if nothing were wrong"
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst."""
+        return list(Consequence).index(self)
+
+
+# A table of codes is read by the line.
+LOSES, REFUSES, OFFLINE, WRONG, SLOW, NONE = Consequence
+ERROR, WARNING, INFO = Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What a check may report: how bad it is unless the finding says otherwise, and its one line.
+
+    `clean` is what a start makes of it in general, after a clean stop, and `killed` after a kill,
+    where that is something else. The only harm of a `fatal` code is that the start ends over it:
+    where the forecast shows that this release does not mind, it is a warning. What the page says
+    that the broker does about an `ignored` code begins with that: nothing.
+    """
+
+    name: str
+    severity: Severity
+    title: str
+    clean: Consequence
+    killed: Consequence | None = None
+    fatal: bool = field(default=False, kw_only=True)
+    ignored: bool = field(default=False, kw_only=True)
+
+    def consequence(self, *, clean: bool) -> Consequence:
+        """What a start makes of it; `clean`: the log dir has the marker `.kafka_cleanshutdown`."""
+        return self.clean if clean or self.killed is None else self.killed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One check's manual page: `codes` maps each code to its one-liner, `sections` heading to text."""
+    """What people are told of the codes of one check.
 
+    `broker` says in a sentence or two what the broker does, `more` goes on where there is room.
+    `own` says it of single codes ("E01", or "E02, E03"); then `broker` is but an introduction to them.
+    """
+
+    meaning: str
+    broker: str = ""
+    more: str = ""
+    own: Mapping[str, str] = field(default_factory=dict)
+    advice: str
+    kafka: str
+
+    def broker_line(self, code: str) -> str:
+        """What the broker does about `code`, whatever the start."""
+        own = next((text for label, text in self.own.items() if code in label.split(", ")), None)
+        return " ".join((own or self.broker).split())
+
+    def sections(self) -> dict[str, str]:
+        """The text under each heading."""
+        own = (f"{label}: {text}" for label, text in self.own.items())
+        return {
+            "What it means": _wrapped(self.meaning),
+            "What the broker does": _wrapped(self.broker, self.more, *own),
+            "What to do": _wrapped(self.advice),
+            "Kafka": _wrapped(self.kafka),
+        }
+
+
+def _wrapped(*texts: str) -> str:
+    words = " ".join(" ".join(texts).split())
+    return textwrap.fill(words, _WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A code in the manual: its page, all codes `beside` it there, and the `level` that looks for it."""
+
+    code: Code
+    level: str
     title: str
-    codes: dict[str, str]
-    sections: dict[str, str]
+    page: Page
+    beside: tuple[Code, ...]
+
+    @property
+    def broker_line(self) -> str:
+        """What the broker does about this code, whatever the start."""
+        return self.page.broker_line(self.code.name)
 
 
-def parse_page(text: str) -> Page:
-    """Take a docstring apart; missing headings are simply not in `sections`."""
-    title, _, rest = text.strip().partition("\n")
-    sections: dict[str, list[str]] = {}
-    current: list[str] = []
-    for line in rest.splitlines():
-        if line in HEADINGS:
-            current = sections.setdefault(line, [])
-        else:
-            current.append(line)
-    bodies = {name: textwrap.dedent("\n".join(lines)).strip() for name, lines in sections.items()}
-    return Page(title=title.rstrip("."), codes=_codes(bodies.get("Codes", "")), sections=bodies)
-
-
-def _codes(body: str) -> dict[str, str]:
-    codes: dict[str, str] = {}
-    last = ""
-    for line in body.splitlines():
-        if line.startswith(" "):
-            codes[last] += " " + line.strip()
-        elif line:
-            last, _, text = line.partition(" ")
-            codes[last] = text.strip()
-    return codes
-
-
-def broker_line(page: Page, code: str) -> str:
-    """What the page says that the broker does about `code`: a sentence, or two short ones."""
-    shared, *labelled = _LABEL.split(" ".join(page.sections.get("What the broker does", "").split()))
-    told = dict(zip(labelled[::2], labelled[1::2], strict=True))
-    own = next((text for label, text in told.items() if code in re.split(r", | and ", label)), None)
-    line, *others = _SENTENCE.split(own or shared.strip() or told.get("The others", ""))
-    for sentence in others:
-        if len(line) >= _ENOUGH and line.count('"') % 2 == 0:
-            break
-        line = f"{line} {sentence}"
-    return line.strip()
-
-
-def page_of(check: Check) -> Page:
-    """The manual page of a check."""
-    return parse_page(check.page)
+def entries(module: ModuleType, level: str) -> Iterator[tuple[str, Entry]]:
+    """The codes of a module with `CODES` and a `PAGE`, which is called as the module is."""
+    codes: tuple[Code, ...] = module.CODES
+    title = (module.__doc__ or "").rstrip(".")
+    for code in codes:
+        yield code.name, Entry(code=code, level=level, title=title, page=module.PAGE, beside=codes)

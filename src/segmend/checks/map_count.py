@@ -1,19 +1,4 @@
-"""More segments than the kernel lets one process map.
-
-Codes
-    K20  the indexes of all segments need more memory maps than vm.max_map_count
-
-What it means
-    A broker maps the offset index and the time index of every segment it uses, two maps
-    each. Linux allows 65530 a process unless told otherwise.
-What the broker does
-    "java.io.IOException: Map failed", an OutOfMemoryError: it stops, while loading
-    (before 2.3, and for active segments always) or later when old segments are read.
-What to do
-    Raise the limit on the broker's machine before the start.
-Kafka
-    AbstractIndex; lazily mapped since 2.3 (KAFKA-7283).
-"""
+"""More segments than the kernel lets one process map."""
 
 from __future__ import annotations
 
@@ -24,8 +9,21 @@ from segmend.findings import Finding, Severity
 from . import remedies
 from .context import BrokerContext
 from .levels import Level, Scope
+from .manual import REFUSES, WARNING, Code, Page
 
-CODES = {"K20": Severity.WARNING}
+CODES = (
+    Code("K20", WARNING, "the indexes of all segments need more memory maps than vm.max_map_count", REFUSES),
+)
+PAGE = Page(
+    meaning="""
+        A broker maps the offset index and the time index of every segment it uses, two maps each. Linux
+        allows 65530 a process unless told otherwise.""",
+    broker="""
+        "java.io.IOException: Map failed", an OutOfMemoryError: it stops, while loading (before 2.3, and for
+        active segments always) or later when old segments are read.""",
+    advice="Raise the limit on the broker's machine before the start.",
+    kafka="AbstractIndex; lazily mapped since 2.3 (KAFKA-7283).",
+)
 SCOPE = Scope.BROKER
 LEVEL = Level.STARTUP
 

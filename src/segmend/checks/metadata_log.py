@@ -1,35 +1,34 @@
-"""The log of the cluster's metadata is damaged.
-
-Codes
-    K07  a batch of `__cluster_metadata-0` is damaged: everything after it is cut off
-
-What it means
-    The KRaft log holds every topic, id and assignment since the last snapshot.
-What the broker does
-    It checks every CRC of this log at every start, even after a clean stop, truncates
-    at the first bad batch and deletes all later segments. If other controllers are
-    there it fetches the rest again; a single controller forgets what it committed, and
-    data directories of forgotten topics become strays.
-What to do
-    With other controllers: move the directory away and let it replicate. Alone: take a
-    copy first; the newest snapshot at or after the damage makes the log whole.
-Kafka
-    KafkaMetadataLog, KafkaRaftLog (4.x); lastShutdownClean is false on every start.
-"""
+"""The log of the cluster's metadata is damaged."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Safety, Severity
+from segmend.findings import Finding, Safety
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import CHAIN_KINDS
 
 from .context import PartitionContext
 from .levels import Level, Scope
+from .manual import ERROR, LOSES, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"K07": Severity.ERROR}
+CODES = (
+    Code("K07", ERROR, "a batch of `__cluster_metadata-0` is damaged: everything after it is cut off", LOSES),
+)
+PAGE = Page(
+    meaning="The KRaft log holds every topic, id and assignment since the last snapshot.",
+    broker="""
+        It checks every CRC of this log at every start, even after a clean stop, truncates at the first bad
+        batch and deletes all later segments.""",
+    more="""
+        If other controllers are there it fetches the rest again; a single controller forgets what it
+        committed, and data directories of forgotten topics become strays.""",
+    advice="""
+        With other controllers: move the directory away and let it replicate. Alone: take a copy first; the
+        newest snapshot at or after the damage makes the log whole.""",
+    kafka="KafkaMetadataLog, KafkaRaftLog (4.x); lastShutdownClean is false on every start.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.STARTUP
 

@@ -1,38 +1,39 @@
-"""A snapshot of the cluster's metadata is damaged or missing.
-
-Codes
-    K08  a snapshot without its footer, or with a damaged batch: the process exits
-    K09  the log begins after offset 0 and no snapshot covers what came before
-    K10  leftovers of snapshots: removed by the next start
-
-What it means
-    A `<end offset>-<epoch>.checkpoint` holds the whole metadata as of that offset, from
-    a header record to a footer record. The log before it is deleted in time.
-What the broker does
-    K08: loading the newest snapshot fails and the process exits. K09: "Inconsistent
-    snapshot state". K10: it removes `.part` and `.deleted` files.
-What to do
-    K08: with other controllers, move the directory away and let it replicate; alone,
-    move the snapshot out only if an older one and the whole log after it remain. K09:
-    take the snapshot from another controller.
-Kafka
-    KafkaMetadataLog.recoverSnapshots, RecordsSnapshotReader, KIP-630.
-"""
+"""A snapshot of the cluster's metadata is damaged or missing."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.kernel.scan import iter_batches, scan_log
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .levels import Level, Scope
+from .manual import ERROR, INFO, NONE, REFUSES, Code, Page
 
-CODES = {"K08": Severity.ERROR, "K09": Severity.ERROR, "K10": Severity.INFO}
+CODES = (
+    Code("K08", ERROR, "a snapshot without its footer, or with a damaged batch: the process exits", REFUSES),
+    Code("K09", ERROR, "the log begins after offset 0 and no snapshot covers what came before", REFUSES),
+    Code("K10", INFO, "leftovers of snapshots: removed by the next start", NONE),
+)
+PAGE = Page(
+    meaning="""
+        A `<end offset>-<epoch>.checkpoint` holds the whole metadata as of that offset, from a header record
+        to a footer record. The log before it is deleted in time.""",
+    own={
+        "K08": "loading the newest snapshot fails and the process exits.",
+        "K09": '"Inconsistent snapshot state".',
+        "K10": "it removes `.part` and `.deleted` files.",
+    },
+    advice="""
+        K08: with other controllers, move the directory away and let it replicate; alone, move the snapshot
+        out only if an older one and the whole log after it remain. K09: take the snapshot from another
+        controller.""",
+    kafka="KafkaMetadataLog.recoverSnapshots, RecordsSnapshotReader, KIP-630.",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 

@@ -1,33 +1,30 @@
-"""Retention would go by file times, and these were lost in a copy.
-
-Codes
-    K18  the time index is missing and the files' times are newer than their records
-
-What it means
-    Without a time index a broker takes the modification time of the `.log` for the time
-    of its newest record. A copy without `-p` or a restore gives every file the time of
-    the copy.
-What the broker does
-    It keeps the segment until retention.ms after the copy, or deletes it at once if the
-    copy made it look old. "... based on the last modified time of the segment".
-What to do
-    Rebuild the indexes; then the records' own time counts again.
-Kafka
-    LogSegment.largestTimestamp.
-"""
+"""Retention would go by file times, and these were lost in a copy."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 
 from .context import PartitionContext
 from .evidence import in_flight
 from .levels import Level, Scope
+from .manual import INFO, NONE, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"K18": Severity.INFO}
+CODES = (
+    Code("K18", INFO, "the time index is missing and the files' times are newer than their records", NONE),
+)
+PAGE = Page(
+    meaning="""
+        Without a time index a broker takes the modification time of the `.log` for the time of its newest
+        record. A copy without `-p` or a restore gives every file the time of the copy.""",
+    broker="""
+        It keeps the segment until retention.ms after the copy, or deletes it at once if the copy made it look
+        old. "... based on the last modified time of the segment".""",
+    advice="Rebuild the indexes; then the records' own time counts again.",
+    kafka="LogSegment.largestTimestamp.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
 

@@ -1,27 +1,11 @@
-"""The data is newer than the broker that is to read it.
-
-Codes
-    K19  a message format, codec, batch attribute or file version that this release does not know
-
-What it means
-    A broker was downgraded, or the disk was moved to an older cluster, or `--kafka`
-    names the wrong release.
-What the broker does
-    It fails in its own way: it does not start, or consumers get errors.
-What to do
-    Start at least the release that the finding names.
-Kafka
-    Magic 1 since 0.10 (KIP-32), magic 2 since 0.11 (KIP-98), zstd since 2.1 (KIP-110),
-    the delete horizon of compacted batches since 3.1 (KAFKA-8522), version 1 of
-    quorum-state since 3.9 (KIP-853).
-"""
+"""The data is newer than the broker that is to read it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats import quorum_state
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET
 from segmend.kernel.scan import iter_batches
@@ -29,8 +13,26 @@ from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .levels import Level, Scope
+from .manual import ERROR, NONE, Code, Page
 
-CODES = {"K19": Severity.ERROR}
+CODES = (
+    Code(
+        "K19",
+        ERROR,
+        "a message format, codec, batch attribute or file version that this release does not know",
+        NONE,
+    ),
+)
+PAGE = Page(
+    meaning="""
+        A broker was downgraded, or the disk was moved to an older cluster, or `--kafka` names the wrong
+        release.""",
+    broker="It fails in its own way: it does not start, or consumers get errors.",
+    advice="Start at least the release that the finding names.",
+    kafka="""
+        Magic 1 since 0.10 (KIP-32), magic 2 since 0.11 (KIP-98), zstd since 2.1 (KIP-110), the delete horizon
+        of compacted batches since 3.1 (KAFKA-8522), version 1 of quorum-state since 3.9 (KIP-853).""",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.DEFAULT
 

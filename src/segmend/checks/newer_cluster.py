@@ -1,32 +1,35 @@
-"""The log dirs belong to a newer kind of cluster than this release can join.
-
-Codes
-    K21  meta.properties or the cluster's metadata.version is newer than this release knows
-
-What it means
-    A broker was downgraded after the cluster's features were upgraded, a disk was moved
-    back to a ZooKeeper broker, or `--kafka` names the wrong release.
-What the broker does
-    It does not start: before 2.8 it knows version 0 of meta.properties only, and no
-    release reads a metadata log whose metadata.version it does not know.
-What to do
-    Start at least the release that the finding names.
-Kafka
-    BrokerMetadataCheckpoint, MetadataVersion.fromFeatureLevel, KIP-584, KIP-778.
-"""
+"""The log dirs belong to a newer kind of cluster than this release can join."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats.meta_properties import FILE_NAME
 from segmend.logdir.release import release_of_level
 
 from .context import BrokerContext
 from .levels import Level, Scope
+from .manual import ERROR, REFUSES, Code, Page
 
-CODES = {"K21": Severity.ERROR}
+CODES = (
+    Code(
+        "K21",
+        ERROR,
+        "meta.properties or the cluster's metadata.version is newer than this release knows",
+        REFUSES,
+    ),
+)
+PAGE = Page(
+    meaning="""
+        A broker was downgraded after the cluster's features were upgraded, a disk was moved back to a
+        ZooKeeper broker, or `--kafka` names the wrong release.""",
+    broker="""
+        It does not start: before 2.8 it knows version 0 of meta.properties only, and no release reads a
+        metadata log whose metadata.version it does not know.""",
+    advice="Start at least the release that the finding names.",
+    kafka="BrokerMetadataCheckpoint, MetadataVersion.fromFeatureLevel, KIP-584, KIP-778.",
+)
 SCOPE = Scope.BROKER
 LEVEL = Level.STARTUP
 

@@ -1,34 +1,32 @@
-"""Files that the broker's user cannot read and write.
-
-Codes
-    K13  a file or directory that the user who owns the log dir cannot read or write
-
-What it means
-    A broker opens every .log and index for reading and writing and renames them, so it
-    must own them or be let in by their mode. A tool run as root leaves files behind
-    that it cannot open. The user is taken to be the owner of the log dir or, if that is
-    root, of most of what lies in it.
-What the broker does
-    The whole log dir goes offline; in `__cluster_metadata-0` the process ends.
-What to do
-    Give the file back to the user, keeping everything else.
-Kafka
-    LogLoader.removeTempFilesAndCollectSwapFiles, KafkaStorageException.
-"""
+"""Files that the broker's user cannot read and write."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.logdir.disk import FileStat
 from segmend.logdir.tree import LogDir, PartitionDir
 
 from . import remedies
 from .context import DirContext
 from .levels import Level, Scope
+from .manual import ERROR, OFFLINE, Code, Page
 
-CODES = {"K13": Severity.ERROR}
+CODES = (
+    Code(
+        "K13", ERROR, "a file or directory that the user who owns the log dir cannot read or write", OFFLINE
+    ),
+)
+PAGE = Page(
+    meaning="""
+        A broker opens every .log and index for reading and writing and renames them, so it must own them or
+        be let in by their mode. A tool run as root leaves files behind that it cannot open. The user is taken
+        to be the owner of the log dir or, if that is root, of most of what lies in it.""",
+    broker="The whole log dir goes offline; in `__cluster_metadata-0` the process ends.",
+    advice="Give the file back to the user, keeping everything else.",
+    kafka="LogLoader.removeTempFilesAndCollectSwapFiles, KafkaStorageException.",
+)
 SCOPE = Scope.DIR
 LEVEL = Level.STARTUP
 

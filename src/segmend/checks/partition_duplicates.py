@@ -1,32 +1,29 @@
-"""The same partition lies in two directories.
-
-Codes
-    N17  two directories are the same partition: the broker does not start
-
-What it means
-    A move between log dirs was interrupted, a disk was copied or put back, or
-    `t-0` and `t-00` lie side by side: a broker reads both as partition 0.
-What the broker does
-    It does not start.
-What to do
-    Compare the two with `segmend show`, keep the one that has the higher leader epoch
-    and then the higher log end offset, and move the other out of the log dirs.
-Kafka
-    LogManager.loadLog. Two `-future` directories of a partition are refused the same way.
-"""
+"""The same partition lies in two directories."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Safety, Severity
+from segmend.findings import Finding, Safety
 from segmend.logdir.tree import PartitionDir
 
 from . import remedies
 from .context import BrokerContext
 from .levels import Level, Scope
+from .manual import ERROR, REFUSES, Code, Page
 
-CODES = {"N17": Severity.ERROR}
+CODES = (Code("N17", ERROR, "two directories are the same partition: the broker does not start", REFUSES),)
+PAGE = Page(
+    meaning="""
+        A move between log dirs was interrupted, a disk was copied or put back, or `t-0` and `t-00` lie side
+        by side: a broker reads both as partition 0.""",
+    broker="It does not start.",
+    advice="""
+        Compare the two with `segmend show`, keep the one that has the higher leader epoch and then the higher
+        log end offset, and move the other out of the log dirs.""",
+    kafka="""
+        LogManager.loadLog. Two `-future` directories of a partition are refused the same way.""",
+)
 SCOPE = Scope.BROKER
 LEVEL = Level.STARTUP
 

@@ -1,25 +1,4 @@
-"""Segments are missing at an end of the partition, or all of them are.
-
-Codes
-    N09  the checkpointed log start offset lies before the first segment
-    N10  indexes or snapshots remain of an active segment whose `.log` is gone
-    N11  the directory has no segment at all
-
-What it means
-    N09: the offsets in between are not on this disk; after retention that is normal for
-    a moment, after a clean stop it is not. N10: the newest segment's log was removed or
-    not copied. N11: everything was.
-What the broker does
-    N09: nothing. N10: it deletes the indexes, and gives out the lost offsets a second time. N11: it creates
-    an empty segment at the log start offset, or at 0; as a leader it makes every
-    follower truncate to that.
-What to do
-    Find the file: in .deleted, in a backup, in another log dir, on another replica. If
-    another replica is healthy, move this directory away and let it replicate; never
-    let this one become the leader.
-Kafka
-    LogLoader.loadSegmentFiles, LogLoader.load.
-"""
+"""Segments are missing at an end of the partition, or all of them are."""
 
 from __future__ import annotations
 
@@ -31,8 +10,30 @@ from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .levels import Level, Scope
+from .manual import ERROR, INFO, LOSES, NONE, Code, Page
 
-CODES = {"N09": Severity.INFO, "N10": Severity.ERROR, "N11": Severity.ERROR}
+CODES = (
+    Code("N09", INFO, "the checkpointed log start offset lies before the first segment", NONE, ignored=True),
+    Code("N10", ERROR, "indexes or snapshots remain of an active segment whose `.log` is gone", LOSES),
+    Code("N11", ERROR, "the directory has no segment at all", LOSES),
+)
+PAGE = Page(
+    meaning="""
+        N09: the offsets in between are not on this disk; after retention that is normal for a moment, after a
+        clean stop it is not. N10: the newest segment's log was removed or not copied. N11: everything was.
+    """,
+    own={
+        "N09": "nothing.",
+        "N10": "it deletes the indexes, and gives out the lost offsets a second time.",
+        "N11": """
+            it creates an empty segment at the log start offset, or at 0; as a leader it makes every follower
+            truncate to that.""",
+    },
+    advice="""
+        Find the file: in .deleted, in a backup, in another log dir, on another replica. If another replica is
+        healthy, move this directory away and let it replicate; never let this one become the leader.""",
+    kafka="LogLoader.loadSegmentFiles, LogLoader.load.",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 

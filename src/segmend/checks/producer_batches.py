@@ -1,40 +1,39 @@
-"""A producer's batch breaks the rules of transactions.
-
-Codes
-    P10  a producer writes outside its open transaction
-    P11  a control batch cannot be understood
-    P12  a producer epoch or a coordinator epoch goes back
-
-What it means
-    A leader would have refused such a batch, so it was written by a broken one, by a tool,
-    or its neighbours were removed. Its CRC is right.
-What the broker does
-    Nothing after a clean stop. A recovery or replay dies of P10 ("Expected transactional
-    write from producer 9 at offset ...") and of P11 ("Invalid control record type for end
-    transaction marker UNKNOWN"), and only warns of P12 ("Epoch of producer ... is ...,
-    which is < the last seen epoch ...").
-What to do
-    P10: find out whether the transaction's marker is missing (P09). P11: take
-    the batch from another replica. P12: nothing.
-Kafka
-    ProducerAppendInfo, ControlRecordType, InvalidTxnStateException.
-"""
+"""A producer's batch breaks the rules of transactions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.kernel.types import Problem
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .evidence import first, problems
 from .levels import Level, Scope
+from .manual import NONE, REFUSES, WARNING, WRONG, Code, Page
 from .producer_replay import Regress, replay_of
 from .segment_view import SegmentView
 
-CODES = {"P10": Severity.WARNING, "P11": Severity.WARNING, "P12": Severity.WARNING}
+CODES = (
+    Code("P10", WARNING, "a producer writes outside its open transaction", NONE, REFUSES, ignored=True),
+    Code("P11", WARNING, "a control batch cannot be understood", NONE, REFUSES, ignored=True),
+    Code("P12", WARNING, "a producer epoch or a coordinator epoch goes back", WRONG, ignored=True),
+)
+PAGE = Page(
+    meaning="""
+        A leader would have refused such a batch, so it was written by a broken one, by a tool, or its
+        neighbours were removed. Its CRC is right.""",
+    broker="""
+        Nothing after a clean stop. A recovery or replay dies of P10 ("Expected transactional write from
+        producer 9 at offset ...") and of P11 ("Invalid control record type for end transaction marker
+        UNKNOWN"), and only warns of P12 ("Epoch of producer ... is ..., which is < the last seen epoch ...").
+    """,
+    advice="""
+        P10: find out whether the transaction's marker is missing (P09). P11: take the batch from another
+        replica. P12: nothing.""",
+    kafka="ProducerAppendInfo, ControlRecordType, InvalidTxnStateException.",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.DEFAULT
 

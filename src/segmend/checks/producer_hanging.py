@@ -1,24 +1,4 @@
-"""A transaction is open that nobody will end.
-
-Codes
-    P07  a transaction has been open for longer than any may last
-    P08  an open transaction began before the log does
-
-What it means
-    A producer wrote after its transaction was ended elsewhere (KIP-890), or the marker was
-    lost. P07 is judged by what brokers' clocks wrote into the log after the producer's
-    last record, the times of other transactions' markers and of records with append time:
-    they span more than 15 minutes (transaction.max.timeout.ms). P08: retention removed
-    the beginning, so its first offset is below the log start offset.
-What the broker does
-    The last stable offset stays at the transaction's first offset: consumers that read
-    committed records get nothing from there on, and compaction stops there. An ABORT of a
-    P08 transaction cannot be entered in the transaction index.
-What to do
-    On the running cluster: `kafka-transactions.sh find-hanging`, then `abort`.
-Kafka
-    ProducerStateManager.firstUnstableOffset, KIP-664, KIP-890.
-"""
+"""A transaction is open that nobody will end."""
 
 from __future__ import annotations
 
@@ -26,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats.batch import LOG_APPEND_TIME
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import ProducerState
@@ -36,9 +16,27 @@ from . import remedies
 from .context import PartitionContext
 from .evidence import MOST_BATCHES, compacted, reader_of
 from .levels import Level, Scope
+from .manual import WARNING, WRONG, Code, Page
 from .producer_replay import replay_of
 
-CODES = {"P07": Severity.WARNING, "P08": Severity.WARNING}
+CODES = (
+    Code("P07", WARNING, "a transaction has been open for longer than any may last", WRONG),
+    Code("P08", WARNING, "an open transaction began before the log does", WRONG),
+)
+PAGE = Page(
+    meaning="""
+        A producer wrote after its transaction was ended elsewhere (KIP-890), or the marker was lost. P07 is
+        judged by what brokers' clocks wrote into the log after the producer's last record, the times of other
+        transactions' markers and of records with append time: they span more than 15 minutes
+        (transaction.max.timeout.ms). P08: retention removed the beginning, so its first offset is below the
+        log start offset.""",
+    broker="""
+        The last stable offset stays at the transaction's first offset: consumers that read committed records
+        get nothing from there on, and compaction stops there.""",
+    more="An ABORT of a P08 transaction cannot be entered in the transaction index.",
+    advice="On the running cluster: `kafka-transactions.sh find-hanging`, then `abort`.",
+    kafka="ProducerStateManager.firstUnstableOffset, KIP-664, KIP-890.",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.DEFAULT
 

@@ -1,35 +1,31 @@
-"""The end of a transaction is gone.
-
-Codes
-    P09  a transaction marker was removed from the log
-
-What it means
-    One offset is missing inside a segment that was never compacted, while a transaction
-    was open: there stood its COMMIT or ABORT marker. Surgery that cut a batch out took
-    the marker with it.
-What the broker does
-    It takes the producer's next transaction for a part of this one. If that is committed,
-    aborted records count as committed; if it is aborted, committed records are lost to
-    consumers that read committed ones.
-What to do
-    Put a marker back: from another replica, or a new one with the epochs of its neighbours.
-Kafka
-    ProducerAppendInfo.appendEndTxnMarker, KIP-98.
-"""
+"""The end of a transaction is gone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .evidence import first
 from .levels import Level, Scope
+from .manual import ERROR, WRONG, Code, Page
 from .producer_replay import replay_of
 
-CODES = {"P09": Severity.ERROR}
+CODES = (Code("P09", ERROR, "a transaction marker was removed from the log", WRONG),)
+PAGE = Page(
+    meaning="""
+        One offset is missing inside a segment that was never compacted, while a transaction was open: there
+        stood its COMMIT or ABORT marker. Surgery that cut a batch out took the marker with it.""",
+    broker="""
+        It takes the producer's next transaction for a part of this one. If that is committed, aborted records
+        count as committed; if it is aborted, committed records are lost to consumers that read committed
+        ones.""",
+    advice="""
+        Put a marker back: from another replica, or a new one with the epochs of its neighbours.""",
+    kafka="ProducerAppendInfo.appendEndTxnMarker, KIP-98.",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.DEFAULT
 

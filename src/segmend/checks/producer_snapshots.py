@@ -1,35 +1,10 @@
-"""A producer snapshot is damaged, missing, misnamed or out of place.
-
-Codes
-    P01  a snapshot cannot be read: wrong CRC, version or length
-    P02  there is no snapshot at all, and the clean marker is there
-    P03  the newest snapshot is missing
-    P04  a snapshot's name is no number
-    P05  a snapshot lies beyond the end of the log
-
-What it means
-    A snapshot `<offset>.snapshot` is the state of all idempotent and transactional
-    producers before that offset. One is written at each roll, and one when the broker
-    stops cleanly.
-What the broker does
-    P01: "Failed to load producer snapshot from '...'": it deletes the file and replays
-    from an older one. P02: without the marker it replays the whole log; with it, it takes
-    the log for one written before 0.11 and starts from nothing: open transactions are
-    forgotten (their records become visible to consumers that read committed ones) and
-    producers may repeat or lose batches. P03: it replays from an older one. P04: it dies
-    with a NumberFormatException. P05: it deletes the file.
-What to do
-    P02: regenerate the snapshot, or remove the clean marker, before the start. P04: move
-    the file away. The others need nothing.
-Kafka
-    ProducerStateManager.loadFromSnapshot, UnifiedLog.rebuildProducerState.
-"""
+"""A producer snapshot is damaged, missing, misnamed or out of place."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats.producer_snapshot import parse
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
@@ -37,16 +12,37 @@ from segmend.logdir.tree import PartitionDir
 from .context import PartitionContext
 from .evidence import HIGH_WATERMARK, RECOVERY_POINT
 from .levels import Level, Scope
+from .manual import ERROR, INFO, NONE, REFUSES, SLOW, WARNING, WRONG, Code, Page
 from .producer_replay import SNAPSHOT_LIMIT, replay_of
 
-CODES = {
-    "P01": Severity.WARNING,
-    "P02": Severity.ERROR,
-    "P03": Severity.INFO,
-    "P04": Severity.ERROR,
-    "P05": Severity.INFO,
-}
-FATAL = frozenset({"P04"})
+CODES = (
+    Code("P01", WARNING, "a snapshot cannot be read: wrong CRC, version or length", SLOW),
+    Code("P02", ERROR, "there is no snapshot at all, and the clean marker is there", WRONG, SLOW),
+    Code("P03", INFO, "the newest snapshot is missing", SLOW),
+    Code("P04", ERROR, "a snapshot's name is no number", REFUSES, fatal=True),
+    Code("P05", INFO, "a snapshot lies beyond the end of the log", NONE),
+)
+PAGE = Page(
+    meaning="""
+        A snapshot `<offset>.snapshot` is the state of all idempotent and transactional producers before that
+        offset. One is written at each roll, and one when the broker stops cleanly.""",
+    own={
+        "P01": """
+            "Failed to load producer snapshot from '...'": it deletes the file and replays from an older one.
+        """,
+        "P02": """
+            without the marker it replays the whole log; with it, it takes the log for one written before 0.11
+            and starts from nothing: open transactions are forgotten (their records become visible to
+            consumers that read committed ones) and producers may repeat or lose batches.""",
+        "P03": "it replays from an older one.",
+        "P04": "it dies with a NumberFormatException.",
+        "P05": "it deletes the file.",
+    },
+    advice="""
+        P02: regenerate the snapshot, or remove the clean marker, before the start. P04: move the file away.
+        The others need nothing.""",
+    kafka="ProducerStateManager.loadFromSnapshot, UnifiedLog.rebuildProducerState.",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 

@@ -1,23 +1,4 @@
-"""A producer snapshot says something else than the log.
-
-Codes
-    P06  a snapshot is intact, but the log contradicts it
-
-What it means
-    The file is older than the log, or was copied from another partition or replica: a
-    replay of the batches before its offset gives another state.
-What the broker does
-    It trusts the newest snapshot. A transaction that is open in the log and not in the
-    snapshot is forgotten: the last stable offset jumps past it and its records become
-    visible. One that is open only in the snapshot holds the last stable offset for ever.
-    A wrong epoch or sequence fences producers ("InvalidProducerEpoch") or refuses their
-    batches ("OUT_OF_ORDER_SEQUENCE_NUMBER").
-What to do
-    Regenerate the snapshot from the log, or delete it if an older one is good: then the
-    start replays.
-Kafka
-    ProducerStateManager.loadFromSnapshot, ProducerStateEntry.
-"""
+"""A producer snapshot says something else than the log."""
 
 from __future__ import annotations
 
@@ -29,9 +10,26 @@ from segmend.logdir.tree import PartitionDir
 from .context import PartitionContext
 from .evidence import counted
 from .levels import Level, Scope
+from .manual import ERROR, WRONG, Code, Page
 from .producer_replay import replay_of
 
-CODES = {"P06": Severity.ERROR}
+CODES = (Code("P06", ERROR, "a snapshot is intact, but the log contradicts it", WRONG),)
+PAGE = Page(
+    meaning="""
+        The file is older than the log, or was copied from another partition or replica: a replay of the
+        batches before its offset gives another state.""",
+    broker="""
+        It trusts the newest snapshot. A transaction that is open in the log and not in the snapshot is
+        forgotten: the last stable offset jumps past it and its records become visible.""",
+    more="""
+        One that is open only in the snapshot holds the last stable offset for ever. A wrong epoch or sequence
+        fences producers ("InvalidProducerEpoch") or refuses their batches ("OUT_OF_ORDER_SEQUENCE_NUMBER").
+    """,
+    advice="""
+        Regenerate the snapshot from the log, or delete it if an older one is good: then the start replays.
+    """,
+    kafka="ProducerStateManager.loadFromSnapshot, ProducerStateEntry.",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.DEFAULT
 

@@ -1,34 +1,34 @@
-"""The election state of a controller or broker cannot be read, or is behind its log.
-
-Codes
-    K11  quorum-state cannot be read: the process ends
-    K12  quorum-state has a lower epoch than the log
-
-What it means
-    The file holds the last vote and the leader's epoch.
-What the broker does
-    K11: it does not start. K12: it warns and goes on without a leader.
-What to do
-    K11: on a broker that is no voter, remove the file. On a voter restore it from a
-    backup; without it the voter may vote twice in an epoch, so remove it only while
-    the other voters are healthy. K12: nothing.
-Kafka
-    FileQuorumStateStore, QuorumState, KIP-595, KIP-853.
-"""
+"""The election state of a controller or broker cannot be read, or is behind its log."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Safety, Severity
+from segmend.findings import Finding, Safety
 from segmend.formats import quorum_state
 from segmend.logdir.tree import PartitionDir
 
 from . import remedies
 from .context import PartitionContext
 from .levels import Level, Scope
+from .manual import ERROR, INFO, NONE, REFUSES, Code, Page
 
-CODES = {"K11": Severity.ERROR, "K12": Severity.INFO}
+CODES = (
+    Code("K11", ERROR, "quorum-state cannot be read: the process ends", REFUSES),
+    Code("K12", INFO, "quorum-state has a lower epoch than the log", NONE),
+)
+PAGE = Page(
+    meaning="The file holds the last vote and the leader's epoch.",
+    own={
+        "K11": "it does not start.",
+        "K12": "it warns and goes on without a leader.",
+    },
+    advice="""
+        K11: on a broker that is no voter, remove the file. On a voter restore it from a backup; without it
+        the voter may vote twice in an epoch, so remove it only while the other voters are healthy. K12:
+        nothing.""",
+    kafka="FileQuorumStateStore, QuorumState, KIP-595, KIP-853.",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 

@@ -1,25 +1,10 @@
-"""The cache of remote indexes cannot be loaded.
-
-Codes
-    K16  an index in remote-log-index-cache is corrupt: a broker with tiered storage does not start
-
-What it means
-    With tiered storage a broker keeps the indexes of remote segments it has used in
-    `remote-log-index-cache`. It checks them all while it starts.
-What the broker does
-    With remote storage on, the start fails with a CorruptIndexException. Without, it
-    ignores the directory.
-What to do
-    Remove the whole cache directory: everything in it is fetched again when needed.
-Kafka
-    RemoteIndexCache.init, KIP-405 (3.6).
-"""
+"""The cache of remote indexes cannot be loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats import offset_index, time_index, txn_index
 from segmend.formats.java_number import parse_long
 from segmend.formats.names import REMOTE_INDEX_CACHE, parse_dir_name
@@ -28,8 +13,26 @@ from segmend.logdir.tree import LogDir, PartitionDir
 from . import remedies
 from .context import DirContext
 from .levels import Level, Scope
+from .manual import ERROR, REFUSES, Code, Page
 
-CODES = {"K16": Severity.ERROR}
+CODES = (
+    Code(
+        "K16",
+        ERROR,
+        "an index in remote-log-index-cache is corrupt: a broker with tiered storage does not start",
+        REFUSES,
+    ),
+)
+PAGE = Page(
+    meaning="""
+        With tiered storage a broker keeps the indexes of remote segments it has used in
+        `remote-log-index-cache`. It checks them all while it starts.""",
+    broker="""
+        With remote storage on, the start fails with a CorruptIndexException. Without, it ignores the
+        directory.""",
+    advice="Remove the whole cache directory: everything in it is fetched again when needed.",
+    kafka="RemoteIndexCache.init, KIP-405 (3.6).",
+)
 SCOPE = Scope.DIR
 LEVEL = Level.STARTUP
 

@@ -23,7 +23,7 @@ from segmend.logdir.disk import Unreadable
 from .context import MAX_MAP_COUNT, BrokerContext, DirContext, PartitionContext, ReadFailure
 from .effects import BrokerEffects
 from .levels import Level, Scope
-from .registry import Check, all_checks, severities
+from .registry import Check, all_checks, known_codes
 from .segment_view import SegmentView
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Wanted:
     def check(self, check: Check) -> bool:
         """Whether `check` can give a finding that is wanted."""
         narrow = bool(self.names) and check.scope in (Scope.BROKER, Scope.DIR)
-        return not narrow and any(map(self.code, check.codes))
+        return not narrow and any(self.code(code.name) for code in check.codes)
 
 
 @dataclass(slots=True)
@@ -184,7 +184,7 @@ class CheckRun:
             dirs,
             release=release,
             level=level,
-            severities=severities(),
+            codes=known_codes(),
             max_map_count=max_map_count or MAX_MAP_COUNT,
         )
         self._effects = BrokerEffects(dirs, Options(release=release), level) if effects else None

@@ -1,33 +1,32 @@
-"""A segment's file name does not fit the offsets inside it.
-
-Codes
-    N05  the name is higher than the first offset: the segment was renamed
-
-What it means
-    The number in the name is the base offset, and the offsets in the index files count
-    from it. All batches of this segment follow each other properly, but they begin
-    before the name says. A name that is lower than the first batch is normal.
-What the broker does
-    It looks up wrong places in the indexes, so reads miss. If the segment is recovered,
-    the broker does not start.
-What to do
-    Rename the segment's files to the offset of its first batch, if no other segment
-    holds these offsets.
-Kafka
-    LogSegment.recover, LogLoader.splitOverflowedSegment.
-"""
+"""A segment's file name does not fit the offsets inside it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 
 from .context import PartitionContext
 from .levels import Level, Scope
+from .manual import ERROR, REFUSES, WRONG, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"N05": Severity.ERROR}
+CODES = (
+    Code("N05", ERROR, "the name is higher than the first offset: the segment was renamed", WRONG, REFUSES),
+)
+PAGE = Page(
+    meaning="""
+        The number in the name is the base offset, and the offsets in the index files count from it. All
+        batches of this segment follow each other properly, but they begin before the name says. A name that
+        is lower than the first batch is normal.""",
+    broker="""
+        It looks up wrong places in the indexes, so reads miss. If the segment is recovered, the broker does
+        not start.""",
+    advice="""
+        Rename the segment's files to the offset of its first batch, if no other segment holds these offsets.
+    """,
+    kafka="LogSegment.recover, LogLoader.splitOverflowedSegment.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
 

@@ -1,40 +1,39 @@
-"""The segments of a partition do not follow each other.
-
-Codes
-    N07  two segments hold the same offsets
-    N08  offsets are missing between two segments
-
-What it means
-    N07: a segment was copied or put back, or a split or compaction was undone half-way;
-    a reader gets offsets twice or jumps back. N08: a segment, or the end of one, is
-    gone. Nothing in this partition was compacted and no transaction explains a hole,
-    so records are lost.
-What the broker does
-    Nothing: it loads the segments as they are. A consumer jumps over the hole without
-    a word; `auto.offset.reset` does not apply. When a broker recovers overlapping
-    segments without the clean marker it may empty one of them.
-What to do
-    N07: keep the segment that is complete and valid, cut the other at the boundary.
-    N08: look for the segment in .deleted files, other log dirs and other replicas. If
-    another replica has the records, move this directory away and let it replicate.
-Kafka
-    LogSegments, UnifiedLog.read, LogSegment.recover.
-"""
+"""The segments of a partition do not follow each other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .levels import Level, Scope
+from .manual import ERROR, WRONG, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"N07": Severity.ERROR, "N08": Severity.ERROR}
+CODES = (
+    Code("N07", ERROR, "two segments hold the same offsets", WRONG, ignored=True),
+    Code("N08", ERROR, "offsets are missing between two segments", WRONG, ignored=True),
+)
+PAGE = Page(
+    meaning="""
+        N07: a segment was copied or put back, or a split or compaction was undone half-way; a reader gets
+        offsets twice or jumps back. N08: a segment, or the end of one, is gone. Nothing in this partition was
+        compacted and no transaction explains a hole, so records are lost.""",
+    broker="""
+        Nothing: it loads the segments as they are. A consumer jumps over the hole without a word;
+        `auto.offset.reset` does not apply.""",
+    more="""
+        When a broker recovers overlapping segments without the clean marker it may empty one of them.""",
+    advice="""
+        N07: keep the segment that is complete and valid, cut the other at the boundary. N08: look for the
+        segment in .deleted files, other log dirs and other replicas. If another replica has the records, move
+        this directory away and let it replicate.""",
+    kafka="LogSegments, UnifiedLog.read, LogSegment.recover.",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.DEFAULT
 

@@ -1,20 +1,4 @@
-"""The cluster expects no replica of this partition on this broker.
-
-Codes
-    M07  the cluster's metadata on this disk does not assign this replica to this node
-
-What it means
-    The topic was deleted, or the replica moved to other brokers, while this broker was
-    down; or the directory comes from another cluster or was restored from a backup.
-What the broker does
-    Since 3.7 it renames the directory to `-stray` and leaves it there; 3.0 to 3.6 delete
-    it. In ZooKeeper mode nothing happens.
-What to do
-    Nothing, if the topic or replica is gone on purpose. If the data is wanted, copy the
-    directory away before the broker starts.
-Kafka
-    LogManager.isStrayKraftReplica, BrokerMetadataPublisher, KAFKA-14616.
-"""
+"""The cluster expects no replica of this partition on this broker."""
 
 from __future__ import annotations
 
@@ -27,8 +11,25 @@ from segmend.logdir.tree import PartitionDir
 from . import remedies
 from .context import BrokerContext
 from .levels import Level, Scope
+from .manual import LOSES, WARNING, Code, Page
 
-CODES = {"M07": Severity.WARNING}
+CODES = (
+    Code(
+        "M07", WARNING, "the cluster's metadata on this disk does not assign this replica to this node", LOSES
+    ),
+)
+PAGE = Page(
+    meaning="""
+        The topic was deleted, or the replica moved to other brokers, while this broker was down; or the
+        directory comes from another cluster or was restored from a backup.""",
+    broker="""
+        Since 3.7 it renames the directory to `-stray` and leaves it there; 3.0 to 3.6 delete it.""",
+    more="In ZooKeeper mode nothing happens.",
+    advice="""
+        Nothing, if the topic or replica is gone on purpose. If the data is wanted, copy the directory away
+        before the broker starts.""",
+    kafka="LogManager.isStrayKraftReplica, BrokerMetadataPublisher, KAFKA-14616.",
+)
 SCOPE = Scope.BROKER
 LEVEL = Level.STARTUP
 

@@ -1,23 +1,4 @@
-"""Entries of a time index do not agree with the batches.
-
-Codes
-    I15  the last timestamp is larger than that of any batch
-    I16  entries are out of order, outside the segment, or have another batch's timestamp
-
-What it means
-    Bits flipped, or the file belongs to another segment. An entry may name any offset of
-    the batch that has its timestamp: leaders before 3.7 name the record.
-What the broker does
-    It notices nothing. The last entry decides about retention: I15 keeps the segment for
-    too long ("contains future timestamp(s), making it ineligible to be deleted"), a last
-    timestamp too small lets it go early. Lookups by time go wrong. In the active segment
-    an offset too high makes produce requests fail when the next entry is due: "Attempt to
-    append an offset (224) to slot 9 no larger than the last offset appended".
-What to do
-    Rebuild the time index from the log. Nothing is lost.
-Kafka
-    TimeIndex.maybeAppend, TimeIndex.lookup, LogSegment.largestTimestamp.
-"""
+"""Entries of a time index do not agree with the batches."""
 
 from __future__ import annotations
 
@@ -30,9 +11,34 @@ from segmend.kernel.types import IndexMatch, IndexMismatch, SegmentScan
 from .context import PartitionContext
 from .evidence import ORDER_KINDS, counted, in_flight, last_entry, problems, was_cut, weighed
 from .levels import Level, Scope
+from .manual import NONE, WARNING, WRONG, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"I15": Severity.WARNING, "I16": Severity.WARNING}
+CODES = (
+    Code("I15", WARNING, "the last timestamp is larger than that of any batch", NONE, ignored=True),
+    Code(
+        "I16",
+        WARNING,
+        "entries are out of order, outside the segment, or have another batch's timestamp",
+        WRONG,
+        ignored=True,
+    ),
+)
+PAGE = Page(
+    meaning="""
+        Bits flipped, or the file belongs to another segment. An entry may name any offset of the batch that
+        has its timestamp: leaders before 3.7 name the record.""",
+    broker="""
+        It notices nothing. The last entry decides about retention: I15 keeps the segment for too long
+        ("contains future timestamp(s), making it ineligible to be deleted"), a last timestamp too small lets
+        it go early.""",
+    more="""
+        Lookups by time go wrong. In the active segment an offset too high makes produce requests fail when
+        the next entry is due: "Attempt to append an offset (224) to slot 9 no larger than the last offset
+        appended".""",
+    advice="Rebuild the time index from the log. Nothing is lost.",
+    kafka="TimeIndex.maybeAppend, TimeIndex.lookup, LogSegment.largestTimestamp.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
 

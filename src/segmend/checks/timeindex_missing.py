@@ -1,22 +1,4 @@
-"""A segment has no time index.
-
-Codes
-    I13  the .timeindex file of a segment is missing
-
-What it means
-    It was deleted. (Before 0.10.1 there are none, and where `.index` is missing as well,
-    I01 tells of both.)
-What the broker does
-    It creates an empty one and never fills it, unless the start recovers the segment.
-    Retention then goes by the modification time of the log: a copied log is kept too
-    long, an old one deleted at once ("... based on the last modified time of the
-    segment"). Lookups by time find nothing here.
-What to do
-    Rebuild it from the log before the start, or delete `.index`, too: then the start
-    rebuilds both.
-Kafka
-    LogSegment.sanityCheck, LogSegment.largestTimestamp, KIP-33.
-"""
+"""A segment has no time index."""
 
 from __future__ import annotations
 
@@ -27,9 +9,24 @@ from segmend.findings import Finding, Severity
 from .context import PartitionContext
 from .evidence import in_flight, weighed
 from .levels import Level, Scope
+from .manual import LOSES, WARNING, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"I13": Severity.WARNING}
+CODES = (Code("I13", WARNING, "the .timeindex file of a segment is missing", LOSES),)
+PAGE = Page(
+    meaning="""
+        It was deleted. (Before 0.10.1 there are none, and where `.index` is missing as well, I01 tells of
+        both.)""",
+    broker="""
+        It creates an empty one and never fills it, unless the start recovers the segment.""",
+    more="""
+        Retention then goes by the modification time of the log: a copied log is kept too long, an old one
+        deleted at once ("... based on the last modified time of the segment"). Lookups by time find nothing
+        here.""",
+    advice="""
+        Rebuild it from the log before the start, or delete `.index`, too: then the start rebuilds both.""",
+    kafka="LogSegment.sanityCheck, LogSegment.largestTimestamp, KIP-33.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.STARTUP
 

@@ -1,22 +1,4 @@
-"""A time index still has the zeros it was preallocated with.
-
-Codes
-    I14  the .timeindex file ends in zeros and the next start does not trim it
-
-What it means
-    As I12: normal in the active segment of a running or killed broker, wrong in a rolled
-    segment and beside a clean shutdown marker.
-What the broker does
-    It takes the last entry for the largest timestamp of the segment. That is 0, the year
-    1970, so retention by time deletes the segment some 30 seconds after the start; and as
-    each segment looks like that, the whole log: "Deleting segment ... largestTime=0 ... due
-    to log retention time ...". Segments that the start recovers are mended first.
-What to do
-    Do not start the broker before the file is trimmed or rebuilt. Or remove the clean
-    marker, which mends the segments from the recovery point on.
-Kafka
-    TimeIndex.lastEntry, UnifiedLog.deleteRetentionMsBreachedSegments.
-"""
+"""A time index still has the zeros it was preallocated with."""
 
 from __future__ import annotations
 
@@ -28,9 +10,24 @@ from segmend.formats.time_index import ENTRY_SIZE
 from .context import PartitionContext
 from .evidence import counted, healed_at_start, in_flight, weighed
 from .levels import Level, Scope
+from .manual import ERROR, LOSES, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"I14": Severity.ERROR}
+CODES = (Code("I14", ERROR, "the .timeindex file ends in zeros and the next start does not trim it", LOSES),)
+PAGE = Page(
+    meaning="""
+        As I12: normal in the active segment of a running or killed broker, wrong in a rolled segment and
+        beside a clean shutdown marker.""",
+    broker="""
+        It takes the last entry for the largest timestamp of the segment. That is 0, the year 1970, so
+        retention by time deletes the segment some 30 seconds after the start; and as each segment looks like
+        that, the whole log: "Deleting segment ... largestTime=0 ... due to log retention time ...".""",
+    more="Segments that the start recovers are mended first.",
+    advice="""
+        Do not start the broker before the file is trimmed or rebuilt. Or remove the clean marker, which mends
+        the segments from the recovery point on.""",
+    kafka="TimeIndex.lastEntry, UnifiedLog.deleteRetentionMsBreachedSegments.",
+)
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
 

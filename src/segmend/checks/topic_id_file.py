@@ -1,43 +1,41 @@
-"""The partition.metadata file, which holds the topic's id, cannot be used.
-
-Codes
-    M01  the file is missing: in KRaft mode the directory becomes a stray
-    M02  the file is empty or has one line: the broker does not start
-    M03  the topic id is no id: the broker does not start
-    M04  a line is malformed or the id is zero: the log dir goes offline
-
-What it means
-    Since 2.8 each partition directory says which topic it belongs to, by id. A disk
-    that was full while the file was written leaves it empty.
-What the broker does
-    M01: since 3.7.1 a KRaft broker renames the directory to `-stray` and creates an
-    empty replica; 3.0 to 3.7.0 refuse to start; in ZooKeeper mode the file is written
-    anew. M02, M03: it does not start. M04: the log dir goes offline.
-What to do
-    Write the file with the topic's id, which another partition or replica of the topic
-    or `__cluster_metadata-0` knows.
-Kafka
-    PartitionMetadataFile, KIP-516 (2.8), KAFKA-16814, KAFKA-20177.
-"""
+"""The partition.metadata file, which holds the topic's id, cannot be used."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats.partition_metadata import FILE_NAME
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .levels import Level, Scope
+from .manual import ERROR, LOSES, OFFLINE, REFUSES, Code, Page
 
-CODES = {
-    "M01": Severity.ERROR,
-    "M02": Severity.ERROR,
-    "M03": Severity.ERROR,
-    "M04": Severity.ERROR,
-}
-FATAL = frozenset({"M02", "M03", "M04"})
+CODES = (
+    Code("M01", ERROR, "the file is missing: in KRaft mode the directory becomes a stray", LOSES),
+    Code("M02", ERROR, "the file is empty or has one line: the broker does not start", REFUSES, fatal=True),
+    Code("M03", ERROR, "the topic id is no id: the broker does not start", REFUSES, fatal=True),
+    Code(
+        "M04", ERROR, "a line is malformed or the id is zero: the log dir goes offline", OFFLINE, fatal=True
+    ),
+)
+PAGE = Page(
+    meaning="""
+        Since 2.8 each partition directory says which topic it belongs to, by id. A disk that was full while
+        the file was written leaves it empty.""",
+    own={
+        "M01": """
+            since 3.7.1 a KRaft broker renames the directory to `-stray` and creates an empty replica; 3.0 to
+            3.7.0 refuse to start; in ZooKeeper mode the file is written anew.""",
+        "M02, M03": "it does not start.",
+        "M04": "the log dir goes offline.",
+    },
+    advice="""
+        Write the file with the topic's id, which another partition or replica of the topic or
+        `__cluster_metadata-0` knows.""",
+    kafka="PartitionMetadataFile, KIP-516 (2.8), KAFKA-16814, KAFKA-20177.",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 

@@ -1,37 +1,35 @@
-"""Topic ids and topic names do not go together.
-
-Codes
-    M05  a partition's topic id is not the one that the topic has in this cluster
-    M06  two directories have the same topic id and partition but different names
-
-What it means
-    M05: the directory comes from a topic that was deleted and created again under the
-    same name, or from another cluster. The topic's id is read from `__cluster_metadata`
-    if one of the dirs holds it, else most of the topic's partitions have it.
-    M06: a directory was renamed or copied.
-What the broker does
-    It takes the partition with the wrong id for a stray: renames it and creates an
-    empty replica. Before 3.0 it refuses requests for it. The name is never compared.
-What to do
-    Make sure that the data belongs to the topic as it is now; only then put the right
-    id into partition.metadata. Otherwise move the directory away.
-Kafka
-    LogManager.isStrayKraftReplica, InconsistentTopicIdException, KIP-516.
-"""
+"""Topic ids and topic names do not go together."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.logdir.tree import PartitionDir
 
 from . import remedies
 from .context import BrokerContext
 from .levels import Level, Scope
+from .manual import ERROR, LOSES, WRONG, Code, Page
 
-CODES = {"M05": Severity.ERROR, "M06": Severity.ERROR}
+CODES = (
+    Code("M05", ERROR, "a partition's topic id is not the one that the topic has in this cluster", LOSES),
+    Code("M06", ERROR, "two directories have the same topic id and partition but different names", WRONG),
+)
+PAGE = Page(
+    meaning="""
+        M05: the directory comes from a topic that was deleted and created again under the same name, or from
+        another cluster. The topic's id is read from `__cluster_metadata` if one of the dirs holds it, else
+        most of the topic's partitions have it. M06: a directory was renamed or copied.""",
+    broker="""
+        It takes the partition with the wrong id for a stray: renames it and creates an empty replica.""",
+    more="Before 3.0 it refuses requests for it. The name is never compared.",
+    advice="""
+        Make sure that the data belongs to the topic as it is now; only then put the right id into
+        partition.metadata. Otherwise move the directory away.""",
+    kafka="LogManager.isStrayKraftReplica, InconsistentTopicIdException, KIP-516.",
+)
 SCOPE = Scope.BROKER
 LEVEL = Level.STARTUP
 

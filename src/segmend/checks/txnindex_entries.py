@@ -1,23 +1,4 @@
-"""A transaction index cannot be read, or not to its end.
-
-Codes
-    I18  an entry has an unknown version
-    I19  an entry's last offset is below the segment's base offset
-    I20  the length is no multiple of 34 bytes
-
-What it means
-    The file was damaged, belongs to another segment, or was cut.
-What the broker does
-    It reads the whole file at every start. I18 kills it: "Unexpected aborted transaction
-    version 1 in transaction index ..., current version is 0"; up to 4.3 it looks at the
-    high byte of the version only. I19: "Found a corrupted index file corresponding to log
-    file ...", and it rescans the segment and rebuilds its indexes. I20: it ignores the
-    partial entry and appends behind it, so that all later entries are misread.
-What to do
-    Rebuild the transaction index from the log. I20: cut the partial entry off.
-Kafka
-    TransactionIndex.sanityCheck, AbortedTxn.
-"""
+"""A transaction index cannot be read, or not to its end."""
 
 from __future__ import annotations
 
@@ -31,10 +12,30 @@ from segmend.logdir.tree import PartitionDir
 from .context import PartitionContext
 from .evidence import counted, in_flight
 from .levels import Level, Scope
+from .manual import ERROR, REFUSES, SLOW, WARNING, WRONG, Code, Page
 from .segment_view import SegmentView
 
-CODES = {"I18": Severity.ERROR, "I19": Severity.WARNING, "I20": Severity.WARNING}
-FATAL = frozenset({"I18"})
+CODES = (
+    Code("I18", ERROR, "an entry has an unknown version", REFUSES, fatal=True),
+    Code("I19", WARNING, "an entry's last offset is below the segment's base offset", SLOW),
+    Code("I20", WARNING, "the length is no multiple of 34 bytes", WRONG),
+)
+PAGE = Page(
+    meaning="The file was damaged, belongs to another segment, or was cut.",
+    broker="""
+        It reads the whole file at every start. I18 kills it: "Unexpected aborted transaction version 1 in
+        transaction index ..., current version is 0"; up to 4.3 it looks at the high byte of the version only.
+    """,
+    own={
+        "I19": """
+            "Found a corrupted index file corresponding to log file ...", and it rescans the segment and
+            rebuilds its indexes.""",
+        "I20": """
+            it ignores the partial entry and appends behind it, so that all later entries are misread.""",
+    },
+    advice="Rebuild the transaction index from the log. I20: cut the partial entry off.",
+    kafka="TransactionIndex.sanityCheck, AbortedTxn.",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 

@@ -1,23 +1,4 @@
-"""A transaction index does not agree with the ABORT markers of its segment.
-
-Codes
-    I17  aborted transactions are missing from the index, or the index is missing
-    I21  the index has entries that no ABORT marker stands for
-
-What it means
-    I17: the file was deleted or emptied. A segment without aborted transactions has no
-    `.txnindex`, so nobody but the markers in the log can tell. I21: the file belongs to
-    another segment, or its entries were damaged.
-What the broker does
-    It believes the index. I17: consumers that read committed records are given aborted
-    ones. I21: they miss committed ones, or are given aborted ones. Segments that a start
-    recovers get a new index.
-What to do
-    Rebuild the transaction index. It needs the producer state at the segment's beginning:
-    its snapshot, or a replay of the segments before.
-Kafka
-    TransactionIndex.collectAbortedTxns, LogSegment.updateProducerState, KIP-98.
-"""
+"""A transaction index does not agree with the ABORT markers of its segment."""
 
 from __future__ import annotations
 
@@ -30,9 +11,30 @@ from segmend.logdir.tree import PartitionDir
 from .context import PartitionContext
 from .evidence import counted, weighed
 from .levels import Level, Scope
+from .manual import ERROR, WRONG, Code, Page
 from .producer_replay import TxnIndexFacts, replay_of
 
-CODES = {"I17": Severity.ERROR, "I21": Severity.ERROR}
+CODES = (
+    Code("I17", ERROR, "aborted transactions are missing from the index, or the index is missing", WRONG),
+    Code("I21", ERROR, "the index has entries that no ABORT marker stands for", WRONG),
+)
+PAGE = Page(
+    meaning="""
+        I17: the file was deleted or emptied. A segment without aborted transactions has no `.txnindex`, so
+        nobody but the markers in the log can tell. I21: the file belongs to another segment, or its entries
+        were damaged.""",
+    broker="It believes the index.",
+    own={
+        "I17": "consumers that read committed records are given aborted ones.",
+        "I21": """
+            they miss committed ones, or are given aborted ones. Segments that a start recovers get a new
+            index.""",
+    },
+    advice="""
+        Rebuild the transaction index. It needs the producer state at the segment's beginning: its snapshot,
+        or a replay of the segments before.""",
+    kafka="TransactionIndex.collectAbortedTxns, LogSegment.updateProducerState, KIP-98.",
+)
 SCOPE = Scope.PARTITION
 LEVEL = Level.DEFAULT
 

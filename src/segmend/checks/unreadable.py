@@ -1,34 +1,31 @@
-"""The system gives an error where a file should be read.
-
-Codes
-    K14b  a file or directory that cannot be read: an I/O error, a loop of links
-
-What it means
-    An input/output error comes from a failing disk or file system; the bytes behind it
-    are gone or soon will be. Other errors name something that is not a plain file.
-    What only the user of this command may not read is no finding: the summary says
-    that it was not looked at.
-What the broker does
-    The whole log dir goes offline at the first such error.
-What to do
-    Copy everything that can still be read to another disk, then look at the kernel's
-    log and replace the disk. Never repair in place.
-Kafka
-    LogDirFailureChannel, KIP-112.
-"""
+"""The system gives an error where a file should be read."""
 
 from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 
 from . import remedies
 from .context import DirContext, ReadFailure
 from .levels import Level, Scope
+from .manual import ERROR, OFFLINE, Code, Page
 
-CODES = {"K14b": Severity.ERROR}
+CODES = (
+    Code("K14b", ERROR, "a file or directory that cannot be read: an I/O error, a loop of links", OFFLINE),
+)
+PAGE = Page(
+    meaning="""
+        An input/output error comes from a failing disk or file system; the bytes behind it are gone or soon
+        will be. Other errors name something that is not a plain file. What only the user of this command may
+        not read is no finding: the summary says that it was not looked at.""",
+    broker="The whole log dir goes offline at the first such error.",
+    advice="""
+        Copy everything that can still be read to another disk, then look at the kernel's log and replace the
+        disk. Never repair in place.""",
+    kafka="LogDirFailureChannel, KIP-112.",
+)
 SCOPE = Scope.FAILURE
 LEVEL = Level.STARTUP
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from segmend.checks import all_checks
-from segmend.checks.manual import Page, parse_page
 from segmend.fleet import delta
 from segmend.fleet.audit import Outcome
-from segmend.fleet.cross import all_cross_checks
 from segmend.fleet.schemas import AUDIT_TABLES, SUMMARY_KEYS
 
 _ORDER = {"error": 0, "warning": 1, "info": 2}
@@ -49,18 +46,6 @@ def tables_of(out: str, run_id: str) -> dict[str, pa.Table]:
     """Every table of a run, for the report; those that no report shows are left out."""
     names = (name for name in AUDIT_TABLES if name not in ("digests", "checkpoints"))
     return {name: delta.read(out, name, run_id=run_id) for name in names}
-
-
-def manual_pages() -> dict[str, Page]:
-    """The manual page of every code, of one disk or across replicas."""
-    return dict(_pages())
-
-
-def _pages() -> Iterator[tuple[str, Page]]:
-    checks = [(c.page, c.codes) for c in all_checks()] + [(c.page, c.codes) for c in all_cross_checks()]
-    for text, codes in checks:
-        page = parse_page(text)
-        yield from ((code, page) for code in codes)
 
 
 def summary(outcome: Outcome, out: str, report: str | None) -> dict[str, Any]:

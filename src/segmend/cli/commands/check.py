@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from segmend.checks import CheckRun, Level, Summary, Wanted, severities
+from segmend.checks import CheckRun, Level, Summary, Wanted, known_codes
 from segmend.cli.common import (
     add_output_options,
     add_release_option,
@@ -73,7 +73,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _codes(value: str) -> tuple[str, ...]:
     codes = tuple(code.strip() for code in value.split(",") if code.strip())
-    known = {code.upper(): code for code in severities()}
+    known = {code.upper(): code for code in known_codes()}
     unknown = [code for code in codes if code.upper() not in known]
     if unknown:
         raise argparse.ArgumentTypeError(f"no finding is called {', '.join(unknown)} (see `segmend explain`)")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
-from segmend.checks import all_checks
-from segmend.checks.manual import HEADINGS, Page, parse_page
+from segmend.checks.manual import Entry
 from segmend.cli.common import add_output_options, add_release_option, emit, emit_json, style
 from segmend.cli.explain.topics import Topic, all_topics, page
 from segmend.cli.selection import add_selection
 from segmend.errors import UsageError
-from segmend.findings import Severity
-from segmend.fleet.cross import all_cross_checks
+from segmend.fleet.cross import whole_manual
 from segmend.report.style import Style
 
 NAME = "explain"
@@ -37,21 +34,6 @@ FAMILIES = {
     "K": "identity, KRaft metadata, environment",
     "R": "replicas side by side (fleet audit)",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One code: how bad, where it is looked for, and the page it is on."""
-
-    code: str
-    severity: Severity
-    level: str
-    page: Page
-
-    @property
-    def summary(self) -> str:
-        """The code's one line."""
-        return self.page.codes[self.code]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -108,19 +90,9 @@ def _page(args: argparse.Namespace, topic: Topic) -> int:
     return 0
 
 
-def entries() -> dict[str, Entry]:
-    """Every code there is: those of one broker's disks and those of replicas side by side."""
-    sources = [(check.codes, check.level.name.lower(), check.page) for check in all_checks()]
-    sources += [(check.codes, "fleet", check.page) for check in all_cross_checks()]
-    return {
-        code: Entry(code=code, severity=severity, level=level, page=parse_page(page))
-        for codes, level, page in sources
-        for code, severity in codes.items()
-    }
-
-
-def find(code: str, known: Mapping[str, Entry]) -> Entry:
+def find(code: str) -> Entry:
     """What is known of a code, however it is spelled; raises `UsageError`."""
+    known = whole_manual()
     for spelling in (code, code.upper(), code[:1].upper() + code[1:].lower()):
         if spelling in known:
             return known[spelling]
@@ -128,32 +100,30 @@ def find(code: str, known: Mapping[str, Entry]) -> Entry:
 
 
 def _pages(codes: list[str], look: Style) -> Iterator[str]:
-    known = entries()
-    for number, entry in enumerate([find(code, known) for code in codes]):
+    for number, entry in enumerate([find(code) for code in codes]):
         if number:
             yield ""
-        yield look("bold", f"{entry.code}  {entry.severity}: {entry.summary}")
+        yield look("bold", f"{entry.code.name}  {entry.code.severity}: {entry.code.title}")
         yield ""
-        yield from _sections(entry.page, look)
-
-
-def _sections(page: Page, look: Style) -> Iterator[str]:
-    yield f"{page.title}."
-    for heading in HEADINGS:
-        if heading == "Codes" and len(page.codes) < 2:
-            continue
-        yield ""
-        yield look("bold", heading)
-        yield from (f"    {line}".rstrip() for line in page.sections.get(heading, "").splitlines())
+        yield f"{entry.title}."
+        if len(entry.beside) > 1:
+            yield ""
+            yield look("bold", "Codes")
+            yield from (f"    {code.name:<4} {code.title}" for code in entry.beside)
+        for heading, text in entry.page.sections().items():
+            yield ""
+            yield look("bold", heading)
+            yield from (f"    {line}" for line in text.splitlines())
 
 
 def _list(look: Style) -> Iterator[str]:
-    known = entries()
+    known = whole_manual()
     for letter, family in FAMILIES.items():
         yield look("bold", f"{letter}  {family}")
         for entry in (known[code] for code in sorted(known) if code[0] == letter):
-            severity = look.severity(entry.severity, f"{entry.severity:<8}")
-            yield f"  {entry.code:<5} {severity} {entry.summary}"
+            code = entry.code
+            severity = look.severity(code.severity, f"{code.severity:<8}")
+            yield f"  {code.name:<5} {severity} {code.title}"
         yield ""
     yield look("bold", "topics, for your directories too: segmend explain TOPIC [DIR...]")
     for topic in all_topics().values():
@@ -161,19 +131,14 @@ def _list(look: Style) -> Iterator[str]:
 
 
 def _objects(codes: list[str]) -> Iterator[dict[str, object]]:
-    known = entries()
-    wanted = [find(code, known).code for code in codes] if codes else list(known)
-    for entry in (known[code] for code in sorted(wanted)):
-        manual = entry.page
+    found = [find(code) for code in codes] if codes else list(whole_manual().values())
+    for entry in sorted(found, key=lambda entry: entry.code.name):
         yield {
             "type": "explanation",
-            "code": entry.code,
-            "severity": entry.severity.value,
+            "code": entry.code.name,
+            "severity": entry.code.severity.value,
             "level": entry.level,
-            "summary": entry.summary,
-            "title": manual.title,
-            **{
-                heading.lower().replace(" ", "_"): manual.sections.get(heading, "")
-                for heading in HEADINGS[1:]
-            },
+            "summary": entry.code.title,
+            "title": entry.title,
+            **{heading.lower().replace(" ", "_"): text for heading, text in entry.page.sections().items()},
         }

@@ -147,6 +147,7 @@ def _publish(args: argparse.Namespace, outcome: Outcome) -> None:
 
 def _write_report(args: argparse.Namespace, outcome: Outcome) -> str:
     from segmend.fleet import publish
+    from segmend.fleet.cross import whole_manual
     from segmend.report.html import render
 
     page = render(
@@ -155,7 +156,7 @@ def _write_report(args: argparse.Namespace, outcome: Outcome) -> str:
         generated_at=outcome.row["started"],
         tool_version=__version__,
         level=outcome.row["level"],
-        pages=publish.manual_pages(),
+        manual=whole_manual(),
     )
     return publish.write_text(args.out, "report.html", page)
 

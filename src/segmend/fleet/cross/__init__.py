@@ -1,7 +1,7 @@
 """What only shows when replicas are laid side by side: one module a family of codes, found by name.
 
-A module has `CODES` and `run(group)`, and its docstring is the manual page, with
-the headings of `segmend.checks.manual`. `group` holds the replicas of one partition.
+A module has `CODES`, a `PAGE` as `segmend.checks` has them, and `run(group)`, where `group` holds the
+replicas of one partition.
 """
 
 from __future__ import annotations
@@ -9,38 +9,31 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType, ModuleType
 
-from segmend.findings import Finding, Severity
+from segmend.checks import known_codes
+from segmend.checks.manual import Entry, entries
+from segmend.findings import Finding
 from segmend.fleet.cross.replica import Group
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrossCheck:
-    """One module: its codes, what it does, and its manual page."""
-
-    name: str
-    codes: Mapping[str, Severity]
-    run: Callable[[Group], Iterator[Finding]]
-    page: str
-
-
 @functools.cache
-def all_cross_checks() -> tuple[CrossCheck, ...]:
+def cross_checks() -> tuple[ModuleType, ...]:
     """Every module of this package that has `CODES`, sorted by name."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
     modules = (importlib.import_module(f"{__name__}.{name}") for name in names)
-    return tuple(_cross_check(module) for module in modules if hasattr(module, "CODES"))
+    return tuple(module for module in modules if hasattr(module, "CODES"))
 
 
-def _cross_check(module: Any) -> CrossCheck:
-    name = module.__name__.rpartition(".")[2]
-    return CrossCheck(name=name, codes=module.CODES, run=module.run, page=module.__doc__ or "")
+@functools.cache
+def whole_manual() -> Mapping[str, Entry]:
+    """Every code there is, with its page: those of one broker's disks and those of replicas side by side."""
+    cross = (entry for module in cross_checks() for entry in entries(module, "fleet"))
+    return MappingProxyType({**known_codes(), **dict(cross)})
 
 
 def cross_findings(group: Group) -> Iterator[Finding]:
     """What every cross check says of the replicas of one partition."""
-    for check in all_cross_checks():
-        yield from check.run(group)
+    for module in cross_checks():
+        yield from module.run(group)

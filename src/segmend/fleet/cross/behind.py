@@ -1,32 +1,32 @@
-"""A replica ends before another one does.
-
-Codes
-    R01  a replica is behind: records are on another broker's disk and not on this one
-
-What it means
-    The log of this replica ends at a lower offset than the reference's. Below the highest
-    recorded high watermark it was out of the ISR when the brokers stopped (warning); above
-    it the difference was never committed, and is ordinary for brokers that did not stop in
-    the same instant (info).
-What the broker does
-    After the start the replica fetches what it lacks from the leader. If it is elected
-    leader uncleanly before that, the records it lacks are gone.
-What to do
-    Start the broker that has most first, or let it lead: see which with the offsets in the
-    finding. Keep `unclean.leader.election.enable=false` until the replica has caught up.
-Kafka
-    Partition.maybeShrinkIsr, ReplicaFetcherThread.
-"""
+"""A replica ends before another one does."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from segmend.checks import remedies
+from segmend.checks.manual import NONE, WARNING, Code, Page
 from segmend.findings import Finding, Severity
 from segmend.fleet.cross.replica import Group
 
-CODES = {"R01": Severity.WARNING}
+CODES = (
+    Code(
+        "R01", WARNING, "a replica is behind: records are on another broker's disk and not on this one", NONE
+    ),
+)
+PAGE = Page(
+    meaning="""
+        The log of this replica ends at a lower offset than the reference's. Below the highest recorded high
+        watermark it was out of the ISR when the brokers stopped (warning); above it the difference was never
+        committed, and is ordinary for brokers that did not stop in the same instant (info).""",
+    broker="""
+        After the start the replica fetches what it lacks from the leader. If it is elected leader uncleanly
+        before that, the records it lacks are gone.""",
+    advice="""
+        Start the broker that has most first, or let it lead: see which with the offsets in the finding. Keep
+        `unclean.leader.election.enable=false` until the replica has caught up.""",
+    kafka="Partition.maybeShrinkIsr, ReplicaFetcherThread.",
+)
 
 
 def run(group: Group) -> Iterator[Finding]:

@@ -1,32 +1,32 @@
-"""Two replicas hold different batches at the same offsets.
-
-Codes
-    R02  a replica differs from the reference: other bytes, or another leader epoch
-
-What it means
-    Replicas are copies batch by batch, so size, checksum and epoch must agree wherever both
-    have an offset. They do not from the given offset on: two leaders wrote there (an unclean
-    election), a follower did not truncate, or a disk was restored from an older time.
-    Batches that compaction may have rewritten are not compared.
-What the broker does
-    It truncates a follower by leader epochs. Where the epochs agree and the bytes do not,
-    it notices nothing, and consumers read whichever copy leads.
-What to do
-    Compare the two with `segmend show --records` at the offset; the one with the higher
-    epoch is what the cluster agreed on. Set the other aside before it can lead.
-Kafka
-    KIP-101, KIP-279. Below the high watermark both versions may have been read by consumers.
-"""
+"""Two replicas hold different batches at the same offsets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from segmend.checks import remedies
+from segmend.checks.manual import ERROR, NONE, Code, Page
 from segmend.findings import Finding, Severity
 from segmend.fleet.cross.replica import Divergence, Group, Replica
 
-CODES = {"R02": Severity.ERROR}
+CODES = (
+    Code("R02", ERROR, "a replica differs from the reference: other bytes, or another leader epoch", NONE),
+)
+PAGE = Page(
+    meaning="""
+        Replicas are copies batch by batch, so size, checksum and epoch must agree wherever both have an
+        offset. They do not from the given offset on: two leaders wrote there (an unclean election), a
+        follower did not truncate, or a disk was restored from an older time. Batches that compaction may have
+        rewritten are not compared.""",
+    broker="""
+        It truncates a follower by leader epochs. Where the epochs agree and the bytes do not, it notices
+        nothing, and consumers read whichever copy leads.""",
+    advice="""
+        Compare the two with `segmend show --records` at the offset; the one with the higher epoch is what the
+        cluster agreed on. Set the other aside before it can lead.""",
+    kafka="""
+        KIP-101, KIP-279. Below the high watermark both versions may have been read by consumers.""",
+)
 
 _WORDS = {
     "content": "the batches are not the same",

@@ -1,31 +1,28 @@
-"""A partition is on fewer brokers than its topic's other partitions.
-
-Codes
-    R03  a replica is missing: the topic's other partitions have more
-
-What it means
-    Most partitions of the topic are on more brokers than this one. Where all brokers of
-    the cluster were audited, the finding names the broker that lacks it: its log dir was
-    lost, renamed, or is not among the given paths.
-What the broker does
-    It creates an empty log and fetches everything from the leader. If the others are lost
-    too, the partition starts again at offset 0.
-What to do
-    Look for `-stray` or `-delete` directories of the partition on that broker, and for a
-    log dir that was not given. A topic of one partition cannot be judged this way.
-Kafka
-    LogManager.getOrCreateLog; a ZooKeeper or KRaft assignment is not read here.
-"""
+"""A partition is on fewer brokers than its topic's other partitions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from segmend.checks import remedies
+from segmend.checks.manual import NONE, WARNING, Code, Page
 from segmend.findings import Finding, Severity
 from segmend.fleet.cross.replica import Group, numbers
 
-CODES = {"R03": Severity.WARNING}
+CODES = (Code("R03", WARNING, "a replica is missing: the topic's other partitions have more", NONE),)
+PAGE = Page(
+    meaning="""
+        Most partitions of the topic are on more brokers than this one. Where all brokers of the cluster were
+        audited, the finding names the broker that lacks it: its log dir was lost, renamed, or is not among
+        the given paths.""",
+    broker="""
+        It creates an empty log and fetches everything from the leader. If the others are lost too, the
+        partition starts again at offset 0.""",
+    advice="""
+        Look for `-stray` or `-delete` directories of the partition on that broker, and for a log dir that was
+        not given. A topic of one partition cannot be judged this way.""",
+    kafka="LogManager.getOrCreateLog; a ZooKeeper or KRaft assignment is not read here.",
+)
 
 
 def run(group: Group) -> Iterator[Finding]:

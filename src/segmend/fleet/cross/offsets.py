@@ -1,34 +1,41 @@
-"""The offsets that brokers remember of a partition cannot all be true.
-
-Codes
-    R05  committed records are on no disk: a high watermark lies above every replica's end
-    R06  a replica begins after another one ends: they have no record in common
-
-What it means
-    R05: some broker recorded that records up to the high watermark were on all in-sync
-    replicas, and no audited replica has them any more. R06: the log start offset of one
-    replica is above the log end offset of another, so the other cannot catch up record by
-    record.
-What the broker does
-    R05: the high watermark is lowered to the log end offset in silence; consumers that
-    were further get OffsetOutOfRange. R06: the follower truncates fully and starts again
-    at the leader's log start offset (OFFSET_OUT_OF_RANGE in ReplicaFetcherThread).
-What to do
-    R05: look for a further copy (a snapshot, a broker that was not audited, `.deleted`
-    files) before any broker starts. R06: nothing, unless the old records matter.
-Kafka
-    UnifiedLog.updateHighWatermark, AbstractFetcherThread.fetchOffsetAndTruncate.
-"""
+"""The offsets that brokers remember of a partition cannot all be true."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from segmend.checks import remedies
+from segmend.checks.manual import ERROR, NONE, WARNING, Code, Page
 from segmend.findings import Finding, Severity
 from segmend.fleet.cross.replica import Group
 
-CODES = {"R05": Severity.ERROR, "R06": Severity.WARNING}
+CODES = (
+    Code(
+        "R05",
+        ERROR,
+        "committed records are on no disk: a high watermark lies above every replica's end",
+        NONE,
+    ),
+    Code("R06", WARNING, "a replica begins after another one ends: they have no record in common", NONE),
+)
+PAGE = Page(
+    meaning="""
+        R05: some broker recorded that records up to the high watermark were on all in-sync replicas, and no
+        audited replica has them any more. R06: the log start offset of one replica is above the log end
+        offset of another, so the other cannot catch up record by record.""",
+    own={
+        "R05": """
+            the high watermark is lowered to the log end offset in silence; consumers that were further get
+            OffsetOutOfRange.""",
+        "R06": """
+            the follower truncates fully and starts again at the leader's log start offset
+            (OFFSET_OUT_OF_RANGE in ReplicaFetcherThread).""",
+    },
+    advice="""
+        R05: look for a further copy (a snapshot, a broker that was not audited, `.deleted` files) before any
+        broker starts. R06: nothing, unless the old records matter.""",
+    kafka="UnifiedLog.updateHighWatermark, AbstractFetcherThread.fetchOffsetAndTruncate.",
+)
 
 
 def run(group: Group) -> Iterator[Finding]:

@@ -1,30 +1,26 @@
-"""Replicas of a partition carry different topic ids.
-
-Codes
-    R04  the topic id in partition.metadata differs from the reference's
-
-What it means
-    The topic was deleted and created again under the same name while this broker was away,
-    or a directory of another cluster was copied in: these are not replicas of each other.
-What the broker does
-    KRaft: a log whose topic id is not the one in the metadata is a stray, renamed to
-    `-stray` at the start and deleted later (3.7+). ZooKeeper: the replica goes offline with
-    an InconsistentTopicIdException.
-What to do
-    If the records of the odd one matter, set it aside before the broker starts.
-Kafka
-    UnifiedLog.assignTopicId, LogManager.isStrayReplica, KIP-516.
-"""
+"""Replicas of a partition carry different topic ids."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from segmend.checks import remedies
+from segmend.checks.manual import ERROR, NONE, Code, Page
 from segmend.findings import Finding, Severity
 from segmend.fleet.cross.replica import Group
 
-CODES = {"R04": Severity.ERROR}
+CODES = (Code("R04", ERROR, "the topic id in partition.metadata differs from the reference's", NONE),)
+PAGE = Page(
+    meaning="""
+        The topic was deleted and created again under the same name while this broker was away, or a directory
+        of another cluster was copied in: these are not replicas of each other.""",
+    broker="""
+        KRaft: a log whose topic id is not the one in the metadata is a stray, renamed to `-stray` at the
+        start and deleted later (3.7+).""",
+    more="ZooKeeper: the replica goes offline with an InconsistentTopicIdException.",
+    advice="If the records of the odd one matter, set it aside before the broker starts.",
+    kafka="UnifiedLog.assignTopicId, LogManager.isStrayReplica, KIP-516.",
+)
 
 
 def run(group: Group) -> Iterator[Finding]:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from segmend.checks.manual import Consequence
+
 from .columns import Row, Tables, broker_name, broker_order, number, select, sums
-from .consequences import Consequence
 from .findings import SEVERITIES, consequence, effects_flat
 from .places import Places
 from .units import percent, plural, size

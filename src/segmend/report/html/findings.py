@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from markupsafe import escape
 
-from segmend.checks.manual import Page
+from segmend.checks.manual import Consequence, Entry
 
 from .columns import Row, Tables, broker_name, broker_order, rows
-from .consequences import Consequence, of
+from .consequences import of
 from .places import Places
 from .units import count, plural, shortened
 
@@ -111,9 +111,9 @@ class Findings:
 
 
 def findings(
-    tables: Tables, places: Places, pages: Mapping[str, Page], budget: int = BUDGET_CHARACTERS
+    tables: Tables, places: Places, manual: Mapping[str, Entry], budget: int = BUDGET_CHARACTERS
 ) -> Findings:
-    """Groups the `findings` table; `pages` are the manual pages by code.
+    """Groups the `findings` table; `manual` has the pages by code.
 
     `budget` is about how many characters the printed rows may take.
     """
@@ -123,7 +123,7 @@ def findings(
         by_code[row["code"] or "?"].append(row)
     ordered = sorted(by_code.values(), key=lambda group: _group_order(group, places))
     groups = tuple(
-        _group(chosen, group, places, pages)
+        _group(chosen, group, places, manual)
         for chosen, group in zip(_within_budget(ordered, budget), ordered, strict=True)
     )
     shown = [row for group in groups for row in group.rows]
@@ -237,16 +237,16 @@ def _facts(row: Row) -> Iterable[str]:
         yield "seen by comparing replicas"
 
 
-def _group(chosen: list[FindingRow], group: list[Row], places: Places, pages: Mapping[str, Page]) -> Group:
+def _group(chosen: list[FindingRow], group: list[Row], places: Places, manual: Mapping[str, Entry]) -> Group:
     code = group[0]["code"] or "?"
     brokers = sorted({broker_name(row["broker"]) for row in group}, key=broker_order)
     said = {row["broker_says"] or "" for row in group}
-    worst = _worst(group, places)
+    worst, entry = _worst(group, places), manual.get(code)
     return Group(
         code=code,
         severity=min((row["severity"] for row in group), key=SEVERITIES.index),
-        title=_title(code, pages) or shortened(group[0]["message"] or "", 140),
-        manual=tuple(pages[code].sections.items()) if code in pages else (),
+        title=_title(entry.code.title) if entry else shortened(group[0]["message"] or "", 140),
+        manual=_sections(entry) if entry else (),
         consequence="" if worst is Consequence.NONE else worst.value,
         brokers=_named(brokers),
         broker_says=shortened(said.pop(), _TEXT_LIMIT) if len(said) == 1 else "",
@@ -255,9 +255,13 @@ def _group(chosen: list[FindingRow], group: list[Row], places: Places, pages: Ma
     )
 
 
-def _title(code: str, pages: Mapping[str, Page]) -> str:
-    """The code's line in its manual page; it begins as a sentence, unless with a file's or field's name."""
-    line = pages[code].codes.get(code, "") if code in pages else ""
+def _sections(entry: Entry) -> tuple[tuple[str, str], ...]:
+    """What stands behind the headline: all but the classes of Kafka."""
+    return tuple((heading, text) for heading, text in entry.page.sections().items() if heading != "Kafka")
+
+
+def _title(line: str) -> str:
+    """A code's one line; it begins as a sentence, unless with a file's or field's name."""
     first = line.partition(" ")[0]
     return line[:1].upper() + line[1:] if first.isalpha() and first.islower() else line
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from segmend.checks.manual import Page
+from segmend.checks.manual import Entry
 
 from .brokers import Fleet, Verdict, bytes_of, fleet, verdict
 from .columns import Row, Tables, newest_run, rows, total
@@ -71,12 +71,12 @@ def build(
     generated_at: datetime,
     tool_version: str,
     level: str,
-    pages: Mapping[str, Page],
+    manual: Mapping[str, Entry],
 ) -> Report:
     """Builds every section. `generated_at` must carry its time zone."""
     tables = newest_run(tables)
     where, colours = places(tables), palette(tables)
-    found = findings(tables, where, pages)
+    found = findings(tables, where, manual)
     brokers = fleet(tables, where)
     run = next(iter(rows(tables, "runs", _RUN)), {})
     return Report(

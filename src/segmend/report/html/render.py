@@ -27,7 +27,7 @@ from typing import Any, Final
 import jinja2
 from markupsafe import Markup, escape
 
-from segmend.checks.manual import Page
+from segmend.checks.manual import Entry
 
 from . import units
 from .columns import Tables
@@ -44,15 +44,14 @@ def render(
     generated_at: datetime,
     tool_version: str,
     level: str,
-    pages: Mapping[str, Page] | None = None,
+    manual: Mapping[str, Entry] | None = None,
 ) -> str:
     """The HTML of an audit.
 
     `tables` are those of `segmend.fleet.schemas`, by name: `log_dirs partitions segments findings
     replicas runs`. One that is missing leaves its section empty; of several runs the newest counts.
-    `generated_at` carries its time zone, `level` is `startup`, `default` or `deep`. `pages` gives
-    finding codes their manual pages, for the headline and the text behind it; without one the first
-    message is the headline.
+    `generated_at` carries its time zone, `level` is `startup`, `default` or `deep`. `manual`
+    gives codes the headline and the text behind it; without it the first message is the headline.
     """
     report = build(
         tables,
@@ -60,7 +59,7 @@ def render(
         generated_at=generated_at,
         tool_version=tool_version,
         level=level,
-        pages=pages or {},
+        manual=manual or {},
     )
     return page(report)
 
@@ -89,14 +88,8 @@ def inert_json(value: Any) -> str:
     return text
 
 
-def prose(text: str) -> Markup:
-    """A manual page's text: blank lines part paragraphs, backticks mark code."""
-    paragraphs = re.split(r"\n\s*\n", text.strip())
-    return Markup("").join(Markup("<p>{}</p>").format(inline(part)) for part in paragraphs)
-
-
 def inline(text: str) -> Markup:
-    """One paragraph of it."""
+    """A manual page's text: backticks mark code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(" ".join(text.split())))))
 
 
@@ -108,9 +101,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
-        count=units.count, size=units.size, plural=units.plural, prose=prose, inline=inline
-    )
+    environment.filters.update(count=units.count, size=units.size, plural=units.plural, inline=inline)
     return environment
 
 
