@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.golden.unpack import unpack  # noqa: E402  (the path comes first)
 
-FINDINGS_LEFT = 4
+from segmend.errors import ExitCode  # noqa: E402
 
 
 def main(arguments: list[str]) -> int:
@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
     depth = [] if "--startup" in arguments else ["--deep"]
     command = [sys.executable, "-m", "segmend", "fleet", "audit", str(fleet), *depth, *out, *arguments]
     code = subprocess.call(command)
-    return 0 if code == FINDINGS_LEFT else code
+    return 0 if code == ExitCode.FINDINGS else code
 
 
 if __name__ == "__main__":

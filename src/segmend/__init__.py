@@ -21,7 +21,8 @@ of segmend passes through here.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
 
 if TYPE_CHECKING:
     from segmend.api import batches as batches
@@ -68,7 +69,7 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'segmend' has no attribute '{name}'")
     return getattr(import_module(_HOMES[name]), name)

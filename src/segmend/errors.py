@@ -1,38 +1,57 @@
 """What can go wrong in segmend itself, as opposed to what is wrong with a log directory.
 
 Damage in the data is never an exception: it becomes a `Finding`. These are the few
-things that stop a command; each is told in one line and ends with fsck's exit code.
-
-    SegmendError            8   operational: a file vanished, no permission, a missing part
-    +-- UsageError         16   the command line does not make sense
-    +-- Cancelled          32   Ctrl-C at a safe point
-    +-- BrokerRunning      64   a broker holds the directory's lock
+things that stop a command; each is told in one line and ends with its exit code.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from enum import IntFlag
+
+
+class ExitCode(IntFlag):
+    """How a command ends, as fsck does; where several apply, it ends with their sum."""
+
+    NOTHING_WRONG = 0
+    CHANGED = 1
+    FINDINGS = 4
+    OPERATIONAL = 8
+    USAGE = 16
+    CANCELLED = 32
+    BROKER_RUNS = 64
+
+
+EXIT_CODES = {
+    ExitCode.NOTHING_WRONG: "nothing wrong",
+    ExitCode.CHANGED: "a plan was applied",
+    ExitCode.FINDINGS: "findings left",
+    ExitCode.OPERATIONAL: "operational error",
+    ExitCode.USAGE: "usage",
+    ExitCode.CANCELLED: "cancelled",
+    ExitCode.BROKER_RUNS: "a broker runs",
+}
+"""What each means, in ascending order."""
 
 
 class SegmendError(Exception):
-    """An operational error; its text is one line that names the file and what to do."""
+    """An operational error, such as a file that vanished; its text is one line that says what to do."""
 
-    exit_code: ClassVar[int] = 8
+    exit_code = ExitCode.OPERATIONAL
 
 
 class UsageError(SegmendError):
     """The command line, or an argument of the API, does not make sense."""
 
-    exit_code: ClassVar[int] = 16
+    exit_code = ExitCode.USAGE
 
 
 class Cancelled(SegmendError):
     """The user stopped the work; everything on disk is as it was at a safe point."""
 
-    exit_code: ClassVar[int] = 32
+    exit_code = ExitCode.CANCELLED
 
 
 class BrokerRunning(SegmendError):
     """A broker runs on the directory, or holds its `.lock`."""
 
-    exit_code: ClassVar[int] = 64
+    exit_code = ExitCode.BROKER_RUNS

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.checks.damages import clean_dir, killed_dir, two_dirs
 
-from segmend.cli.commands import check
+from segmend.cli.commands.check import command as check
 from segmend.cli.main import main
 from segmend.logdir import disk
 

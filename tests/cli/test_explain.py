@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from segmend.cli.commands.explain import FAMILIES
+from segmend.cli.commands.explain.command import FAMILIES
 from segmend.cli.main import main
 from segmend.fleet.cross import whole_manual
 

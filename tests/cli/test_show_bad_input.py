@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.cli.run import as_one_who_may_not, python, run
 
-from segmend.cli.show.file import kinds
+from segmend.cli.commands.show.file import kinds
 from segmend.formats.build import NewRecord, build_batch
 
 ZERO = "00000000000000000000"

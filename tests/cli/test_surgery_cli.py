@@ -16,8 +16,8 @@ import pytest
 from tests.cli.run import python, run
 from tests.surgery.desk import Desk, picture
 
-from segmend.cli import main
-from segmend.cli.commands import apply
+from segmend.cli import frame
+from segmend.cli.commands.apply import command as apply
 from segmend.surgery import ops
 
 Cap = pytest.CaptureFixture[str]
@@ -248,7 +248,7 @@ def test_the_examples_of_help_can_be_given_as_they_are_written(argv: list[str], 
     found = _examples(capsys.readouterr().out)
     assert found
     for example in found:
-        parsed = main._parser([main._loaded(example[0])]).parse_args(example)
+        parsed = frame.parser_for(example).parse_args(example)
         assert callable(parsed.run)
 
 

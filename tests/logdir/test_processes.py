@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from segmend.cli.commands import check
+from segmend.cli.commands.check import command as check
 from segmend.logdir import disk
 from segmend.logdir.processes import brokers, writers
 

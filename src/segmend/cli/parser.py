@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import re
-import sys
-from collections.abc import Callable
-from contextlib import suppress
-from importlib.util import find_spec
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+from segmend.cli.nearest import did_you_mean
 from segmend.errors import UsageError
-from segmend.report import text
 
 
 class Parser(argparse.ArgumentParser):
@@ -21,33 +17,53 @@ class Parser(argparse.ArgumentParser):
         """Say what is wrong with the command line and where help is."""
         raise UsageError(f"{message} (see `{self.prog} --help`)")
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As the base class; of an option that there is not, say which may have been meant."""
+        found, extra = self.parse_known_args(args, namespace)
+        if extra:
+            options = (option for parser in with_subparsers(self) for option in _options(parser))
+            wrong = next((word for word in extra if word.startswith("-")), "")
+            question = did_you_mean(wrong.partition("=")[0], options) if wrong else ""
+            self.error(f"unrecognized arguments: {' '.join(extra)}{question}")
+        return found
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            error.message += did_you_mean(str(value), map(str, action.choices or ()))
+            raise
+
 
 class LateParser(Parser):
     """A parser of a sub-command that gets its options from `fill` when the sub-command is the one."""
 
     fill: Callable[[argparse.ArgumentParser], None] | None = None
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As the base class, with all options."""
+    def complete(self) -> None:
+        """Add the options, if they are not there yet."""
         fill, self.fill = self.fill, None
         if fill is not None:
             fill(self)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As the base class, with all options."""
+        self.complete()
         return super().parse_known_args(args, namespace)
 
 
-_HELP_LINE = re.compile(r'^HELP = "(.*)"$', re.MULTILINE)
+def subparsers_of(parser: argparse.ArgumentParser) -> argparse._SubParsersAction[Any] | None:
+    """The action that holds the sub-commands, if the parser has any."""
+    return next((each for each in parser._actions if isinstance(each, argparse._SubParsersAction)), None)
 
 
-def summary(module: str) -> str:
-    """The `HELP` line of a module, out of its source: a list need not import them all."""
-    spec = find_spec(module)
-    get_source = getattr(spec and spec.loader, "get_source", None)
-    found = _HELP_LINE.search((get_source(module) if get_source else None) or "")
-    return found[1] if found else ""
+def with_subparsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """The parser and all parsers of sub-commands below it, as far as they have their options."""
+    yield parser
+    subparsers = subparsers_of(parser)
+    for each in subparsers.choices.values() if subparsers else ():
+        yield from with_subparsers(each)
 
 
-def note(message: str) -> None:
-    """One line for people beside the data, on stderr; where that is a full disk there is none."""
-    with suppress(OSError):
-        sys.stderr.write(f"segmend: {text.clean(message)}\n")
-        sys.stderr.flush()
+def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
+    return (option for action in parser._actions for option in action.option_strings)

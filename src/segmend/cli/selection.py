@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from segmend.cli.common import open_log_dirs, release_of
+from segmend.cli.targets import open_log_dirs, release_of
 from segmend.errors import UsageError
 from segmend.loading import Options
 from segmend.logdir.config import ServerConfig

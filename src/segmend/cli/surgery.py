@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from segmend.cli.common import emit, emit_json, flush, style
-from segmend.errors import Cancelled, SegmendError, UsageError
+from segmend.cli.output import emit, emit_json, flush, style
+from segmend.errors import Cancelled, ExitCode, SegmendError, UsageError
 from segmend.logdir import disk
 from segmend.report import text
 from segmend.report.plan import plan_lines, plan_objects
@@ -28,7 +28,6 @@ from segmend.surgery.writing.atomic import bytes_of, write_beside
 from segmend.surgery.writing.effects import Effects
 from segmend.surgery.writing.work import Work, folder
 
-CHANGED, _LEFT = 1, 4
 _BEGIN = 64
 
 
@@ -149,9 +148,9 @@ def undo_command(run: Run) -> str:
     return f"segmend undo {run.name if usual else text.word(run.path)}"
 
 
-def left_by(plan: Plan) -> int:
+def left_by(plan: Plan) -> ExitCode:
     """What a plan that leaves findings as they are adds to an exit code."""
-    return _LEFT if plan.left else 0
+    return ExitCode.FINDINGS if plan.left else ExitCode.NOTHING_WRONG
 
 
 def left_words(plan: Plan) -> str:

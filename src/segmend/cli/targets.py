@@ -1,15 +1,16 @@
-"""What a path on the command line stands for: a log dir, one partition of it, or one file."""
+"""What a path stands for: a log dir, one partition of it, or one file; and whose rules count there."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from segmend.cli.common import open_log_dirs
 from segmend.errors import UsageError
 from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.logdir import disk
 from segmend.logdir.disk import Unreadable
+from segmend.logdir.release import Release, guess_release
 from segmend.logdir.tree import PARTITION_KINDS, LogDir
 
 _TOP_LEVEL = ("meta.properties", ".lock", ".kafka_cleanshutdown", "recovery-point-offset-checkpoint")
@@ -42,6 +43,31 @@ def open_targets(paths: Sequence[str]) -> Targets:
         names=frozenset(_name(path) for path in folders),
         files=frozenset(f"{_name(_folder(path))}/{_name(path)}" for path in files),
     )
+
+
+def open_log_dirs(paths: Sequence[str]) -> list[LogDir]:
+    """The log dirs of one broker; raises `UsageError` for what is no directory, or given twice."""
+    seen: dict[str, str] = {}
+    found = []
+    for path in paths:
+        kind = disk.path_type(path)
+        if kind is None:
+            raise Unreadable(path, "no such directory")
+        if kind != "dir":
+            raise UsageError(f"{path}: not a directory; give the log dir that holds it")
+        real = disk.real_path(path)
+        if real in seen:
+            raise UsageError(f"{path}: the same directory as {seen[real]}")
+        seen[real] = path
+        found.append(LogDir.open(path))
+    return found
+
+
+def release_of(args: argparse.Namespace, dirs: Sequence[LogDir]) -> tuple[Release, str]:
+    """The release of `--kafka`, or the one guessed, and why."""
+    if args.kafka is not None:
+        return args.kafka, "as given"
+    return guess_release(dirs)
 
 
 def _folder(path: str) -> str:

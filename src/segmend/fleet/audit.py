@@ -16,7 +16,7 @@ from itertools import groupby
 from typing import Any
 
 from segmend.checks import Level
-from segmend.errors import SegmendError
+from segmend.errors import ExitCode, SegmendError
 from segmend.findings import Finding, Severity
 from segmend.fleet import delta, rows
 from segmend.fleet.confirm import Suspect, confirm
@@ -33,7 +33,6 @@ from segmend.fleet.task import Result, run_task
 from segmend.logdir.release import Release
 
 SCANNED = ("log_dirs", "partitions", "segments", "checkpoints", "findings", "digests")
-FINDINGS_LEFT, OPERATIONAL = 4, 8
 _SKIPPED = {
     Level.STARTUP: ("batches", "indexes against batches", "CRCs", "records", "replicas against each other"),
     Level.DEFAULT: ("CRCs", "records"),
@@ -262,7 +261,7 @@ def _run_row(
         "new_findings": new,
         "gone_findings": gone,
         "skipped": list(_SKIPPED[request.level]),
-        "exit_code": (FINDINGS_LEFT if left else 0) + (OPERATIONAL if refused else 0),
+        "exit_code": int((ExitCode.FINDINGS if left else 0) | (ExitCode.OPERATIONAL if refused else 0)),
     }
 
 

@@ -1,5 +1,6 @@
-"""One file a command: `NAME`, `HELP`, `configure(parser)`, `run(args) -> int`; `cli.main` finds them.
+"""The commands, one room each; `cli.registry` finds them.
 
-`EXAMPLES`, where a command has it, is shown below its `--help`. A module is named as its
-command is, so that only the module of the command that runs is imported.
+`commands/NAME/__init__.py` has the `HELP` line and imports nothing, so that the list of commands costs
+nothing; `commands/NAME/command.py` has `configure(parser)`, `run(args) -> int`, and perhaps `EXAMPLES`,
+which stand below its `--help`. Only the command that runs is imported.
 """

@@ -1,0 +1,179 @@
+"""`segmend check`: is a log directory healthy."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+
+from segmend.checks import CheckRun, Level, Summary, Wanted, known_codes
+from segmend.cli.nearest import did_you_mean
+from segmend.cli.options import add_output_options, add_release_option
+from segmend.cli.output import emit, emit_json, style
+from segmend.cli.targets import Targets, open_targets, release_of
+from segmend.errors import ExitCode, UsageError
+from segmend.findings import Finding, Severity
+from segmend.logdir import disk
+from segmend.logdir.disk import Unreadable
+from segmend.report import text
+from segmend.report.findings import finding_lines, in_order
+from segmend.report.progress import Progress
+
+EXAMPLES = """\
+levels:
+  --startup    what a broker of that release looks at while it loads; seconds for any disk
+  (default)    all metadata, and the indexes against the batch headers
+  --deep       every CRC and every record
+
+examples:
+  segmend check /data/kafka-a /data/kafka-b       all log dirs of one broker together
+  segmend check --deep /data/kafka-a/orders-3     one partition
+  segmend check /data/kafka-a --only C12,I14      these findings only
+  segmend check /data/kafka-a --kafka 2.2 --json  as Kafka 2.2 would see it
+
+each finding tells:
+  broker:      what the next start does about it, forecast by the rules of this release; in --json
+               broker_effect: effect (as in forecast, or broker-refuses, dir-offline, none), offset,
+               records_lost, bytes_lost, text, basis (forecast; manual where the start cannot tell)
+  it says:     the words it logs
+  next:        the command that comes next
+
+exit codes: 0 no error and no warning, 4 findings, 8 something could not be read, 16 usage"""
+
+SHOWN = 100
+# Findings that are kept in memory until they are shown, the worst of them.
+KEPT = 20_000
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument(
+        "paths", nargs="+", metavar="DIR", help="log dirs of one broker, a partition or a file"
+    )
+    depth = parser.add_mutually_exclusive_group()
+    depth.add_argument("--startup", action="store_true", help="only what a broker looks at while it loads")
+    depth.add_argument("--deep", action="store_true", help="every CRC and every record")
+    add_release_option(parser)
+    parser.add_argument("--only", metavar="CODES", type=_codes, default=(), help="report these only: L05,N01")
+    parser.add_argument("--ignore", metavar="CODES", type=_codes, default=(), help="do not report these")
+    parser.add_argument("--topic", metavar="GLOB", help="partitions of these topics only")
+    parser.add_argument("--max", metavar="N", type=_count, help=f"show N findings, 0: all (default {SHOWN})")
+    parser.add_argument("--jobs", metavar="N", type=_count, default=0, help="threads (default: all cores)")
+    add_output_options(parser)
+
+
+def _codes(value: str) -> tuple[str, ...]:
+    codes = tuple(code.strip() for code in value.split(",") if code.strip())
+    known = {code.upper(): code for code in known_codes()}
+    unknown = [code for code in codes if code.upper() not in known]
+    if unknown:
+        question = did_you_mean(unknown[0], known)
+        raise argparse.ArgumentTypeError(f"no finding is called {', '.join(unknown)}{question}")
+    return tuple(known[code.upper()] for code in codes)
+
+
+def _count(value: str) -> int:
+    if not value.isdecimal() or len(value) > 9:
+        raise argparse.ArgumentTypeError(f"'{value}' is not a number")
+    return int(value)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check, report, and say by the exit code what was found."""
+    targets = open_targets(args.paths)
+    release, reason = release_of(args, targets.dirs)
+    progress = Progress(sys.stderr)
+    checks = CheckRun(
+        targets.dirs,
+        level=Level.STARTUP if args.startup else Level.DEEP if args.deep else Level.DEFAULT,
+        release=release,
+        wanted=_wanted(args, targets),
+        on_progress=(lambda done, total: progress.update(done, total, "")) if progress.shown else None,
+        jobs=args.jobs or len(os.sched_getaffinity(0)),
+        max_map_count=_max_map_count(),
+    )
+    try:
+        (_write_json if args.json else _write_text)(args, checks, progress)
+    finally:
+        progress.done()
+    if not args.json:
+        emit(_summary_lines(checks.summary, f"Kafka {release} ({reason})"))
+    return _exit_code(checks.summary)
+
+
+def _wanted(args: argparse.Namespace, targets: Targets) -> Wanted:
+    if args.only and set(args.only) <= set(args.ignore):
+        raise UsageError("--ignore leaves nothing of --only")
+    return Wanted(
+        only=args.only, ignore=args.ignore, topic=args.topic, names=targets.names, files=targets.files
+    )
+
+
+def _max_map_count() -> int | None:
+    try:
+        return int(disk.read_stream("/proc/sys/vm/max_map_count", 64))
+    except (Unreadable, ValueError):
+        return None
+
+
+def _write_json(args: argparse.Namespace, checks: CheckRun, _progress: Progress) -> None:
+    most = args.max or sys.maxsize
+    emit_json(finding.to_json() for number, finding in enumerate(checks) if number < most)
+    emit_json([checks.summary.to_json()])
+
+
+def _write_text(args: argparse.Namespace, checks: CheckRun, progress: Progress) -> None:
+    most = SHOWN if args.max is None else args.max
+    found = _worst(checks, most or sys.maxsize)
+    progress.done()
+    emit(finding_lines(found, style(args), most=most, total=checks.summary.total))
+
+
+def _worst(findings: Iterable[Finding], most: int) -> list[Finding]:
+    """Enough to show the worst `most`; a ruined disk has millions, and only their number is kept."""
+    kept: list[Finding] = []
+    for finding in findings:
+        kept.append(finding)
+        if len(kept) >= KEPT + 2 * most:
+            kept = in_order(kept)[: KEPT // 2 + most]
+    return kept
+
+
+def _exit_code(summary: Summary) -> int:
+    left = summary.counts[Severity.ERROR] + summary.counts[Severity.WARNING]
+    return (ExitCode.FINDINGS if left else 0) | (ExitCode.OPERATIONAL if summary.unreadable else 0)
+
+
+def _summary_lines(summary: Summary, rules: str) -> Iterator[str]:
+    looked = [text.plural(summary.partitions, "partition"), text.plural(summary.segments, "segment")]
+    if summary.level > Level.STARTUP:
+        looked += [text.plural(summary.batches, "batch", "batches"), text.size(summary.bytes)]
+    yield f"{_verdict(summary)} in {', '.join(looked)}; {text.duration(summary.seconds)}; rules of {rules}"
+    for path, clean in summary.clean.items():
+        yield f"{text.clean(path)}: {_state(summary, path, clean)}"
+    if summary.skipped:
+        yield f"not looked at: {', '.join(summary.skipped)} (--deep does)"
+    if summary.unreadable:
+        yield f"could not be read with this user's permissions: {_first_few(summary.unreadable)}"
+
+
+def _verdict(summary: Summary) -> str:
+    counts = summary.counts
+    words = [
+        text.plural(counts[Severity.ERROR], "error"),
+        text.plural(counts[Severity.WARNING], "warning"),
+        text.plural(counts[Severity.INFO], "note"),
+    ]
+    return ", ".join(words) if any(counts.values()) else "nothing wrong"
+
+
+def _state(summary: Summary, path: str, clean: bool) -> str:
+    if summary.running[path]:
+        return "a broker is running here; bytes in flight are not judged"
+    return "stopped cleanly" if clean else "not stopped cleanly; the next start recovers the active segments"
+
+
+def _first_few(paths: Sequence[str]) -> str:
+    shown = ", ".join(text.clean(path) for path in paths[:3])
+    return shown if len(paths) <= 3 else f"{shown} and {len(paths) - 3} more"

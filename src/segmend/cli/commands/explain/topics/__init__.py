@@ -1,0 +1,41 @@
+"""The topics of `segmend explain`, one file each: `NAME`, `SUMMARY`, `OPTIONS`, `configure`, `run`.
+
+The docstring of a module is the topic's page; `run(args, paths)` explains directories. `OPTIONS`
+are the names of the arguments that only this topic takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pkgutil
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol, cast
+
+
+class Topic(Protocol):
+    """What a topic's module has."""
+
+    NAME: str
+    SUMMARY: str
+    OPTIONS: Sequence[str]
+    __doc__: str | None
+
+    def configure(self, parser: argparse._ArgumentGroup) -> None:
+        """Add the topic's own options; a topic without any has no such function."""
+        ...
+
+    def run(self, args: argparse.Namespace, paths: Sequence[str]) -> int:
+        """Explain these directories; returns the exit code."""
+        ...
+
+
+def all_topics() -> dict[str, Topic]:
+    """The topics by name."""
+    found = [cast(Topic, import_module(each.name)) for each in pkgutil.iter_modules(__path__, f"{__name__}.")]
+    return {topic.NAME: topic for topic in found}
+
+
+def page(topic: Topic) -> str:
+    """The topic in a page."""
+    return (topic.__doc__ or "").strip()

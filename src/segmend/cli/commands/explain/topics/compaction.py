@@ -1,0 +1,58 @@
+"""What the log cleaner rewrites, and when.
+
+A topic with cleanup.policy=compact keeps the last record of each key. The cleaner looks every
+log.cleaner.backoff.ms (15 seconds), takes the dirtiest log there is, and rewrites whole segments
+from the oldest on (`LogCleanerManager.grabFilthiestCompactedLog`, `Cleaner.doClean`).
+
+What is dirty
+    From the offset in cleaner-offset-checkpoint (the log start, without one) up to the first of:
+    the active segment, which is never cleaned; an open transaction (the last stable offset); a
+    segment younger than min.compaction.lag.ms.
+
+When a log is cleaned
+    When dirty bytes are more than min.cleanable.dirty.ratio (0.5) of clean and dirty ones
+    together, or the oldest dirty record is older than max.compaction.lag.ms. So an active segment that is
+    never rolled is never cleaned: segment.ms (7 days) decides for slow topics.
+
+What is left in the end
+    The last record of each key; tombstones (a key without a value) and transaction markers for
+    delete.retention.ms (1 day) more; the last batch of each producer, even if it is empty.
+    Offsets stay as they are, so gaps are no damage. Records without a key are dropped.
+
+When it stops
+    An error in a log marks the partition as uncleanable until the next start ("Unexpected
+    exception thrown when cleaning log ..."), and it grows without end; a hanging transaction holds
+    it from there on. The cleaner computes no CRC of what it reads, and writes new ones over what
+    it keeps: run `segmend check --deep` before you trust a disk that lost bits.
+    retention.ms and retention.bytes delete nothing unless cleanup.policy has delete, too.
+
+Left behind by a crash
+    .cleaned files are deleted at the start; .swap files complete the rewrite that had finished.
+
+For your directories: segmend explain compaction DIR... [--topic T]
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from segmend.cli.output import emit, emit_json, style
+from segmend.cli.selection import asked, is_wanted
+from segmend.explain.compaction import compactions
+from segmend.report.compaction import json_lines, lines
+
+NAME = "compaction"
+SUMMARY = "what the log cleaner rewrites, when, and what holds it"
+OPTIONS = ("topic", "partition")
+
+
+def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
+    """Say of each compacted partition how dirty it is and what becomes of it."""
+    dirs, options = asked(args, paths)
+    found = compactions(dirs, options, lambda partition: is_wanted(args, partition))
+    if args.json:
+        emit_json(json_lines(found))
+    else:
+        emit(lines(list(found), style(args)))
+    return 0

@@ -1,0 +1,109 @@
+"""Where the time of a start goes.
+
+A broker serves nobody until all its logs are loaded: `LogManager.loadLogs` opens every
+partition of every log dir, before the first request is taken.
+
+After a clean stop (.kafka_cleanshutdown is there)
+    Every segment is opened, nothing of it is read: time grows with the number of segments, not
+    with their bytes. Up to 2.2 the index files of every segment were opened, mapped and checked
+    too ("sanity check"): one to three random reads a segment, minutes on spinning disks.
+    The state of producers comes from the newest .snapshot; what lies behind it is read.
+
+After a kill or a power cut
+    Each partition recovers the segments from its recovery point on: they are read from end to
+    end, every CRC is computed, their indexes are built anew. Mostly that is the active segment of
+    each partition, and one that was just rolled: up to segment.bytes (1 GiB) each. Where
+    recovery-point-offset-checkpoint is lost, everything is read.
+    __cluster_metadata-0 is read in full at every start, clean or not.
+
+num.recovery.threads.per.data.dir
+    Threads that load partitions, for each log dir; 1 up to 3.9, 2 since 4.0. Log dirs load
+    beside each other. One partition is one thread's work, so more threads than partitions, or
+    than cores, gain nothing. It is read at the start only and costs nothing later.
+
+KIP-263
+    Proposed to check only the active segments and leave the others to a background thread: "a
+    broker spends around 8 minutes on LogManager.loadLogs()", 30 brokers in turn 8 hours. The
+    switch (sanity.check.all.logs.enabled) was never merged; its idea came with 2.3 (KAFKA-7283):
+    indexes are opened when first used, and no index of offsets or times is checked at load.
+    What is not checked is not found either: `segmend check` looks at all of them.
+
+Rolling restarts
+    Each broker: stop, start, and the time until its replicas are in the ISR again, which is about
+    as long as it was away. Stop with SIGTERM and wait: a kill makes the next start a recovery.
+
+Kubernetes
+    A liveness probe that fires during recovery kills the broker, which then begins anew: a loop.
+    Give it a startupProbe (periodSeconds x failureThreshold) above the worst unclean start, and a
+    terminationGracePeriodSeconds that lets a clean stop finish.
+
+For your directories, in seconds: segmend explain startup DIR...
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+
+from segmend.cli.options import add_read_speed_option
+from segmend.cli.output import emit, emit_json, style
+from segmend.cli.targets import open_log_dirs, release_of
+from segmend.explain.disk_speed import Speed
+from segmend.explain.rolling_restart import bounce, probe
+from segmend.explain.startup import study
+from segmend.logdir.config import ServerConfig
+from segmend.report.startup import Page, json_lines, lines
+
+NAME = "startup"
+SUMMARY = "where the time of a start goes: threads, rolling restarts, Kubernetes probes"
+OPTIONS = ("brokers", "threads", "read_speed")
+BROKERS = 30
+
+
+def configure(parser: argparse._ArgumentGroup) -> None:
+    """The options."""
+    parser.add_argument(
+        "--brokers", metavar="N", type=_number, help=f"brokers to restart (default {BROKERS})"
+    )
+    parser.add_argument("--threads", metavar="N", type=_number, help="num.recovery.threads.per.data.dir")
+    add_read_speed_option(parser)
+
+
+def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
+    """The time of a start over these log dirs of one broker, and what follows from it."""
+    dirs = open_log_dirs(paths)
+    release, reason = release_of(args, dirs)
+    config = ServerConfig(release=release) if args.config is None else ServerConfig.load(args.config, release)
+    name = "num.recovery.threads.per.data.dir"
+    given = None if args.read_speed is None else Speed(bytes_per_second=args.read_speed, given=True)
+    found = study(
+        dirs,
+        release,
+        args.threads or config.number(name),
+        cores=len(os.sched_getaffinity(0)),
+        speed=given,
+    )
+    brokers = args.brokers or BROKERS
+    page = Page(
+        dirs=[log_dir.path for log_dir in dirs],
+        clean=[".kafka_cleanshutdown" in log_dir.entries for log_dir in dirs],
+        rules=f"Kafka {release} ({reason})",
+        threads_from="--threads" if args.threads else config.source(name),
+        study=found,
+        lazy=bounce(found, brokers, eager=False),
+        eager=bounce(found, brokers, eager=True),
+        own=bounce(found, brokers),
+        probe=probe(found, config.given),
+    )
+    if args.json:
+        emit_json(json_lines(page))
+    else:
+        emit(lines(page, style(args)))
+    return 0
+
+
+def _number(value: str) -> int:
+    if not value.isdecimal() or not 0 < int(value) < 10**6:
+        raise argparse.ArgumentTypeError(f"'{value}' is no number above 0")
+    return int(value)

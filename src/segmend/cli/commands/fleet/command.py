@@ -1,0 +1,211 @@
+"""`segmend fleet`: many brokers at once, on Spark or on the cores of this machine."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from segmend import __version__
+from segmend.cli.options import add_output_options, add_release_option
+from segmend.cli.output import emit, emit_json, style
+from segmend.errors import SegmendError
+from segmend.report import text
+from segmend.report.progress import Progress
+from segmend.report.style import Style
+
+if TYPE_CHECKING:
+    from segmend.fleet.audit import Outcome
+    from segmend.fleet.driver import Driver
+
+EXAMPLES = """\
+examples:
+  segmend fleet audit '/brokers/*' --out report            every log dir below, on Spark
+  segmend fleet audit /b1 /b2 /b3 --out report --deep      every CRC and every record
+  segmend fleet audit '/brokers/*' --out report --driver local       without Java
+
+OUT gets a Delta table each of partitions, segments, findings, ..., report.html and
+summary.json. Auditing into the same OUT again adds a run.
+
+exit codes: 0 no error and no warning, 4 findings, 8 something could not be read, 16 usage"""
+
+_NEEDS = {
+    "pyarrow": "the fleet commands need the extra: pip install 'segmend[fleet]'",
+    "deltalake": "the fleet commands need the extra: pip install 'segmend[fleet]'",
+    "pyspark": "Spark is not installed: pip install 'segmend[spark]', or use --driver local",
+    "jinja2": "the report needs the extra: pip install 'segmend[report]', or use --no-report",
+}
+_SHOWN = 40
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The sub-commands."""
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    audit = commands.add_parser(
+        "audit",
+        help="check every log dir, compare the replicas, write tables and a report",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    audit.add_argument(
+        "paths", nargs="+", metavar="PATH", help="log dirs, brokers, directories of brokers, globs"
+    )
+    audit.add_argument("--out", required=True, metavar="DIR", help="where tables and report go")
+    depth = audit.add_mutually_exclusive_group()
+    depth.add_argument("--startup", action="store_true", help="only what a broker looks at while it loads")
+    depth.add_argument("--deep", action="store_true", help="every CRC and every record")
+    add_release_option(audit)
+    audit.add_argument(
+        "--driver", choices=("spark", "local"), default="spark", help="who runs the tasks (default: spark)"
+    )
+    audit.add_argument("--master", default="local[*]", metavar="URL", help="Spark master (default: local[*])")
+    audit.add_argument("--no-report", action="store_true", help="tables only, no report.html")
+    add_output_options(audit)
+    audit.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Audit, publish, and say by the exit code what was found."""
+    _need("pyarrow", "deltalake")
+    if not args.no_report:
+        _need("jinja2")
+    # These need the extras that were looked for just now.
+    from segmend.checks import Level
+    from segmend.fleet.audit import Request, audit
+    from segmend.fleet.listing import find_places
+
+    # A path that is not there is told at once, not after Spark has started.
+    find_places(args.paths)
+    request = Request(
+        paths=tuple(args.paths),
+        out=args.out,
+        level=Level.STARTUP if args.startup else Level.DEEP if args.deep else Level.DEFAULT,
+        release=args.kafka,
+        version=__version__,
+    )
+    progress = Progress(sys.stderr)
+    try:
+        progress.say("starting Spark" if args.driver == "spark" else "starting")
+        with _driver(args) as driver:
+            outcome = audit(request, driver, progress.update)
+    finally:
+        progress.done()
+    _publish(args, outcome)
+    return outcome.exit_code
+
+
+def _need(*modules: str) -> None:
+    for module in modules:
+        if find_spec(module) is None:
+            raise SegmendError(_NEEDS[module])
+
+
+@contextmanager
+def _driver(args: argparse.Namespace) -> Iterator[Driver]:
+    if args.driver == "local":
+        from segmend.fleet.driver import LocalDriver
+
+        yield LocalDriver()
+        return
+    _need("pyspark")
+    from segmend.spark.driver import SparkDriver
+    from segmend.spark.session import session
+
+    # The JVM ends with this process; a stop of the session would only make the user wait.
+    yield SparkDriver(session(args.master, cache=_cache()))
+
+
+def _cache() -> Path | None:
+    """Where Spark's class archive is kept; None when there is no such place."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = Path(home) / "segmend"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def _publish(args: argparse.Namespace, outcome: Outcome) -> None:
+    from segmend.fleet import publish
+
+    report = None if args.no_report else _write_report(args, outcome)
+    publish.write_summary(outcome, args.out, report)
+    found = publish.finding_objects(args.out, outcome.run.run_id)
+    if args.json:
+        emit_json([*found, publish.summary(outcome, args.out, report)])
+    else:
+        emit(_lines(found, outcome, style(args)))
+        emit([f"tables: {args.out}", *([f"report: {report}"] if report else [])])
+
+
+def _write_report(args: argparse.Namespace, outcome: Outcome) -> str:
+    from segmend.fleet import publish
+    from segmend.fleet.cross import whole_manual
+    from segmend.report.html import render
+
+    page = render(
+        publish.tables_of(args.out, outcome.run.run_id),
+        title="Kafka fleet audit",
+        generated_at=outcome.row["started"],
+        tool_version=__version__,
+        level=outcome.row["level"],
+        manual=whole_manual(),
+    )
+    return publish.write_text(args.out, "report.html", page)
+
+
+def _lines(found: list[dict[str, Any]], outcome: Outcome, look: Style) -> Iterator[str]:
+    """One line a code with its first place, the worst first, and what was looked at."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for finding in found:
+        groups.setdefault((finding["severity"], finding["code"]), []).append(finding)
+    for (severity, code), group in list(groups.items())[:_SHOWN]:
+        first = group[0]
+        times = f" (and {len(group) - 1:,} more)" if len(group) > 1 else ""
+        head = f"{look.severity(severity, f'{severity:<7}')} {look('bold', f'{code:<4}')}"
+        yield f"{head} {_where(first)}{times}"
+        yield f"             {text.clean(first['message'])}"
+        if first["remedy"] and severity != "info":
+            yield f"             next: {look('cyan', text.clean(first['remedy']['command']))}"
+    if len(groups) > _SHOWN:
+        yield f"... and {text.plural(len(groups) - _SHOWN, 'more code')}; the report has all of them"
+    if groups:
+        yield ""
+    yield from _totals(outcome.row)
+    if outcome.unreadable:
+        shown = ", ".join(map(text.clean, outcome.unreadable[:3]))
+        more = f" and {len(outcome.unreadable) - 3} more" if len(outcome.unreadable) > 3 else ""
+        yield f"could not be read with this user's permissions: {shown}{more}"
+
+
+def _where(finding: Mapping[str, Any]) -> str:
+    place = text.clean(f"{finding['dir'].rstrip('/')}/{finding['file'] or ''}".rstrip("/"))
+    return f"broker {finding['broker']}  {place}"
+
+
+def _totals(row: Mapping[str, Any]) -> Iterator[str]:
+    counts = [
+        text.plural(row["errors"], "error"),
+        text.plural(row["warnings"], "warning"),
+        text.plural(row["infos"], "note"),
+    ]
+    verdict = ", ".join(counts) if row["errors"] or row["warnings"] or row["infos"] else "nothing wrong"
+    looked = [
+        text.plural(row["brokers"], "broker"),
+        text.plural(row["log_dirs"], "log dir"),
+        text.plural(row["partitions"], "partition"),
+        text.plural(row["segments"], "segment"),
+        text.size(row["bytes"]),
+    ]
+    yield f"{verdict} in {', '.join(looked)}; {text.duration(row['seconds'])} on {row['driver']}"
+    if row["new_findings"] is not None:
+        yield f"since the run before: {row['new_findings']} new, {row['gone_findings']} gone"
+    if row["skipped"]:
+        deeper = "" if row["level"] == "deep" else " (--deep)"
+        yield f"not looked at: {', '.join(row['skipped'])}{deeper}"

@@ -1,0 +1,120 @@
+"""`segmend forecast`: what will the broker do to these log dirs when it starts."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+
+from segmend.cli.options import add_output_options, add_read_speed_option, add_release_option
+from segmend.cli.output import emit, emit_json, style
+from segmend.cli.targets import open_log_dirs, release_of
+from segmend.errors import ExitCode
+from segmend.explain.startup import measured
+from segmend.loading import (
+    BrokerOutcome,
+    DirectoryOutcome,
+    DirOutcome,
+    Forecast,
+    Later,
+    Options,
+    PartitionOutcome,
+    forecast,
+)
+from segmend.loading.timing.estimate import Machine
+from segmend.logdir import disk
+from segmend.logdir.config import ServerConfig
+from segmend.logdir.tree import LogDir
+from segmend.report.forecast import broker_lines, dir_lines, directory_lines, later_lines, partition_lines
+from segmend.report.progress import Progress
+from segmend.report.style import Style
+
+EXAMPLES = """\
+examples:
+  segmend forecast /data/kafka-a /data/kafka-b       all log dirs of one broker together
+  segmend forecast /data/kafka-a --kafka 4.3         by the rules of Kafka 4.3
+  segmend forecast /data/kafka-a --unclean           as if the clean shutdown marker were removed
+  segmend forecast /data/kafka-a --deep              also: which records consumers will not get
+
+exit codes: 0 it starts and nothing is lost, 4 otherwise, 8 something could not be read, 16 usage"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("paths", nargs="+", metavar="DIR", help="all log dirs of one broker")
+    add_release_option(parser)
+    parser.add_argument("--config", metavar="FILE", help="the broker's server.properties")
+    marker = parser.add_mutually_exclusive_group()
+    marker.add_argument("--clean", action="store_true", help="as if the dirs had the clean shutdown marker")
+    marker.add_argument("--unclean", action="store_true", help="as if they had not")
+    parser.add_argument("--deep", action="store_true", help="read every batch: what consumers will meet")
+    add_read_speed_option(parser)
+    parser.add_argument("--all", action="store_true", help="tell of every partition, not only of losses")
+    add_output_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compute the start, tell it, and say by the exit code whether it is a good one."""
+    dirs = _open(args.paths)
+    release, reason = release_of(args, dirs)
+    config = None if args.config is None else ServerConfig.load(args.config, release)
+    clean = True if args.clean else False if args.unclean else None
+    machine = Machine(cores=len(os.sched_getaffinity(0)), read_speed=args.read_speed)
+    options = Options(
+        release=release,
+        release_reason=reason,
+        config=config,
+        clean=clean,
+        deep=args.deep,
+        now_ms=time.time_ns() // 1_000_000,
+        machine=measured(machine, dirs, clean=clean, release=release),
+    )
+    progress = Progress(sys.stderr)
+    shown = (lambda done, total: progress.update(done, total, "")) if progress.shown else None
+    found = forecast(dirs, options, shown)
+    try:
+        return _tell_json(found) if args.json else _tell(found, style(args), progress, every=args.all)
+    finally:
+        progress.done()
+
+
+def _open(paths: Sequence[str]) -> list[LogDir]:
+    """The log dirs. One that is missing, or no directory, is a broker's problem if others are there."""
+    real = [path for path in paths if disk.path_type(path) == "dir"]
+    opened = {log_dir.path: log_dir for log_dir in open_log_dirs(real or paths)}
+    return [opened.get(path) or LogDir(path, {}) for path in paths]
+
+
+def _tell_json(found: Forecast) -> ExitCode:
+    bad = False
+    for line in found:
+        bad |= _is_bad(line)
+        emit_json([line.to_json()])
+    return _code(bad)
+
+
+def _tell(found: Forecast, look: Style, progress: Progress, *, every: bool) -> ExitCode:
+    lines = list(found)
+    progress.done()
+    emit(partition_lines([x for x in lines if isinstance(x, PartitionOutcome)], look, every=every))
+    emit(directory_lines((x for x in lines if isinstance(x, DirectoryOutcome)), look, every=every))
+    emit(dir_lines((x for x in lines if isinstance(x, DirOutcome)), look))
+    emit(later_lines((x for x in lines if isinstance(x, Later)), look, every=every))
+    if found.broker is not None:
+        emit(broker_lines(found.broker, look))
+    return _code(any(map(_is_bad, lines)))
+
+
+def _code(bad: bool) -> ExitCode:
+    return ExitCode.FINDINGS if bad else ExitCode.NOTHING_WRONG
+
+
+def _is_bad(line: PartitionOutcome | DirectoryOutcome | DirOutcome | Later | BrokerOutcome) -> bool:
+    """Whether a line tells of a loss or a refusal; what retention deletes later is lawful."""
+    if isinstance(line, PartitionOutcome | DirectoryOutcome):
+        return line.matters
+    if isinstance(line, DirOutcome):
+        return not line.online
+    return isinstance(line, BrokerOutcome) and not line.starts

@@ -1,0 +1,3 @@
+"""`segmend help`."""
+
+HELP = "the options of a command, as `segmend COMMAND --help`"

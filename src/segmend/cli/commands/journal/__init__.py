@@ -1,0 +1,3 @@
+"""`segmend journal`."""
+
+HELP = "list what was applied, and what became of it"

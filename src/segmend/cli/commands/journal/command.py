@@ -1,0 +1,69 @@
+"""`segmend journal`: what was applied here, and what became of it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from segmend.cli.options import add_output_options
+from segmend.cli.output import emit, emit_json, note, style
+from segmend.cli.surgery import add_state_option
+from segmend.report import text
+from segmend.report.table import Column, table
+from segmend.surgery.execute.journal import Run, runs
+from segmend.surgery.execute.journal_events import Status
+
+EXAMPLES = """\
+examples:
+  segmend journal list"""
+
+_COLUMNS = (
+    Column("journal", style="bold"), Column("state"), Column("steps", right=True), Column("begun"),
+    Column("log dirs"), Column("old bytes"),
+)  # fmt: skip
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The sub-command."""
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    listed = commands.add_parser("list", help="every journal, the oldest first")
+    add_state_option(listed)
+    add_output_options(listed)
+    listed.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """List them."""
+    every = runs(args.state_dir, lambda problem: note(str(problem)))
+    found = [run for run in every if run.events]  # what was refused before it began did nothing
+    if args.json:
+        emit_json(map(_object, found))
+    elif found:
+        emit(table(_COLUMNS, map(_row, found), style(args)))
+    else:
+        emit([f"{args.state_dir}: no journal"])
+    return 0
+
+
+def _object(run: Run) -> dict[str, Any]:
+    begun = run.begun or {}
+    return {
+        "type": "journal", "journal": run.name, "path": run.path, "operation": run.plan.operation,
+        "state": run.state, "steps": len(run.plan.steps), "steps_applied": _applied(run),
+        "begun": begun.get("at"), "dirs": [each.given for each in run.plan.dirs],
+        "vaults": run.vaults, "plan": run.plan.sha256,
+    }  # fmt: skip
+
+
+def _row(run: Run) -> list[str]:
+    begun = run.begun or {}
+    cells = [
+        run.name, run.state, f"{_applied(run)} of {len(run.plan.steps)}",
+        text.when(int(begun.get("at", -0.001) * 1000)), ", ".join(each.given for each in run.plan.dirs),
+        run.vaults,
+    ]  # fmt: skip
+    return [text.clean(cell) for cell in cells]
+
+
+def _applied(run: Run) -> int:
+    return sum(status is Status.AFTER for status in run.statuses())

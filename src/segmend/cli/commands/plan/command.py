@@ -1,0 +1,117 @@
+"""`segmend plan`: what surgery would do, as a file that one can read, keep and apply."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import partial
+from typing import Any
+
+from segmend.cli.commands.plan.options import add_options, options_from
+from segmend.cli.options import add_output_options, add_release_option
+from segmend.cli.output import note
+from segmend.cli.parser import LateParser
+from segmend.cli.surgery import refuse_output, tell_plan, write_plan
+from segmend.cli.targets import open_targets, release_of
+from segmend.logdir import disk
+from segmend.logdir.tree import LogDir
+from segmend.report.progress import Progress
+from segmend.surgery import ops
+from segmend.surgery.ops import Operation
+from segmend.surgery.plan import Plan
+from segmend.surgery.planning.compose import composed
+from segmend.surgery.request import Request
+
+EXAMPLES = """\
+A plan is a JSON file. `segmend apply plan.json` carries it out, `segmend undo` takes it back.
+
+examples:
+  segmend plan trim /data/a /data/b -o plan.json
+  segmend plan move /data/a /data/b --partition orders-3 --to /data/b -o plan.json
+  segmend plan show plan.json
+  segmend plan compose one.json other.json -o both.json
+
+exit codes: 0 planned, or nothing to do; 4 something is left that it does not mend; 8 something could
+not be read, 16 usage"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """A sub-command for each operation, and `show`."""
+    commands = parser.add_subparsers(
+        title="operations", metavar="OPERATION", required=True, parser_class=LateParser
+    )
+    for name in ops.names():
+        _sub(commands, name, ops.summary(name)).fill = partial(_configure, name)
+    both = _sub(commands, "compose", "several plans for the same log dirs in one, done and undone together")
+    both.add_argument("plans", nargs="+", metavar="PLAN", help="the files")
+    both.add_argument("-o", "--output", metavar="FILE", help="where the plan goes; only shown without")
+    add_output_options(both)
+    both.set_defaults(run=_compose)
+    show = _sub(commands, "show", "show a plan that was made")
+    show.add_argument("plan", metavar="PLAN", help="the file")
+    add_output_options(show)
+    show.set_defaults(run=_show)
+
+
+def _configure(name: str, command: argparse.ArgumentParser) -> None:
+    """The options of an operation; the others are not even imported."""
+    operation = ops.operation(name)
+    command.epilog = operation.EXAMPLES
+    command.add_argument("paths", nargs="+", metavar="DIR", help="all log dirs of one broker")
+    add_options(command, operation.Options)
+    command.add_argument("-o", "--output", metavar="FILE", help="where the plan goes; only shown without")
+    add_release_option(command)
+    add_output_options(command)
+    command.set_defaults(run=run, operation=operation)
+
+
+def _sub(commands: Any, name: str, help: str) -> LateParser:
+    found: LateParser = commands.add_parser(
+        name,
+        help=help,
+        description=f"{help[:1].upper()}{help[1:]}.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    return found
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make a plan, write it, show it."""
+    refuse_output(args.output)
+    return _made(args, _make(args, args.operation))
+
+
+def _show(args: argparse.Namespace) -> int:
+    return tell_plan(args, Plan.load(args.plan), args.plan)
+
+
+def _compose(args: argparse.Namespace) -> int:
+    refuse_output(args.output)
+    return _made(args, composed([Plan.load(path) for path in args.plans]))
+
+
+def _made(args: argparse.Namespace, plan: Plan) -> int:
+    if args.output is not None:
+        write_plan(plan, args.output)
+    return tell_plan(args, plan, args.output)
+
+
+def _make(args: argparse.Namespace, operation: Operation) -> Plan:
+    targets = open_targets(args.paths)
+    given = [log_dir.path for log_dir in targets.dirs]
+    running = next((log_dir.path for log_dir in targets.dirs if log_dir.broker_running()), None)
+    if running is not None:
+        note(f"{running}: a broker runs here; stop it, and plan again, before `segmend apply`")
+    progress = Progress(sys.stderr)
+    request = Request(
+        dirs=[LogDir.open(disk.real_path(path)) for path in given],
+        given=given,
+        release=release_of(args, targets.dirs)[0],
+        options=options_from(args, operation.Options),
+        names=targets.names,
+        on_progress=lambda done, total: progress.update(done, total, ""),
+    )
+    try:
+        return operation.plan(request)
+    finally:
+        progress.done()

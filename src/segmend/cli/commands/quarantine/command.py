@@ -1,0 +1,108 @@
+"""`segmend quarantine`: what plans have set aside; back again, or given up for good."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from itertools import groupby
+from typing import Any
+
+from segmend.cli.options import add_output_options
+from segmend.cli.output import emit, emit_json, note, style
+from segmend.cli.surgery import add_state_option, add_yes_option, confirm, tell_plan, write_plan
+from segmend.errors import ExitCode
+from segmend.report import text
+from segmend.report.table import Column, table
+from segmend.surgery.execute.journal import runs
+from segmend.surgery.execute.quarantines import Item, discard, items, named, restore
+from segmend.surgery.writing.effects import Effects
+from segmend.surgery.writing.transfer import allocated
+
+EXAMPLES = """\
+What surgery takes out of a log dir lies in the state directory, or in --backup-dir, until it is
+discarded. `segmend undo` brings back all of a plan; `restore` makes a plan for one thing.
+
+examples:
+  segmend quarantine list
+  segmend quarantine restore 0003/2 -o plan.json     then: segmend apply plan.json
+  segmend quarantine discard 0003                    for good: no undo brings it back
+
+exit codes: 0 listed or planned, 1 discarded, 8 refused or failed, 16 usage, 32 cancelled"""
+
+_COLUMNS = (
+    Column("item", style="bold"), Column("state"), Column("size", right=True), Column("was"),
+    Column("because"),
+)  # fmt: skip
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The sub-commands."""
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    listed = commands.add_parser("list", help="everything that was set aside, the oldest first")
+    restored = commands.add_parser("restore", help="plan to bring one thing back to where it was")
+    restored.add_argument("item", metavar="ITEM", help="its name in the list, such as 0003/2")
+    restored.add_argument("-o", "--output", metavar="FILE", help="where the plan goes; only shown without")
+    given_up = commands.add_parser("discard", help="remove it for good, and free its bytes")
+    given_up.add_argument("item", metavar="ITEM", help="a journal (0003), or one item of it (0003/2)")
+    add_yes_option(given_up)
+    for command, run in ((listed, _list), (restored, _restore), (given_up, _discard)):
+        add_state_option(command)
+        add_output_options(command)
+        command.set_defaults(action=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """The sub-command."""
+    return int(args.action(args))
+
+
+def _list(args: argparse.Namespace) -> int:
+    found = list(items(runs(args.state_dir, lambda problem: note(str(problem)))))
+    if args.json:
+        emit_json(map(_object, found))
+    elif found:
+        emit(table(_COLUMNS, map(_row, found), style(args)))
+    else:
+        emit([f"{args.state_dir}: nothing is set aside"])
+    return 0
+
+
+def _object(item: Item) -> dict[str, Any]:
+    return {
+        "type": "quarantined", "item": item.name, "journal": item.run.name, "step": item.number + 1,
+        "state": item.state, "path": item.step.path, "place": item.place, "kind": item.step.before.kind,
+        "bytes": item.step.before.size, "reason": item.step.reason,
+    }  # fmt: skip
+
+
+def _row(item: Item) -> list[str]:
+    cells = [item.name, item.state, text.size(item.step.before.size or 0), item.step.path, item.step.reason]
+    return [text.clean(cell) for cell in cells]
+
+
+def _restore(args: argparse.Namespace) -> int:
+    plan = restore(named(runs(args.state_dir), args.item)[0])
+    if args.output is not None:
+        write_plan(plan, args.output)
+    return tell_plan(args, plan, args.output)
+
+
+def _discard(args: argparse.Namespace) -> int:
+    chosen = named(runs(args.state_dir), args.item)
+    kept = [item for item in chosen if item.state == "kept"]
+    if not args.json:
+        emit(table(_COLUMNS, map(_row, kept), style(args)))
+    if not kept:
+        emit_json([{"type": "discarded", "items": 0, "bytes": 0}]) if args.json else emit(["nothing to do"])
+        return 0
+    size = sum(allocated(item.place) for item in kept)
+    confirm(args, f"remove {text.plural(len(kept), 'item')}, {text.size(size)}, for good?")
+    count = sum(
+        discard(list(group), fx=Effects(), now=time.time)
+        for _, group in groupby(kept, lambda item: item.run.name)
+    )
+    if args.json:
+        emit_json([{"type": "discarded", "items": len(kept), "bytes": count}])
+    else:
+        emit([f"discarded: {text.plural(len(kept), 'item')}, {text.size(count)} came free"])
+    return ExitCode.CHANGED

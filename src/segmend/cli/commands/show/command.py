@@ -1,0 +1,86 @@
+"""`segmend show`: what is on this disk."""
+
+from __future__ import annotations
+
+import argparse
+
+from segmend.cli.commands.show.dirs import show_dirs
+from segmend.cli.commands.show.file import kinds, show_file
+from segmend.cli.commands.show.partition import show_partition
+from segmend.cli.commands.show.records import show_records
+from segmend.cli.commands.show.select import moment, number_range, positive
+from segmend.cli.options import add_output_options, add_release_option
+from segmend.errors import UsageError
+from segmend.logdir import disk
+from segmend.logdir.disk import Unreadable
+from segmend.logdir.tree import holds_partition
+from segmend.report.partitions import SORTS
+
+EXAMPLES = """\
+PATH is the log dirs of one broker, a partition directory, or any file in one. What it is, is seen.
+
+examples:
+  segmend show /data/kafka-1 /data/kafka-2 --sort size --top 20
+  segmend show /data/kafka-1 --topic 'orders*' --sort lag
+  segmend show /data/kafka-1/orders-0
+  segmend show /data/kafka-1/orders-0 --records --offset 1000..1010
+  segmend show /data/kafka-1/orders-0/00000000000000000000.log
+  segmend show orders-0/00000000000000000000.log --records --as json --since 2026-01-31T14:00
+  segmend show /data/kafka-1/__consumer_offsets-12 --records
+  segmend show /tmp/saved/00000000000000000000.index.deleted
+  segmend show mystery.bin --kind log --json"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="log dirs, a partition directory, or files")
+    which = parser.add_argument_group("which partitions")
+    which.add_argument("--topic", metavar="GLOB", help="only topics like this, such as 'orders*'")
+    which.add_argument("--partition", metavar="N", type=int, help="only this partition number")
+    which.add_argument("--sort", choices=("topic", *SORTS), default="topic", help="order of the table")
+    which.add_argument("--reverse", action="store_true", help="turn the order round")
+    which.add_argument("--top", metavar="N", type=positive, help="only the first N")
+    _configure_logs(parser)
+    add_release_option(parser)
+    add_output_options(parser)
+
+
+def _configure_logs(parser: argparse.ArgumentParser) -> None:
+    logs = parser.add_argument_group("what of logs and other files")
+    logs.add_argument("--batches", action="store_true", help="the batches of partitions, not their files")
+    logs.add_argument("--records", action="store_true", help="records, not only batches")
+    logs.add_argument("--as", dest="as_", choices=("text", "hex", "json"), help="keys and values as (text)")
+    logs.add_argument("--full", action="store_true", help="do not shorten keys and values")
+    logs.add_argument("--offset", metavar="A..B", type=number_range, help="only these offsets")
+    logs.add_argument("--position", metavar="A..B", type=number_range, help="only what begins at these bytes")
+    logs.add_argument("--since", metavar="TIME", type=moment, help="only from this time on (UTC, or ms)")
+    logs.add_argument("--until", metavar="TIME", type=moment, help="only up to this time")
+    logs.add_argument("--kind", metavar="KIND", help="take the file for this: log, index, timeindex, ...")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show each path as what it is."""
+    if args.kind is not None and args.kind not in kinds():
+        raise UsageError(f"--kind {args.kind} is not known; give one of {', '.join(kinds())}")
+    shapes = {path: _shape(path) for path in args.paths}
+    log_dirs = [path for path in args.paths if shapes[path] == "log-dir"]
+    if log_dirs and len(log_dirs) < len(args.paths):
+        raise UsageError("give log dirs of one broker, or partition directories and files, not both at once")
+    if args.records or args.batches:
+        return show_records(args, shapes)
+    if log_dirs:
+        return show_dirs(log_dirs, args)
+    for path in args.paths:
+        (show_partition if shapes[path] == "partition" else show_file)(path, args)
+    return 0
+
+
+def _shape(path: str) -> str:
+    """log-dir, partition or file; raises `Unreadable` for what is not there."""
+    kind = disk.path_type(path)
+    if kind is None:
+        raise Unreadable(path, "no such file or directory")
+    if kind != "dir":
+        return "file"
+    name = disk.real_path(path).rpartition("/")[2]
+    return "partition" if holds_partition(name, disk.listing(path)) else "log-dir"

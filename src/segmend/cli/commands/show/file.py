@@ -1,0 +1,160 @@
+"""`segmend show FILE`: any file of a log dir, whatever was put before or after its name."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from segmend.cli.commands.show.select import selection
+from segmend.cli.output import emit, emit_json, style
+from segmend.errors import UsageError
+from segmend.formats.names import parse_dir_name
+from segmend.logdir import disk
+from segmend.logdir.disk import FileReader
+from segmend.logdir.files import FileEntry
+from segmend.logdir.seek import start_of
+from segmend.logdir.walk import Item, walk
+from segmend.report import fields, files, log, text
+from segmend.report.log import RecordView
+from segmend.report.partitions import Choice
+from segmend.report.payload import Payload
+from segmend.topics import decoder_for
+
+LOG = "log"
+_LOG_NAMES = (".log", ".checkpoint")
+_LEFT_OVERS = re.compile(r"(?:\.(?:deleted|swap|cleaned|tmp|part|bak|orig|old|save))+$")
+_DIGITS = re.compile(r"(\d{1,20})(?=\D*$)")
+_PLAIN_WIDTH = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A file to show: what it is taken for, and the offset its name begins with."""
+
+    entry: FileEntry
+    kind: str
+    base_offset: int
+    topic: str
+
+
+def kinds() -> list[str]:
+    """All kinds that `--kind` knows."""
+    return [LOG, *files.viewers()]
+
+
+def open_file(path: str, kind: str | None) -> Opened:
+    """What the file at `path` is, by its name, or as `kind` says; raises `UsageError` if neither tells."""
+    directory, _, name = path.rpartition("/")
+    entry = FileEntry(directory or ("/" if path.startswith("/") else "."), name)
+    kind = kind or kind_of(name)
+    if kind is None:
+        raise UsageError(f"{path}: not a file of a log dir by its name; say what it is with --kind")
+    parent = parse_dir_name(os.path.basename(disk.real_path(entry.dir_path)))
+    return Opened(entry=entry, kind=kind, base_offset=base_offset(name, kind), topic=parent.topic)
+
+
+def kind_of(name: str) -> str | None:
+    """The kind of a file by its name; .deleted, .swap and the like at the end do not matter."""
+    stem = _LEFT_OVERS.sub("", name)
+    if stem.endswith(_LOG_NAMES):
+        return LOG
+    return next((kind for kind, viewer in files.viewers().items() if files.matches(viewer, stem)), None)
+
+
+def base_offset(name: str, kind: str) -> int:
+    """The number that the offsets in the file count from; 0 for a KRaft snapshot or without one."""
+    stem = _LEFT_OVERS.sub("", name)
+    if kind == LOG and not stem.endswith(".log"):
+        return 0
+    found = _DIGITS.search(stem.rpartition(".")[0].partition("_")[0])
+    return int(found[1]) if found and int(found[1]) < 2**63 else 0
+
+
+def show_file(path: str, args: argparse.Namespace) -> int:
+    """One file."""
+    opened = open_file(path, args.kind)
+    with opened.entry.reader() as reader:
+        heading = {"type": "file", "path": path, "kind": opened.kind, "size": reader.size}
+        if args.json:
+            emit_json([heading])
+        else:
+            title = f"{text.clean(path)}  {opened.kind}, {text.plural(reader.size, 'byte')}"
+            emit([style(args)("bold", title)])
+        if opened.kind == LOG:
+            _show_log(opened, reader, args)
+        else:
+            _show_rows(opened, reader, args)
+    return 0
+
+
+def _show_log(opened: Opened, reader: FileReader, args: argparse.Namespace) -> None:
+    items = items_of(opened, reader, args)
+    view = record_view(opened.topic, args)
+    if args.json:
+        emit_json(log.rows(items, view))
+    elif args.records:
+        emit(log.record_lines(items, view, style(args)))
+    else:
+        emit(log.batch_lines(items, style(args)))
+
+
+def items_of(opened: Opened, reader: FileReader, args: argparse.Namespace) -> Iterator[Item]:
+    """The stream of a log's batches, records and damage, as far as selected."""
+    wanted = selection(args)
+    start = start_of(opened.entry, reader, wanted) if args.position is None else 0
+    return walk(reader, base_offset=opened.base_offset, selection=wanted, start=start, records=args.records)
+
+
+def record_view(topic: str, args: argparse.Namespace) -> RecordView:
+    """How to show keys and values of this topic."""
+    width = 0 if args.full else _terminal_width()
+    raw = args.as_ is not None
+    return RecordView(
+        payload=Payload(args.as_ or "text", bound=width),
+        decoder=None if raw else decoder_for(topic),
+        width=width,
+    )
+
+
+def _terminal_width() -> int:
+    """Characters for a key or a value: about what is left of a terminal's line."""
+    try:
+        columns = os.get_terminal_size(1).columns
+    except OSError:
+        columns = _PLAIN_WIDTH
+    return max(24, columns - 60)
+
+
+def _show_rows(opened: Opened, reader: FileReader, args: argparse.Namespace) -> None:
+    viewer = files.viewers().get(opened.kind)
+    if viewer is None:
+        raise UsageError(f"--kind {opened.kind} is not known; give one of {', '.join(kinds())}")
+    found, damages = viewer.rows(reader.read(disk.DEFAULT_LIMIT), opened.base_offset)
+    rows = chain((row for row in found if _wanted_row(row, args)), map(fields.damage_row, damages))
+    if args.json:
+        emit_json({k: v for k, v in row.items() if k != "remark"} for row in rows)
+    else:
+        emit(fields.lines(viewer.FIELDS, rows, style(args)))
+
+
+def _wanted_row(row: Mapping[str, Any], args: argparse.Namespace) -> bool:
+    """Whether a row fits the selection, as far as it has what is selected by."""
+    if "remark" in row:
+        return True
+    if "topic" in row and not Choice(topic=args.topic, partition=args.partition).wants(
+        row["topic"], row["partition"]
+    ):
+        return False
+    wanted = selection(args)
+    offset, at, time = row.get("offset"), row.get("at"), row.get("timestamp")
+    return (
+        (offset is None or wanted.first_offset <= offset <= wanted.last_offset)
+        and (at is None or wanted.first_position <= at <= wanted.last_position)
+        and (time is None or wanted.since is None or time >= wanted.since)
+        and (time is None or wanted.until is None or time <= wanted.until)
+    )

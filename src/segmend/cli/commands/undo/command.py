@@ -1,0 +1,85 @@
+"""`segmend undo`: take back what was applied, to the last byte, name, owner, mode and time."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from segmend.cli.options import add_output_options
+from segmend.cli.output import emit, emit_json, style
+from segmend.cli.surgery import (
+    add_dry_run_option,
+    add_state_option,
+    add_yes_option,
+    confirm,
+    left_by,
+    left_words,
+    outcome_object,
+    settled,
+    tell_rehearsal,
+    undo_command,
+    watching,
+)
+from segmend.errors import ExitCode
+from segmend.report import text
+from segmend.report.plan import plan_lines, step_lines
+from segmend.surgery.execute.journal import Run, find
+from segmend.surgery.execute.journal_events import FORWARD
+from segmend.surgery.execute.run import Outcome
+from segmend.surgery.execute.undo import direction_of, rehearse, undo
+
+EXAMPLES = """\
+Refused if a file is not as the plan left it: then a broker, or somebody, was there since. Undoing what
+was undone applies it again.
+
+examples:
+  segmend undo                          the latest journal
+  segmend undo --dry-run                would it be refused
+  segmend undo 0003-trim-5d1f0c2a       this one (see `segmend journal list`)
+
+exit codes: 0 taken back (or --dry-run), 1 applied again (5: and the plan leaves findings), 8 refused or
+failed (the files are safe), 16 usage, 32 stopped by Ctrl-C, 64 a broker runs"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("journal", nargs="?", metavar="JOURNAL", help="its name, number or path")
+    add_yes_option(parser)
+    add_dry_run_option(parser)
+    add_state_option(parser)
+    add_output_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask, undo, tell."""
+    found = find(args.state_dir, args.journal)
+    again = direction_of(found) == FORWARD
+    if not args.json:
+        emit(_what(found, again=again))
+        emit(plan_lines(found.plan, style(args)) if again else step_lines(found.plan))
+    if args.dry_run:
+        return tell_rehearsal(args, found.plan, rehearse(found))
+    confirm(args, "apply it again?" if again else "take it back?")
+    with watching(args) as watch:
+        outcome = undo(found, watch=watch)
+    with settled(outcome):
+        _tell(args, outcome, again=again)
+    return ExitCode.CHANGED + left_by(found.plan) if again else 0
+
+
+def _tell(args: argparse.Namespace, outcome: Outcome, *, again: bool) -> None:
+    if args.json:
+        emit_json([outcome_object(outcome)])
+        return
+    run, words = outcome.run, "applied again" if again else "taken back"
+    steps = text.plural(outcome.steps, "step")
+    left = left_words(run.plan) if again else ""
+    emit([f"{words}: {steps} of {run.name}{left}; the other way: {undo_command(run)}"])
+
+
+def _what(found: Run, *, again: bool) -> Iterator[str]:
+    if again:
+        yield f"{found.name} was taken back already; this applies it again:"
+    else:
+        dirs = ", ".join(text.clean(each.given) for each in found.plan.dirs)
+        yield f"{found.name} ({found.state}) in {dirs}; this takes back, the last step first:"

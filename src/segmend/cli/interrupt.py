@@ -1,0 +1,54 @@
+"""Ctrl-C, from the first moment of the process to the last: one line and exit code 32.
+
+Python itself would tell of a Ctrl-C in the middle of an import in forty lines and end with 1, which is
+"a plan was applied" here. So this module is the first that is imported, and imports hardly anything.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from segmend.errors import ExitCode
+
+_running = False
+
+
+def guard() -> None:
+    """Until `running`, and where Python could only print an exception, Ctrl-C ends the process at once."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # it is ignored in a background job
+        signal.signal(signal.SIGINT, _interrupted)
+        sys.unraisablehook = _unraisable
+
+
+def running() -> None:
+    """From here on it is a `KeyboardInterrupt`, for those who have something to put away; once."""
+    global _running
+    _running = True
+
+
+def over() -> None:
+    """All is done: whoever presses it now comes too late to change how the command ends."""
+    if signal.getsignal(signal.SIGINT) is _interrupted:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _interrupted(_signal: int, _frame: object) -> None:
+    global _running
+    if not _running:
+        _end()
+    _running = False
+    raise KeyboardInterrupt
+
+
+def _unraisable(told: sys.UnraisableHookArgs) -> None:
+    """What is raised inside of a callback of Python's own goes nowhere."""
+    if isinstance(told.exc_value, KeyboardInterrupt):
+        _end()
+    sys.__unraisablehook__(told)
+
+
+def _end() -> None:
+    os.write(2, b"segmend: cancelled\n")
+    os._exit(ExitCode.CANCELLED)

@@ -1,0 +1,55 @@
+"""The options that several commands have."""
+
+from __future__ import annotations
+
+import argparse
+
+from segmend.errors import UsageError
+from segmend.logdir.release import NEWEST, OLDEST, Release
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """`--json` and `--color`, which every command has."""
+    group = parser.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="JSON Lines on stdout, one object a line")
+    group.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="colours (NO_COLOR is respected)"
+    )
+
+
+def add_release_option(parser: argparse.ArgumentParser) -> None:
+    """`--kafka`: whose rules to go by."""
+    parser.add_argument(
+        "--kafka",
+        metavar="VERSION",
+        type=release_argument,
+        help=f"whose rules: a release from {OLDEST} to {NEWEST}; read off the directory if not given",
+    )
+
+
+def add_read_speed_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """`--read-speed`: what the disks give, in bytes a second once parsed."""
+    parser.add_argument(
+        "--read-speed",
+        metavar="MB/s",
+        type=_speed,
+        help="of the disks; measured on some of the segments if not given",
+    )
+
+
+def _speed(value: str) -> float:
+    try:
+        found = float(value) * 1e6
+    except ValueError:
+        found = 0.0
+    if not 0 < found < 1e15:
+        raise argparse.ArgumentTypeError(f"'{value}' is no speed in MB/s, such as 250")
+    return found
+
+
+def release_argument(value: str) -> Release:
+    """A release for argparse, which wants its own kind of error."""
+    try:
+        return Release.parse(value)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -1,0 +1,71 @@
+"""What goes to stdout, and the one line for people on stderr: it is loaded for every `--help`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from segmend.errors import SegmendError
+from segmend.report import text
+from segmend.report.style import Style
+
+
+def style(args: argparse.Namespace) -> Style:
+    """Colours as `--color`, NO_COLOR and the terminal say."""
+    if args.color == "auto":
+        wanted = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        return Style(wanted)
+    return Style(args.color == "always")
+
+
+# One encoder for all lines: `json.dumps` with separators makes a new one each time.
+_JSON = json.JSONEncoder(separators=(",", ":"))
+
+
+def emit_json(objects: Iterable[Mapping[str, Any]]) -> None:
+    """Each object as one line; ASCII only, so that no byte of a disk can break a reader."""
+    encode = _JSON.encode
+    for item in objects:
+        _put(encode(item) + "\n")
+
+
+def emit(lines: Iterable[str]) -> None:
+    """Lines for people on stdout."""
+    for line in lines:
+        _put(line + "\n")
+
+
+def flush() -> None:
+    """Bring what was emitted to whoever reads it; raises `SegmendError` if it finds no room there."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _no_output(error) from None
+
+
+def _put(line: str) -> None:
+    try:
+        sys.stdout.write(line)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _no_output(error) from None
+
+
+def _no_output(error: OSError) -> SegmendError:
+    """Such as a full disk, to which the output was sent."""
+    return SegmendError(f"standard output: {(error.strerror or str(error)).lower()}")
+
+
+def note(message: str) -> None:
+    """One line for people beside the data, on stderr; where that is a full disk there is none."""
+    with suppress(OSError):
+        sys.stderr.write(f"segmend: {text.clean(message)}\n")
+        sys.stderr.flush()

@@ -1,0 +1,112 @@
+"""Whenever somebody presses Ctrl-C: one line, exit code 32, and never an answer that means something else."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.run import python
+
+# Presses Ctrl-C when a module is about to be imported, or when a finder of modules is forgotten.
+PRESSING = """
+import os, signal, sys, weakref
+
+def press(*_): os.kill(os.getpid(), signal.SIGINT)
+
+class Presser:
+    seen = 0
+    def find_spec(self, name, path=None, target=None):
+        Presser.seen += 1
+        if name == WANTED or Presser.seen == WANTED:
+            press()
+
+# Before the door: nothing that takes time.
+before = set(sys.modules)
+from segmend.__main__ import entry
+early = set(sys.modules) - before
+sys.meta_path.insert(0, Presser())
+sys.argv[1:] = ARGV
+entry()
+"""
+CANCELLED = (32, "segmend: cancelled\n")
+
+
+def pressed(wanted: object, *argv: object, more: str = "") -> tuple[int, str]:
+    script = PRESSING.replace("WANTED", repr(wanted)).replace("ARGV", repr([str(word) for word in argv]))
+    ran = python("-c", script.replace("entry()\n", more + "\nentry()\n") if more else script)
+    return ran.returncode, ran.stderr
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["segmend.cli.main", "segmend.cli.frame", "argparse", "segmend.checks.runner", "segmend.logdir.tree"],
+)
+def test_ctrl_c_while_python_imports(module: str, tmp_path: Path) -> None:
+    assert pressed(module, "check", tmp_path) == CANCELLED
+
+
+@pytest.mark.slow
+def test_ctrl_c_at_any_import(tmp_path: Path) -> None:
+    for number in itertools.count(1, 7):
+        code, said = pressed(number, "check", tmp_path)
+        if "the directory is empty" in said:  # it came to its end, nobody pressed
+            break
+        assert (code, said) == CANCELLED
+    assert number > 50
+
+
+def test_ctrl_c_where_python_can_only_print_an_exception(tmp_path: Path) -> None:
+    more = """
+from segmend.cli import interrupt
+interrupt.guard()
+interrupt.running()
+class Last:
+    def __del__(self):
+        press()
+Last()"""
+    assert pressed("none", "check", tmp_path, more=more) == CANCELLED
+
+
+def test_what_is_imported_before_ctrl_c_is_ours_takes_no_time() -> None:
+    script = "import sys\nimport segmend.cli.interrupt\nprint(*sys.modules)"
+    loaded = set(python("-c", script).stdout.split())
+    assert {name for name in loaded if name.startswith("segmend")} == {
+        "segmend", "segmend.cli", "segmend.cli.interrupt", "segmend.errors"
+    }  # fmt: skip
+    assert not {"argparse", "re", "dataclasses", "inspect"} & loaded
+
+
+def test_ctrl_c_in_the_middle_of_the_work_and_once_more(tmp_path: Path) -> None:
+    """A pipe that nobody writes to is read forever; the first Ctrl-C is enough, the second does no harm."""
+    for times in (1, 2):
+        more = f"""
+import segmend.cli.main as frame, time
+def forever(argv):
+    frame.interrupt.running()
+    try:
+        press()
+        time.sleep(60)
+    finally:
+        if {times} > 1:
+            press()
+frame._run = forever"""
+        code, said = pressed("none", "check", tmp_path, more=more)
+        assert code == 32
+        assert said.startswith("segmend: cancelled")
+        assert said.count("\n") == 1
+
+
+def test_ctrl_c_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
+    """A script's background job is not for the terminal's Ctrl-C."""
+    script = PRESSING.replace("WANTED", "'argparse'").replace("ARGV", "['--version']")
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
