@@ -17,6 +17,7 @@ from tests.checks.damages import clean_dir, killed_dir, zookeeper
 from segmend.checks import CheckRun, Level
 from segmend.findings import Finding, Severity
 from segmend.logdir import disk
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 
@@ -89,7 +90,7 @@ def test_an_input_output_error(tmp_path: Path, monkeypatch) -> None:
 
     def failing(self, buffer, position):
         if self.path == bad:
-            raise disk.Unreadable(bad, "input/output error", 5)
+            raise Unreadable(bad, "input/output error", 5)
         return real(self, buffer, position)
 
     monkeypatch.setattr(disk.FileReader, "read_into", failing)

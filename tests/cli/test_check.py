@@ -15,6 +15,7 @@ from tests.checks.damages import clean_dir, killed_dir, two_dirs
 from segmend.cli.commands.check import command as check
 from segmend.cli.main import main
 from segmend.logdir import disk
+from segmend.logdir.file_system import Unreadable
 
 FINDING_KEYS = {
     "type", "code", "severity", "dir", "topic", "partition", "file", "position", "offset", "message",
@@ -188,7 +189,7 @@ def test_what_may_not_be_read_is_8(healthy: Path, capsys, monkeypatch) -> None:
 
     def guarded(path: str) -> int:
         if path == closed:
-            raise disk.Unreadable(path, "permission denied", errno.EACCES)
+            raise Unreadable(path, "permission denied", errno.EACCES)
         return real(path)
 
     monkeypatch.setattr(disk, "_open", guarded)

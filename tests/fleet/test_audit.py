@@ -19,6 +19,7 @@ from segmend.fleet.driver import LocalDriver
 from segmend.fleet.publish import finding_objects, summary, write_summary
 from segmend.fleet.schemas import AUDIT_TABLES, STORED, SUMMARY_KEYS
 from segmend.logdir import disk
+from segmend.logdir.file_system import EntryType, Unreadable
 
 
 def run(root: Path, out: Path, *, level: Level = Level.DEEP, processes: int = 1) -> Outcome:
@@ -228,9 +229,9 @@ def test_a_log_dir_that_cannot_be_listed_is_a_finding(
     root = three_brokers(tmp_path / "fleet")
     listing = disk.listing
 
-    def refused(path: str) -> dict[str, disk.EntryType]:
+    def refused(path: str) -> dict[str, EntryType]:
         if path.endswith("b2/data"):
-            raise disk.Unreadable(path, "permission denied", errno.EACCES)
+            raise Unreadable(path, "permission denied", errno.EACCES)
         return listing(path)
 
     monkeypatch.setattr(disk, "listing", refused)
@@ -245,9 +246,9 @@ def test_a_partition_that_cannot_be_listed_is_named(tmp_path: Path, monkeypatch:
     root = three_brokers(tmp_path / "fleet")
     listing = disk.listing
 
-    def refused(path: str) -> dict[str, disk.EntryType]:
+    def refused(path: str) -> dict[str, EntryType]:
         if path.endswith("b2/data/orders-0"):
-            raise disk.Unreadable(path, "input/output error", errno.EIO)
+            raise Unreadable(path, "input/output error", errno.EIO)
         return listing(path)
 
     monkeypatch.setattr(disk, "listing", refused)

@@ -19,9 +19,9 @@ from segmend.fleet.audit import Request, audit
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.object_store import ObjectStore
 from segmend.fleet.options import parse_options
-from segmend.fleet.remote import attach
+from segmend.fleet.remote import files_of
 from segmend.fleet.tables import open_table, read
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 
 # All in one worker, which fills the bucket once.
 pytestmark = pytest.mark.xdist_group("bucket")
@@ -95,7 +95,7 @@ def test_a_missing_prefix_is_one_line(bucket: str) -> None:
 
 def test_a_scheme_that_nobody_reads_is_one_line() -> None:
     with pytest.raises(UsageError, match="ftp:// cannot be read"):
-        attach(["ftp://host/x"])
+        files_of("ftp://host/x")
 
 
 class Counting:

@@ -247,7 +247,7 @@ def measure(version: str, layout: Layout, root: Path) -> dict[str, Any]:
 def speed_of(keeper: Keeper) -> dict[str, float]:
     """What `explain startup` would measure: bytes a second, and seconds of a single read."""
     keeper.evict()
-    files = [FileEntry(str(path.parent), path.name) for path in keeper.files()]
+    files = [FileEntry.at(str(path)) for path in keeper.files()]
     logs = [file for file in files if file.name.endswith(".log")]
     with first_in_line():
         speed = measured_speed(logs, [file for file in files if file.name.endswith(".index")])

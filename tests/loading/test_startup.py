@@ -89,7 +89,7 @@ def test_the_probe_asks_the_brokers_own_port(dirs: list[Path]) -> None:
 def entries(folder: Path, count: int, size: int) -> list[FileEntry]:
     for number in range(count):
         (folder / f"{number:020d}.log").write_bytes(b"\1" * size)
-    return [FileEntry(str(folder), f"{number:020d}.log") for number in range(count)]
+    return [FileEntry.at(f"{folder}/{number:020d}.log") for number in range(count)]
 
 
 def test_the_disk_is_measured_on_a_bounded_part(tmp_path: Path) -> None:
@@ -101,12 +101,12 @@ def test_the_disk_is_measured_on_a_bounded_part(tmp_path: Path) -> None:
 
 
 def test_nothing_to_measure(tmp_path: Path) -> None:
-    missing = [FileEntry(str(tmp_path), f"{0:020d}.log")]
+    missing = [FileEntry.at(f"{tmp_path}/{0:020d}.log")]
     for logs in ([], missing, entries(tmp_path, 1, 0), entries(tmp_path, 9, 100)):
         assert measure(logs, logs).bytes_per_second is None
         assert batch_bytes(logs) == BATCH_BYTES
 
 
 def test_the_mean_batch_is_sampled(dirs: list[Path]) -> None:
-    logs = [FileEntry(str(path.parent), path.name) for path in sorted(dirs[0].glob("t-0/*.log"))]
+    logs = [FileEntry.at(str(path)) for path in sorted(dirs[0].glob("t-0/*.log"))]
     assert 60 < batch_bytes(logs) < 5000

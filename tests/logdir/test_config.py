@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.release import Release
 
 

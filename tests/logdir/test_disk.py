@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from segmend.logdir import disk
+from segmend.logdir.file_system import LockState, Unreadable
 
 
 def test_listing_tells_files_directories_links_and_the_rest(tmp_path: Path) -> None:
@@ -53,7 +54,7 @@ def test_a_name_that_is_no_utf_8_is_listed_and_can_be_read(tmp_path: Path) -> No
 def test_what_cannot_be_listed_says_why_in_one_line(tmp_path: Path, make: object, reason: str) -> None:
     path = tmp_path / "data"
     make(path)  # type: ignore[operator]
-    with pytest.raises(disk.Unreadable) as caught:
+    with pytest.raises(Unreadable) as caught:
         disk.listing(str(path))
     assert str(caught.value) == f"{path}: {reason}"
     assert caught.value.exit_code == 8
@@ -62,12 +63,12 @@ def test_what_cannot_be_listed_says_why_in_one_line(tmp_path: Path, make: object
 
 def test_a_fifo_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(disk.Unreadable, match="not a regular file"):
+    with pytest.raises(Unreadable, match="not a regular file"):
         disk.read(f"{tmp_path}/fifo")
 
 
 def test_a_directory_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(disk.Unreadable, match="not a regular file"):
+    with pytest.raises(Unreadable, match="not a regular file"):
         disk.read(str(tmp_path))
 
 
@@ -114,14 +115,14 @@ def test_a_closed_reader_closes_once(tmp_path: Path) -> None:
     reader = disk.FileReader(__file__)
     reader.close()
     reader.close()
-    with pytest.raises(disk.Unreadable) as caught:
+    with pytest.raises(Unreadable) as caught:
         reader.read_into(memoryview(bytearray(1)), 0)
     assert caught.value.errno == errno.EBADF
 
 
 def test_stat_and_space_of_what_is_not_there(tmp_path: Path) -> None:
     for look in (disk.file_stat, disk.file_size, disk.space):
-        with pytest.raises(disk.Unreadable, match="no such file"):
+        with pytest.raises(Unreadable, match="no such file"):
             look(f"{tmp_path}/gone")
 
 
@@ -148,9 +149,9 @@ def test_path_type(tmp_path: Path, make: object, expected: str | None) -> None:
 
 def test_path_type_of_a_loop_and_of_a_null_byte(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    with pytest.raises(disk.Unreadable, match="symbolic links"):
+    with pytest.raises(Unreadable, match="symbolic links"):
         disk.path_type(f"{tmp_path}/loop")
-    with pytest.raises(disk.Unreadable, match="not a path"):
+    with pytest.raises(Unreadable, match="not a path"):
         disk.path_type("a\0b")
 
 
@@ -167,21 +168,21 @@ def test_the_lock_of_another_process_is_seen_and_not_disturbed(tmp_path: Path) -
     """Java's FileChannel.tryLock is a POSIX record lock over the whole file."""
     path = tmp_path / ".lock"
     path.touch()
-    assert disk.lock_state(str(path)) == disk.LockState(held=False)
+    assert disk.lock_state(str(path)) == LockState(held=False)
     command = [sys.executable, "-c", HOLDER, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdin is not None
         holder.stdout.readline()
         for _ in range(2):
-            assert disk.lock_state(str(path)) == disk.LockState(held=True, pid=holder.pid)
+            assert disk.lock_state(str(path)) == LockState(held=True, pid=holder.pid)
         with open(path, "r+") as file, pytest.raises(BlockingIOError):
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         holder.stdin.close()
-    assert disk.lock_state(str(path)) == disk.LockState(held=False)
+    assert disk.lock_state(str(path)) == LockState(held=False)
 
 
 def test_no_lock_file_is_no_lock_and_an_unreadable_one_cannot_be_told(tmp_path: Path) -> None:
-    assert disk.lock_state(f"{tmp_path}/.lock") == disk.LockState(held=False)
+    assert disk.lock_state(f"{tmp_path}/.lock") == LockState(held=False)
     (tmp_path / "dir").mkdir()
     assert disk.lock_state(f"{tmp_path}/dir") is None

@@ -28,7 +28,7 @@ def log(tmp_path: Path) -> FileEntry:
     """A log of three batches that was written a while ago."""
     (tmp_path / NAME).write_bytes(b"".join(map(batch, range(3))))
     time.sleep(0.03)
-    return FileEntry(str(tmp_path), NAME)
+    return FileEntry.at(f"{tmp_path}/{NAME}")
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_a_log_that_changed_is_read_again(log: FileEntry) -> None:
 def test_a_log_that_changed_just_now_is_not_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = FileEntry(str(tmp_path), NAME)
+    log = FileEntry.at(f"{tmp_path}/{NAME}")
     Path(log.path).write_bytes(batch(0))
     changed = os.stat(log.path).st_ctime_ns
     for later, remembered in ((1_000_000, False), (1_000_000_000, True)):
@@ -114,7 +114,7 @@ def test_the_oldest_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     logs = []
     for number in range(4):
         (tmp_path / str(number)).mkdir()
-        logs.append(FileEntry(str(tmp_path / str(number)), NAME))
+        logs.append(FileEntry.at(f"{tmp_path}/{number}/{NAME}"))
         Path(logs[-1].path).write_bytes(batch(0, b"%d" % number))
     time.sleep(0.03)
     for log in logs:

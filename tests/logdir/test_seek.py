@@ -26,7 +26,7 @@ BIG = 64 << 10
 
 def write(tmp_path: Path, *batches: bytes) -> FileEntry:
     (tmp_path / f"{ZERO}.log").write_bytes(b"".join(batches))
-    return FileEntry(str(tmp_path), f"{ZERO}.log")
+    return FileEntry.at(f"{tmp_path}/{ZERO}.log")
 
 
 def batch(base: int, count: int = 3, **options: object) -> bytes:
@@ -95,7 +95,7 @@ def test_a_false_index_is_not_believed(position: int, tmp_path: Path) -> None:
     (tmp_path / f"{ZERO}.index").unlink()
     with FileReader(entry.path) as reader:
         assert position_of(entry, reader, 5) == 0
-        assert position_of(FileEntry(str(tmp_path), "x.checkpoint"), reader, 5) == 0
+        assert position_of(FileEntry.at(f"{tmp_path}/x.checkpoint"), reader, 5) == 0
 
 
 @settings(max_examples=60)

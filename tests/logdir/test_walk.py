@@ -16,7 +16,7 @@ ZERO = "00000000000000000000"
 
 def write(tmp_path: Path, *batches: bytes) -> FileEntry:
     (tmp_path / f"{ZERO}.log").write_bytes(b"".join(batches))
-    return FileEntry(str(tmp_path), f"{ZERO}.log")
+    return FileEntry.at(f"{tmp_path}/{ZERO}.log")
 
 
 def batch(base: int, count: int = 3, **options: object) -> bytes:

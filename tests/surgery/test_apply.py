@@ -21,7 +21,7 @@ from tests.surgery.faulty import Died, Disk, Mortal
 from tests.surgery.world import World, make, plan_of, steps
 
 from segmend.errors import BrokerRunning, Cancelled, SegmendError, UsageError
-from segmend.logdir.disk import Space
+from segmend.logdir.file_system import Space
 from segmend.surgery.execute import journal
 from segmend.surgery.execute import preconditions as expectations
 from segmend.surgery.execute.apply import apply

@@ -14,7 +14,7 @@ from tests.cli.run import Ran
 from tests.surgery.desk import Desk
 
 from segmend.formats import offset_checkpoint
-from segmend.logdir.disk import Space
+from segmend.logdir.file_system import Space
 from segmend.logdir.tree import LogDir
 
 Golden = Callable[[str], Path]

@@ -12,7 +12,7 @@ from tests.checks.build_partition import META_V1, PartitionWriter, write_log_dir
 
 from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
-from segmend.logdir.disk import Space
+from segmend.logdir.file_system import FileStat, Space
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.surgery.ops.drain import operation as drain
@@ -48,13 +48,13 @@ def on_disks(patch: pytest.MonkeyPatch, free: Mapping[str, int], devices: Mappin
     """Pretend that the dirs have that much room, on those disks."""
     stat = disk.file_stat
 
-    def file_stat(path: str, *, follow: bool = True) -> disk.FileStat:
+    def file_stat(path: str, *, follow: bool = True) -> FileStat:
         found = stat(path, follow=follow)
         name = path.rpartition("/")[2]
         if name not in devices:
             return found
-        fields = {field: getattr(found, field) for field in disk.FileStat.__slots__}
-        return disk.FileStat(**{**fields, "device": devices[name]})
+        fields = {field: getattr(found, field) for field in FileStat.__slots__}
+        return FileStat(**{**fields, "device": devices[name]})
 
     def space(self: LogDir) -> Space:
         return Space(total=1 << 30, free=free[self.name], available=free[self.name], read_only=False)

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
+from tests.fleet.build import plain, write_broker
 from tests.surgery.faulty import Disk
 from tests.surgery.world import Tree, World, make, plan_of, steps
 
 from segmend.errors import SegmendError
+from segmend.loading import Options, forecast
+from segmend.loading.values import PartitionOutcome
 from segmend.logdir import disk
+from segmend.logdir.file_system import Files, Unreadable
+from segmend.logdir.files import FileEntry
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
 from segmend.surgery import recipes
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.fingerprint import Fingerprint, hash_bytes, look
-from segmend.surgery.planning import view
+from segmend.surgery.planning.view import planned
 from segmend.surgery.step import Neighbours
 from segmend.surgery.steps import kinds, step_of, step_to_json
+from segmend.surgery.steps.cut_file import CutFile
+from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
 from segmend.surgery.writing.transfer import transfer
 from segmend.surgery.writing.work import Work
@@ -77,24 +87,22 @@ def test_what_is_no_step_is_told_in_a_line(kind: str) -> None:
 def test_the_view_is_what_apply_leaves(world: World) -> None:
     """Every file of the view has the bytes, size, owner and mode that are on the disk afterwards."""
     plan = plan_of(world)
-    planned = view.mount()
-    planned.take(plan)
-    seen = {**_seen(str(world.a)), **_seen(str(world.b))}
+    a, b = planned([str(world.a), str(world.b)], plan.steps, plan.release)
+    seen = {**_seen(a.files, a.path), **_seen(b.files, b.path)}
     apply(plan, str(world.state), fx=Disk())
     real = {**_real(world.a), **_real(world.b)}
     assert seen == real
 
 
-def _seen(path: str) -> Tree:
-    prefix = f"{view.SCHEME}://"
+def _seen(files: Files, path: str) -> Tree:
     found: Tree = {}
-    for name, kind in disk.listing(prefix + path).items():
+    for name, kind in files.listing(path).items():
         full = f"{path}/{name}"
-        s = disk.file_stat(prefix + full)
-        data = disk.read(prefix + full) if kind == "file" else b""
+        s = files.file_stat(full)
+        data = FileEntry(files, path, name).read() if kind == "file" else b""
         found[full] = (kind, s.mode, s.uid, s.gid, data)
         if kind == "dir":
-            found |= _seen(full)
+            found |= _seen(files, full)
     return found
 
 
@@ -109,13 +117,29 @@ def _real(root: Path) -> Tree:
 
 
 def test_what_is_gone_in_a_view_is_missing(world: World) -> None:
-    planned = view.mount()
-    planned.take(plan_of(world))
+    plan = plan_of(world)
+    (log_dir,) = planned([str(world.a)], plan.steps, plan.release)
     for name in ("gone-0", "gone-0/0.log", "near-0", ".kafka_cleanshutdown"):
-        assert disk.path_type(planned.seen(f"{world.a}/{name}")) is None
-    assert disk.path_type(planned.seen(f"{world.b}/far-0/sub")) == "dir"
-    with pytest.raises(disk.Unreadable):
-        disk.read(planned.seen(f"{world.a}/gone-0/0.log"))
+        assert log_dir.files.path_type(f"{world.a}/{name}") is None
+    assert log_dir.files.path_type(f"{world.b}/far-0/sub") == "dir"
+    with pytest.raises(Unreadable):
+        log_dir.files.open(f"{world.a}/gone-0/0.log")
+
+
+def test_two_plans_are_looked_at_side_by_side(tmp_path: Path) -> None:
+    """Each view has its own forecast of the same dir, whose path is that on the disk, and so has the disk."""
+    home, release = str(write_broker(tmp_path, 1, [plain("t", 0), plain("t", 1)])), Release.parse("4.3")
+    last = f"{home}/t-0/{90:020d}.log"
+    cut = CutFile.to(last, disk.file_size(last) // 2, "torn")
+    gone = Quarantine.of(f"{home}/t-1", "of a topic that is gone")
+    dirs = [LogDir.open(home), *planned([home], [cut], release), *planned([home], [gone], release)]
+    runs = [forecast([each], Options(release=release, clean=False)) for each in dirs]
+    # One line of each at a time.
+    lines = [line for row in zip_longest(*runs) for line in row if isinstance(line, PartitionOutcome)]
+    assert {line.dir for line in lines} == {home}
+    assert [(line.name, line.after.log_end_offset) for line in lines] == [
+        ("t-0", 120), ("t-0", 105), ("t-0", 120), ("t-1", 120), ("t-1", 120),
+    ]  # fmt: skip
 
 
 def test_steps_that_touch_the_same_place_are_known(world: World) -> None:
@@ -137,8 +161,7 @@ def test_a_recipe_that_changed_its_mind_is_refused(world: World, monkeypatch: py
         path=str(path), before=look(str(path)), after=after,
         reason="rebuilt", recipe="any", log_dir=str(world.a), partition="cut-0",
     )  # fmt: skip
-    planned = view.mount()
-    planned.take(plan_of(world, [step]))
+    planned([str(world.a)], [step], plan_of(world).release)
     before = path.read_bytes()
     with pytest.raises(SegmendError, match="'any' gives other bytes than it did for the plan"):
         apply(plan_of(world, [step]), str(world.state), fx=Disk())

@@ -14,7 +14,7 @@ from typing import Any
 from segmend.formats.record import iter_records
 from segmend.kernel.scan import iter_batches
 from segmend.loading.image import MetadataImage, read_image
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.topics.metadata import decode

@@ -27,8 +27,7 @@ from segmend.formats.epoch_checkpoint import EpochCheckpoint
 from segmend.formats.meta_properties import MetaProperties
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT, OffsetCheckpoint
 from segmend.formats.partition_metadata import PartitionMetadata
-from segmend.logdir.disk import Unreadable
-from segmend.logdir.files import FileEntry
+from segmend.logdir.file_system import Unreadable
 
 from . import cluster, remedies
 from .levels import Level
@@ -36,7 +35,7 @@ from .segment_view import SegmentView
 
 if TYPE_CHECKING:
     from segmend.kernel.types import SegmentScan
-    from segmend.logdir.disk import FileStat
+    from segmend.logdir.file_system import FileStat
     from segmend.logdir.release import Release
     from segmend.logdir.tree import LogDir, PartitionDir
 
@@ -204,7 +203,7 @@ class DirContext:
 
     def stat(self, name: str = "") -> FileStat:
         """The status of the dir itself, or of a directory in it."""
-        return FileEntry(self.path, name).stat()
+        return self.log_dir.files.file_stat(f"{self.path}/{name}" if name else self.path)
 
     @cached_property
     def owner(self) -> FileStat | None:
@@ -278,13 +277,13 @@ class PartitionContext:
     @cached_property
     def views(self) -> list[SegmentView]:
         """The segments in the broker's loading order."""
-        path, names, types = self.partition.path, self.partition.layout.logs, self.partition.entries
+        names = self.partition.layout.logs
         segments = [segment for segment in self.partition.segments if segment.base_offset in names]
         nexts: list[int | None] = [segment.base_offset for segment in segments[1:]]
         found = []
         for segment, following in zip(segments, [*nexts, None], strict=False):
-            name = names[segment.base_offset]
-            found.append(SegmentView(self, segment, FileEntry(path, name, types[name]), following))
+            log = self.partition.entry(names[segment.base_offset])
+            found.append(SegmentView(self, segment, log, following))
         return found
 
     @cached_property

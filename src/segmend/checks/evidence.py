@@ -15,7 +15,7 @@ from segmend.findings import Severity
 from segmend.formats.batch import HEADER_SIZE_V1, HEADER_SIZE_V2, RecordBatch, compute_crc, parse
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Problem, SegmentScan
-from segmend.logdir.disk import FileReader
+from segmend.logdir.file_system import OpenFile
 from segmend.logdir.files import FileEntry
 
 from .context import PartitionContext
@@ -100,7 +100,7 @@ def read_at(view: SegmentView, position: int, size: int) -> bytes:
         return reader.read(size, position)
 
 
-def reader_of(view: SegmentView) -> FileReader:
+def reader_of(view: SegmentView) -> OpenFile:
     """The log, opened."""
     return view.log.reader()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from segmend.formats import offset_index
 from segmend.formats.byte_columns import nonzero_size
-from segmend.logdir.disk import FileReader
+from segmend.logdir.file_system import OpenFile
 from segmend.logdir.files import FileEntry
 
 # An index larger than this is not read into memory: `segment.index.bytes` is an int, but
@@ -28,7 +28,7 @@ def last_position(index: FileEntry | None) -> int:
     return int.from_bytes(entry[4:], "big", signed=True)
 
 
-def _used_entries(reader: FileReader, entry_size: int) -> int:
+def _used_entries(reader: OpenFile, entry_size: int) -> int:
     """Entries before the zero tail.
 
     Entries grow and zeros follow them, so halving finds the last in some twenty reads even
@@ -46,7 +46,7 @@ def _used_entries(reader: FileReader, entry_size: int) -> int:
     return low
 
 
-def _used_entries_exactly(reader: FileReader, entry_size: int) -> int:
+def _used_entries_exactly(reader: OpenFile, entry_size: int) -> int:
     """The same by reading the whole tail, for an index may also have zeros in its middle."""
     block = bytearray(len(_ZEROS))
     end = reader.size

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.findings import Finding
-from segmend.logdir.disk import FileStat
+from segmend.logdir.file_system import FileStat
 from segmend.logdir.tree import LogDir, PartitionDir
 
 from . import remedies

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from segmend.findings import Finding, Severity
 from segmend.loading.prelude import Options
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 
 from .context import MAX_MAP_COUNT, BrokerContext, DirContext, PartitionContext, ReadFailure
 from .effects import BrokerEffects

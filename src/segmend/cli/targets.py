@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from segmend.errors import UsageError
 from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.logdir import disk
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.release import Release, guess_release
 from segmend.logdir.tree import PARTITION_KINDS, LogDir
 

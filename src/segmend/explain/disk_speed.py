@@ -14,7 +14,7 @@ from typing import Final
 
 from segmend.kernel.scan import scan_log
 from segmend.loading.segment import Prefix
-from segmend.logdir.disk import FileReader, Unreadable
+from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
 
 _PIECE: Final = 1 << 20
@@ -95,7 +95,7 @@ def _stream(logs: Sequence[FileEntry]) -> tuple[int, float, bool]:
     return sizes[cached], seconds[cached], cached and bool(sizes[True])
 
 
-def _run(reader: FileReader) -> tuple[int, bool]:
+def _run(reader: OpenFile) -> tuple[int, bool]:
     """Where to read a file, and whether it is cached there.
 
     Asked before anything is read: the kernel reads far ahead (8 MiB on some disks).
@@ -106,7 +106,7 @@ def _run(reader: FileReader) -> tuple[int, bool]:
     return 0, True
 
 
-def _read_run(reader: FileReader, start: int, end: float) -> tuple[int, float]:
+def _read_run(reader: OpenFile, start: int, end: float) -> tuple[int, float]:
     """(bytes, seconds) of one run of pieces."""
     buffer = memoryview(bytearray(_PIECE))
     began, size = time.perf_counter(), 0

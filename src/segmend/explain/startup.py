@@ -16,8 +16,7 @@ from segmend.broker.sanity import INDEX_SANITY, IndexSanity
 from segmend.explain.disk_speed import Speed, batch_bytes, measure
 from segmend.loading.timing.costs import COSTS
 from segmend.loading.timing.estimate import DirWork, Estimate, Job, Machine, Work, estimate
-from segmend.logdir import disk
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -91,8 +90,7 @@ class Study:
 
     def _work(self, log_dir: LogDir, found: Sequence[Segments], case: str, check: bool) -> DirWork:
         jobs = [Job(name=each.name, work=self._of_partition(each, case, check)) for each in found]
-        device = disk.device(log_dir.path)
-        return DirWork(path=log_dir.path, jobs=jobs, metadata=self._metadata(log_dir), device=device)
+        return DirWork(path=log_dir.path, jobs=jobs, metadata=self._metadata(log_dir), device=log_dir.device)
 
     def _of_partition(self, each: Segments, case: str, check: bool) -> Work:
         scanned = _scanned(each, case)

@@ -16,7 +16,7 @@ from segmend.fleet.schemas import KAFKA_RECORD
 from segmend.formats import offset_index, time_index, txn_index
 from segmend.kernel.arrow import batch_headers, record_batches
 from segmend.kernel.columns import LONG_MAX as _LONG_MAX
-from segmend.logdir.disk import FileReader, Unreadable, read
+from segmend.logdir.file_system import OpenFile, Unreadable
 
 ROWS: Final = 16_384
 """Rows of one Arrow batch of index entries."""
@@ -35,7 +35,7 @@ _FROM_KERNEL: Final = {
 """Which column of the kernel each column of `records` is made of."""
 
 
-def batches(piece: Range, reader: FileReader, options: Options) -> Iterator[pa.RecordBatch]:
+def batches(piece: Range, reader: OpenFile, options: Options) -> Iterator[pa.RecordBatch]:
     """The batches of a range that overlap the wanted offsets and times."""
     start, stop = verified(piece, reader)
     keys, schema = _keys(piece), options.schema
@@ -63,7 +63,7 @@ def _constant_or(field: pa.Field, keys: Row, chunk: pa.RecordBatch) -> pa.Array:
     return chunk[field.name]
 
 
-def records(piece: Range, reader: FileReader, options: Options) -> Iterator[pa.RecordBatch]:
+def records(piece: Range, reader: OpenFile, options: Options) -> Iterator[pa.RecordBatch]:
     """The records of a range; none of control batches, as a consumer sees none of them.
 
     A batch whose checksum is wrong gives no records, unless `crc` is false.
@@ -121,13 +121,12 @@ _MADE: Final[dict[str, Callable[[pa.Array], pa.Array]]] = {
 }
 
 
-def index_entries(piece: Range, reader: FileReader, options: Options) -> Iterator[pa.RecordBatch]:
+def index_entries(piece: Range, _reader: OpenFile, options: Options) -> Iterator[pa.RecordBatch]:
     """The entries of the three indexes of a segment, without the preallocated zeros."""
     keys, names = _keys(piece), options.schema.names
-    path = reader.path.removesuffix(".log")
     for suffix, entries in _INDEXES.items():
         try:
-            data = read(path + suffix, INDEX_LIMIT)
+            data = piece.file(suffix).read(INDEX_LIMIT)
         except Unreadable:
             continue
         for chunk in _chunks(entries(data, piece.base_offset), ROWS):
@@ -172,7 +171,7 @@ _INDEXES: Final[dict[str, Callable[[bytes, int], Iterator[Row]]]] = {
     ".txnindex": _txn_entries,
 }
 
-READERS: Final[dict[str, Callable[[Range, FileReader, Options], Iterator[pa.RecordBatch]]]] = {
+READERS: Final[dict[str, Callable[[Range, OpenFile, Options], Iterator[pa.RecordBatch]]]] = {
     "batches": batches,
     "records": records,
     "index_entries": index_entries,

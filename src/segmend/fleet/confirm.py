@@ -12,13 +12,12 @@ from itertools import takewhile
 
 from segmend.fleet.cross.replica import Difference, Divergence
 from segmend.fleet.pack import FILE_COST
-from segmend.fleet.remote import attach
+from segmend.fleet.remote import files_of
 from segmend.fleet.schemas import DIGEST_OFFSETS
 from segmend.formats import offset_index
 from segmend.formats.batch import RecordBatch
-from segmend.formats.names import parse_dir_name
 from segmend.kernel.scan import iter_batches
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 
 
@@ -62,7 +61,6 @@ Found = tuple[Difference, _Seen | None, _Seen | None]
 
 def confirm(suspects: Sequence[Suspect]) -> list[Verdict]:
     """(log dir id, topic, partition, where it differs or None) of each suspect."""
-    attach(path for s in suspects for path in (s.path, s.reference_path))
     return [(s.log_dir_id, s.topic, s.partition, _first_difference(s)) for s in suspects]
 
 
@@ -82,7 +80,7 @@ def _first_difference(suspect: Suspect) -> Divergence | None:
 
 
 def _partition(log_dir: str, suspect: Suspect) -> PartitionDir:
-    return PartitionDir(LogDir(log_dir, {}), suspect.dir_name, parse_dir_name(suspect.dir_name))
+    return PartitionDir.forced(LogDir(log_dir, {}, files_of(log_dir)), suspect.dir_name)
 
 
 def _batches(partition: PartitionDir, low: int, high: int) -> Iterator[_Seen]:

@@ -16,10 +16,10 @@ from itertools import islice
 from typing import Final
 
 from segmend.errors import SegmendError
-from segmend.fleet.remote import attach
+from segmend.fleet.remote import files_of
 from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.logdir import disk
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import EntryType, Files, Unreadable
 from segmend.logdir.tree import PARTITION_KINDS, LogDir
 
 MARKERS: Final = frozenset(
@@ -52,6 +52,18 @@ class Place:
     unreadable: str | None = None
     """Why it could not be listed."""
 
+    @property
+    def files(self) -> Files:
+        """What it is read from, also in another process that this value was sent to."""
+        return files_of(self.path)
+
+    def opened(self) -> LogDir | None:
+        """The log dir; None if it cannot be listed."""
+        try:
+            return None if self.unreadable else LogDir.open(self.path, self.files)
+        except Unreadable:
+            return None
+
 
 def find_places(paths: Sequence[str]) -> list[Place]:
     """The log dirs under `paths`, each once, sorted by broker and path.
@@ -59,12 +71,11 @@ def find_places(paths: Sequence[str]) -> list[Place]:
     SegmendError when a path is not there, is a file, or has no log dir under it. What is
     there but cannot be listed comes as a `Place` with the reason.
     """
-    attach(paths)
     found: dict[str, str | None] = {}
     for given in paths:
         before = len(found)
         for path in _expand(given):
-            found.update(_below(path, DEPTH, seen=set()))
+            found.update(_below(files_of(path), path, DEPTH, seen=set()))
         if len(found) == before and not any(_is_under(path, given) for path in found):
             raise SegmendError(f"{given}: no Kafka log dir in it")
     return _numbered([_place(path, reason) for path, reason in found.items()])
@@ -76,12 +87,13 @@ def _is_under(path: str, given: str) -> bool:
 
 def _expand(given: str) -> list[str]:
     """The paths that a glob stands for; anything else stands for itself."""
-    if "://" not in given and glob.has_magic(given) and disk.path_type(given) is None:
+    files = files_of(given)
+    if files is disk and glob.has_magic(given) and disk.path_type(given) is None:
         matches = sorted(path for path in glob.glob(given) if disk.path_type(path) == "dir")
         if not matches:
             raise SegmendError(f"{given}: matches no directory")
         return matches
-    kind = disk.path_type(given)
+    kind = files.path_type(given)
     if kind is None:
         raise SegmendError(f"{given}: no such directory")
     if kind != "dir":
@@ -89,62 +101,52 @@ def _expand(given: str) -> list[str]:
     return [given.rstrip("/") or "/"]
 
 
-def _below(path: str, depth: int, seen: set[str]) -> Iterator[tuple[str, str | None]]:
+def _below(files: Files, path: str, depth: int, seen: set[str]) -> Iterator[tuple[str, str | None]]:
     """(path of a log dir, why it is unreadable or None) for `path` and what lies below it."""
-    real = disk.real_path(path)
+    real = files.real_path(path)
     if real in seen:
         return
     seen.add(real)
     try:
-        entries = disk.listing(path)
+        entries = files.listing(path)
     except Unreadable as error:
         yield path, error.reason
         return
-    if is_log_dir(path, entries):
+    if _is_log_dir(files, path, entries):
         yield path, None
     elif depth:
         for name in sorted(name for name, kind in entries.items() if kind in _DIRS):
-            yield from _below(f"{path}/{name}", depth - 1, seen)
+            yield from _below(files, f"{path}/{name}", depth - 1, seen)
 
 
-def is_log_dir(path: str, entries: dict[str, disk.EntryType]) -> bool:
+def _is_log_dir(files: Files, path: str, entries: dict[str, EntryType]) -> bool:
     """Whether the directory `path` with these entries is a log dir."""
     if not MARKERS.isdisjoint(entries):
         return True
     candidates = (n for n, kind in sorted(entries.items()) if kind in _DIRS and _partition_name(n))
-    return any(_holds_segments(f"{path}/{name}") for name in islice(candidates, _LOOKED_AT))
+    return any(_holds_segments(files, f"{path}/{name}") for name in islice(candidates, _LOOKED_AT))
 
 
 def _partition_name(name: str) -> bool:
     return parse_dir_name(name).kind in PARTITION_KINDS
 
 
-def _holds_segments(path: str) -> bool:
+def _holds_segments(files: Files, path: str) -> bool:
     try:
-        names: Iterable[str] = disk.listing(path)
+        names: Iterable[str] = files.listing(path)
     except Unreadable:
         return False
     return any(name == "partition.metadata" or parse_file_name(name).kind == "log" for name in names)
 
 
 def _place(path: str, reason: str | None) -> Place:
-    broker, cluster = (None, None) if reason else _identity(path)
-    return Place(
-        log_dir_id=0,
-        path=path,
-        broker=broker if broker is not None else -1,
-        cluster_id=cluster,
-        unreadable=reason,
-    )
-
-
-def _identity(path: str) -> tuple[int | None, str | None]:
-    """(node.id or broker.id, cluster.id) of meta.properties."""
-    try:
-        meta = LogDir.open(path).meta_properties.value
-    except Unreadable:
-        return None, None
-    return (meta.node_id, meta.cluster_id) if meta else (None, None)
+    """With the broker and cluster of meta.properties."""
+    place = Place(log_dir_id=0, path=path, broker=-1, cluster_id=None, unreadable=reason)
+    log_dir = place.opened()
+    meta = None if log_dir is None else log_dir.meta_properties.value
+    if meta is None:
+        return place
+    return replace(place, broker=-1 if meta.node_id is None else meta.node_id, cluster_id=meta.cluster_id)
 
 
 def _numbered(places: list[Place]) -> list[Place]:

@@ -1,4 +1,4 @@
-"""Log dirs in an object store, mounted into `logdir.disk`: snapshots in S3, GCS, Azure, over HTTP.
+"""Log dirs in an object store, as `Files`: snapshots in S3, GCS, Azure, over HTTP.
 
 A listing brings sizes and times along, so that a `stat` afterwards costs no request. Large
 files are read ahead in blocks. Credentials and endpoints come from the environment
@@ -17,7 +17,7 @@ import obstore
 from obstore.exceptions import BaseError, NotFoundError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import from_url
 
-from segmend.logdir.disk import EntryType, FileStat, Unreadable
+from segmend.logdir.file_system import EntryType, Files, FileStat, OpenFile, Unreadable
 
 BLOCK: Final = 8 << 20
 """What is read ahead once reads follow one another."""
@@ -25,7 +25,7 @@ BLOCK: Final = 8 << 20
 _FOLDERS_KEPT: Final = 4096
 
 
-class ObjectStore:
+class ObjectStore(Files):
     """All buckets of one scheme; `connect` makes a store of a bucket's URL."""
 
     def __init__(self, connect: Callable[[str], Any] = from_url) -> None:
@@ -42,7 +42,7 @@ class ObjectStore:
         entries: dict[str, EntryType] = dict.fromkeys(files, "file")
         entries |= dict.fromkeys((p.rstrip("/").rpartition("/")[2] for p in found["common_prefixes"]), "dir")
         if not entries:
-            raise Unreadable(path, "no such file or directory", errno.ENOENT)
+            raise Unreadable.nothing_at(path)
         if len(self._folders) >= _FOLDERS_KEPT:
             self._folders.clear()
         self._folders[path.rstrip("/")] = files
@@ -80,14 +80,13 @@ class ObjectStore:
         return self._stores[url], key.rstrip("/")
 
 
-class RemoteReader:
-    """The kernel's `Reader` over range requests."""
+class RemoteReader(OpenFile):
+    """An object, read by range requests."""
 
     def __init__(self, store: Any, key: str, *, path: str, size: int) -> None:
+        super().__init__(path, size)
         self._store = store
         self._key = key
-        self._path = path
-        self.size = size
         self._block: memoryview = memoryview(b"")
         self._start = 0
 
@@ -109,7 +108,7 @@ class RemoteReader:
             # A first read may be the last one (the tail of an index); the second in a row is a scan.
             in_a_row = position == self._start + len(self._block) and position > 0
             length = min(max(wanted, BLOCK) if in_a_row else wanted, self.size - position)
-            with _refusals(self._path):
+            with _refusals(self.path):
                 data = obstore.get_range(self._store, self._key, start=position, length=length)
             self._block, self._start, offset = memoryview(data), position, 0
         return self._block[offset : offset + wanted]
@@ -125,9 +124,7 @@ def _directory() -> FileStat:
 
 
 def _file(mode: int, size: int, modified: int) -> FileStat:
-    return FileStat(
-        size=size, allocated=size, mtime_ns=modified, mode=mode, uid=0, gid=0, nlink=1, inode=0, device=0
-    )
+    return FileStat(size=size, allocated=size, mtime_ns=modified, mode=mode)
 
 
 @contextmanager
@@ -136,7 +133,7 @@ def _refusals(path: str) -> Iterator[None]:
     try:
         yield
     except (NotFoundError, FileNotFoundError):
-        raise Unreadable(path, "no such file or directory", errno.ENOENT) from None
+        raise Unreadable.nothing_at(path) from None
     except (PermissionDeniedError, UnauthenticatedError, PermissionError):
         raise Unreadable(path, "permission denied", errno.EACCES) from None
     except (BaseError, OSError, ValueError) as error:

@@ -12,7 +12,6 @@ from segmend.fleet.listing import Place, brokers, find_places
 from segmend.fleet.pack import pack
 from segmend.fleet.task import Job, Piece, Task
 from segmend.logdir import disk
-from segmend.logdir.disk import Unreadable
 from segmend.logdir.release import Release, guess_release
 from segmend.logdir.tree import LogDir
 
@@ -39,7 +38,7 @@ def make_plan(
     releases: dict[tuple[str, int], str] = {}
     pieces: list[Piece] = []
     for key, group in brokers(places).items():
-        dirs = [(place, found) for place in group if (found := _open(place)) is not None]
+        dirs = [(place, found) for place in group if (found := place.opened()) is not None]
         releases[key] = str(release or guess_release(log_dir for _, log_dir in dirs)[0])
         pieces.append(Piece(log_dir_id=group[0].log_dir_id, name=None, bytes=0, files=len(group)))
         for place, log_dir in dirs:
@@ -54,13 +53,6 @@ def make_plan(
     )
     tasks = (Task(job=job, pieces=tuple(packed)) for packed in pack(pieces, cores=cores))
     return Plan(job=job, tasks=tuple(tasks))
-
-
-def _open(place: Place) -> LogDir | None:
-    try:
-        return None if place.unreadable else LogDir.open(place.path)
-    except Unreadable:
-        return None
 
 
 def _pieces(place: Place, log_dir: LogDir) -> Iterable[Piece]:
@@ -84,5 +76,5 @@ def _keep_out(out: str, places: Iterable[Place]) -> None:
     """Reading never writes: nothing of ours goes into a log dir."""
     target = disk.real_path(out).rstrip("/") + "/"
     for place in places:
-        if target.startswith(disk.real_path(place.path).rstrip("/") + "/"):
+        if target.startswith(place.files.real_path(place.path).rstrip("/") + "/"):
             raise UsageError(f"--out {out} lies in the log dir {place.path}; choose another place")

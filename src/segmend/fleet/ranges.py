@@ -9,7 +9,8 @@ from segmend.fleet.pack import FILE_COST
 from segmend.fleet.split import cuts
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Reader
-from segmend.logdir.disk import FileReader, Unreadable
+from segmend.logdir.file_system import Unreadable
+from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogSegment
 
 INDEX_LIMIT = 64 << 20
@@ -33,18 +34,14 @@ class Range:
     low: int
 
     @property
-    def file(self) -> str:
-        """Relative to the log dir."""
-        return f"{self.dir_name}/{self.base_offset:020d}.log"
-
-    @property
     def weight(self) -> int:
         """Bytes to read, and the cost of the file."""
         return self.end - self.start + FILE_COST
 
-    def open(self) -> FileReader:
-        """The segment's log; raises `Unreadable`."""
-        return FileReader(f"{self.place.path}/{self.file}")
+    def file(self, suffix: str) -> FileEntry:
+        """One of the segment's files, which need not be there."""
+        folder = f"{self.place.path}/{self.dir_name}"
+        return FileEntry(self.place.files, folder, f"{self.base_offset:020d}{suffix}")
 
 
 def ranges_of(segment: LogSegment, place: Place, *, target: int, low: int) -> list[Range]:

@@ -1,4 +1,4 @@
-"""Mounts the object store when a path needs it, and only then.
+"""What a path of the fleet is read from: the one door to object stores.
 
 obstore brings a Rust runtime with threads, and PySpark's daemon forks: so it is imported in
 the process that reads, and never where only local disks are.
@@ -6,26 +6,32 @@ the process that reads, and never where only local disks are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
 from importlib import import_module
 from importlib.util import find_spec
 
 from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
+from segmend.logdir.file_system import Files
 
 SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss")
-_attached: set[str] = set()
 
 
-def attach(paths: Iterable[str]) -> None:
-    """Make the object stores of `paths` readable in this process.
+def files_of(path: str) -> Files:
+    """The object store of a path such as s3://bucket/broker-1, this machine's disk for any other.
 
     Raises `UsageError` for a scheme that nothing reads, `SegmendError` without the extra that reads it.
     """
-    for scheme in {path.partition("://")[0] for path in paths if "://" in path} - _attached:
-        if scheme not in SCHEMES:
-            raise UsageError(f"{scheme}:// cannot be read; there are {', '.join(SCHEMES)} and plain paths")
-        if find_spec("obstore") is None:
-            raise SegmendError(f"{scheme}:// needs the extra: pip install 'segmend[fleet]'")
-        disk.mount(scheme, import_module("segmend.fleet.object_store").ObjectStore())
-        _attached.add(scheme)
+    scheme, separator, _ = path.partition("://")
+    return _store(scheme) if separator else disk
+
+
+@functools.cache
+def _store(scheme: str) -> Files:
+    """One a process, for its connections and listings."""
+    if scheme not in SCHEMES:
+        raise UsageError(f"{scheme}:// cannot be read; there are {', '.join(SCHEMES)} and plain paths")
+    if find_spec("obstore") is None:
+        raise SegmendError(f"{scheme}:// needs the extra: pip install 'segmend[fleet]'")
+    store: Files = import_module("segmend.fleet.object_store").ObjectStore()
+    return store

@@ -17,8 +17,7 @@ from segmend.fleet.schemas import STORED
 from segmend.formats.batch import CODEC_NAMES
 from segmend.formats.names import parse_file_name
 from segmend.kernel.types import SegmentScan
-from segmend.logdir import disk
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, PartitionDir
 
@@ -259,5 +258,5 @@ def size_of(entry: FileEntry | None) -> int | None:
 def _or_none(ask: Any) -> Any:
     try:
         return ask()
-    except disk.Unreadable:
+    except Unreadable:
         return None

@@ -20,9 +20,8 @@ from segmend.fleet.listing import Place, brokers, find_places
 from segmend.fleet.options import Options
 from segmend.fleet.pack import pack, target_bytes
 from segmend.fleet.ranges import Range, ranges_of
-from segmend.fleet.remote import attach
 from segmend.fleet.task import Job, Piece, Task, gather
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.release import guess_release
 from segmend.logdir.tail import last_timestamp
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
@@ -60,12 +59,7 @@ def open_table(
 
 
 def _opened(places: Iterable[Place]) -> Iterator[tuple[Place, LogDir]]:
-    for place in places:
-        try:
-            if not place.unreadable:
-                yield place, LogDir.open(place.path)
-        except Unreadable:
-            continue
+    return ((place, found) for place in places if (found := place.opened()) is not None)
 
 
 def _partitions(places: Iterable[Place], options: Options) -> Iterator[tuple[Place, PartitionDir]]:
@@ -152,10 +146,9 @@ def read(work: Work) -> Iterator[pa.RecordBatch]:
         found = gather(work.task).rows[options.table]
         yield from rows.table(options.table, found).select(options.schema.names).to_batches()
         return
-    attach(piece.place.path for piece in work.ranges)
     for piece in work.ranges:
         try:
-            with piece.open() as reader:
+            with piece.file(".log").reader() as reader:
                 yield from columns.READERS[options.table](piece, reader, options)
         except Unreadable:
             # It is a finding (K14b) of `findings`; the other files go on.

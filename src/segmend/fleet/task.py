@@ -20,8 +20,7 @@ from segmend.fleet.delta import Part, Run, write_part
 from segmend.fleet.digest import PartitionDigest
 from segmend.fleet.listing import Place
 from segmend.fleet.pack import FILE_COST
-from segmend.fleet.remote import attach
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 
@@ -124,7 +123,6 @@ def run_task(task: Task) -> Result:
 
 def gather(task: Task) -> Sink:
     """Look at every piece; the rows found."""
-    attach(place.path for place in task.job.places)
     sink = Sink()
     for (cluster, broker), pieces in _by_broker(task).items():
         release = Release.parse(task.job.releases[cluster, broker])
@@ -146,7 +144,7 @@ def _run_broker(
 ) -> None:
     """The pieces of one broker: its log dirs are opened together, as the checks want them."""
     places = [p for p in job.places if (p.cluster_id or "", p.broker) == broker]
-    dirs = [found for place in places if (found := _open(place)) is not None]
+    dirs = [found for place in places if (found := place.opened()) is not None]
     paths = {place.log_dir_id: place.path for place in places}
     by_path = {place.path: place for place in places}
     names = frozenset((paths[p.log_dir_id], p.name) for p in pieces if p.name is not None)
@@ -164,13 +162,6 @@ def _run_broker(
                 run = CheckRun(dirs, level=job.level, release=release, wanted=_Only(scopes=_OUTER))
                 _collect(run, by_path, sink)
             _dir_rows(job, places, dirs, release, sink)
-
-
-def _open(place: Place) -> LogDir | None:
-    try:
-        return None if place.unreadable else LogDir.open(place.path)
-    except Unreadable:
-        return None
 
 
 def _collect(run: CheckRun, by_path: dict[str, Place], sink: Sink) -> None:

@@ -17,7 +17,6 @@ from segmend.formats.damage import Damage
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.loading.timing.estimate import DirWork, Job, Work
 from segmend.loading.values import Effect
-from segmend.logdir import disk
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 
@@ -58,7 +57,7 @@ class DirState:
     def work(self) -> DirWork:
         """What loading it asks for."""
         jobs = [] if self.unread else self.jobs
-        return DirWork(path=self.path, jobs=jobs, metadata=self.metadata, device=disk.device(self.path))
+        return DirWork(path=self.path, jobs=jobs, metadata=self.metadata, device=self.log_dir.device)
 
     def leave_out(self, reason: str) -> None:
         """Offline from the beginning: nothing in it is loaded, and nothing in it can end the start."""
@@ -113,7 +112,7 @@ def read_checkpoint(state: DirState, name: str, release: Release, *, heeded: boo
 def identity_of(log_dir: LogDir, *, is_metadata_dir: bool) -> Identity:
     """The dir's meta.properties for `identity.verify`; a file in its place cannot be read."""
     found = log_dir.meta_properties
-    if not log_dir.entries and disk.path_type(log_dir.path) not in ("dir", None):
+    if not log_dir.entries and log_dir.files.path_type(log_dir.path) not in ("dir", None):
         return Identity(path=log_dir.path, missing=False, value=None, is_metadata_dir=is_metadata_dir)
     return Identity(
         path=log_dir.path,

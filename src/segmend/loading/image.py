@@ -12,7 +12,7 @@ from typing import Any
 
 from segmend.formats.record import iter_records
 from segmend.kernel.scan import iter_batches
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
 from segmend.topics.metadata import decode

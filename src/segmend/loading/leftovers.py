@@ -14,7 +14,6 @@ from segmend.formats.java_number import parse_long
 from segmend.loading.old_swaps import collect
 from segmend.loading.segment import Lost, Segment, end_of, lost_from, offset_of
 from segmend.loading.state import LoadState
-from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
 
 _NEVER = 2**63
@@ -44,9 +43,9 @@ def pass_leftovers(state: LoadState) -> None:
 def _check_readable(state: LoadState) -> None:
     if os.geteuid() == 0:
         return  # To root everything is readable, and nothing tells as whom the broker runs.
-    path = state.partition.path
+    files, path = state.partition.log_dir.files, state.partition.path
     for name in state.names:
-        if not disk.may_read(f"{path}/{name}"):
+        if not files.may_read(f"{path}/{name}"):
             says = f"Could not read file {state.path(name)}"
             raise io_failure(state.settings.release, says, state.path(name))
 

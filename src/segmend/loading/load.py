@@ -52,7 +52,7 @@ from segmend.loading.segment import (
 )
 from segmend.loading.state import LoadState, Settings
 from segmend.loading.values import Extent
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
 

@@ -59,12 +59,12 @@ def open_segments(state: LoadState) -> None:
 
 def _add(state: LoadState, log: str, index: str, base: int) -> None:
     """`_open` of a segment whose files are all there, where the release looks into none of them."""
-    path, types = state.partition.path, state.partition.entries
-    entry = FileEntry(path, log, types[log])
+    partition = state.partition
+    entry = partition.entry(log)
     size = entry.stat().size
     if size > MAX_FILE_BYTES:
         raise fatal("KafkaException", TOO_LARGE.format(state.path(log), size), state.path(log))
-    state.add(Segment(base_offset=base, log=entry, size=size, index=FileEntry(path, index, types[index])))
+    state.add(Segment(base_offset=base, log=entry, size=size, index=partition.entry(index)))
 
 
 def _check_orphan(state: LoadState, name: str) -> None:

@@ -78,7 +78,7 @@ class Prelude:
 
     def _absent(self) -> list[str]:
         """Log dirs of the configuration that are not there, if any of the others is among those given."""
-        given = {disk.real_path(each.path) for each in self.dirs}
+        given = {each.real_path for each in self.dirs}
         wanted = [] if self.options.config is None else list(self.config.log_dirs)
         if not any(disk.real_path(path) in given for path in wanted):
             return []
@@ -89,7 +89,7 @@ class Prelude:
         """The dir of `metadata.log.dir`; without a configuration the one that has the metadata."""
         if self.options.config is not None:
             wanted = disk.real_path(self.config.metadata_log_dir)
-            found = next((d for d in self.dirs if disk.real_path(d.path) == wanted), None)
+            found = next((d for d in self.dirs if d.real_path == wanted), None)
             if found is not None:
                 return found
         return next((d for d in self.dirs if metadata_of(d)), next(iter(self.dirs), None))

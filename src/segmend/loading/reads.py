@@ -13,7 +13,7 @@ from segmend.kernel.scan import scan_log
 from segmend.kernel.types import CHAIN_KINDS, KINDS, TAIL_KINDS, Problem, SegmentScan
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Lost, Prefix, Segment
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 
 _MOST = 20
 """Effects told of one segment; the first ones say what is wrong."""

@@ -30,7 +30,7 @@ from segmend.loading.ongoing import first_offsets, follow, open_of
 from segmend.loading.producers import after_recovery, rebuild
 from segmend.loading.segment import Lost, Prefix, Segment, check_end, check_size, lost_from
 from segmend.loading.state import LoadState, States
-from segmend.logdir.disk import FileReader
+from segmend.logdir.file_system import OpenFile
 from segmend.logdir.scans import whole_scan
 
 _WALKED = frozenset(
@@ -130,7 +130,7 @@ def _recovered(state: LoadState, segment: Segment, states: States) -> _Walk:
         return walk
 
 
-def _scanned(segment: Segment, prefix: Prefix, reader: FileReader, states: States) -> SegmentScan:
+def _scanned(segment: Segment, prefix: Prefix, reader: OpenFile, states: States) -> SegmentScan:
     producers = tuple(states.values())
     if segment.log is not None and prefix.size == reader.size:
         return whole_scan(segment.log, base_offset=segment.base_offset, producers=producers)
@@ -158,7 +158,7 @@ def _by_scan(segment: Segment, reader: Prefix, found: SegmentScan, states: State
     )
 
 
-def _walk(state: LoadState, segment: Segment, reader: FileReader, states: States) -> _Walk:
+def _walk(state: LoadState, segment: Segment, reader: OpenFile, states: States) -> _Walk:
     """`LogSegment.recover`, batch by batch."""
     walk = _Walk(next_offset=segment.base_offset)
     fold = ProducerFold(states.values())
@@ -192,7 +192,7 @@ def _walk(state: LoadState, segment: Segment, reader: FileReader, states: States
     return walk
 
 
-def _is_valid(batch: RecordBatch, reader: FileReader) -> bool:
+def _is_valid(batch: RecordBatch, reader: OpenFile) -> bool:
     """`RecordBatch.ensureValid`: the size and the checksum; the magic is not looked at."""
     if batch.size < (HEADER_SIZE_V2 if batch.magic >= 2 else header_size(batch.magic)):
         return False
@@ -231,7 +231,7 @@ def _index(walk: _Walk, batch: RecordBatch, interval: int, entry_offset: int) ->
     walk.last_entry = walk.valid
 
 
-def _producers(segment: Segment, batch: RecordBatch, reader: FileReader, fold: ProducerFold) -> bool:
+def _producers(segment: Segment, batch: RecordBatch, reader: OpenFile, fold: ProducerFold) -> bool:
     """`LogSegment.updateProducerState`; False for a control record that ends the valid bytes."""
     marker = None
     if batch.is_control and batch.records_count:

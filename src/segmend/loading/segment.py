@@ -18,7 +18,7 @@ from segmend.formats.java_number import parse_long, wrap_int, wrap_long
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.kernel.scan import iter_batches, next_offset_from, scan_log
 from segmend.kernel.types import Reader, SegmentScan
-from segmend.logdir.disk import FileReader
+from segmend.logdir.file_system import OpenFile
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.scans import known_scan
@@ -261,7 +261,7 @@ def start_of_offset(segment: Segment, offset: int) -> int:
         return _start_of_offset(segment, reader, offset)
 
 
-def _start_of_offset(segment: Segment, reader: FileReader, offset: int) -> int:
+def _start_of_offset(segment: Segment, reader: OpenFile, offset: int) -> int:
     position = 0
     for batch in iter_batches(Prefix(reader, segment.size), resync=True, base_offset=segment.base_offset):
         if batch.last_offset >= offset:

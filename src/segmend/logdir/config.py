@@ -53,7 +53,7 @@ class ServerConfig:
 
     @classmethod
     def load(cls, path: str, release: Release | None = None) -> ServerConfig:
-        """Read a server.properties file; raises `disk.Unreadable`."""
+        """Read a server.properties file; raises `Unreadable`."""
         properties, _ = java_properties.parse(disk.read(path))
         return cls(given=properties.as_dict(), release=release)
 

@@ -1,4 +1,6 @@
-"""The only module that reads a disk. Nothing in it can write.
+"""This machine's disk, and the only module that reads one. Nothing in it can write.
+
+The module itself is a `Files`: what `LogDir.open` takes unless it is told otherwise.
 
 Files are read with `preadv` into the caller's buffer and never memory-mapped, so that a file
 truncated meanwhile gives a short read and not a SIGBUS. Every open is `O_RDONLY |
@@ -6,9 +8,6 @@ O_NONBLOCK | O_NOCTTY`, so a FIFO or a device in a log dir cannot hang us, and
 `O_NOATIME` where the kernel lets us, so that reading leaves not even an access time.
 
 What the system refuses becomes `Unreadable`, an operational error whose text is one line.
-
-A path such as `s3://bucket/broker-1` is read from whatever was mounted for its scheme
-(`segmend.fleet.object_store`); everything above sees no difference.
 """
 
 from __future__ import annotations
@@ -20,113 +19,21 @@ import stat
 import struct
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from types import TracebackType
-from typing import Final, Literal, Protocol
+from typing import Final, Self
 
-from segmend.errors import SegmendError
-from segmend.kernel.types import Reader
-
-EntryType = Literal["file", "dir", "link-file", "link-dir", "link-broken", "other"]
-"""What a directory entry is; `link-*` is a symbolic link to it, `other` a FIFO, socket or device."""
+from segmend.logdir.file_system import (
+    DEFAULT_LIMIT,
+    EntryType,
+    FileStat,
+    LockState,
+    OpenFile,
+    Space,
+    Unreadable,
+)
 
 _OPEN_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NO_ATIME: Final[int] = getattr(os, "O_NOATIME", 0)
 _NO_WAIT: Final[int] = getattr(os, "RWF_NOWAIT", 0)
-DEFAULT_LIMIT: Final = 64 * 1024 * 1024
-"""The most bytes that `read` takes of one small file, unless told otherwise."""
-
-
-class Unreadable(SegmendError):
-    """A path that could not be listed, opened or read: `path`, `errno` and the system's `reason`."""
-
-    def __init__(self, path: str, reason: str, number: int = 0) -> None:
-        super().__init__(f"{path}: {reason}")
-        self.path = path
-        self.reason = reason
-        self.errno = number
-
-    @classmethod
-    def of(cls, error: OSError, path: str) -> Unreadable:
-        """The `Unreadable` for what the system said about `path`."""
-        number = error.errno or 0
-        return cls(path, (os.strerror(number) if number else str(error)).lower(), number)
-
-    @property
-    def missing(self) -> bool:
-        """Whether the path simply is not there."""
-        return self.errno in (errno.ENOENT, errno.ENOTDIR)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileStat:
-    """What `stat` says: sizes in bytes (`allocated` counts blocks, so holes are free), times in ns.
-
-    `changed_ns` is the ctime, which nobody can set back; None where none is known.
-    """
-
-    size: int
-    allocated: int
-    mtime_ns: int
-    mode: int
-    uid: int
-    gid: int
-    nlink: int
-    inode: int
-    device: int
-    changed_ns: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Space:
-    """Bytes of the file system that holds a path; `available` is what an ordinary user may take."""
-
-    total: int
-    free: int
-    available: int
-    read_only: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LockState:
-    """Whether some process holds a POSIX record lock on a file, and its process id if visible."""
-
-    held: bool
-    pid: int | None = None
-
-
-class Remote(Protocol):
-    """Something else that holds log dirs: an object store. Every method may raise `Unreadable`."""
-
-    def listing(self, path: str) -> dict[str, EntryType]:
-        """As the function of this name."""
-        ...
-
-    def file_stat(self, path: str) -> FileStat:
-        """As the function of this name; a directory is what has names below it."""
-        ...
-
-    def open(self, path: str) -> Reader:
-        """The bytes of one file."""
-        ...
-
-
-_remotes: dict[str, Remote] = {}
-
-
-def mount(scheme: str, remote: Remote) -> None:
-    """From now on paths that begin with `scheme://` are read from `remote`."""
-    _remotes[scheme] = remote
-
-
-def mounted(path: str) -> Remote | None:
-    """What `path` is read from, if that is not this machine's disk; `Unreadable` if nothing is mounted."""
-    scheme, separator, _ = path.partition("://")
-    if not separator or "/" in scheme:
-        return None
-    if scheme not in _remotes:
-        raise Unreadable(path, f"{scheme}:// cannot be read here", errno.ENOENT)
-    return _remotes[scheme]
 
 
 def listing(path: str) -> dict[str, EntryType]:
@@ -134,8 +41,6 @@ def listing(path: str) -> dict[str, EntryType]:
 
     No `stat` is made except for symbolic links, which brokers follow.
     """
-    if remote := mounted(path):
-        return remote.listing(path)
     try:
         with os.scandir(path) as entries:
             return {e.name: "file" if e.is_file(follow_symlinks=False) else _entry_type(e) for e in entries}
@@ -144,7 +49,7 @@ def listing(path: str) -> dict[str, EntryType]:
 
 
 def names(path: str) -> list[str]:
-    """The bare names in a directory of this machine, links not looked at; raises `Unreadable`."""
+    """The bare names in a directory, links not looked at; raises `Unreadable`."""
     try:
         return os.listdir(path)
     except OSError as error:
@@ -165,27 +70,17 @@ def _entry_type(entry: os.DirEntry[str]) -> EntryType:
 def path_type(path: str) -> EntryType | None:
     """What stands at a path given by a user, links followed; None if nothing; raises `Unreadable`."""
     try:
-        remote = mounted(path)
-        mode = remote.file_stat(path).mode if remote else os.stat(path).st_mode
+        return file_stat(path).type
     except Unreadable as refused:
         if refused.missing:
             return None
         raise
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR):
-            return None
-        raise Unreadable.of(error, path) from None
     except ValueError:
         raise Unreadable(path.replace("\0", "\\0"), "not a path") from None
-    if stat.S_ISDIR(mode):
-        return "dir"
-    return "file" if stat.S_ISREG(mode) else "other"
 
 
 def file_stat(path: str, *, follow: bool = True) -> FileStat:
     """`stat` of a path; raises `Unreadable`."""
-    if remote := mounted(path):
-        return remote.file_stat(path)
     try:
         return _file_stat(os.stat(path, follow_symlinks=follow))
     except OSError as error:
@@ -202,20 +97,10 @@ def _file_stat(s: os.stat_result) -> FileStat:
 
 def file_size(path: str) -> int:
     """Size in bytes; raises `Unreadable`. Cheaper than `file_stat` where only this is wanted."""
-    if remote := mounted(path):
-        return remote.file_stat(path).size
     try:
         return os.stat(path).st_size
     except OSError as error:
         raise Unreadable.of(error, path) from None
-
-
-def device(path: str) -> int:
-    """Which device a path is on; 0 if that cannot be told."""
-    try:
-        return file_stat(path).device
-    except Unreadable:
-        return 0
 
 
 def identity(path: str) -> str | None:
@@ -240,7 +125,7 @@ def size_and_allocated(path: str) -> tuple[int, int]:
 
 def real_path(path: str) -> str:
     """The path with all links resolved, as a broker compares log dirs."""
-    return path if "://" in path else os.path.realpath(path)
+    return os.path.realpath(path)
 
 
 def attributes(path: str) -> tuple[tuple[str, str], ...]:
@@ -264,13 +149,11 @@ def link_target(path: str) -> str | None:
 
 def may_read(path: str) -> bool:
     """Whether this process may read the path (no open is made)."""
-    return "://" in path or os.access(path, os.R_OK)
+    return os.access(path, os.R_OK)
 
 
 def space(path: str) -> Space:
     """Free space of the file system under `path`; raises `Unreadable`."""
-    if mounted(path):
-        raise Unreadable(path, "an object store has no free space", errno.ENOENT)
     try:
         v = os.statvfs(path)
     except OSError as error:
@@ -284,42 +167,30 @@ def space(path: str) -> Space:
     )
 
 
-class FileReader:
-    """An open regular file; the `Reader` that the kernel scans. Close it, or use `with`."""
+class FileReader(OpenFile):
+    """An open regular file of this disk."""
 
-    __slots__ = ("_fd", "_remote", "_stat", "path", "size")
-    size: int
+    __slots__ = ("_fd",)
 
     def __init__(self, path: str) -> None:
         self._fd = -1
-        self.path = path
-        remote = mounted(path)
-        self._remote = remote.open(path) if remote else None
-        if self._remote:
-            self.size = self._remote.size
-            return
         self._fd = _open(path)
         status = os.fstat(self._fd)
+        super().__init__(path, status.st_size)
         if not stat.S_ISREG(status.st_mode):
             self.close()
             raise Unreadable(path, "not a regular file")
-        self._stat = status
-        self.size = status.st_size
 
     @classmethod
-    def of_descriptor(cls, fd: int, path: str) -> FileReader:
+    def of_descriptor(cls, fd: int, path: str) -> Self:
         """A reader of an open file, which stays open when the reader is closed; `path` is for its errors."""
         found = cls.__new__(cls)
-        found.path, found._remote = path, None
         found._fd = os.dup(fd)
-        found._stat = os.fstat(fd)
-        found.size = found._stat.st_size
+        found.path, found.size = path, os.fstat(fd).st_size
         return found
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         """Fill `buffer` from byte `position`; returns the bytes read, short only at the end of the file."""
-        if self._remote:
-            return self._remote.read_into(buffer, position)
         filled, wanted = 0, len(buffer)
         while filled < wanted:
             got = self._preadv(buffer[filled:], position + filled)
@@ -327,12 +198,6 @@ class FileReader:
                 break
             filled += got
         return filled
-
-    def read(self, size: int, position: int = 0) -> bytes:
-        """At most `size` bytes from `position`; allocates no more than the file can give."""
-        data = bytearray(max(0, min(size, self.size - position)))
-        got = self.read_into(memoryview(data), position)
-        return bytes(data[:got])
 
     def extents(self) -> Iterator[tuple[int, int]]:
         """(start, end) of the parts that are no holes, where the file system tells holes."""
@@ -350,7 +215,7 @@ class FileReader:
 
     def is_cached(self, position: int) -> bool | None:
         """Whether the page at `position` is in the page cache; None where the system does not tell."""
-        if self._remote or not _NO_WAIT:
+        if not _NO_WAIT:
             return None
         try:
             os.preadv(self._fd, [bytearray(1)], position, _NO_WAIT)
@@ -359,12 +224,6 @@ class FileReader:
         except OSError:
             return None
         return True
-
-    def stat(self) -> FileStat:
-        """The status of the open file, as it was when it was opened."""
-        if self._remote:
-            return file_stat(self.path)
-        return _file_stat(self._stat)
 
     def close(self) -> None:
         """Close the file; a second close does nothing."""
@@ -378,14 +237,6 @@ class FileReader:
         except OSError as error:
             found = Unreadable.of(error, self.path)
             raise Unreadable(self.path, f"{found.reason} at byte {position}", found.errno) from None
-
-    def __enter__(self) -> FileReader:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __del__(self) -> None:
         self.close()
@@ -402,6 +253,11 @@ def _open(path: str) -> int:
         return os.open(path, _OPEN_FLAGS)
     except OSError as error:
         raise Unreadable.of(error, path) from None
+
+
+def open(path: str) -> FileReader:
+    """A file opened for reading; raises `Unreadable`."""
+    return FileReader(path)
 
 
 def read(path: str, limit: int = DEFAULT_LIMIT) -> bytes:
@@ -424,8 +280,6 @@ def lock_state(path: str) -> LockState | None:
     `F_GETLK` asks and takes nothing, and works on a descriptor open for reading. Never probe
     a file that this very process has locked: closing any descriptor of it drops the lock.
     """
-    if mounted(path):
-        return LockState(held=False)
     layout = "qqihh" if sys.platform == "darwin" else "hhqqi4x"
     try:
         with FileReader(path) as reader:

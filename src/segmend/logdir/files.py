@@ -4,22 +4,34 @@ from __future__ import annotations
 
 from segmend.formats.names import FileName, parse_file_name
 from segmend.logdir import disk
+from segmend.logdir.file_system import DEFAULT_LIMIT, EntryType, Files, FileStat, OpenFile
 
 
 class FileEntry:
     """A file by its name; its `stat` is taken once, on demand, and its bytes never kept.
 
-    `dir_path` is where it lies; `type` is what the directory entry says. Each method that
-    touches the disk raises `disk.Unreadable` when the system refuses.
+    `dir_path` is where it lies in `files`; `type` is what the directory entry says. Each method
+    that reads raises `Unreadable` when the system refuses.
     """
 
-    __slots__ = ("_stat", "dir_path", "name", "type")
+    __slots__ = ("_stat", "dir_path", "files", "name", "type")
 
-    def __init__(self, dir_path: str, name: str, type: disk.EntryType = "file") -> None:
+    def __init__(self, files: Files, dir_path: str, name: str, type: EntryType = "file") -> None:
+        self.files = files
         self.dir_path = dir_path
         self.name = name
         self.type = type
-        self._stat: disk.FileStat | None = None
+        self._stat: FileStat | None = None
+
+    @classmethod
+    def at(cls, path: str) -> FileEntry:
+        """The file at a path of this machine."""
+        dir_path, _, name = path.rpartition("/")
+        return cls(disk, dir_path or ("/" if path.startswith("/") else "."), name)
+
+    def beside(self, name: str) -> FileEntry:
+        """Another file of the same directory, which need not be there."""
+        return FileEntry(self.files, self.dir_path, name)
 
     @property
     def path(self) -> str:
@@ -34,21 +46,22 @@ class FileEntry:
     @property
     def size(self) -> int:
         """Size in bytes, now, or as of the first `stat()`."""
-        return self._stat.size if self._stat is not None else disk.file_size(self.path)
+        return self._stat.size if self._stat is not None else self.files.file_size(self.path)
 
-    def stat(self) -> disk.FileStat:
+    def stat(self) -> FileStat:
         """The file's status, taken at the first call."""
         if self._stat is None:
-            self._stat = disk.file_stat(self.path)
+            self._stat = self.files.file_stat(self.path)
         return self._stat
 
-    def read(self, limit: int = disk.DEFAULT_LIMIT) -> bytes:
+    def read(self, limit: int = DEFAULT_LIMIT) -> bytes:
         """The first `limit` bytes."""
-        return disk.read(self.path, limit)
+        with self.files.open(self.path) as reader:
+            return reader.read(limit)
 
-    def reader(self) -> disk.FileReader:
+    def reader(self) -> OpenFile:
         """The file opened for reading: the kernel's `Reader`, and a context manager."""
-        return disk.FileReader(self.path)
+        return self.files.open(self.path)
 
     def __repr__(self) -> str:
         return f"FileEntry({self.path!r})"

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from segmend.formats.names import parse_file_name
-from segmend.logdir.disk import EntryType
+from segmend.logdir.file_system import EntryType
 
 _MAX_BASE = f"{2**63 - 1:020d}"
 

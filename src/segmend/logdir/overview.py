@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 from segmend.logdir import disk
-from segmend.logdir.disk import Space, Unreadable
+from segmend.logdir.file_system import Space, Unreadable
 from segmend.logdir.tail import Tail, first_timestamp, last_timestamp, tail
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 

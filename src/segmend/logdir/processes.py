@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 
 _LIMIT = 1 << 20
 _BROKERS = (b"kafka.Kafka", b"io.confluent.support.metrics.SupportedKafka")

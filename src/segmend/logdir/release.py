@@ -16,7 +16,7 @@ from functools import total_ordering
 from typing import Final
 
 from segmend.errors import UsageError
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.metadata_version import registered_metadata_version
 from segmend.logdir.tree import LogDir
 

@@ -14,8 +14,7 @@ from typing import Final
 
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import IndexRule, ProducerState, SegmentScan
-from segmend.logdir import disk
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
 
 LIMIT: Final = 32 << 20
@@ -94,7 +93,7 @@ def known_scan(log: FileEntry, *, base_offset: int, crc: bool = True) -> Segment
 
 
 def _key(log: FileEntry, base_offset: int, producers: Producers) -> _Key | None:
-    stat = disk.file_stat(log.path)
+    stat = log.files.file_stat(log.path)
     if stat.changed_ns is None:
         return None
     return _Key(stat.device, stat.inode, stat.size, stat.changed_ns, base_offset, producers)

@@ -14,7 +14,7 @@ from segmend.formats.batch import RecordBatch
 from segmend.formats.offset_index import OffsetIndex
 from segmend.formats.time_index import TimeIndex
 from segmend.kernel.scan import iter_batches
-from segmend.logdir.disk import FileReader, Unreadable
+from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.walk import Selection
 
@@ -22,7 +22,7 @@ _LOG = ".log"
 _TRIES = 8
 
 
-def start_of(log: FileEntry, reader: FileReader, selection: Selection) -> int:
+def start_of(log: FileEntry, reader: OpenFile, selection: Selection) -> int:
     """The byte of a batch before which nothing of the selection lies; `reader` reads `log`."""
     by_offset = position_of(log, reader, selection.first_offset)
     if selection.since is None:
@@ -30,7 +30,7 @@ def start_of(log: FileEntry, reader: FileReader, selection: Selection) -> int:
     return max(by_offset, position_by_time(log, reader, selection.since))
 
 
-def position_of(log: FileEntry, reader: FileReader, offset: int) -> int:
+def position_of(log: FileEntry, reader: OpenFile, offset: int) -> int:
     """Where to begin for an offset, by the `.index` beside the log; 0 if that says nothing sound."""
     base = log.parsed.base_offset
     index = _offset_index(log)
@@ -45,7 +45,7 @@ def position_of(log: FileEntry, reader: FileReader, offset: int) -> int:
     return 0
 
 
-def position_by_time(log: FileEntry, reader: FileReader, since: int) -> int:
+def position_by_time(log: FileEntry, reader: OpenFile, since: int) -> int:
     """Where to begin for records not older than `since` (ms), by `.timeindex` and `.index`; 0 without hint.
 
     An entry (time, offset) says that no record up to that offset is younger. The batch
@@ -74,7 +74,7 @@ def _begins_by(batch: RecordBatch | None, base: int, offset: int) -> bool:
     return base <= first <= offset
 
 
-def _batch_at(reader: FileReader, position: int) -> RecordBatch | None:
+def _batch_at(reader: OpenFile, position: int) -> RecordBatch | None:
     return next(iter_batches(reader, start=position, crc=True), None)
 
 
@@ -96,6 +96,6 @@ def _beside(log: FileEntry, suffix: str) -> bytes | None:
     if not log.name.endswith(_LOG):
         return None
     try:
-        return FileEntry(log.dir_path, log.name.removesuffix(_LOG) + suffix).read()
+        return log.beside(log.name.removesuffix(_LOG) + suffix).read()
     except Unreadable:
         return None

@@ -24,7 +24,7 @@ from segmend.formats.batch import (
 )
 from segmend.formats.record import iter_records
 from segmend.kernel.scan import iter_batches
-from segmend.logdir.disk import FileReader, Unreadable
+from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogSegment
 
@@ -61,7 +61,7 @@ def tail(segment: LogSegment) -> Tail:
         return _walk(reader, segment.base_offset, _start(reader, segment), newest)
 
 
-def _walk(reader: FileReader, base_offset: int, start: int, newest: int) -> Tail:
+def _walk(reader: OpenFile, base_offset: int, start: int, newest: int) -> Tail:
     next_offset, epoch, batches, end = base_offset, -1, 0, start
     for batch in iter_batches(reader, start=start):
         next_offset, end, batches = batch.last_offset + 1, batch.end, batches + 1
@@ -92,7 +92,7 @@ def first_timestamp(log: FileEntry) -> int:
         return batch.base_timestamp
 
 
-def _decoded_timestamp(reader: FileReader, batch: RecordBatch) -> int:
+def _decoded_timestamp(reader: OpenFile, batch: RecordBatch) -> int:
     """The first record's own timestamp; the batch's newest for what cannot be looked into."""
     if batch.size > _DECODE_LIMIT:
         return batch.max_timestamp
@@ -121,7 +121,7 @@ def last_entry(index: FileEntry | None, entry_size: int) -> bytes | None:
         return None
 
 
-def _last_entry(reader: FileReader, entry_size: int) -> bytes | None:
+def _last_entry(reader: OpenFile, entry_size: int) -> bytes | None:
     low, high = 0, reader.size // entry_size
     if high and any(last := reader.read(entry_size, (high - 1) * entry_size)):
         return last
@@ -132,7 +132,7 @@ def _last_entry(reader: FileReader, entry_size: int) -> bytes | None:
     return reader.read(entry_size, (low - 1) * entry_size) if low else None
 
 
-def _start(reader: FileReader, segment: LogSegment) -> int:
+def _start(reader: OpenFile, segment: LogSegment) -> int:
     """Where to begin the walk: at the batch of the last sensible index entry, or at byte 0."""
     entry = last_entry(segment.index, offset_index.ENTRY_SIZE)
     if entry is None:
@@ -146,7 +146,7 @@ def _start(reader: FileReader, segment: LogSegment) -> int:
     return position if batch.end <= reader.size else 0
 
 
-def _header_at(reader: FileReader, position: int) -> RecordBatch | None:
+def _header_at(reader: OpenFile, position: int) -> RecordBatch | None:
     data = reader.read(HEADER_SIZE_V2, position)
     if len(data) < PREFIX.size:
         return None

@@ -29,6 +29,7 @@ from segmend.formats.offset_checkpoint import OffsetCheckpoint
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.formats.quorum_state import QuorumState
 from segmend.logdir import disk
+from segmend.logdir.file_system import EntryType, Files, LockState, Space, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.layout import Layout, layout
 from segmend.logdir.loaded import Loaded, load
@@ -38,30 +39,44 @@ PARTITION_KINDS = frozenset({"current", "future", "delete", "stray", "cluster-me
 
 
 class LogDir:
-    """One entry of `log.dirs`. `path` is as the user gave it; `entries` are its names."""
+    """One entry of `log.dirs`. `path` is as the user gave it, in `files`; `entries` are its names."""
 
-    def __init__(self, path: str, entries: dict[str, disk.EntryType]) -> None:
+    def __init__(self, path: str, entries: dict[str, EntryType], files: Files = disk) -> None:
         self.path = path
         self.entries = entries
+        self.files = files
 
     @classmethod
-    def open(cls, path: str) -> LogDir:
-        """List the directory; raises `disk.Unreadable` if that is refused."""
-        return cls(path, disk.listing(path))
+    def open(cls, path: str, files: Files = disk) -> LogDir:
+        """List the directory; raises `Unreadable` if that is refused."""
+        return cls(path, files.listing(path), files)
 
     @classmethod
-    def narrow(cls, path: str, name: str) -> LogDir:
+    def narrow(cls, path: str, name: str, files: Files = disk) -> LogDir:
         """A log dir of which only one directory is looked at, of the thousands that it may have.
 
-        Raises `disk.Unreadable`.
+        Raises `Unreadable`.
         """
-        type = None if "/" in name or name in ("", ".", "..") else disk.path_type(f"{path}/{name}")
-        return cls(path, {} if type is None else {name: type})
+        type = None if "/" in name or name in ("", ".", "..") else files.path_type(f"{path}/{name}")
+        return cls(path, {} if type is None else {name: type}, files)
 
     @property
     def name(self) -> str:
         """The last part of the path."""
         return self.path.rstrip("/").rpartition("/")[2] or self.path
+
+    @property
+    def real_path(self) -> str:
+        """The path with all links resolved, as a broker compares log dirs."""
+        return self.files.real_path(self.path)
+
+    @property
+    def device(self) -> int:
+        """Which device it is on; 0 if that cannot be told."""
+        try:
+            return self.files.file_stat(self.path).device
+        except Unreadable:
+            return 0
 
     @cached_property
     def _parsed(self) -> list[tuple[str, DirName]]:
@@ -97,10 +112,12 @@ class LogDir:
     def entry(self, name: str) -> FileEntry | None:
         """A file of the top level by its name, None if it is not there."""
         type = self.entries.get(name)
-        return None if type is None or type in ("dir", "link-dir") else FileEntry(self.path, name, type)
+        if type is None or type in ("dir", "link-dir"):
+            return None
+        return FileEntry(self.files, self.path, name, type)
 
     def file(self, name: str) -> bytes | None:
-        """Content of a top-level file, None if it is not there; raises `disk.Unreadable`."""
+        """Content of a top-level file, None if it is not there; raises `Unreadable`."""
         entry = self.entry(name)
         return None if entry is None else entry.read()
 
@@ -142,13 +159,14 @@ class LogDir:
         value = self.offset_checkpoint(name).value
         return {} if value is None else value.offsets()
 
-    def space(self) -> disk.Space:
-        """Free space of the file system under it; raises `disk.Unreadable`."""
-        return disk.space(self.path)
+    def space(self) -> Space:
+        """Free space of the file system under it; raises `Unreadable`."""
+        return self.files.space(self.path)
 
     def broker_running(self) -> bool | None:
         """Whether a broker holds `.lock`; None if that cannot be told (no permission to read it)."""
-        state = disk.lock_state(f"{self.path}/{LOCK}") if LOCK in self.entries else disk.LockState(held=False)
+        here = LOCK in self.entries
+        state = self.files.lock_state(f"{self.path}/{LOCK}") if here else LockState(held=False)
         return None if state is None else state.held
 
     def __repr__(self) -> str:
@@ -197,19 +215,19 @@ class PartitionDir:
         return self.log_dir.entries.get(self.name) == "link-dir"
 
     @cached_property
-    def _listed(self) -> tuple[dict[str, disk.EntryType], disk.Unreadable | None]:
+    def _listed(self) -> tuple[dict[str, EntryType], Unreadable | None]:
         try:
-            return disk.listing(self.path), None
-        except disk.Unreadable as error:
+            return self.log_dir.files.listing(self.path), None
+        except Unreadable as error:
             return {}, error
 
     @cached_property
-    def entries(self) -> dict[str, disk.EntryType]:
+    def entries(self) -> dict[str, EntryType]:
         """Names and what they are; empty if the directory cannot be listed (see `unreadable`)."""
         return self._listed[0]
 
     @property
-    def unreadable(self) -> disk.Unreadable | None:
+    def unreadable(self) -> Unreadable | None:
         """Why the directory could not be listed, None if it could."""
         return self._listed[1]
 
@@ -221,13 +239,19 @@ class PartitionDir:
     @cached_property
     def files(self) -> dict[str, FileEntry]:
         """All files (no sub-directories) by name."""
-        dirs = ("dir", "link-dir")
-        return {n: FileEntry(self.path, n, type) for n, type in self.entries.items() if type not in dirs}
+        files, path, dirs = self.log_dir.files, self.path, ("dir", "link-dir")
+        return {n: FileEntry(files, path, n, type) for n, type in self.entries.items() if type not in dirs}
 
     def file(self, name: str) -> FileEntry | None:
         """A file by its exact name, None if it is not there."""
         type = self.entries.get(name)
-        return None if type is None or type in ("dir", "link-dir") else FileEntry(self.path, name, type)
+        if type is None or type in ("dir", "link-dir"):
+            return None
+        return FileEntry(self.log_dir.files, self.path, name, type)
+
+    def entry(self, name: str) -> FileEntry:
+        """What the listing has under this name."""
+        return FileEntry(self.log_dir.files, self.path, name, self.entries[name])
 
     @cached_property
     def base_offsets(self) -> list[int]:
@@ -240,14 +264,14 @@ class PartitionDir:
         return [LogSegment(self, base) for base in self.base_offsets]
 
     def _files(self, names: list[str]) -> list[FileEntry]:
-        return [FileEntry(self.path, name, self.entries[name]) for name in sorted(names)]
+        return [self.entry(name) for name in sorted(names)]
 
     @property
     def snapshots(self) -> list[tuple[int, FileEntry]]:
         """Producer snapshots and the offset in their name, ascending; unpadded ones included."""
         named = [*self.layout.snapshots.items()]
         named += [(base, name) for base, name in self.layout.unpadded if name.endswith(".snapshot")]
-        return [(base, FileEntry(self.path, name, self.entries[name])) for base, name in sorted(named)]
+        return [(base, self.entry(name)) for base, name in sorted(named)]
 
     @property
     def kraft_snapshots(self) -> list[FileEntry]:
@@ -302,7 +326,7 @@ class PartitionDir:
     @property
     def size(self) -> int:
         """Bytes of the logs of all segments, as brokers report a log's size; unreadable ones count 0."""
-        return sum(_size(f"{self.path}/{name}") for name in self.layout.logs.values())
+        return sum(_size(self.log_dir.files, f"{self.path}/{name}") for name in self.layout.logs.values())
 
     def __repr__(self) -> str:
         return f"PartitionDir({self.path!r})"
@@ -375,7 +399,7 @@ class LogSegment:
         return f"LogSegment({self.partition.path}/{self.name})"
 
 
-def holds_partition(name: str, entries: dict[str, disk.EntryType]) -> bool:
+def holds_partition(name: str, entries: dict[str, EntryType]) -> bool:
     """Whether a directory with these names in it is a partition and not a log dir.
 
     Log dirs are often called `kafka-1`, so the name decides only where the content says nothing.
@@ -390,8 +414,8 @@ def holds_partition(name: str, entries: dict[str, disk.EntryType]) -> bool:
     )
 
 
-def _size(path: str) -> int:
+def _size(files: Files, path: str) -> int:
     try:
-        return disk.file_size(path)
-    except disk.Unreadable:
+        return files.file_size(path)
+    except Unreadable:
         return 0

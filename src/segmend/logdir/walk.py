@@ -17,7 +17,7 @@ from segmend.formats.damage import Damage
 from segmend.formats.record import Record, iter_records
 from segmend.kernel.scan import iter_batches, scan_log
 from segmend.kernel.types import KINDS
-from segmend.logdir.disk import FileReader
+from segmend.logdir.file_system import OpenFile
 
 DECODE_LIMIT = 64 << 20
 """Batches larger than this, or that decompress to more, are not looked into."""
@@ -93,7 +93,7 @@ Item = BatchItem | RecordItem | DamageItem
 
 
 def walk(
-    reader: FileReader, *, base_offset: int, selection: Selection, start: int, records: bool
+    reader: OpenFile, *, base_offset: int, selection: Selection, start: int, records: bool
 ) -> Iterator[Item]:
     """Everything wanted from byte `start` (a batch boundary) on, in file order."""
     position = start
@@ -115,7 +115,7 @@ def _past(batch: RecordBatch, selection: Selection) -> bool:
     )
 
 
-def _batch(reader: FileReader, batch: RecordBatch, selection: Selection, records: bool) -> Iterator[Item]:
+def _batch(reader: OpenFile, batch: RecordBatch, selection: Selection, records: bool) -> Iterator[Item]:
     small = batch.size <= DECODE_LIMIT
     data = reader.read(batch.size, batch.position) if small else b""
     valid = _checksum(reader, batch, data) == batch.crc
@@ -158,7 +158,7 @@ def _fault(batch: RecordBatch, kind: str, reason: str) -> DamageItem:
     return DamageItem(kind=kind, position=batch.position, end=batch.end, reason=reason)
 
 
-def _checksum(reader: FileReader, batch: RecordBatch, data: bytes) -> int:
+def _checksum(reader: OpenFile, batch: RecordBatch, data: bytes) -> int:
     """The checksum computed over the batch, in pieces if it is large."""
     compute, begin = (crc32c, CRC_START_V2) if batch.magic >= 2 else (zlib.crc32, CRC_START_LEGACY)
     if data:
@@ -169,9 +169,7 @@ def _checksum(reader: FileReader, batch: RecordBatch, data: bytes) -> int:
     return value
 
 
-def _between(
-    reader: FileReader, base: int, start: int, end: int, selection: Selection
-) -> Iterator[DamageItem]:
+def _between(reader: OpenFile, base: int, start: int, end: int, selection: Selection) -> Iterator[DamageItem]:
     """The names of what is wrong with bytes in which no batch was found."""
     if end <= selection.first_position or start > selection.last_position:
         return

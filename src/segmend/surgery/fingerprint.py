@@ -10,7 +10,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Self
 
 from segmend.logdir import disk
-from segmend.logdir.disk import FileReader, FileStat, Unreadable
+from segmend.logdir.disk import FileReader
+from segmend.logdir.file_system import FileStat, Unreadable
 from segmend.surgery.typed_json import require_types
 
 _PIECE: Final = 1 << 20

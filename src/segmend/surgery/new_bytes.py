@@ -10,7 +10,8 @@ from typing import Any, Final, Self
 
 from segmend.errors import SegmendError
 from segmend.logdir import disk
-from segmend.logdir.disk import FileReader, Unreadable
+from segmend.logdir.disk import FileReader
+from segmend.logdir.file_system import Unreadable
 from segmend.surgery.fingerprint import hash_bytes, hash_of
 from segmend.surgery.typed_json import require_types
 from segmend.surgery.writing import copying

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
+from segmend.logdir.file_system import Files
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.writing.work import Work, folder
@@ -33,12 +34,8 @@ class Need:
     origin: str | None = None
 
 
-class View(Protocol):
+class View(Files, Protocol):
     """Files as they will be: what a plan is looked at through before it is applied."""
-
-    def seen(self, path: str) -> str:
-        """The path under which the model finds a real path's planned state."""
-        ...
 
     def write(self, path: str, position: int, data: bytes, like: Fingerprint) -> None:
         """Bytes at a position of a file, which is made if it is not there."""

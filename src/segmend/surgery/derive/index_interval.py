@@ -12,7 +12,7 @@ from typing import Final
 
 from segmend.kernel.indexes import OFFSET_ENTRY, count_entries
 from segmend.kernel.scan import iter_batches
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import LogSegment, PartitionDir
 from segmend.surgery.derive.segment_indexes import DEFAULT_INTERVAL
 

@@ -14,7 +14,7 @@ from segmend.formats import producer_snapshot
 from segmend.kernel.producers import state_of
 from segmend.kernel.scan import iter_batches, scan_log
 from segmend.kernel.types import IndexRule, ProducerState, SegmentScan
-from segmend.logdir.disk import FileReader
+from segmend.logdir.file_system import OpenFile
 from segmend.logdir.files import FileEntry
 from segmend.logdir.scans import whole_scan
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
@@ -116,7 +116,7 @@ def _advanced(
         ).producers  # fmt: skip
 
 
-def _position(reader: FileReader, base_offset: int, offset: int) -> int:
+def _position(reader: OpenFile, base_offset: int, offset: int) -> int:
     """Where the first batch at or after `offset` begins; the end of the log without one."""
     batches = iter_batches(reader, crc=True, resync=True, base_offset=base_offset)
     return next((batch.position for batch in batches if batch.base_offset >= offset), reader.size)

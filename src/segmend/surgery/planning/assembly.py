@@ -16,8 +16,8 @@ from segmend.surgery.boundaries import links
 from segmend.surgery.dir_state import MadeFor
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.plan import Loss, Plan
-from segmend.surgery.planning import view
 from segmend.surgery.planning.harm import Start, cut_again, spared
+from segmend.surgery.planning.view import planned
 from segmend.surgery.step import Step
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
@@ -107,9 +107,8 @@ def _forgotten(dirs: Sequence[LogDir]) -> Iterator[str]:
 
 
 def _after(plan: Plan) -> Start:
-    planned = view.mount()
-    planned.take(plan)
-    return Start.of([LogDir.open(planned.seen(each.path)) for each in plan.dirs], plan.release)
+    dirs = planned((each.path for each in plan.dirs), plan.steps, plan.release)
+    return Start.of(dirs, plan.release)
 
 
 def checkpoint_step(log_dir: LogDir, name: str, changes: Lines, reason: str, like: LogDir) -> Step | None:

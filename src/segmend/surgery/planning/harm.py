@@ -16,7 +16,6 @@ from segmend.loading.values import PartitionOutcome
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.surgery.plan import Plan
-from segmend.surgery.planning.view import SCHEME
 from segmend.surgery.step import Step
 
 Place = tuple[str, str]
@@ -47,16 +46,14 @@ class Start:
 
     @classmethod
     def of(cls, dirs: Iterable[LogDir], release: Release) -> Start:
-        """Of the dirs as they are; those of a view are named as on the disk."""
+        """Of the dirs as they are."""
         run = forecast(list(dirs), Options(release=release, release_reason="as the plan"))
         harm = {
-            (_real(line.dir), line.name): Harm(fails=line.failure is not None, records=line.records_lost)
+            (line.dir, line.name): Harm(fails=line.failure is not None, records=line.records_lost)
             for line in run
             if isinstance(line, PartitionOutcome)
         }
-        found = {} if run.broker is None else run.broker.to_json()
-        reason = found.get("reason")
-        return cls(line={**found, "reason": reason and _real(reason)}, harm=harm)
+        return cls(line={} if run.broker is None else run.broker.to_json(), harm=harm)
 
     def worse_than(self, other: Start) -> dict[Place, tuple[Harm, Harm]]:
         """Where it does more harm than the other start: (this harm, that harm)."""
@@ -65,10 +62,6 @@ class Start:
             for place, harm in self.harm.items()
             if harm.exceeds(other.harm.get(place, harm))
         }
-
-
-def _real(text: str) -> str:
-    return text.replace(f"{SCHEME}://", "")
 
 
 def spared(plan: Plan, worse: Mapping[Place, tuple[Harm, Harm]]) -> Plan:

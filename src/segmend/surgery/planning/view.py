@@ -1,28 +1,28 @@
 """Log dirs as a plan will leave them, without touching one: the model reads them like any other.
 
-The view is mounted as `planned://`, as an object store is; steps are shown to it (`Step.preview`),
-and forecasts, checks and further operations then look at `planned:///data/kafka-a`.
+A view is a file system (`Files`), as an object store is. Steps are shown to it (`Step.preview`);
+forecasts, checks and further operations then look at log dirs that are opened in it.
 """
 
 from __future__ import annotations
 
-import errno
 import posixpath
 import stat
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from segmend.logdir import disk
-from segmend.logdir.disk import EntryType, FileReader, FileStat, Unreadable
+from segmend.logdir.disk import FileReader
+from segmend.logdir.file_system import EntryType, FileStat, OpenFile, Unreadable
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
 from segmend.surgery.fingerprint import Fingerprint
-from segmend.surgery.plan import Plan
+from segmend.surgery.step import Step, View
 from segmend.surgery.writing.work import folder
 
 T = TypeVar("T")
-SCHEME: Final = "planned"
-_PREFIX: Final = f"{SCHEME}://"
 
 
 class _Piece(NamedTuple):
@@ -95,22 +95,13 @@ class _Known(Generic[T]):
             self[target + path[len(source) :]] = value
 
 
-class PlannedView:
-    """A `Remote` of `logdir.disk` and a `View` of steps."""
+class PlannedView(View):
+    """The disk, with changes over it."""
 
     def __init__(self) -> None:
         self._files: _Known[_File] = _Known()
         self._roots: _Known[str | None] = _Known()
         self._made: _Known[Fingerprint] = _Known()
-
-    def seen(self, path: str) -> str:
-        """The path under which the model finds it."""
-        return _PREFIX + path
-
-    def take(self, plan: Plan) -> None:
-        """Show all steps of a plan; raises what a recipe raises."""
-        for step in plan.steps:
-            step.preview(self, plan.release)
 
     def replace(self, path: str, data: bytes, like: Fingerprint) -> None:
         """A file with these bytes."""
@@ -154,10 +145,9 @@ class PlannedView:
 
     def listing(self, path: str) -> dict[str, EntryType]:
         """Names of the real directory, less what is gone, and what is new."""
-        path = _plain(path)
         origin = self._origin(path)
         if origin is None and path not in self._made:
-            raise Unreadable(path, "no such file or directory", errno.ENOENT)
+            raise Unreadable.nothing_at(path)
         found = {} if origin is None else disk.listing(origin)
         for child, root in self._roots.children(path):
             if root is None:
@@ -170,7 +160,6 @@ class PlannedView:
 
     def file_stat(self, path: str) -> FileStat:
         """As the steps will leave it."""
-        path = _plain(path)
         file = self._files.get(path)
         if file is not None:
             return _status(file.size, stat.S_IFREG, file.like)
@@ -178,16 +167,20 @@ class PlannedView:
             return _status(0, stat.S_IFDIR, self._made[path])
         return disk.file_stat(self._real(path))
 
-    def open(self, path: str) -> _Reader | FileReader:
+    def open(self, path: str) -> OpenFile:
         """The bytes as they will be."""
-        path = _plain(path)
         file = self._files.get(path)
-        return FileReader(self._real(path)) if file is None else _Reader(file)
+        return FileReader(self._real(path)) if file is None else _ChangedFile(path, file)
+
+    def may_read(self, path: str) -> bool:
+        """As of the real file; what the steps write can be read."""
+        origin = self._origin(path)
+        return path in self._files or origin is None or disk.may_read(origin)
 
     def _real(self, path: str) -> str:
         origin = self._origin(path)
         if origin is None:
-            raise Unreadable(path, "no such file or directory", errno.ENOENT)
+            raise Unreadable.nothing_at(path)
         return origin
 
     def _origin(self, path: str) -> str | None:
@@ -211,13 +204,13 @@ class PlannedView:
         return file
 
 
-class _Reader:
-    """A `Reader` of a changed file."""
+class _ChangedFile(OpenFile):
+    """A changed file, open."""
 
-    def __init__(self, file: _File) -> None:
+    def __init__(self, path: str, file: _File) -> None:
+        super().__init__(path, file.size)
         self._file = file
         self._base = None if file.base is None else FileReader(file.base)
-        self.size = file.size
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         """The old bytes where there are some, zeros where not, and the new ones over both."""
@@ -232,15 +225,12 @@ class _Reader:
         return count
 
 
-def mount() -> PlannedView:
-    """A new, empty view, from now on what `planned://` paths are read from."""
+def planned(paths: Iterable[str], steps: Iterable[Step], release: Release) -> list[LogDir]:
+    """The log dirs as the steps of a plan will leave them; raises what a recipe raises."""
     view = PlannedView()
-    disk.mount(SCHEME, view)
-    return view
-
-
-def _plain(path: str) -> str:
-    return path.removeprefix(_PREFIX)
+    for step in steps:
+        step.preview(view, release)
+    return [LogDir.open(path, view) for path in paths]
 
 
 def _like(status: FileStat) -> Fingerprint:
@@ -252,5 +242,5 @@ def _like(status: FileStat) -> Fingerprint:
 def _status(size: int, kind: int, like: Fingerprint) -> FileStat:
     return FileStat(
         size=size, allocated=size, mtime_ns=like.mtime_ns or 0, mode=kind | (like.mode or 0o644),
-        uid=like.uid or 0, gid=like.gid or 0, nlink=1, inode=0, device=0,
+        uid=like.uid or 0, gid=like.gid or 0,
     )  # fmt: skip

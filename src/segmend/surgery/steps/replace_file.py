@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from segmend.errors import SegmendError
 from segmend.logdir import disk
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Files, Unreadable
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.surgery import recipes
@@ -70,7 +70,7 @@ class ReplaceFile:
         made_of = self._source()
         if made_of is None or self.content is not None:
             return self
-        data = self._cook(release, self.log_dir)
+        data = self._cook(release, disk)
         if made_of != self._source() or hash_bytes(data) != self.after.sha256:
             return self
         return replace(self, content=Piece.inline(data), made_of=made_of)
@@ -139,7 +139,7 @@ class ReplaceFile:
         if self.not_after() is None:
             sync_dir(work.fx, folder(self.path))
             return
-        data = self._data(work.release, self.log_dir)
+        data = self._data(work.release, disk)
         write_beside(work, self.path, bytes_of(data, work), self.after)
         require(self.not_after(), self.path)
 
@@ -158,12 +158,11 @@ class ReplaceFile:
 
     def preview(self, view: View, release: Release) -> None:
         """The new file in the view; a recipe sees the view's log dir."""
-        seen = None if self.log_dir is None else view.seen(self.log_dir)
-        view.replace(self.path, self._data(release, seen), self.after)
+        view.replace(self.path, self._data(release, view), self.after)
 
-    def _data(self, release: Release, log_dir: str | None) -> bytes:
+    def _data(self, release: Release, files: Files) -> bytes:
         made = self.recipe is None or (self.made_of is not None and self.made_of == self._source())
-        data = self.content.read() if self.content is not None and made else self._cook(release, log_dir)
+        data = self.content.read() if self.content is not None and made else self._cook(release, files)
         if hash_bytes(data) != self.after.sha256:
             raise SegmendError(f"{self.path}: '{self.recipe}' gives other bytes than it did for the plan")
         return data
@@ -178,10 +177,10 @@ class ReplaceFile:
         except Unreadable:
             return None
 
-    def _cook(self, release: Release, path: str | None) -> bytes:
-        if self.recipe is None or path is None:
+    def _cook(self, release: Release, files: Files) -> bytes:
+        if self.recipe is None or self.log_dir is None:
             raise SegmendError(f"{self.path}: the plan says neither content nor recipe")
-        log_dir = LogDir.narrow(path, self.partition)
+        log_dir = LogDir.narrow(self.log_dir, self.partition, files)
         return recipes.build(self.recipe, log_dir, self.partition, self.arguments, release)
 
 

@@ -18,7 +18,8 @@ from collections.abc import Collection
 from segmend.crc32c import crc32c
 from segmend.errors import SegmendError
 from segmend.logdir import disk
-from segmend.logdir.disk import FileReader, FileStat
+from segmend.logdir.disk import FileReader
+from segmend.logdir.file_system import FileStat
 from segmend.surgery.fingerprint import Fingerprint, below, look
 from segmend.surgery.writing.atomic import TEMPORARY, clear, dress, part_of, settle, write_beside
 from segmend.surgery.writing.copying import PIECE, copy

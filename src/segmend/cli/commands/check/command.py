@@ -15,7 +15,7 @@ from segmend.cli.targets import Targets, open_targets, release_of
 from segmend.errors import ExitCode, UsageError
 from segmend.findings import Finding, Severity
 from segmend.logdir import disk
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.report import text
 from segmend.report.findings import finding_lines, in_order
 from segmend.report.progress import Progress

@@ -12,7 +12,7 @@ from segmend.cli.commands.show.select import moment, number_range, positive
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.errors import UsageError
 from segmend.logdir import disk
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import holds_partition
 from segmend.report.partitions import SORTS
 

@@ -11,7 +11,7 @@ from segmend.cli.targets import open_log_dirs, release_of
 from segmend.errors import SegmendError
 from segmend.formats.offset_checkpoint import FILE_NAMES
 from segmend.logdir import disk
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.overview import PartitionOverview, dir_overview, partition_overview
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.report import partitions

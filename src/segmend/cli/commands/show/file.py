@@ -15,7 +15,7 @@ from segmend.cli.output import emit, emit_json, style
 from segmend.errors import UsageError
 from segmend.formats.names import parse_dir_name
 from segmend.logdir import disk
-from segmend.logdir.disk import FileReader
+from segmend.logdir.file_system import DEFAULT_LIMIT, OpenFile
 from segmend.logdir.files import FileEntry
 from segmend.logdir.seek import start_of
 from segmend.logdir.walk import Item, walk
@@ -49,13 +49,12 @@ def kinds() -> list[str]:
 
 def open_file(path: str, kind: str | None) -> Opened:
     """What the file at `path` is, by its name, or as `kind` says; raises `UsageError` if neither tells."""
-    directory, _, name = path.rpartition("/")
-    entry = FileEntry(directory or ("/" if path.startswith("/") else "."), name)
-    kind = kind or kind_of(name)
+    entry = FileEntry.at(path)
+    kind = kind or kind_of(entry.name)
     if kind is None:
         raise UsageError(f"{path}: not a file of a log dir by its name; say what it is with --kind")
     parent = parse_dir_name(os.path.basename(disk.real_path(entry.dir_path)))
-    return Opened(entry=entry, kind=kind, base_offset=base_offset(name, kind), topic=parent.topic)
+    return Opened(entry=entry, kind=kind, base_offset=base_offset(entry.name, kind), topic=parent.topic)
 
 
 def kind_of(name: str) -> str | None:
@@ -92,7 +91,7 @@ def show_file(path: str, args: argparse.Namespace) -> int:
     return 0
 
 
-def _show_log(opened: Opened, reader: FileReader, args: argparse.Namespace) -> None:
+def _show_log(opened: Opened, reader: OpenFile, args: argparse.Namespace) -> None:
     items = items_of(opened, reader, args)
     view = record_view(opened.topic, args)
     if args.json:
@@ -103,7 +102,7 @@ def _show_log(opened: Opened, reader: FileReader, args: argparse.Namespace) -> N
         emit(log.batch_lines(items, style(args)))
 
 
-def items_of(opened: Opened, reader: FileReader, args: argparse.Namespace) -> Iterator[Item]:
+def items_of(opened: Opened, reader: OpenFile, args: argparse.Namespace) -> Iterator[Item]:
     """The stream of a log's batches, records and damage, as far as selected."""
     wanted = selection(args)
     start = start_of(opened.entry, reader, wanted) if args.position is None else 0
@@ -130,11 +129,11 @@ def _terminal_width() -> int:
     return max(24, columns - 60)
 
 
-def _show_rows(opened: Opened, reader: FileReader, args: argparse.Namespace) -> None:
+def _show_rows(opened: Opened, reader: OpenFile, args: argparse.Namespace) -> None:
     viewer = files.viewers().get(opened.kind)
     if viewer is None:
         raise UsageError(f"--kind {opened.kind} is not known; give one of {', '.join(kinds())}")
-    found, damages = viewer.rows(reader.read(disk.DEFAULT_LIMIT), opened.base_offset)
+    found, damages = viewer.rows(reader.read(DEFAULT_LIMIT), opened.base_offset)
     rows = chain((row for row in found if _wanted_row(row, args)), map(fields.damage_row, damages))
     if args.json:
         emit_json({k: v for k, v in row.items() if k != "remark"} for row in rows)

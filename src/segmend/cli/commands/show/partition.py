@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from segmend.cli.output import emit, emit_json, style
 from segmend.logdir import disk
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.overview import partition_overview, segment_overview
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.report import segments

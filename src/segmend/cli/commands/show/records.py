@@ -11,7 +11,7 @@ from segmend.cli.commands.show.partition import open_partition
 from segmend.cli.commands.show.select import selection
 from segmend.cli.output import note
 from segmend.cli.targets import open_log_dirs
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import LogSegment, PartitionDir
 
 

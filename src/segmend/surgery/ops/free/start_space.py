@@ -16,7 +16,7 @@ from segmend.formats import offset_checkpoint, offset_index, time_index
 from segmend.formats.java_number import parse_int
 from segmend.loading.values import DirectoryOutcome, PartitionOutcome
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, PartitionDir
 

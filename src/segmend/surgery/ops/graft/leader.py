@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from segmend.errors import BrokerRunning, SegmendError, UsageError
 from segmend.formats.names import parse_dir_name
 from segmend.logdir import disk
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.processes import writers
 from segmend.logdir.tree import PARTITION_KINDS, LogDir, PartitionDir
 from segmend.surgery.derive.log_starts import is_lost, told_by_epochs

@@ -12,7 +12,7 @@ from segmend.checks.cluster import DIRECTORY
 from segmend.formats import control
 from segmend.formats.record import iter_records
 from segmend.kernel.scan import iter_batches
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir
 

@@ -9,7 +9,7 @@ from segmend.findings import Finding
 from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, read_header
 from segmend.formats.java_number import INT_MAX
 from segmend.kernel.scan import iter_batches
-from segmend.logdir.disk import FileReader
+from segmend.logdir.file_system import OpenFile
 from segmend.logdir.tree import LogSegment, PartitionDir
 from segmend.surgery.derive.sources import log_of, segment_of
 from segmend.surgery.ops.repair.scene import BeyondRepair
@@ -75,7 +75,7 @@ def region_of(finding: Finding, partition: PartitionDir) -> Region:
     )  # fmt: skip
 
 
-def _header(reader: FileReader, position: int) -> RecordBatch:
+def _header(reader: OpenFile, position: int) -> RecordBatch:
     return read_header(reader.read(HEADER_SIZE_V2, position), 0, position)
 
 

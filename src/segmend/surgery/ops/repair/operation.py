@@ -22,9 +22,7 @@ from segmend.checks.effects import BrokerEffects
 from segmend.errors import SegmendError, UsageError
 from segmend.findings import Finding, Severity
 from segmend.logdir import disk
-from segmend.logdir.tree import LogDir
 from segmend.surgery.boundaries import links
-from segmend.surgery.dir_state import MadeFor
 from segmend.surgery.ops.repair import damaged_batches
 from segmend.surgery.ops.repair.logs import ALWAYS, LogRepair, log_repair
 from segmend.surgery.ops.repair.mends import mends
@@ -33,7 +31,8 @@ from segmend.surgery.ops.repair.reading_ahead import read_ahead
 from segmend.surgery.ops.repair.scene import Job, Scene
 from segmend.surgery.options import given_in
 from segmend.surgery.plan import Plan
-from segmend.surgery.planning import assembly, view
+from segmend.surgery.planning import assembly
+from segmend.surgery.planning.view import planned
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 from segmend.surgery.steps.replace_file import ReplaceFile
@@ -49,7 +48,6 @@ examples:
   segmend plan repair /data/a --blank --accept-loss 7-records -o plan.json"""
 
 _ONLY_AT_STARTUP: Final = ("I25",)
-_VIEW: Final = f"{view.SCHEME}://"
 
 
 def plan(request: Request[Options]) -> Plan:
@@ -59,11 +57,12 @@ def plan(request: Request[Options]) -> Plan:
         raise UsageError(f"--from {source}: no such directory")
     read_ahead(request, _threads())
     findings = _findings(request)
-    logs = log_repair(request, findings)
+    logs, real = log_repair(request, findings), request
     left = logs.left
     if logs.steps:
         # Derived files are made from the logs as these steps leave them.
-        request, findings = _planned(request, logs.steps)
+        request = _later(request, logs.steps)
+        findings = _findings(request)
         left += _come_to_light(request, findings, logs)
     derived, notes, unmoved = _derived(request, findings, left, logs.rewritten)
     steps = [*logs.steps, *derived]
@@ -72,9 +71,9 @@ def plan(request: Request[Options]) -> Plan:
     left += [_left(finding) for finding in _grave(_needing_more(findings, request), request, kept)]
     left += [_beside_a_damaged_log(finding) for finding in _grave(unmoved, request, kept)]
     return assembly.make(
-        NAME, _arguments(request.options), dirs=_real(request), given=request.given, release=request.release,
+        NAME, _arguments(request.options), dirs=real.dirs, given=request.given, release=request.release,
         steps=steps, losses=logs.losses, notes=[*notes, *_not_looked_at(request)],
-        left=[_shown(words) for words in left], spare=True,
+        left=left, spare=True,
     )  # fmt: skip
 
 
@@ -107,21 +106,10 @@ def _not_looked_at(request: Request[Options]) -> list[str]:
     return [] if _level(request) == Level.DEEP else ["not looked at: CRCs, records (--deep does)"]
 
 
-def _planned(request: Request[Options], steps: Sequence[Step]) -> tuple[Request[Options], list[Finding]]:
-    """The dirs with these steps done, and what checks find then."""
-    later = _later(request, steps)
-    return later, _findings(later)
-
-
 def _later(request: Request[Options], steps: Sequence[Step]) -> Request[Options]:
     """The dirs with these steps done, all that there are so far."""
-    planned, real = view.mount(), _real(request)
-    done = Plan(
-        operation=NAME, arguments={}, release=request.release, steps=tuple(steps),
-        dirs=tuple(MadeFor.of(log_dir.path) for log_dir in real),
-    )  # fmt: skip
-    planned.take(done)
-    return replace(request, dirs=[LogDir.open(planned.seen(log_dir.path)) for log_dir in real])
+    paths = (log_dir.path for log_dir in request.dirs)
+    return replace(request, dirs=planned(paths, steps, request.release))
 
 
 def _come_to_light(request: Request[Options], findings: Sequence[Finding], logs: LogRepair) -> Iterator[str]:
@@ -129,23 +117,11 @@ def _come_to_light(request: Request[Options], findings: Sequence[Finding], logs:
     changed = {step.paths[0] for step in logs.steps}
     wanted = damaged_batches.CODES if request.options.mends_batches else frozenset()
     for finding in findings:
-        path = f"{_real_path(finding.dir)}/{finding.file}"
+        path = f"{finding.dir}/{finding.file}"
         told = any(words.startswith(f"{finding.code} {path}") for words in logs.left)
         again = finding.code in ALWAYS and path in changed
         if again or (finding.code in ALWAYS | wanted and not told):
             yield f"{finding.code} {path}: {finding.message}; apply this plan first, then plan again"
-
-
-def _real(request: Request[Options]) -> list[LogDir]:
-    return [LogDir.open(_real_path(log_dir.path)) for log_dir in request.dirs]
-
-
-def _real_path(path: str) -> str:
-    return path.removeprefix(_VIEW)
-
-
-def _shown(words: str) -> str:
-    return words.replace(_VIEW, "")
 
 
 def _derived(
@@ -193,9 +169,9 @@ def _reasons(wanted: Sequence[tuple[Finding, Sequence[str]]], rewritten: frozens
 
 
 def _reason(path: str, said: Sequence[str], rewritten: frozenset[str]) -> str:
-    if _real_path(path.rpartition(".")[0]) in rewritten:
+    if path.rpartition(".")[0] in rewritten:
         return "its log is rewritten"
-    return _shown("; ".join(dict.fromkeys(said)))
+    return "; ".join(dict.fromkeys(said))
 
 
 def _made(
@@ -224,15 +200,13 @@ def _jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
 
 
 def _step(request: Request[Options], job: Job, reason: str) -> ReplaceFile | str:
-    path = _real_path(job.path)
     try:
-        step = ReplaceFile.with_recipe(
-            path, job.recipe, reason, log_dir=job.log_dir, partition=job.partition,
+        return ReplaceFile.with_recipe(
+            job.path, job.recipe, reason, log_dir=job.log_dir, partition=job.partition,
             release=request.release, arguments=job.arguments,
         )  # fmt: skip
     except SegmendError as why:
-        return f"{path}: {reason}; it cannot be made anew: {why}"
-    return replace(step, log_dir=_real_path(job.log_dir.path))
+        return f"{job.path}: {reason}; it cannot be made anew: {why}"
 
 
 def _needing_more(findings: Sequence[Finding], request: Request[Options]) -> Iterator[Finding]:
@@ -252,9 +226,7 @@ def _grave(findings: Iterable[Finding], request: Request[Options], steps: Sequen
         if Severity.INFO == finding.severity != explained[number].severity
     }  # fmt: skip
     if raised and steps:
-        later = _later(request, steps)
-        seen = [replace(finding, dir=f"{_VIEW}{_real_path(finding.dir)}") for finding in found]
-        for number, finding in enumerate(_explained(seen, later)):
+        for number, finding in enumerate(_explained(found, _later(request, steps))):
             if number in raised:
                 explained[number] = finding
     return [finding for finding in explained if finding.severity != Severity.INFO]
@@ -284,7 +256,7 @@ def _arguments(options: Options) -> dict[str, object]:
 
 def _notes(request: Request[Options], jobs: dict[str, Job], steps: Sequence[Step]) -> list[str]:
     paths = {step.paths[0] for step in steps}
-    notes = [_shown(job.note) for path, job in jobs.items() if job.note and _real_path(path) in paths]
-    clean = [each for each in _real(request) if not each.clean_shutdown.missing]
+    notes = [job.note for path, job in jobs.items() if job.note and path in paths]
+    clean = [each for each in request.dirs if not each.clean_shutdown.missing]
     here = [each for each in clean if any(path.startswith(f"{each.path}/") for path in paths)]
     return [*notes, *(f"{each.path}: {assembly.MARKER_KEPT}" for each in here)]

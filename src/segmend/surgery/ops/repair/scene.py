@@ -12,7 +12,7 @@ from segmend.errors import SegmendError
 from segmend.findings import Finding
 from segmend.formats import producer_snapshot
 from segmend.loading.image import MetadataImage, read_image
-from segmend.logdir.disk import Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 from segmend.surgery.derive.index_interval import interval_of

@@ -15,7 +15,7 @@ from segmend.formats.batch import HEADER_SIZE_V2, read_header
 from segmend.kernel.indexes import TIME_ENTRY
 from segmend.kernel.scan import iter_batches, scan_log
 from segmend.kernel.types import CHAIN_KINDS, TAIL_KINDS, SegmentScan
-from segmend.logdir.disk import FileReader
+from segmend.logdir.file_system import OpenFile
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogSegment
 from segmend.surgery.step import Step
@@ -72,7 +72,7 @@ def cut_of(segment: LogSegment) -> Cut | None:
         )  # fmt: skip
 
 
-def _behind(reader: FileReader, found: SegmentScan, position: int) -> tuple[int, int | None]:
+def _behind(reader: OpenFile, found: SegmentScan, position: int) -> tuple[int, int | None]:
     """Records in, and last offset of, the whole batches from the damage on, those with a bad CRC included."""
     bad = (problem.position for problem in found.problems if problem.kind == "crc-mismatch")
     damaged = (read_header(reader.read(HEADER_SIZE_V2, at), 0, at) for at in bad)

@@ -1,0 +1,174 @@
+"""What log dirs are read from, as a value: `Files`, and what one says of its files.
+
+This machine's disk is one (`logdir.disk`, the module itself), a bucket another
+(`fleet.object_store`), a disk as a plan will leave it a third (`surgery.planning.view`). A
+`LogDir` holds its own; everything above it sees no difference, and several live side by side.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol, Self
+
+from segmend.errors import SegmendError
+
+EntryType = Literal["file", "dir", "link-file", "link-dir", "link-broken", "other"]
+"""What a directory entry is; `link-*` is a symbolic link to it, `other` a FIFO, socket or device."""
+
+DEFAULT_LIMIT: Final = 64 * 1024 * 1024
+"""The most bytes that are taken of one small file, unless told otherwise."""
+
+
+class Unreadable(SegmendError):
+    """A path that could not be listed, opened or read: `path`, `errno` and the system's `reason`."""
+
+    def __init__(self, path: str, reason: str, number: int = 0) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+        self.errno = number
+
+    @classmethod
+    def of(cls, error: OSError, path: str) -> Unreadable:
+        """The `Unreadable` for what the system said about `path`."""
+        number = error.errno or 0
+        return cls(path, (os.strerror(number) if number else str(error)).lower(), number)
+
+    @classmethod
+    def nothing_at(cls, path: str) -> Unreadable:
+        """The `Unreadable` for a path that is not there."""
+        return cls(path, "no such file or directory", errno.ENOENT)
+
+    @property
+    def missing(self) -> bool:
+        """Whether the path simply is not there."""
+        return self.errno in (errno.ENOENT, errno.ENOTDIR)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileStat:
+    """What `stat` says: sizes in bytes (`allocated` counts blocks, so holes are free), times in ns.
+
+    `changed_ns` is the ctime, which nobody can set back; None where none is known.
+    """
+
+    size: int
+    allocated: int
+    mtime_ns: int
+    mode: int
+    uid: int = 0
+    gid: int = 0
+    nlink: int = 1
+    inode: int = 0
+    device: int = 0
+    changed_ns: int | None = None
+
+    @property
+    def type(self) -> EntryType:
+        """What it is, links followed."""
+        if stat.S_ISDIR(self.mode):
+            return "dir"
+        return "file" if stat.S_ISREG(self.mode) else "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """Bytes of the file system that holds a path; `available` is what an ordinary user may take."""
+
+    total: int
+    free: int
+    available: int
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockState:
+    """Whether some process holds a POSIX record lock on a file, and its process id if visible."""
+
+    held: bool
+    pid: int | None = None
+
+
+class OpenFile(ABC):
+    """An open file; the `Reader` that the kernel scans. Close it, or use `with`."""
+
+    __slots__ = ("path", "size")
+
+    def __init__(self, path: str, size: int) -> None:
+        self.path = path
+        self.size = size
+
+    @abstractmethod
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Fill `buffer` from byte `position`; returns the bytes read, short only at the end of the file."""
+
+    def read(self, size: int, position: int = 0) -> bytes:
+        """At most `size` bytes from `position`; allocates no more than the file can give."""
+        data = bytearray(max(0, min(size, self.size - position)))
+        got = self.read_into(memoryview(data), position)
+        return bytes(data[:got])
+
+    def is_cached(self, position: int) -> bool | None:  # noqa: ARG002
+        """Whether the page at `position` is in the page cache; None where the system does not tell."""
+        return None
+
+    def close(self) -> None:  # noqa: B027
+        """Close the file; a second close does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Files(Protocol):
+    """A file system with log dirs in it. Every method may raise `Unreadable`.
+
+    What only a disk can tell has an answer here for all that are none.
+    """
+
+    def listing(self, path: str) -> dict[str, EntryType]:
+        """Names in a directory and what they are."""
+        ...
+
+    def file_stat(self, path: str) -> FileStat:
+        """`stat` of a path, links followed."""
+        ...
+
+    def open(self, path: str) -> OpenFile:
+        """A file opened for reading."""
+        ...
+
+    def path_type(self, path: str) -> EntryType | None:
+        """What stands at a path given by a user, links followed; None if nothing."""
+        try:
+            return self.file_stat(path).type
+        except Unreadable as refused:
+            if refused.missing:
+                return None
+            raise
+
+    def file_size(self, path: str) -> int:
+        """Size in bytes. On a disk cheaper than `file_stat` where only this is wanted."""
+        return self.file_stat(path).size
+
+    def real_path(self, path: str) -> str:
+        """The path with all links resolved, as a broker compares log dirs."""
+        return path
+
+    def may_read(self, path: str) -> bool:  # noqa: ARG002
+        """Whether this process may read the path (no open is made)."""
+        return True
+
+    def space(self, path: str) -> Space:
+        """Free space of the file system under `path`."""
+        raise Unreadable(path, "nothing tells its free space", errno.ENOENT)
+
+    def lock_state(self, path: str) -> LockState | None:  # noqa: ARG002
+        """Who holds a record lock on `path`; None if it cannot be told."""
+        return LockState(held=False)
