@@ -178,7 +178,7 @@ def test_what_cannot_be_asked_of_records(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.delattr("segmend.kernel.arrow", raising=False)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     for door in (segmend.records, segmend.batches):
-        with pytest.raises(segmend.SegmendError, match=r"need pyarrow: pip install 'segmend\[arrow\]'"):
+        with pytest.raises(segmend.SegmendError, match=r"need pyarrow: run `pip install '\.\[arrow\]'`"):
             door(found)
     assert segmend.log_end_offset(found) == 31
 

@@ -6,7 +6,7 @@
     for partition in log_dir.partitions:
         print(partition.topic, partition.partition, partition.size, segmend.log_end_offset(partition))
         for batch in segmend.records(partition, columns=["offset", "key", "value"]):
-            print(batch)  # a pyarrow.RecordBatch: pip install 'segmend[arrow]'
+            print(batch)  # a pyarrow.RecordBatch: pip install '.[arrow]' in a clone
     for finding in segmend.check(log_dir):
         print(finding.severity, finding.message)
     for line in segmend.forecast(log_dir, kafka="4.3"):

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from segmend.checks import CheckRun, Level
-from segmend.errors import SegmendError, UsageError
+from segmend.errors import MissingExtra, UsageError
 from segmend.kernel.types import Problem
 from segmend.loading import Forecast, Options
 from segmend.loading import forecast as play
@@ -195,7 +195,5 @@ def _arrow() -> ModuleType:
     try:
         from segmend.kernel import arrow
     except ModuleNotFoundError as error:
-        raise SegmendError(
-            f"records and batches as Arrow need {error.name}: pip install 'segmend[arrow]'"
-        ) from None
+        raise MissingExtra(f"records and batches as Arrow need {error.name}", "arrow") from None
     return arrow

@@ -39,6 +39,13 @@ class SegmendError(Exception):
     exit_code = ExitCode.OPERATIONAL
 
 
+class MissingExtra(SegmendError):
+    """Packages of an extra are not installed. No index has segmend, so they come with a clone of it."""
+
+    def __init__(self, needs: str, extra: str, instead: str = "") -> None:
+        super().__init__(f"{needs}: run `pip install '.[{extra}]'` in a clone of segmend{instead}")
+
+
 class UsageError(SegmendError):
     """The command line, or an argument of the API, does not make sense."""
 

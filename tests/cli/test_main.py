@@ -211,3 +211,50 @@ def test_every_exit_code_is_told_of(capsys: pytest.CaptureFixture[str]) -> None:
     for code, meaning in EXIT_CODES.items():
         assert f"{code} {meaning}" in told
         assert f"\n| {code} | " in readme
+
+
+@pytest.fixture
+def two_topics(tmp_path: Path) -> Path:
+    """A log dir with the empty partitions orders-0 and payments-0."""
+    (tmp_path / "meta.properties").write_text("version=1\nbroker.id=1\ncluster.id=c\n")
+    for topic in ("orders", "payments"):
+        (tmp_path / f"{topic}-0").mkdir()
+        (tmp_path / f"{topic}-0" / ("0" * 20 + ".log")).touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", [["check"], ["explain", "retention"], ["explain", "compaction"]])
+def test_a_topic_that_is_not_here_is_not_healthy(
+    command: list[str], two_topics: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`check --topic ordres` said "nothing wrong" once, and exit code 0."""
+    ran = run(capsys, *command, two_topics, "--topic", "nosuch")
+    assert (ran.code, ran.out) == (16, "")
+    assert "no partition here is called 'nosuch' (`segmend show DIR` lists them)" in ran.err
+    assert "did you mean 'orders'?" in run(capsys, *command, two_topics, "--topic", "ordres").err
+
+
+def test_options_may_stand_before_between_and_after_the_paths(
+    two_topics: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "server.properties"
+    config.write_text("log.retention.ms=1\n")
+    ways = [
+        ["explain", "retention", "--config", config, "--json", two_topics],
+        ["explain", "--json", "retention", two_topics, "--config", config],
+        ["explain", "retention", two_topics, "--json", "--config", config],
+    ]
+    told = [run(capsys, *way) for way in ways]
+    assert [each.code for each in told] == [0, 0, 0]
+    kinds = [{row["type"] for row in each.json} for each in told]
+    assert kinds[0] == kinds[1] == kinds[2] != {"explanation"}
+    halves = run(capsys, "check", two_topics / "orders-0", "--json", two_topics / "payments-0")
+    assert halves.of("summary")[0]["partitions"] == 2
+    assert "unrecognized arguments: --frob" in run(capsys, "check", two_topics, "--frob", two_topics).err
+
+
+def test_a_terminal_without_unicode_gets_dots(two_topics: Path) -> None:
+    ascii_only = {"PYTHONIOENCODING": "ascii"}
+    ran = python("-m", "segmend", "show", two_topics, "--top", "1", **ascii_only)
+    assert "... and 1 more partition" in ran.stdout
+    assert "\\u2026" not in ran.stdout

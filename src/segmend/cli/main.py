@@ -9,17 +9,17 @@ from typing import TextIO
 
 from segmend.cli import interrupt
 from segmend.cli.frame import parser_for
-from segmend.cli.output import flush, note
+from segmend.cli.output import SPELLED_OUT, flush, note
 from segmend.errors import ExitCode, SegmendError, UsageError
 
 
 def main(argv: Sequence[str]) -> int:
     """Run one command; returns the exit code and never lets a traceback out for what a disk holds."""
-    # Names on a disk are bytes; those that are no UTF-8 are shown escaped and never stop us.
+    # Names on a disk are bytes; those that cannot be written are shown escaped and never stop us.
     sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=SPELLED_OUT)
     try:
         code = _run(argv)
         flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import json
 import os
 import sys
@@ -62,6 +63,18 @@ def _put(line: str) -> None:
 def _no_output(error: OSError) -> SegmendError:
     """Such as a full disk, to which the output was sent."""
     return SegmendError(f"standard output: {(error.strerror or str(error)).lower()}")
+
+
+def _spelled_out(error: UnicodeError) -> tuple[str, int]:
+    """A terminal without Unicode gets dots for our own ellipsis, and escapes for what is on a disk."""
+    if isinstance(error, UnicodeEncodeError) and error.object[error.start] == "\N{HORIZONTAL ELLIPSIS}":
+        return "...", error.start + 1
+    replaced, end = codecs.backslashreplace_errors(error)
+    return str(replaced), end
+
+
+SPELLED_OUT = "segmend.spelled-out"
+codecs.register_error(SPELLED_OUT, _spelled_out)
 
 
 def note(message: str) -> None:

@@ -27,6 +27,19 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(extra)}{question}")
         return found
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As the base class, and also words that stand behind an option: `check A --deep B`."""
+        found, extra = super().parse_known_args(args, namespace)
+        last = next(
+            (each for each in self._actions if each.nargs in ("*", "+") and not each.option_strings), None
+        )
+        if last is not None:
+            end = extra.index("--") if "--" in extra else len(extra)
+            more = [word for word in extra[:end] if not word.startswith("-")] + extra[end + 1 :]
+            extra = [word for word in extra[:end] if word.startswith("-")]
+            setattr(found, last.dest, [*(getattr(found, last.dest) or ()), *more])
+        return found, extra
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
             super()._check_value(action, value)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
+from segmend.cli.nearest import did_you_mean
 from segmend.cli.targets import open_log_dirs, release_of
 from segmend.errors import UsageError
 from segmend.loading import Options
@@ -39,8 +40,19 @@ def asked(args: argparse.Namespace, paths: Sequence[str]) -> tuple[list[LogDir],
 
 def _check(args: argparse.Namespace, dirs: Sequence[LogDir]) -> None:
     """Raise `UsageError` if nothing here is what was asked for."""
-    if args.partition is None and args.topic is None:
-        return
-    if not any(p.kind == "current" and is_wanted(args, p) for d in dirs for p in d.partitions):
-        asked = args.partition if args.partition is not None else args.topic
-        raise UsageError(f"no partition here is called '{asked}' (`segmend show DIR` lists them)")
+    current = [p for d in dirs for p in d.partitions if p.kind == "current"]
+    if args.partition is not None and not any(is_wanted(args, each) for each in current):
+        raise _unknown(args.partition, (each.name for each in current))
+    refuse_topic(args.topic, current)
+
+
+def refuse_topic(glob: str | None, partitions: Iterable[PartitionDir]) -> None:
+    """Raise `UsageError` if none of the partitions is of a topic that was asked for."""
+    topics = {each.topic for each in partitions}
+    if glob is not None and not any(fnmatchcase(topic, glob) for topic in topics):
+        raise _unknown(glob, topics)
+
+
+def _unknown(asked: str, known: Iterable[str]) -> UsageError:
+    question = did_you_mean(asked, known) or " (`segmend show DIR` lists them)"
+    return UsageError(f"no partition here is called '{asked}'{question}")

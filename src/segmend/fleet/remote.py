@@ -10,7 +10,7 @@ import functools
 from importlib import import_module
 from importlib.util import find_spec
 
-from segmend.errors import SegmendError, UsageError
+from segmend.errors import MissingExtra, UsageError
 from segmend.logdir import disk
 from segmend.logdir.file_system import Files
 
@@ -20,7 +20,7 @@ SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss")
 def files_of(path: str) -> Files:
     """The object store of a path such as s3://bucket/broker-1, this machine's disk for any other.
 
-    Raises `UsageError` for a scheme that nothing reads, `SegmendError` without the extra that reads it.
+    Raises `UsageError` for a scheme that nothing reads, `MissingExtra` without the extra that reads it.
     """
     scheme, separator, _ = path.partition("://")
     return _store(scheme) if separator else disk
@@ -32,6 +32,6 @@ def _store(scheme: str) -> Files:
     if scheme not in SCHEMES:
         raise UsageError(f"{scheme}:// cannot be read; there are {', '.join(SCHEMES)} and plain paths")
     if find_spec("obstore") is None:
-        raise SegmendError(f"{scheme}:// needs the extra: pip install 'segmend[fleet]'")
+        raise MissingExtra(f"{scheme}:// needs obstore", "fleet")
     store: Files = import_module("segmend.fleet.object_store").ObjectStore()
     return store

@@ -11,6 +11,7 @@ from segmend.checks import CheckRun, Level, Summary, Wanted, known_codes
 from segmend.cli.nearest import did_you_mean
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import emit, emit_json, style
+from segmend.cli.selection import refuse_topic
 from segmend.cli.targets import Targets, open_targets, release_of
 from segmend.errors import ExitCode, UsageError
 from segmend.findings import Finding, Severity
@@ -82,6 +83,7 @@ def _count(value: str) -> int:
 def run(args: argparse.Namespace) -> int:
     """Check, report, and say by the exit code what was found."""
     targets = open_targets(args.paths)
+    refuse_topic(args.topic, (partition for each in targets.dirs for partition in each.partitions))
     release, reason = release_of(args, targets.dirs)
     progress = Progress(sys.stderr)
     checks = CheckRun(

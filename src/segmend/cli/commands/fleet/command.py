@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from segmend import __version__
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import emit, emit_json, style
-from segmend.errors import SegmendError
+from segmend.errors import MissingExtra
 from segmend.report import text
 from segmend.report.progress import Progress
 from segmend.report.style import Style
@@ -34,11 +34,12 @@ summary.json. Auditing into the same OUT again adds a run.
 
 exit codes: 0 no error and no warning, 4 findings, 8 something could not be read, 16 usage"""
 
+# What needs a package, the extra that has it, and what does without.
 _NEEDS = {
-    "pyarrow": "the fleet commands need the extra: pip install 'segmend[fleet]'",
-    "deltalake": "the fleet commands need the extra: pip install 'segmend[fleet]'",
-    "pyspark": "Spark is not installed: pip install 'segmend[spark]', or use --driver local",
-    "jinja2": "the report needs the extra: pip install 'segmend[report]', or use --no-report",
+    "pyarrow": ("the fleet commands need pyarrow", "fleet", ""),
+    "deltalake": ("the fleet commands need deltalake", "fleet", ""),
+    "pyspark": ("Spark is not installed", "spark", ", or use --driver local"),
+    "jinja2": ("the report needs jinja2", "report", ", or use --no-report"),
 }
 _SHOWN = 40
 
@@ -102,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
 def _need(*modules: str) -> None:
     for module in modules:
         if find_spec(module) is None:
-            raise SegmendError(_NEEDS[module])
+            raise MissingExtra(*_NEEDS[module])
 
 
 @contextmanager
