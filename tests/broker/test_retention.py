@@ -23,7 +23,7 @@ def gone(
     segments: list[Retained], limits: Limits, *, start: int = 0, high: int = 10**9
 ) -> list[tuple[int, str]]:
     found = breaches(segments, limits, log_start=start, high_watermark=high, now_ms=NOW)
-    return [(breach.count, breach.why) for breach in found]
+    return [(breach.count, breach.limit) for breach in found]
 
 
 def test_nothing_goes_without_limits() -> None:
@@ -78,7 +78,7 @@ def test_each_segment_has_one_verdict_that_agrees_with_what_goes(
     ]
     now = {"log_start": start, "high_watermark": high, "now_ms": NOW}
     verdicts = judge(segments, limits, **now)
-    gone = [breach.why for breach in breaches(segments, limits, **now) for _ in range(breach.count)]
+    gone = [breach.limit for breach in breaches(segments, limits, **now) for _ in range(breach.count)]
     assert [verdict.goes for verdict in verdicts] == gone + [None] * (len(segments) - len(gone))
     assert all((verdict.goes is None) == (verdict.holds in HOLDS) for verdict in verdicts)
     dates = [verdict.date_ms for verdict in verdicts if verdict.date_ms is not None]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 FIRST_LOOK_SECONDS = 30
 """`LogManager.InitialTaskDelayMs`: the first look after the start; then every 5 minutes."""
@@ -38,12 +39,20 @@ class Limits:
     """Whether `cleanup.policy` has delete; otherwise only the log start offset counts."""
 
 
+class RetentionLimit(StrEnum):
+    """What retention deletes by."""
+
+    TIME = "retention.ms"
+    SIZE = "retention.bytes"
+    LOG_START = "log start offset"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breach:
     """The first `count` segments go, for one reason, in Kafka's words."""
 
     count: int
-    why: str
+    limit: RetentionLimit
     broker_says: str
 
 
@@ -61,14 +70,16 @@ def breaches(
     more = _by_size(left, limits, high_watermark) if limits.delete and limits.retention_bytes >= 0 else 0
     if more:
         words = f"due to log retention size {limits.retention_bytes} breach"
-        found.append(Breach(count=more, why="retention.bytes", broker_says=f"Deleting segments {words}"))
+        found.append(Breach(count=more, limit=RetentionLimit.SIZE, broker_says=f"Deleting segments {words}"))
     left = left[more:]
     below = 0
     while below < len(left) - 1 and left[below].end_offset <= log_start:
         below += 1
     if below:
         words = f"due to log start offset {log_start} breach"
-        found.append(Breach(count=below, why="log start offset", broker_says=f"Deleting segments {words}"))
+        found.append(
+            Breach(count=below, limit=RetentionLimit.LOG_START, broker_says=f"Deleting segments {words}")
+        )
     return found
 
 
@@ -93,7 +104,7 @@ class Verdict:
     """
 
     segment: Retained
-    goes: str | None
+    goes: RetentionLimit | None
     holds: str | None
     due_ms: int | None
     date_ms: int | None
@@ -105,7 +116,7 @@ def judge(
 ) -> list[Verdict]:
     """Why each segment goes or stays, by the same look as `breaches`; every timestamp must be known."""
     found = breaches(segments, limits, log_start=log_start, high_watermark=high_watermark, now_ms=now_ms)
-    reasons = [breach.why for breach in found for _ in range(breach.count)]
+    reasons = [breach.limit for breach in found for _ in range(breach.count)]
     timed, sized = limits.delete and limits.retention_ms >= 0, limits.delete and limits.retention_bytes >= 0
     room = limits.retention_bytes - sum(each.size for each in segments[len(reasons) :])
     verdicts, date = [], 0
@@ -163,4 +174,4 @@ def _by_time(first: Retained, count: int, retention_ms: int) -> Breach:
         "last modified time of the segment" if first.by_mtime else "largest record timestamp in the segment"
     )
     words = f"due to log retention time {retention_ms}ms breach based on the {basis} the segment"
-    return Breach(count=count, why="retention.ms", broker_says=f"Deleting segments {words}")
+    return Breach(count=count, limit=RetentionLimit.TIME, broker_says=f"Deleting segments {words}")

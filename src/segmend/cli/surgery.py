@@ -164,7 +164,7 @@ def outcome_object(outcome: Outcome) -> dict[str, object]:
     return {
         "type": outcome.state, "journal": run.name, "path": run.path, "operation": run.plan.operation,
         "plan": run.plan.sha256, "steps": outcome.steps, "records_lost": run.plan.records_lost,
-        "notes": list(run.plan.notes), "left": list(run.plan.left),
+        "notes": list(run.plan.notes), "left": list(map(str, run.plan.left)),
     }  # fmt: skip
 
 

@@ -41,8 +41,8 @@ def by_retention(
         ends = kept[gone - 1].end_offset
         yield Later(
             dir=state.partition.log_dir.path, file=state.partition.name, topic=state.partition.topic,
-            partition=state.partition.partition, what="segments-deleted", why=breach.why,
-            seconds=FIRST_LOOK_SECONDS, segments=breach.count,
+            partition=state.partition.partition, what="segments-deleted", why=breach.limit,
+            limit=breach.limit, seconds=FIRST_LOOK_SECONDS, segments=breach.count,
             records_lost=ends - doomed[0].base_offset, bytes_lost=sum(each.size for each in doomed),
             broker_says=breach.broker_says,
         )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from segmend.broker.retention import RetentionLimit
 from segmend.loading.timing.estimate import Estimate
 
 EFFECTS: Final = {
@@ -194,7 +195,10 @@ class DirOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Later:
-    """What happens in the first minutes after the start; `seconds` after it, or None if not sure."""
+    """What happens in the first minutes after the start; `seconds` after it, or None if not sure.
+
+    `limit` is the one by which retention deletes; None for what is deleted for another reason.
+    """
 
     dir: str
     file: str
@@ -207,6 +211,7 @@ class Later:
     records_lost: int = 0
     bytes_lost: int = 0
     broker_says: str | None = None
+    limit: RetentionLimit | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The `later` line."""

@@ -29,7 +29,7 @@ def plan_lines(plan: Plan, look: Style = PLAIN) -> Iterator[str]:
     for note in plan.notes:
         yield f"note: {text.clean(note)}"
     for left in plan.left:
-        yield f"{look('yellow', 'left as it is')}: {text.clean(left)}"
+        yield f"{look('yellow', 'left as it is')}: {text.clean(str(left))}"
     yield from step_lines(plan)
     if _LIVE in plan.extra:
         yield f"the same for a running broker, {_LIVE}:"
@@ -122,6 +122,6 @@ def plan_objects(plan: Plan, path: str | None) -> Iterator[dict[str, Any]]:
         "type": "plan", "file": path, "operation": plan.operation, "sha256": plan.sha256,
         "kafka": str(plan.release), "dirs": [each.given for each in plan.dirs], "steps": len(plan.steps),
         "records_lost": plan.records_lost, "bytes_lost": sum(loss.bytes for loss in plan.losses),
-        "space": plan.space(), "notes": list(plan.notes), "left": list(plan.left),
+        "space": plan.space(), "notes": list(plan.notes), "left": list(map(str, plan.left)),
         "forecast": dict(plan.forecast), "extra": dict(plan.extra),
     }  # fmt: skip

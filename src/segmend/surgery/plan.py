@@ -43,6 +43,31 @@ class Loss:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """Something found and left as it is: `why`, and the command that is `next`.
+
+    `code` and `path` are those of a finding, `position` a byte of the file; `wanted` what a step that is not
+    in the plan was for. In the file of a plan it is one line of text, which is all that is read back.
+    """
+
+    why: str
+    code: str | None = None
+    path: str | None = None
+    position: int | None = None
+    wanted: str | None = None
+    next: str | None = None
+
+    def __str__(self) -> str:
+        place = " ".join(part for part in (self.code, self.path) if part is not None)
+        if self.position is not None:
+            place += f" at byte {self.position}"
+        if self.wanted is not None:
+            place = f"{self.wanted} ({place})"
+        said = f"{place}: {self.why}" if place else self.why
+        return said if self.next is None else f"{said}; next: {self.next}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """`arguments` are those of the command; `notes` what a person must know before saying yes.
@@ -58,7 +83,7 @@ class Plan:
     steps: tuple[Step, ...] = ()
     losses: tuple[Loss, ...] = ()
     notes: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
+    left: tuple[Left, ...] = ()
     forecast: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -86,7 +111,7 @@ class Plan:
             "steps": [step_to_json(step) for step in self.steps],
             "losses": [loss.to_json() for loss in self.losses],
             "notes": list(self.notes),
-            "left": list(self.left),
+            "left": list(map(str, self.left)),
             "space": self.space(),
             "forecast": dict(self.forecast),
             "extra": dict(self.extra),
@@ -111,7 +136,8 @@ class Plan:
             dirs=tuple(MadeFor.from_json(each) for each in data["dirs"]),
             steps=tuple(step_of(each) for each in data["steps"]),
             losses=tuple(Loss(**each) for each in data["losses"]), notes=tuple(data["notes"]),
-            left=tuple(data["left"]), forecast=data["forecast"], extra=data["extra"],
+            left=tuple(Left(why=each) for each in data["left"]), forecast=data["forecast"],
+            extra=data["extra"],
         )  # fmt: skip
         require_types(found)
         for start in (found.forecast.get(when) for when in ("before", "after")):

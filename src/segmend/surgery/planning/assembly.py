@@ -15,8 +15,8 @@ from segmend.logdir.tree import LogDir
 from segmend.surgery.boundaries import links
 from segmend.surgery.dir_state import MadeFor
 from segmend.surgery.fingerprint import Fingerprint
-from segmend.surgery.plan import Loss, Plan
-from segmend.surgery.planning.harm import Start, cut_again, spared
+from segmend.surgery.plan import Left, Loss, Plan
+from segmend.surgery.planning.harm import Start, cut_again, left_by, spared
 from segmend.surgery.planning.view import planned
 from segmend.surgery.step import Step
 from segmend.surgery.steps.quarantine import Quarantine
@@ -36,14 +36,14 @@ MARKER_GONE: Final = (
 def make(
     operation: str, arguments: Mapping[str, Any], *, dirs: Sequence[LogDir], given: Sequence[str],
     release: Release, steps: Sequence[Step], losses: Sequence[Loss] = (), notes: Sequence[str] = (),
-    left: Sequence[str] = (), extra: Mapping[str, Any] | None = None, spare: bool = False,
+    left: Sequence[Left] = (), extra: Mapping[str, Any] | None = None, spare: bool = False,
 ) -> Plan:  # fmt: skip
     """The plan; raises `Unreadable`. Without steps nothing is forecast.
 
     With `spare` derived files stay as they are where a start would lose more with them than without.
     """
     linked = _linked(steps, spare=spare)
-    left = [*left, *(f"{_what(steps[number])}: {why}" for number, why in linked.items())]
+    left = [*left, *(left_by(steps[number], why) for number, why in linked.items())]
     steps = [step for number, step in enumerate(steps) if number not in linked]
     plan = Plan(
         operation=operation, arguments=arguments, release=release,
@@ -61,10 +61,6 @@ def make(
         after = _after(plan)
         plan = replace(plan, notes=(*plan.notes, *cut_again(after.worse_than(before))))
     return replace(plan, forecast={"before": before.line, "after": after.line} if plan.steps else {})
-
-
-def _what(step: Step) -> str:
-    return f"{getattr(step, 'reason', step.KIND)} ({step.paths[0]})"
 
 
 def _linked(steps: Sequence[Step], *, spare: bool) -> dict[int, str]:

@@ -15,7 +15,7 @@ from segmend.loading import Options, forecast
 from segmend.loading.values import PartitionOutcome
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
-from segmend.surgery.plan import Plan
+from segmend.surgery.plan import Left, Plan
 from segmend.surgery.step import Step
 
 Place = tuple[str, str]
@@ -72,12 +72,17 @@ def spared(plan: Plan, worse: Mapping[Place, tuple[Harm, Harm]]) -> Plan:
         if harm is None:
             kept.append(step)
             continue
-        left.append(
-            f"{getattr(step, 'reason', '')} ({step.paths[0]}): made anew, the next start would {harm[0]}, "
-            f"as it is it would {harm[1]}; mend the log first "
+        why = (
+            f"made anew, the next start would {harm[0]}, as it is it would {harm[1]}; mend the log first "
             "(segmend plan repair --from REPLICA_DIR, or --blank; segmend plan trim), then plan again"
         )
+        left.append(left_by(step, why))
     return replace(plan, steps=tuple(kept), left=tuple(left))
+
+
+def left_by(step: Step, why: str) -> Left:
+    """What a step that is not taken leaves as it is."""
+    return Left(why=why, path=step.paths[0], wanted=getattr(step, "reason", step.KIND))
 
 
 def cut_again(worse: Mapping[Place, tuple[Harm, Harm]]) -> Iterator[str]:

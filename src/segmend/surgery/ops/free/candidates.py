@@ -15,12 +15,6 @@ from segmend.surgery.fingerprint import below
 from segmend.surgery.ops.graft.prefix import compare
 from segmend.surgery.ops.graft.replica import Batch, Replica
 
-BY_START: Final = "log start offset"
-"""What a `later` line names as its reason where no retention setting is needed to know it."""
-
-DELETED: Final = "segments-deleted"
-"""What such a line says that retention does."""
-
 REASONS: Final = {
     "deleted": "waits for its deletion: a start removes it when it loads the partition",
     "cache": "a cache: the broker fetches it again from the remote storage",
@@ -105,7 +99,7 @@ def _doomed(dirs: Sequence[LogDir], later: Iterable[Later], remote: frozenset[st
     homes = {log_dir.path: log_dir for log_dir in dirs}
     counts: dict[tuple[str, str], list[Later]] = {}
     for line in later:
-        if line.dir in homes and line.what == DELETED:
+        if line.dir in homes and line.limit is not None:
             counts.setdefault((line.dir, line.file), []).append(line)
     for (home, name), lines in counts.items():
         partition = homes[home].partition(name)
@@ -129,7 +123,7 @@ def _plain(partition: PartitionDir) -> bool:
 def _why(lines: Sequence[Later], number: int) -> str:
     for line in lines:
         if number < line.segments:
-            return f"{REASONS['doomed']} ({line.why.partition(' of ')[0]})"
+            return f"{REASONS['doomed']} ({line.limit})"
         number -= line.segments
     return REASONS["doomed"]
 

@@ -26,6 +26,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from segmend import loading
+from segmend.broker.retention import RetentionLimit
 from segmend.checks.cluster import read_cluster
 from segmend.errors import UsageError
 from segmend.loading import DirectoryOutcome, Later, PartitionOutcome
@@ -34,8 +35,6 @@ from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
 from segmend.surgery.ops.free.advice import moves_that_free
 from segmend.surgery.ops.free.candidates import (
-    BY_START,
-    DELETED,
     Candidate,
     candidates,
     first_that_reach,
@@ -43,7 +42,7 @@ from segmend.surgery.ops.free.candidates import (
 )
 from segmend.surgery.ops.free.start_space import Room, room_for
 from segmend.surgery.options import flag, given_in, option, required
-from segmend.surgery.plan import Loss, Plan
+from segmend.surgery.plan import Left, Loss, Plan
 from segmend.surgery.planning import accepted_loss, amounts, assembly
 from segmend.surgery.request import Request
 from segmend.surgery.steps.quarantine import Quarantine
@@ -127,7 +126,7 @@ def _look(request: Request[Options]) -> _Found:
     counted = [
         line
         for line in later
-        if line.why.startswith(BY_START)
+        if line.limit is RetentionLimit.LOG_START
         or (known and (line.topic, line.partition) not in compacted.get(line.dir, {}))
     ]
     settings = {} if cluster is None else cluster.image.configs
@@ -137,7 +136,7 @@ def _look(request: Request[Options]) -> _Found:
     outcomes = [line for line in lines if isinstance(line, PartitionOutcome | DirectoryOutcome)]
     return _Found(
         home=home, same=same, chosen=chosen, losses=losses, withheld=withheld,
-        unknown=sum(line.bytes_lost for line in later if line not in counted and line.what == DELETED),
+        unknown=sum(line.bytes_lost for line in later if line not in counted and line.limit is not None),
         room=room_for(same, outcomes, config or ServerConfig(release=request.release), settings),
     )  # fmt: skip
 
@@ -257,15 +256,16 @@ def _doomed(chosen: Sequence[Candidate]) -> Iterator[str]:
         yield f"{path}: offsets {first} to {following - 1} go, as retention would have them go at the start"
 
 
-def _left(request: Request[Options], found: _Found) -> Iterator[str]:
+def _left(request: Request[Options], found: _Found) -> Iterator[Left]:
     missing = request.options.bytes - found.bytes
     if missing <= 0:
         return
     home, wanted = found.home.path, request.options.bytes
-    yield f"{missing:,} of {wanted:,} bytes cannot be freed on the disk of {home} this way"
+    yield Left(why=f"{missing:,} of {wanted:,} bytes cannot be freed on the disk of {home} this way")
     records = sum(count for _, count in found.withheld)
     for each, count in found.withheld:
-        yield f"{each.paths[0]}: {each.bytes:,} bytes, {count} records that no replica here proves to have"
+        why = f"{each.bytes:,} bytes, {count} records that no replica here proves to have"
+        yield Left(why=why, path=each.paths[0])
     if records:
-        yield f"to give those up too: --accept-loss {records}-records"
-    yield from moves_that_free(request, found.same, missing)
+        yield Left(why=f"to give those up too: --accept-loss {records}-records")
+    yield from (Left(why=words) for words in moves_that_free(request, found.same, missing))

@@ -27,7 +27,7 @@ from segmend.surgery.ops.identity.directory_ids import FORMER, Decision, Evidenc
 from segmend.surgery.ops.identity.volumes import Stamp, Volume, agreed_cluster, agreed_node, stamp_of, volumes
 from segmend.surgery.ops.identity.voters import voter_directory_id
 from segmend.surgery.options import given_in, option
-from segmend.surgery.plan import Plan
+from segmend.surgery.plan import Left, Plan
 from segmend.surgery.planning import amounts, assembly
 from segmend.surgery.request import Request
 from segmend.surgery.steps.replace_file import ReplaceFile
@@ -197,9 +197,10 @@ def _strays(request: Request[Options], cluster: Cluster, node_id: int | None) ->
         )
 
 
-def _left(request: Request[Options], stamps: Sequence[Stamp], config: ServerConfig | None) -> Iterator[str]:
+def _left(request: Request[Options], stamps: Sequence[Stamp], config: ServerConfig | None) -> Iterator[Left]:
     yield from (stamp.left for stamp in stamps if stamp.left is not None)
     given = {log_dir.path for log_dir in request.dirs}
     for path in () if config is None else config.log_dirs:
         if disk.real_path(path) not in given:
-            yield f"{path} is in log.dirs of {request.options.config} and was not given: it was not looked at"
+            said = f"{path} is in log.dirs of {request.options.config} and was not given"
+            yield Left(why=f"{said}: it was not looked at")

@@ -21,6 +21,7 @@ from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
+from segmend.surgery.plan import Left
 
 _ONE_LINE = frozenset({"bad-uuid", "reserved-directory-id"})
 
@@ -71,7 +72,7 @@ class Stamp:
     directory_id: str | None
     reason: str = ""
     new_owner: bool = False
-    left: str | None = None
+    left: Left | None = None
 
     @property
     def path(self) -> str:
@@ -163,9 +164,8 @@ def stamp_of(
     if value is None:
         return _written(volume, cluster_id, node_id, directory_id)
     if volume.kraft and value.version == 0 and not asked:
-        left = (
-            f"{volume.path}: a {FILE_NAME} of ZooKeeper's; a KRaft broker refuses it (--node-id N mends it)"
-        )
+        why = f"a {FILE_NAME} of ZooKeeper's; a KRaft broker refuses it (--node-id N mends it)"
+        left = Left(why=why, path=volume.path)
         return Stamp(volume=volume, data=None, directory_id=volume.directory_id, left=left)
     wanted = _values(
         volume.version if volume.kraft else value.version or 0, cluster_id, node_id, directory_id

@@ -17,7 +17,7 @@ from segmend.surgery.ops.repair.damaged_batches import Region, region_of
 from segmend.surgery.ops.repair.options import Options
 from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
 from segmend.surgery.ops.repair.transplant import transplant
-from segmend.surgery.plan import Loss
+from segmend.surgery.plan import Left, Loss
 from segmend.surgery.planning import accepted_loss
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
@@ -34,7 +34,7 @@ class LogRepair:
 
     steps: list[Step] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
+    left: list[Left] = field(default_factory=list)
 
     @property
     def rewritten(self) -> frozenset[str]:
@@ -53,7 +53,7 @@ def log_repair(request: Request[Options], findings: Sequence[Finding]) -> LogRep
     blanks = [blank for finding in findings if (blank := _mend(finding, scene, found)) is not None]
     patched = {step.paths[0] for step in found.steps}
     later = [blank for blank in blanks if blank.region.path in patched]
-    found.left += [f"{_place(blank.region)}: apply this plan first, then plan again" for blank in later]
+    found.left += [_left(blank.region, "apply this plan first, then plan again") for blank in later]
     now = [blank for blank in blanks if blank not in later]
     found.steps += _rewritten(request, _agreed(request, now, found))
     return found
@@ -73,7 +73,8 @@ def _mend(finding: Finding, scene: Scene, found: LogRepair) -> Blank | None:
                 return _blank(region, scene.request) if scene.request.options.blank else None
             found.steps.append(step)
     except SegmendError as why:
-        found.left.append(f"{finding.code} {finding.dir}/{finding.file} at byte {finding.position}: {why}")
+        path = f"{finding.dir}/{finding.file}"
+        found.left.append(Left(why=str(why), code=finding.code, path=path, position=finding.position))
     return None
 
 
@@ -95,7 +96,7 @@ def _transplanted(finding: Finding, region: Region, scene: Scene, found: LogRepa
         other = _replica(source, region.segment.partition)
         return transplant(region, other, f"{finding.code} {finding.message}")
     except SegmendError as why:
-        found.left.append(f"{_place(region)}: {why}")
+        found.left.append(_left(region, str(why)))
         return None
 
 
@@ -128,9 +129,11 @@ def _agreed(request: Request[Options], blanks: Sequence[Blank], found: LogRepair
         found.losses += [blank.loss() for blank in lossy]
         return list(blanks)
     found.left += [
-        f"{_place(blank.region)}: {blank.records} records, offsets {blank.first_offset} to "
-        f"{blank.last_offset}; another replica may have them: --from REPLICA_DIR; to give them up: "
-        f"--blank --accept-loss {total}-records"
+        _left(
+            blank.region,
+            f"{blank.records} records, offsets {blank.first_offset} to {blank.last_offset}; another replica "
+            f"may have them: --from REPLICA_DIR; to give them up: --blank --accept-loss {total}-records",
+        )
         for blank in lossy
     ]
     return [blank for blank in blanks if not blank.records]
@@ -148,5 +151,5 @@ def _rewritten(request: Request[Options], blanks: Sequence[Blank]) -> Iterator[S
         )  # fmt: skip
 
 
-def _place(region: Region) -> str:
-    return f"{region.code} {region.path} at byte {region.position}"
+def _left(region: Region, why: str) -> Left:
+    return Left(why=why, code=region.code, path=region.path, position=region.position)

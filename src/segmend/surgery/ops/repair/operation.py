@@ -30,7 +30,7 @@ from segmend.surgery.ops.repair.options import Options
 from segmend.surgery.ops.repair.reading_ahead import read_ahead
 from segmend.surgery.ops.repair.scene import Job, Scene
 from segmend.surgery.options import given_in
-from segmend.surgery.plan import Plan
+from segmend.surgery.plan import Left, Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.view import planned
 from segmend.surgery.request import Request
@@ -112,20 +112,21 @@ def _later(request: Request[Options], steps: Sequence[Step]) -> Request[Options]
     return replace(request, dirs=planned(paths, steps, request.release))
 
 
-def _come_to_light(request: Request[Options], findings: Sequence[Finding], logs: LogRepair) -> Iterator[str]:
+def _come_to_light(request: Request[Options], findings: Sequence[Finding], logs: LogRepair) -> Iterator[Left]:
     """Faults of logs that are seen, or perhaps can be mended, only after these steps."""
     changed = {step.paths[0] for step in logs.steps}
     wanted = damaged_batches.CODES if request.options.mends_batches else frozenset()
     for finding in findings:
         path = f"{finding.dir}/{finding.file}"
-        told = any(words.startswith(f"{finding.code} {path}") for words in logs.left)
+        told = (finding.code, path) in {(left.code, left.path) for left in logs.left}
         again = finding.code in ALWAYS and path in changed
         if again or (finding.code in ALWAYS | wanted and not told):
-            yield f"{finding.code} {path}: {finding.message}; apply this plan first, then plan again"
+            why = f"{finding.message}; apply this plan first, then plan again"
+            yield Left(why=why, code=finding.code, path=path)
 
 
 def _derived(
-    request: Request[Options], findings: Sequence[Finding], left: list[str], rewritten: frozenset[str]
+    request: Request[Options], findings: Sequence[Finding], left: list[Left], rewritten: frozenset[str]
 ) -> tuple[list[Step], list[str], list[Finding]]:
     """The steps for derived files, what a person should know of them, and findings that stay all the same."""
     scene = Scene(request, findings)
@@ -135,14 +136,14 @@ def _derived(
         try:
             found = {job.path: job for job in _jobs(finding, scene)}
         except SegmendError as why:
-            left.append(f"{finding.code} {finding.dir}/{finding.file}: {why}")
+            left.append(_left_by(finding, str(why)))
             continue
         jobs |= found
         wanted.append((finding, list(found)))
     made = _made(request, jobs, _reasons(wanted, rewritten))
-    left += [words for words in made.values() if isinstance(words, str)]
+    left += [found for found in made.values() if isinstance(found, Left)]
     steps = {path: step for path, step in made.items() if isinstance(step, ReplaceFile) and _changes(step)}
-    told = {path for path in made if path in steps or isinstance(made[path], str)}
+    told = {path for path in made if path in steps or isinstance(made[path], Left)}
     unmoved = [finding for finding, paths in wanted if finding.code in mends() and told.isdisjoint(paths)]
     return list(steps.values()), _notes(request, jobs, list(steps.values())), unmoved
 
@@ -151,12 +152,14 @@ def _changes(step: ReplaceFile) -> bool:
     return step.before.sha256 != step.after.sha256
 
 
-def _beside_a_damaged_log(finding: Finding) -> str:
+def _left_by(finding: Finding, why: str, next: str | None = None) -> Left:
+    return Left(why=why, code=finding.code, path=f"{finding.dir}/{finding.file}", next=next)
+
+
+def _beside_a_damaged_log(finding: Finding) -> Left:
     """A file that already is what the log gives: it is the log that is wrong, or another file."""
-    return (
-        f"{finding.code} {finding.dir}/{finding.file}: {finding.message}; it already is what the sound "
-        f"batches give, so the log may be damaged; next: segmend check --deep {finding.dir}"
-    )
+    why = f"{finding.message}; it already is what the sound batches give, so the log may be damaged"
+    return _left_by(finding, why, f"segmend check --deep {finding.dir}")
 
 
 def _reasons(wanted: Sequence[tuple[Finding, Sequence[str]]], rewritten: frozenset[str]) -> dict[str, str]:
@@ -176,10 +179,10 @@ def _reason(path: str, said: Sequence[str], rewritten: frozenset[str]) -> str:
 
 def _made(
     request: Request[Options], jobs: Mapping[str, Job], reasons: Mapping[str, str]
-) -> dict[str, ReplaceFile | str]:
+) -> dict[str, ReplaceFile | Left]:
     """A step a job, or why there is none. A thread takes the files of a segment, which share a pass."""
 
-    def of_segment(stem: str) -> dict[str, ReplaceFile | str]:
+    def of_segment(stem: str) -> dict[str, ReplaceFile | Left]:
         return {path: _step(request, jobs[path], reasons[path]) for path in stems[stem]}
 
     stems: dict[str, list[str]] = {}
@@ -199,14 +202,14 @@ def _jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
     return iter(()) if mend is None else mend(finding, scene)
 
 
-def _step(request: Request[Options], job: Job, reason: str) -> ReplaceFile | str:
+def _step(request: Request[Options], job: Job, reason: str) -> ReplaceFile | Left:
     try:
         return ReplaceFile.with_recipe(
             job.path, job.recipe, reason, log_dir=job.log_dir, partition=job.partition,
             release=request.release, arguments=job.arguments,
         )  # fmt: skip
     except SegmendError as why:
-        return f"{job.path}: {reason}; it cannot be made anew: {why}"
+        return Left(why=f"{reason}; it cannot be made anew: {why}", path=job.path)
 
 
 def _needing_more(findings: Sequence[Finding], request: Request[Options]) -> Iterator[Finding]:
@@ -237,14 +240,13 @@ def _explained(findings: Iterable[Finding], request: Request[Options]) -> list[F
     return [effects.explained(finding) for finding in findings]
 
 
-def _left(finding: Finding) -> str:
+def _left(finding: Finding) -> Left:
     """The finding, and the command that is next, or what becomes of it."""
-    said = f"{finding.code} {finding.dir}/{finding.file}: {finding.message}"
     if finding.remedy is not None:
-        return f"{said}; next: {finding.remedy.command}"
+        return _left_by(finding, finding.message, finding.remedy.command)
     effect = finding.broker_effect
     start = f"; the broker: {effect.text}" if effect is not None and effect.text else ""
-    return f"{said}{start}; next: segmend explain {finding.code}"
+    return _left_by(finding, f"{finding.message}{start}", f"segmend explain {finding.code}")
 
 
 def _arguments(options: Options) -> dict[str, object]:

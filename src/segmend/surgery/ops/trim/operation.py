@@ -19,7 +19,7 @@ from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 from segmend.surgery.ops.trim.cuts import Cut, cut_of, steps_of
 from segmend.surgery.options import option
-from segmend.surgery.plan import Loss, Plan
+from segmend.surgery.plan import Left, Loss, Plan
 from segmend.surgery.planning import accepted_loss, assembly
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
@@ -83,20 +83,22 @@ def _size(segment: LogSegment) -> int:
     return 0 if segment.log is None else segment.log.size
 
 
-def _deletes_all(cut: Cut) -> str | None:
+def _deletes_all(cut: Cut) -> Left | None:
     """Since 2.3 a log that ends before its start offset is deleted as a whole when it is loaded."""
     partition = cut.segment.partition
     start = partition.log_dir.log_start_offsets.get((partition.topic, partition.partition), 0)
     if not cut.segment.is_active or cut.next_offset >= start:
         return None
-    return f"{_place(cut)}: the log would end before its start offset {start}, and the broker delete it"
+    why = f"the log would end before its start offset {start}, and the broker delete it"
+    return Left(why=why, path=_place(cut))
 
 
-def _left(cut: Cut, total: int) -> str:
-    return (
-        f"{_place(cut)}: {cut.why}, and {cut.records} records in whole batches behind it; `segmend plan "
-        f"repair` may keep them, another replica has them; to cut all such: --accept-loss {total}-records"
+def _left(cut: Cut, total: int) -> Left:
+    why = (
+        f"{cut.why}, and {cut.records} records in whole batches behind it; `segmend plan repair` may keep "
+        f"them, another replica has them; to cut all such: --accept-loss {total}-records"
     )
+    return Left(why=why, path=_place(cut))
 
 
 def _place(cut: Cut) -> str:
