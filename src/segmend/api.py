@@ -14,10 +14,11 @@ from segmend.kernel.types import Problem
 from segmend.loading import Forecast, Options
 from segmend.loading import forecast as play
 from segmend.logdir import disk
-from segmend.logdir.release import Release, guess_release
+from segmend.logdir.release import Release
 from segmend.logdir.seek import start_of
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 from segmend.logdir.walk import Selection
+from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery import ops
 from segmend.surgery.options import chosen
 from segmend.surgery.plan import Plan
@@ -41,7 +42,7 @@ def check(
 
     `kafka` chooses whose rules (`"4.3"`); without it the release is read off the dirs.
     """
-    return CheckRun(log_dirs, level=level, release=_release(log_dirs, kafka)[0], jobs=jobs)
+    return CheckRun(_broker(log_dirs, kafka), level=level, jobs=jobs)
 
 
 def forecast(
@@ -52,10 +53,8 @@ def forecast(
     Iterate the answer for its lines (`PartitionOutcome`, `DirOutcome`, ...), then see its `broker`.
     `clean` overrides the clean shutdown marker; `deep` also finds what consumers will not get.
     """
-    release, reason = _release(log_dirs, kafka)
     now = time.time_ns() // 1_000_000
-    options = Options(release=release, release_reason=reason, clean=clean, deep=deep, now_ms=now)
-    return play(log_dirs, options)
+    return play(_broker(log_dirs, kafka), Options(clean=clean, deep=deep, now_ms=now))
 
 
 def plan(operation: str, *log_dirs: LogDir, kafka: str | None = None, **options: object) -> Plan:
@@ -72,16 +71,15 @@ def plan(operation: str, *log_dirs: LogDir, kafka: str | None = None, **options:
     except UsageError as error:
         raise UsageError(f"plan({operation!r}): {error}") from None
     request = Request(
-        dirs=[LogDir.open(disk.real_path(log_dir.path)) for log_dir in log_dirs],
+        broker=_broker([LogDir.open(disk.real_path(log_dir.path)) for log_dir in log_dirs], kafka),
         given=[log_dir.path for log_dir in log_dirs],
-        release=_release(log_dirs, kafka)[0],
         options=asked,
     )
     return module.plan(request)
 
 
-def _release(log_dirs: Sequence[LogDir], kafka: str | None) -> tuple[Release, str]:
-    return (Release.parse(kafka), "as given") if kafka else guess_release(log_dirs)
+def _broker(log_dirs: Sequence[LogDir], kafka: str | None) -> BrokerDirs:
+    return BrokerDirs(log_dirs, release=Release.parse(kafka) if kafka else None)
 
 
 def records(

@@ -8,11 +8,10 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.brokers import broker_of
 from tests.checks import build_partition as build
 
 from segmend.checks import CheckRun, Level
-from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 
 RELEASES = ["0.8.2", "0.10.2", "1.1.0", "2.2", "2.8.2", "3.6", "4.3"]
 INTERESTING = [
@@ -69,6 +68,6 @@ def test_any_bytes(seed: int, clean: bool, release: str, level: Level, changes: 
         for file in rng.choices(files, weights, k=changes):
             if file.exists():
                 mutate(file, rng)
-        for finding in CheckRun([LogDir.open(str(path))], level=level, release=Release.parse(release)):
+        for finding in CheckRun(broker_of([path], release), level=level):
             assert finding.message
             assert finding.to_json()

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from tests.brokers import broker_of
 from tests.checks import damage_identity
 from tests.checks.damages import Row, all_rows, clean_dir, killed_dir, metadata_dir, two_dirs
 
 from segmend.checks import CheckRun, Level, known_codes
 from segmend.findings import Finding
-from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 
 ROWS = all_rows()
@@ -22,7 +22,7 @@ ELSEWHERE = {"K13", "K14", "K14b", "K15", "K20"}
 
 def findings(dirs: Sequence[Path], level: Level, release: str = "4.3", jobs: int = 1) -> Iterator[Finding]:
     opened = [LogDir.open(str(path)) for path in dirs]
-    return iter(CheckRun(opened, level=level, release=Release.parse(release), jobs=jobs))
+    return iter(CheckRun(broker_of(opened, release), level=level, jobs=jobs))
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{'+'.join(sorted(row.codes)) or 'none'}-{row.name}")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.brokers import broker_of
 from tests.checks.damages import (
     Row,
     all_rows,
@@ -23,7 +24,6 @@ from tests.conftest import one_in
 from segmend.checks import CheckRun, Level, effects
 from segmend.findings import Basis, BrokerEffect, Finding, Severity
 from segmend.loading.values import EFFECTS
-from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 
 CLOSED = EFFECTS.keys() | {"broker-refuses", "dir-offline", "none", None}
@@ -33,7 +33,7 @@ POINTS = "recovery-point-offset-checkpoint"
 
 
 def found(dirs: Sequence[Path], level: Level = Level.DEFAULT, release: str = "4.3") -> dict[str, Finding]:
-    run = CheckRun([LogDir.open(str(p)) for p in dirs], level=level, release=Release.parse(release))
+    run = CheckRun(broker_of(dirs, release), level=level)
     return {finding.code: finding for finding in run}
 
 
@@ -81,7 +81,7 @@ def test_a_wrong_crc_waits_for_a_consumer(tmp_path: Path) -> None:
 def test_each_bad_batch_has_its_own_offset(tmp_path: Path) -> None:
     dirs = clean_dir(tmp_path)
     in_place(f"{ROLLED}.log", lambda data: flipped(4)(flipped(1)(data)))(dirs)
-    run = CheckRun([LogDir.open(str(dirs[0]))], level=Level.DEEP, release=Release.parse("4.3"))
+    run = CheckRun(broker_of([dirs[0]], "4.3"), level=Level.DEEP)
     told = [(each.offset, each.broker_effect.offset) for each in run if each.broker_effect]
     assert len(told) == 2
     assert all(offset == at for offset, at in told)
@@ -188,7 +188,7 @@ def test_every_finding_says_what_the_start_does(tmp_path: Path, row: Row) -> Non
     dirs = row.base(tmp_path)
     row.hurt(dirs)
     opened = [LogDir.open(str(path)) for path in dirs]
-    for finding in CheckRun(opened, level=row.level, release=Release.parse(row.release)):
+    for finding in CheckRun(broker_of(opened, row.release), level=row.level):
         effect = finding.broker_effect
         assert effect is not None
         assert effect.text

@@ -12,13 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.brokers import broker_of
 from tests.checks.damages import clean_dir, killed_dir, zookeeper
 
 from segmend.checks import CheckRun, Level
 from segmend.findings import Finding, Severity
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 
 HOLDER = """
@@ -48,7 +48,7 @@ def found(
     dirs: Sequence[Path], level: Level = Level.DEFAULT, release: str = "4.3", **options
 ) -> list[Finding]:
     opened = [LogDir.open(str(path)) for path in dirs]
-    return list(CheckRun(opened, level=level, release=Release.parse(release), **options))
+    return list(CheckRun(broker_of(opened, release), level=level, **options))
 
 
 def test_a_held_lock_is_told_and_the_torn_tail_is_not(tmp_path: Path) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.brokers import broker_of
 from tests.conftest import golden_params
 from tests.golden.judge import copy_tree
 
 from segmend.checks import CheckRun, Level
 from segmend.findings import Severity
-from segmend.logdir.release import Release, guess_release
 from segmend.logdir.tree import LogDir
 
 # Facts, not faults: leftovers that the next start removes, and what a 1.1 broker rebuilds after a kill.
@@ -33,7 +33,7 @@ def test_healthy(name: str, level: Level, golden: Callable[[str], Path]) -> None
     looked_at = brokers(golden(name))
     assert looked_at
     for dirs in looked_at.values():
-        run = CheckRun(dirs, level=level, release=guess_release(dirs)[0], jobs=2)
+        run = CheckRun(broker_of(dirs), level=level, jobs=2)
         findings = list(run)
         assert {finding.code for finding in findings if finding.severity == Severity.INFO} <= FACTS
         assert not [f.to_json() for f in findings if f.severity != Severity.INFO]
@@ -50,4 +50,4 @@ def test_a_lost_cleaner_checkpoint_does_not_make_compaction_a_loss(
     for path in (tmp_path / "golden").rglob("cleaner-offset-checkpoint"):
         path.write_text("")
     opened = [LogDir.open(str(path)) for path in dirs]
-    assert [f.code for f in CheckRun(opened, release=Release.parse("4.3")) if f.code == "L24"] == []
+    assert [f.code for f in CheckRun(broker_of(opened, "4.3")) if f.code == "L24"] == []

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.brokers import broker_of
 from tests.checks import build_partition as build
 from tests.checks.build_partition import PartitionWriter
 
 from segmend.checks import CheckRun, Level
-from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 
 Step = Callable[[PartitionWriter], object]
 
@@ -93,5 +92,5 @@ def test_no_lawful_history_is_damage(steps: list[Step], clean: bool, base: int, 
     with tempfile.TemporaryDirectory() as folder:
         path = build.write_log_dir(Path(folder) / "d", [writer], clean=clean)
         for level in Level:
-            found = list(CheckRun([LogDir.open(str(path))], level=level, release=Release.parse("4.3")))
+            found = list(CheckRun(broker_of([path], "4.3"), level=level))
             assert not [finding.to_json() for finding in found if finding.code not in expected]

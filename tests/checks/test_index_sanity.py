@@ -7,13 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.brokers import broker_of
 from tests.checks import build_partition as build
 from tests.conftest import expected, golden_names
 
 from segmend.checks import CheckRun, Level
 from segmend.findings import Finding
-from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 
 NAME = "t-0/00000000000000000100"
 
@@ -33,7 +32,7 @@ def said(folder: Path, release: str, index: bytes, timeindex: bytes) -> list[Fin
     path = build.write_log_dir(folder / "d", [writer])
     (path / f"{NAME}.index").write_bytes(index)
     (path / f"{NAME}.timeindex").write_bytes(timeindex)
-    run = CheckRun([LogDir.open(str(path))], level=Level.STARTUP, release=Release.parse(release))
+    run = CheckRun(broker_of([path], release), level=Level.STARTUP)
     return [finding for finding in run if finding.code == "I25"]
 
 
@@ -108,7 +107,7 @@ def checked(root: Path, name: str, release: str) -> set[tuple[str, str]]:
     found = set()
     for path in sorted((root / name).iterdir()):
         if path.is_dir():
-            run = CheckRun([LogDir.open(str(path))], level=Level.STARTUP, release=Release.parse(release))
+            run = CheckRun(broker_of([path], release), level=Level.STARTUP)
             found |= {
                 (path.name, stem(finding.file)) for finding in run if finding.code in ("I01", "I19", "I25")
             }

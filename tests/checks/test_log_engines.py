@@ -6,6 +6,7 @@ import functools
 from pathlib import Path
 
 import pytest
+from tests.brokers import broker_of
 from tests.checks import damage_index, damage_log, damage_producer
 from tests.checks.damages import Row, killed_dir
 
@@ -14,7 +15,6 @@ from segmend.findings import Finding
 from segmend.kernel import native
 from segmend.kernel.engine import engine_named
 from segmend.kernel.scan import scan_log
-from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 
 ALL: list[Row] = [*damage_log.ROWS, *damage_index.ROWS, *damage_producer.ROWS]
@@ -26,7 +26,7 @@ def findings(dirs: list[str], row: Row, engine: str, monkeypatch: pytest.MonkeyP
     for module in (segment_view, producer_replay):
         monkeypatch.setattr(module, "scan_log", scan)
     opened = [LogDir.open(path) for path in dirs]
-    return list(CheckRun(opened, level=row.level, release=Release.parse(row.release)))
+    return list(CheckRun(broker_of(opened, row.release), level=row.level))
 
 
 @pytest.mark.skipif(not native.available(), reason="the C kernel is not built")

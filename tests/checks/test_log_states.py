@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from tests.brokers import broker_of
 from tests.checks import build_partition as build
 from tests.checks.damage_log import TORN
 from tests.checks.damages import clean_dir, in_place, killed_dir, written
@@ -14,15 +15,13 @@ from tests.checks.surgery import ACTIVE, ROLLED, field, flipped, positions, with
 from segmend.checks import CheckRun, Level
 from segmend.checks.context import DirContext
 from segmend.findings import Finding, Safety, Severity
-from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 
 Hurt = Callable[[Sequence[Path]], None]
 TORN_TAIL = in_place(f"{ACTIVE}.log", lambda data: data + TORN)
 
 
 def found(path: Path, level: Level = Level.DEFAULT) -> list[Finding]:
-    return list(CheckRun([LogDir.open(str(path))], level=level, release=Release.parse("4.3")))
+    return list(CheckRun(broker_of([path], "4.3"), level=level))
 
 
 def only(path: Path, level: Level = Level.DEFAULT) -> Finding:

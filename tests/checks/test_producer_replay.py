@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.brokers import broker_of
 from tests.checks.build_partition import PartitionWriter, write_log_dir
 from tests.checks.test_healthy_histories import STEPS, Step
 
@@ -14,8 +15,6 @@ from segmend.checks import CheckRun, Level
 from segmend.checks.producer_replay import composed
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import BytesReader, ProducerState
-from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 
 
 def written(writer: PartitionWriter) -> dict[int, ProducerState]:
@@ -67,4 +66,4 @@ def test_an_aborted_transaction_may_go_on_in_the_next_segment(tmp_path: Path) ->
     writer.append(2, producer=8, transactional=True)
     writer.abort(8)
     path = write_log_dir(tmp_path / "d", [writer])
-    assert not list(CheckRun([LogDir.open(str(path))], level=Level.DEFAULT, release=Release.parse("4.3")))
+    assert not list(CheckRun(broker_of([path], "4.3"), level=Level.DEFAULT))

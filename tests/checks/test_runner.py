@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.brokers import broker_of
 from tests.checks.damages import clean_dir, killed_dir, two_dirs
 
 from segmend.checks import CheckRun, Level, Wanted
@@ -17,7 +18,7 @@ RELEASE = Release.parse("4.3")
 
 
 def checked(dirs: Sequence[Path], level: Level = Level.DEFAULT, **options) -> CheckRun:
-    return CheckRun([LogDir.open(str(path)) for path in dirs], level=level, release=RELEASE, **options)
+    return CheckRun(broker_of(dirs, str(RELEASE)), level=level, **options)
 
 
 def hurt(dirs: Sequence[Path]) -> Sequence[Path]:
@@ -106,7 +107,7 @@ def test_a_file_that_vanishes_is_passed_over(tmp_path: Path) -> None:
     for partition in opened.partitions:
         assert partition.entries
     next((dirs[0] / "u-0").glob("*.log")).unlink()
-    run = CheckRun([opened], level=Level.DEEP, release=RELEASE)
+    run = CheckRun(broker_of([opened], str(RELEASE)), level=Level.DEEP)
     assert not [finding for finding in run if finding.code.startswith("K")]
 
 

@@ -14,9 +14,9 @@ from tests.checks.damages import in_place, removed, written
 from tests.cli.run import run
 from tests.loading.test_outcomes import BASES, END, HIGH, START, broker, checkpoint
 
-from segmend.loading.image import MetadataImage
 from segmend.loading.limits import retention_of
 from segmend.logdir.config import ServerConfig
+from segmend.node.metadata_image import MetadataImage
 
 Capture = pytest.CaptureFixture[str]
 NOW = int(time.time() * 1000)

@@ -32,8 +32,7 @@ from segmend.loading import Options, forecast
 from segmend.loading.timing.estimate import Work
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.files import FileEntry
-from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
+from tests.brokers import broker_of
 from tests.golden.topics import Topic, create
 from tests.lab.base import QUIET
 from tests.lab.broker import Broker
@@ -290,9 +289,7 @@ def one_start(broker: Broker, layout: Layout, *, wait: bool) -> dict[str, float]
 
 def work_of(log_dir: Path, version: str, layout: Layout) -> list[dict[str, int]]:
     """What `segmend forecast` counts for these files, in kinds of partitions that are alike."""
-    release = Release.parse(version)
-    config = ServerConfig(release=release)
-    run = forecast([LogDir.open(str(log_dir))], Options(release=release, config=config, clean=layout.clean))
+    run = forecast(broker_of([log_dir], version, ServerConfig()), Options(clean=layout.clean))
     list(run)
     assert run.broker is not None
     assert run.broker.time is not None

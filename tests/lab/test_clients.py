@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from segmend.loading import Options, PartitionOutcome, forecast
-from segmend.logdir.release import Release
+from tests.brokers import broker_of
 from tests.lab.clients import CLIENTS
 from tests.lab.faults.patient import lonely_topic, patient_in
 from tests.lab.faults.table import all_faults
@@ -21,8 +21,7 @@ pytestmark = pytest.mark.broker
 
 def readable_until(dirs: list[Path], version: str, topic: str) -> int:
     """Where reads of the partition end, by the forecast: at its end, or where they fail."""
-    options = Options(release=Release.parse(version))
-    lines = forecast([opened(path) for path in dirs], options)
+    lines = forecast(broker_of((opened(path) for path in dirs), version), Options())
     found = next(line for line in lines if isinstance(line, PartitionOutcome) and line.topic == topic)
     fails = [effect.offset for effect in found.effects if effect.effect == "reads-fail"]
     ends = [offset for offset in (found.after.log_end_offset, *fails) if offset is not None]

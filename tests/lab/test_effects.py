@@ -18,8 +18,8 @@ from segmend.checks import CheckRun, Level
 from segmend.findings import Finding, Severity
 from segmend.kernel.scan import iter_batches
 from segmend.loading.values import HARMLESS
-from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
+from tests.brokers import broker_of
 from tests.golden.unpack import unpack
 from tests.lab.faults.patient import lonely_topic, patient_in
 from tests.lab.faults.table import Fault
@@ -80,7 +80,7 @@ def checked(name: str, fault: Fault, base: Path, root: Path) -> tuple[list[Findi
     patient = patient_in(root, lonely_topic(root))
     fault.hurt(patient)
     dirs = [LogDir.open(str(path)) for path in patient.dirs if path.is_dir()]
-    run = CheckRun(dirs, level=Level.DEEP, release=Release.parse(name.partition("-")[0]))
+    run = CheckRun(broker_of(dirs, name.partition("-")[0]), level=Level.DEEP)
     return list(run), set(offsets(dirs, patient.partition.name))
 
 

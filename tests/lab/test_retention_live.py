@@ -12,8 +12,7 @@ from bench.data import EMPTY_SNAPSHOT, Shape, templates, write_segment
 from segmend.explain.retention import reasons
 from segmend.loading import Options
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
+from tests.brokers import broker_of
 from tests.golden.topics import Topic, create
 from tests.lab.base import QUIET
 from tests.lab.broker import Broker
@@ -82,12 +81,11 @@ def logs(log_dir: Path) -> set[str]:
 
 def said(broker: Broker) -> set[str]:
     """The logs that are said to go."""
-    release = Release.parse("4.3.1")
-    config = ServerConfig.load(str(broker.config), release)
-    options = Options(release=release, config=config, now_ms=int(time.time() * 1000))
+    dirs = broker_of(broker.dirs[:1], "4.3.1", ServerConfig.load(str(broker.config)))
+    options = Options(now_ms=int(time.time() * 1000))
     return {
         f"{each.name}/{verdict.segment.base_offset:020d}.log"
-        for each in reasons([LogDir.open(str(broker.dirs[0]))], options, lambda p: p.topic in AGES)
+        for each in reasons(dirs, options, lambda p: p.topic in AGES)
         for verdict in each.goes
     }
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from segmend.loading import Options, forecast
-from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
+from tests.brokers import broker_of
 from tests.golden.unpack import unpack
 from tests.lab.compare import disagreements, of_reads
 from tests.lab.faults.patient import lonely_topic, patient_in
@@ -76,8 +76,8 @@ def compare(
     place = f"{patient.log_dir.name}/{patient.partition.name}"
     fault.hurt(patient)
     before = listing(list(patient.dirs)).get(place, {})
-    options = Options(release=Release.parse(name.partition("-")[0]))
-    lines = list(forecast([opened(path) for path in patient.dirs], options))
+    broker = broker_of((opened(path) for path in patient.dirs), name.partition("-")[0])
+    lines = list(forecast(broker, Options()))
     whole = verdicts(name)[HEALTHY]["records"]
     return disagreements(verdict, before, lines, topic), of_reads(verdict, lines, topic, whole)
 

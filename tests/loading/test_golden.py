@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.brokers import broker_of
 from tests.conftest import expected, golden_names
 
 from segmend.loading import DirectoryOutcome, DirOutcome, Options, PartitionOutcome, forecast
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 
 RECOVERING = re.compile(
     r"(?:partition=(?P<new>\S+?),.*)?Recovering unflushed segment (?P<base>\d+)(?: in log (?P<old>\S+)\.)?"
@@ -60,8 +60,8 @@ EVERY_READER = [
 
 def start(root: Path, name: str, *, by: str | None = None, **options: Any) -> Lines:
     """The lines of a forecast by the rules of a release, by default the golden's own."""
-    dirs = [LogDir.open(str(path)) for path in sorted(root.glob("d*"))]
-    return list(forecast(dirs, Options(release=Release.parse(by or name.partition("-")[0]), **options)))
+    broker = broker_of(sorted(root.glob("d*")), by or name.partition("-")[0])
+    return list(forecast(broker, Options(**options)))
 
 
 def told(name: str, broker: str) -> dict[str, dict[str, int]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.brokers import broker_of
 from tests.checks import build_partition as build
 from tests.checks.damages import all_of, in_place, plain, removed, renamed, written
 from tests.checks.surgery import ACTIVE, ROLLED, entry, flipped, positions, txn_entry, with_field, zeroed
@@ -19,8 +20,6 @@ from tests.loading.outcomes import Hurt, Row
 
 from segmend.loading import DirOutcome, Options, PartitionOutcome, forecast
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 
 STORY = build.story("t")
 BASES = [segment.base for segment in STORY.segments]
@@ -512,8 +511,7 @@ def broker(root: Path, clean: bool) -> list[Path]:
 
 
 def start(dirs: Sequence[Path], release: str = "4.3.1", **more: Any) -> list[Any]:
-    opened = [LogDir.open(str(path)) for path in dirs]
-    return list(forecast(opened, Options(release=Release.parse(release), **more)))
+    return list(forecast(broker_of(dirs, release, more.pop("config", None)), Options(**more)))
 
 
 def of(lines: list[Any], name: str) -> PartitionOutcome:

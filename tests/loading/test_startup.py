@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.brokers import broker_of
 from tests.checks.damages import written
 from tests.loading.test_outcomes import RECOVERY, broker
 
@@ -15,14 +16,13 @@ from segmend.explain.startup import CASES, Study, study
 from segmend.loading import Options, forecast
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 
 NEW = Release.parse("4.3")
 GIVEN = Speed(bytes_per_second=100e6, given=True)
 
 
 def study_of(dirs: list[Path], release: Release = NEW, threads: int = 1) -> Study:
-    return study([LogDir.open(str(path)) for path in dirs], release, threads, cores=4, speed=GIVEN)
+    return study(broker_of(dirs, str(release)), threads, cores=4, speed=GIVEN)
 
 
 @pytest.fixture
@@ -49,8 +49,7 @@ def test_without_recovery_points_everything_is_read(dirs: list[Path]) -> None:
 def test_a_kill_is_what_the_forecast_says(golden: Callable[[str], Path]) -> None:
     """The same bytes, counted from names here and by playing the load there."""
     paths = sorted(golden("4.3.1-killed").glob("b1/d*"))
-    log_dirs = [LogDir.open(str(path)) for path in paths]
-    run = forecast(log_dirs, Options(release=NEW, clean=False))
+    run = forecast(broker_of(paths, str(NEW)), Options(clean=False))
     list(run)
     assert run.broker is not None
     assert run.broker.time is not None

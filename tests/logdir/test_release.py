@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.brokers import broker_of
 
 from segmend.errors import UsageError
 from segmend.formats.build import NewRecord, build_batch
-from segmend.logdir.metadata_version import registered_metadata_version
-from segmend.logdir.release import NEWEST, Release, guess_release
+from segmend.logdir.release import NEWEST, Release
 from segmend.logdir.tree import LogDir
 
 ZERO = "00000000000000000000"
@@ -60,9 +60,9 @@ def test_the_guess_and_its_reason(files: dict[str, str], release: str, why: str,
     for name, content in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content)
-    guess, reason = guess_release([LogDir.open(str(tmp_path))])
-    assert str(guess) == release
-    assert why in reason
+    broker = broker_of([tmp_path])
+    assert str(broker.release) == release
+    assert why in broker.release_reason
 
 
 def registration(node: int, highest: int, kind: int = 0) -> bytes:
@@ -81,17 +81,23 @@ def kraft(tmp_path: Path, *values: bytes, node: int = 2) -> LogDir:
 def test_the_nodes_own_newest_registration_tells_the_release(tmp_path: Path) -> None:
     level = b"\1\x0c\0\x11metadata.version\0\x0e\0"
     log_dir = kraft(tmp_path, registration(2, 21), registration(2, 25), registration(9, 30), level)
-    assert registered_metadata_version(log_dir) == 25
-    assert guess_release([log_dir]) == (
-        Release.parse("4.0"),
-        "the node registered with metadata.version up to 25",
-    )
+    broker = broker_of([log_dir])
+    assert broker.release == Release.parse("4.0")
+    assert broker.release_reason == "the node registered with metadata.version up to 25"
 
 
 def test_a_registered_controller_counts_and_a_later_version_is_the_newest_release(tmp_path: Path) -> None:
-    assert guess_release([kraft(tmp_path, registration(2, 40, kind=27))])[0] == NEWEST
+    assert broker_of([kraft(tmp_path, registration(2, 40, kind=27))]).release == NEWEST
+
+
+def test_a_registration_behind_damage_counts(tmp_path: Path) -> None:
+    log_dir = kraft(tmp_path, b"\1\2\0", registration(2, 25))
+    log = tmp_path / "__cluster_metadata-0" / f"{ZERO}.log"
+    log.write_bytes(b"x" * 20 + log.read_bytes()[20:])
+    assert broker_of([log_dir]).release == Release.parse("4.0")
 
 
 def test_nothing_registered(tmp_path: Path) -> None:
-    assert registered_metadata_version(kraft(tmp_path, b"\1\2\0", registration(2, 9999))) is None
-    assert registered_metadata_version(LogDir.open(str(tmp_path / "__cluster_metadata-0"))) is None
+    broker = broker_of([kraft(tmp_path, b"\1\2\0", registration(2, 9999))])
+    assert "registered" not in broker.release_reason
+    assert "registered" not in broker_of([tmp_path / "__cluster_metadata-0"]).release_reason

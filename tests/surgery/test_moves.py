@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from tests.brokers import broker_of
 from tests.checks.build_metadata import cluster, write_metadata
 from tests.checks.build_partition import META_V1, PartitionWriter, write_log_dir
 
 from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
 from segmend.logdir.file_system import FileStat, Space
-from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.surgery.ops.drain import operation as drain
 from segmend.surgery.ops.move import operation as move
@@ -40,8 +40,7 @@ def dirs(tmp_path: Path) -> list[Path]:
 
 def request(dirs: list[Path], options: Asked) -> Request[Asked]:
     given = [str(path) for path in dirs]
-    opened = [LogDir.open(path) for path in given]
-    return Request(dirs=opened, given=given, release=Release.parse("4.3"), options=options)
+    return Request(broker=broker_of(dirs, "4.3"), given=given, options=options)
 
 
 def on_disks(patch: pytest.MonkeyPatch, free: Mapping[str, int], devices: Mapping[str, int]) -> None:

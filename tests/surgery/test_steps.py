@@ -8,6 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 import pytest
+from tests.brokers import broker_of
 from tests.fleet.build import plain, write_broker
 from tests.surgery.faulty import Disk
 from tests.surgery.world import Tree, World, make, plan_of, steps
@@ -18,8 +19,6 @@ from segmend.loading.values import PartitionOutcome
 from segmend.logdir import disk
 from segmend.logdir.file_system import Files, Unreadable
 from segmend.logdir.files import FileEntry
-from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.surgery import recipes
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.fingerprint import Fingerprint, hash_bytes, look
@@ -87,7 +86,7 @@ def test_what_is_no_step_is_told_in_a_line(kind: str) -> None:
 def test_the_view_is_what_apply_leaves(world: World) -> None:
     """Every file of the view has the bytes, size, owner and mode that are on the disk afterwards."""
     plan = plan_of(world)
-    a, b = planned([str(world.a), str(world.b)], plan.steps, plan.release)
+    a, b = planned(broker_of([world.a, world.b], str(plan.release)), plan.steps).dirs
     seen = {**_seen(a.files, a.path), **_seen(b.files, b.path)}
     apply(plan, str(world.state), fx=Disk())
     real = {**_real(world.a), **_real(world.b)}
@@ -118,7 +117,7 @@ def _real(root: Path) -> Tree:
 
 def test_what_is_gone_in_a_view_is_missing(world: World) -> None:
     plan = plan_of(world)
-    (log_dir,) = planned([str(world.a)], plan.steps, plan.release)
+    (log_dir,) = planned(broker_of([world.a], str(plan.release)), plan.steps).dirs
     for name in ("gone-0", "gone-0/0.log", "near-0", ".kafka_cleanshutdown"):
         assert log_dir.files.path_type(f"{world.a}/{name}") is None
     assert log_dir.files.path_type(f"{world.b}/far-0/sub") == "dir"
@@ -128,12 +127,13 @@ def test_what_is_gone_in_a_view_is_missing(world: World) -> None:
 
 def test_two_plans_are_looked_at_side_by_side(tmp_path: Path) -> None:
     """Each view has its own forecast of the same dir, whose path is that on the disk, and so has the disk."""
-    home, release = str(write_broker(tmp_path, 1, [plain("t", 0), plain("t", 1)])), Release.parse("4.3")
+    home = str(write_broker(tmp_path, 1, [plain("t", 0), plain("t", 1)]))
     last = f"{home}/t-0/{90:020d}.log"
     cut = CutFile.to(last, disk.file_size(last) // 2, "torn")
     gone = Quarantine.of(f"{home}/t-1", "of a topic that is gone")
-    dirs = [LogDir.open(home), *planned([home], [cut], release), *planned([home], [gone], release)]
-    runs = [forecast([each], Options(release=release, clean=False)) for each in dirs]
+    broker = broker_of([home], "4.3")
+    brokers = [broker, planned(broker, [cut]), planned(broker, [gone])]
+    runs = [forecast(each, Options(clean=False)) for each in brokers]
     # One line of each at a time.
     lines = [line for row in zip_longest(*runs) for line in row if isinstance(line, PartitionOutcome)]
     assert {line.dir for line in lines} == {home}
@@ -161,7 +161,7 @@ def test_a_recipe_that_changed_its_mind_is_refused(world: World, monkeypatch: py
         path=str(path), before=look(str(path)), after=after,
         reason="rebuilt", recipe="any", log_dir=str(world.a), partition="cut-0",
     )  # fmt: skip
-    planned([str(world.a)], [step], plan_of(world).release)
+    planned(broker_of([world.a], str(plan_of(world).release)), [step])
     before = path.read_bytes()
     with pytest.raises(SegmendError, match="'any' gives other bytes than it did for the plan"):
         apply(plan_of(world, [step]), str(world.state), fx=Disk())

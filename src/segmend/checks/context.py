@@ -9,7 +9,7 @@ environment checks turn into findings.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,6 @@ from segmend.formats import (
     offset_checkpoint,
     partition_metadata,
 )
-from segmend.formats.clean_shutdown import FILE_NAME as CLEAN_SHUTDOWN
 from segmend.formats.damage import Damage
 from segmend.formats.epoch_checkpoint import EpochCheckpoint
 from segmend.formats.meta_properties import MetaProperties
@@ -29,17 +28,16 @@ from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT, Of
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.logdir.file_system import Unreadable
 
-from . import cluster, remedies
+from . import remedies
 from .levels import Level
 from .segment_view import SegmentView
 
 if TYPE_CHECKING:
     from segmend.kernel.types import SegmentScan
     from segmend.logdir.file_system import FileStat
-    from segmend.logdir.release import Release
     from segmend.logdir.tree import LogDir, PartitionDir
+    from segmend.node.broker_dirs import BrokerDirs
 
-    from .cluster import Cluster
     from .manual import Entry
 
 # partition.metadata has 43 bytes; a broker looks at its first two lines only.
@@ -63,15 +61,15 @@ class BrokerContext:
 
     def __init__(
         self,
-        dirs: Iterable[LogDir],
+        broker_dirs: BrokerDirs,
         *,
-        release: Release,
         level: Level,
         codes: Mapping[str, Entry],
         max_map_count: int = MAX_MAP_COUNT,
     ) -> None:
-        self.dirs = tuple(dirs)
-        self.release = release
+        self.broker_dirs = broker_dirs
+        self.dirs = broker_dirs.dirs
+        self.release = broker_dirs.release
         self.level = level
         self.codes = codes
         self.max_map_count = max_map_count
@@ -109,34 +107,13 @@ class BrokerContext:
                 found.append((partition, parsed[0].topic_id))
         return found
 
-    @cached_property
-    def cluster(self) -> Cluster | None:
-        """What `__cluster_metadata` in one of the dirs says; None without one."""
-        if not any(cluster.DIRECTORY in log_dir.entries for log_dir in self.dirs):
-            return None
-        try:
-            return cluster.read_cluster(self.dirs)
-        except Unreadable:
-            # The checks of the metadata log will say so.
-            return None
-
-    @cached_property
-    def node_id(self) -> int | None:
-        """The id of this node, from the first meta.properties that tells it."""
-        found = (context.identity[0].node_id for context in self._contexts.values() if context.identity)
-        return next((node_id for node_id in found if node_id is not None), None)
-
-    @cached_property
-    def kraft(self) -> bool:
-        """Whether the broker runs in KRaft mode: 4.0+, or meta.properties says node.id."""
-        return self.release >= (4, 0) or any(self.of(log_dir).formatted_for_kraft for log_dir in self.dirs)
-
 
 class DirContext:
     """One log dir: its marker, its lock, its checkpoints."""
 
     def __init__(self, broker: BrokerContext, log_dir: LogDir) -> None:
         self.broker = broker
+        self.broker_dirs = broker.broker_dirs
         self.log_dir = log_dir
         self.release = broker.release
         self.level = broker.level
@@ -145,15 +122,10 @@ class DirContext:
         self._checkpoints: dict[str, tuple[OffsetCheckpoint, tuple[Damage, ...]] | None] = {}
         self._offsets: dict[str, Mapping[tuple[str, int], int]] = {}
 
-    @property
-    def kraft(self) -> bool:
-        """See `BrokerContext.kraft`."""
-        return self.broker.kraft
-
     @cached_property
     def clean(self) -> bool:
         """Whether the clean shutdown marker exists: the next start recovers nothing."""
-        return CLEAN_SHUTDOWN in self.log_dir.entries
+        return self.log_dir.is_clean
 
     @cached_property
     def running(self) -> bool:
@@ -254,15 +226,11 @@ class PartitionContext:
     def __init__(self, dir_context: DirContext, partition: PartitionDir) -> None:
         self.dir = dir_context
         self.partition = partition
+        self.broker_dirs = dir_context.broker_dirs
         self.release = dir_context.release
         self.level = dir_context.level
         self.key = (partition.topic, partition.partition)
         self.scans: list[SegmentScan | None] = []
-
-    @property
-    def kraft(self) -> bool:
-        """See `BrokerContext.kraft`."""
-        return self.dir.kraft
 
     @property
     def clean(self) -> bool:

@@ -20,12 +20,13 @@ from segmend.formats.names import parse_file_name
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.loading.dirs import NOT_A_PARTITION, DirState, read_checkpoint
 from segmend.loading.metadata import look_at_metadata
-from segmend.loading.prelude import Options, Prelude, metadata_of
+from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Loaded, load_directory
 from segmend.loading.run import ALL_DIRS_FAILED, DUPLICATE, METADATA_DIR_FAILED
 from segmend.loading.values import HARMLESS, Effect
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.tree import PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
 
 from . import effect_words as words
 from .levels import Level
@@ -47,9 +48,10 @@ _UNDER_WAY: Final = (".swap", ".cleaned", ".deleted")
 class BrokerEffects:
     """Asked for each finding of one broker, in the order in which they turn up."""
 
-    def __init__(self, dirs: Sequence[LogDir], options: Options, level: Level) -> None:
+    def __init__(self, broker: BrokerDirs, level: Level) -> None:
         self._level = level
-        self._prelude = Prelude(dirs, options, self._budget())
+        self._broker = broker
+        self._prelude = Prelude(broker, Options(), self._budget())
         self._loaded: OrderedDict[tuple[str, str], Loaded] = OrderedDict()
 
     def explained(self, finding: Finding) -> Finding:
@@ -107,7 +109,7 @@ class BrokerEffects:
 
     def _of_checkpoint(self, finding: Finding, state: DirState) -> BrokerEffect:
         alone = DirState(log_dir=state.log_dir, clean=state.clean)
-        read_checkpoint(alone, finding.file or "", self._prelude.options.release)
+        read_checkpoint(alone, finding.file or "", self._broker.release)
         if alone.fatal:
             return words.refusal(alone.fatal)
         if alone.doubtful and (dying := self._dying(state)):
@@ -127,7 +129,7 @@ class BrokerEffects:
 
     def _offline(self, state: DirState, reason: str) -> BrokerEffect:
         """The dir does not serve; without it the broker may have nothing to live on."""
-        if self._prelude.kraft and metadata_of(state.log_dir) is not None:
+        if self._broker.kraft and state.log_dir.cluster_metadata is not None:
             return words.refusal(METADATA_DIR_FAILED.format(state.path, reason))
         others = [each for each in self._states.values() if each is not state]
         if all(each.offline for each in others):
@@ -136,12 +138,12 @@ class BrokerEffects:
 
     def _of_metadata(self, finding: Finding, state: DirState, partition: PartitionDir) -> BrokerEffect:
         """A fault in the metadata log, which is read whole at every start."""
-        if not self._prelude.kraft:
+        if not self._broker.kraft:
             return _manual(finding)
-        home = self._prelude.metadata_dir
+        home = self._broker.metadata_dir
         if state.log_dir is not home and finding.file == partition.name:
             return words.refusal(f"Found unexpected metadata location in data directory {state.path}")
-        outcome, _, refusal = look_at_metadata(_fresh(partition), self._prelude.options.release)
+        outcome, _, refusal = look_at_metadata(_fresh(partition), self._broker.release)
         if refusal is not None:
             return words.refusal(refusal)
         mine = _about(finding, outcome.effects, partition)

@@ -79,8 +79,8 @@ def compacted(context: PartitionContext) -> bool:
     topic = context.partition.topic
     if context.checkpointed(CLEANER) is not None or topic in COMPACTED_TOPICS:
         return True
-    cluster = context.dir.broker.cluster
-    settings = {} if cluster is None else cluster.image.configs.get(topic, {})
+    image = context.broker_dirs.metadata
+    settings = {} if image is None else image.configs.get(topic, {})
     return "compact" in settings.get("cleanup.policy", "")
 
 

@@ -45,7 +45,7 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     """Missing, reserved, or its first other damage."""
     remedy = _remedy(context)
     if context.identity is None:
-        if context.kraft and FILE_NAME not in log_dir.entries:
+        if context.broker_dirs.kraft and FILE_NAME not in log_dir.entries:
             says = f"No `{FILE_NAME}` found in {context.path} (have you run `kafka-storage.sh` to format the "
             message = f"{FILE_NAME} is missing: the broker does not know whose disk this is"
             yield context.finding(
@@ -76,8 +76,8 @@ def _without_node(context: DirContext) -> Iterator[Finding]:
     value = context.identity[0]
     if context.release < (2, 8) and value.version not in (None, 0):
         return  # K21
-    words = next(refusals([value], context.release, kraft=context.kraft), None)
-    if context.kraft and value.node_id is None:
+    words = next(refusals([value], context.release, kraft=context.broker_dirs.kraft), None)
+    if context.broker_dirs.kraft and value.node_id is None:
         words = words or f"Error: node ID not found in {context.path}"
     if words is not None:
         message = "a key is missing or has a wrong value: the broker does not know whose disk this is"
@@ -87,8 +87,8 @@ def _without_node(context: DirContext) -> Iterator[Finding]:
 
 def _changed(context: DirContext, own: str | None) -> Iterator[Finding]:
     """An id the node never registered, or none, is a new disk, unless a registered one is nowhere."""
-    cluster, node = context.broker.cluster, context.broker.node_id
-    registered = cluster.log_dirs.get(node, ()) if cluster and node is not None else ()
+    metadata, node = context.broker_dirs.metadata, context.broker_dirs.node_id
+    registered = metadata.log_dirs.get(node, ()) if metadata and node is not None else ()
     if not registered or own in registered:
         return
     present = [context.broker.of(log_dir).identity for log_dir in context.broker.dirs]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding
 from segmend.formats.meta_properties import FILE_NAME
+from segmend.formats.names import CLUSTER_METADATA
 from segmend.logdir.release import release_of_level
 
 from .context import BrokerContext
@@ -48,13 +49,13 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
                 file=FILE_NAME,
                 broker_says="Unrecognized version of the server meta.properties file: 1",
             )
-    cluster = context.cluster
-    level = cluster.features.get(_FEATURE, 0) if cluster else 0
-    if cluster and level and context.release < release_of_level(level):
-        yield broker.of(cluster.log_dir).finding(
+    image, home = context.broker_dirs.metadata, context.broker_dirs.metadata_dir
+    level = image.features.get(_FEATURE, 0) if image else 0
+    if home and level and context.release < release_of_level(level):
+        yield broker.of(home).finding(
             "K21",
             f"the cluster has metadata.version {level}, which Kafka {context.release} does not know; "
             f"{release_of_level(level)} or later does",
-            file=cluster.name,
+            file=CLUSTER_METADATA,
             broker_says=f"No MetadataVersion with feature level {level}",
         )

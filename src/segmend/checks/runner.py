@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from segmend.findings import Finding, Severity
-from segmend.loading.prelude import Options
 from segmend.logdir.file_system import Unreadable
 
 from .context import MAX_MAP_COUNT, BrokerContext, DirContext, PartitionContext, ReadFailure
@@ -28,8 +27,8 @@ from .segment_view import SegmentView
 
 if TYPE_CHECKING:
     from segmend.kernel.types import SegmentScan
-    from segmend.logdir.release import Release
-    from segmend.logdir.tree import LogDir, PartitionDir
+    from segmend.logdir.tree import PartitionDir
+    from segmend.node.broker_dirs import BrokerDirs
 
 # A slice of work for one thread: big enough that handing it over costs nothing.
 SLICE_BYTES = 32 << 20
@@ -156,7 +155,7 @@ class _SameThread:
 
 
 class CheckRun:
-    """The checks of one broker's log dirs as `release` would see them; iterate to run them.
+    """The checks of one broker's log dirs; iterate to run them.
 
     Gives findings; `summary` is complete once they are exhausted. `on_progress` is told
     (bytes done, bytes in all), `on_partition` is handed each partition with the scans of its
@@ -166,10 +165,9 @@ class CheckRun:
 
     def __init__(
         self,
-        dirs: Sequence[LogDir],
+        broker: BrokerDirs,
         *,
         level: Level = Level.DEFAULT,
-        release: Release,
         wanted: Wanted | None = None,
         on_progress: OnProgress | None = None,
         on_partition: OnPartition | None = None,
@@ -181,19 +179,18 @@ class CheckRun:
         checks = [c for c in all_checks() if c.level <= level and self._wanted.check(c)]
         self._checks = {scope: [c for c in checks if c.scope == scope] for scope in Scope}
         self._broker = BrokerContext(
-            dirs,
-            release=release,
+            broker,
             level=level,
             codes=known_codes(),
             max_map_count=max_map_count or MAX_MAP_COUNT,
         )
-        self._effects = BrokerEffects(dirs, Options(release=release), level) if effects else None
+        self._effects = BrokerEffects(broker, level) if effects else None
         self._level = level
         self._jobs = jobs
         self._on_progress = on_progress
         self._on_partition = on_partition
         self._total_bytes = 0
-        self.summary = Summary(level=level, dirs=tuple(str(d.path) for d in dirs))
+        self.summary = Summary(level=level, dirs=tuple(str(d.path) for d in broker.dirs))
         self.summary.skipped.extend(_SKIPPED[level])
 
     def __iter__(self) -> Iterator[Finding]:

@@ -36,20 +36,19 @@ LEVEL = Level.STARTUP
 
 def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
     """Not while the broker runs: it may be renaming directories right now."""
-    handling = STRAYS.of(context.release)
-    cluster = context.cluster
-    if not cluster or not context.kraft or handling == StrayHandling.NONE:
+    handling, image = STRAYS.of(context.release), context.broker_dirs.image
+    if image is None or handling == StrayHandling.NONE:
         return
     for partition, topic_id in context.topic_ids:
-        known = cluster.image.ids.get(partition.topic)
+        known = image.ids.get(partition.topic)
         # Another id for the same name is M05.
         if broker.of(partition.log_dir).running or (known is not None and known != topic_id):
             continue
         reason = stray_reason(
-            cluster.image,
+            image,
             topic_id=topic_id,
             partition=partition.partition,
-            node_id=context.node_id,
+            node_id=context.broker_dirs.node_id,
             path=partition.path,
         )
         if reason:

@@ -48,7 +48,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         return
     if context.metadata_file is None:
         # An empty directory is N11, a foreign one N02: they have more to say.
-        if context.kraft and partition.kind == "current" and partition.layout.logs:
+        if context.broker_dirs.kraft and partition.kind == "current" and partition.layout.logs:
             yield _missing(partition, context)
         return
     for damage in context.metadata_file[1][:1]:

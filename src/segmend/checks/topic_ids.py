@@ -45,7 +45,8 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
         by_id.setdefault((topic_id, partition.partition), []).append(partition)
     same_id = [group for group in by_id.values() if len({p.topic for p in group}) > 1]
     renamed = {id(partition) for group in same_id for partition in group}
-    truth = context.cluster.image.ids if context.cluster else {}
+    metadata = context.broker_dirs.metadata
+    truth = metadata.ids if metadata else {}
     for topic, found in by_topic.items():
         left = [item for item in found if id(item[0]) not in renamed]
         known = truth.get(topic)

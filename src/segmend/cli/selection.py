@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from segmend.cli.nearest import did_you_mean
-from segmend.cli.targets import open_log_dirs, release_of
+from segmend.cli.targets import broker_of, open_log_dirs
 from segmend.errors import UsageError
 from segmend.loading import Options
-from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
 
 
 def add_selection(parser: argparse._ArgumentGroup) -> None:
@@ -28,14 +28,11 @@ def is_wanted(args: argparse.Namespace, partition: PartitionDir) -> bool:
     return args.topic is None or fnmatchcase(partition.topic, args.topic)
 
 
-def asked(args: argparse.Namespace, paths: Sequence[str]) -> tuple[list[LogDir], Options]:
-    """The log dirs of one broker, and what is known of it now; raises `SegmendError` and `UsageError`."""
+def asked(args: argparse.Namespace, paths: Sequence[str]) -> tuple[BrokerDirs, Options]:
+    """The log dirs of one broker, and the time it is now; raises `SegmendError` and `UsageError`."""
     dirs = open_log_dirs(paths)
     _check(args, dirs)
-    release, reason = release_of(args, dirs)
-    config = None if args.config is None else ServerConfig.load(args.config, release)
-    now_ms = time.time_ns() // 1_000_000
-    return dirs, Options(release=release, release_reason=reason, config=config, now_ms=now_ms)
+    return broker_of(args, dirs), Options(now_ms=time.time_ns() // 1_000_000)
 
 
 def _check(args: argparse.Namespace, dirs: Sequence[LogDir]) -> None:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from segmend.errors import UsageError
 from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.logdir import disk
+from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.release import Release, guess_release
 from segmend.logdir.tree import PARTITION_KINDS, LogDir
+from segmend.node.broker_dirs import BrokerDirs
 
 _TOP_LEVEL = ("meta.properties", ".lock", ".kafka_cleanshutdown", "recovery-point-offset-checkpoint")
 
@@ -63,11 +64,10 @@ def open_log_dirs(paths: Sequence[str]) -> list[LogDir]:
     return found
 
 
-def release_of(args: argparse.Namespace, dirs: Sequence[LogDir]) -> tuple[Release, str]:
-    """The release of `--kafka`, or the one guessed, and why."""
-    if args.kafka is not None:
-        return args.kafka, "as given"
-    return guess_release(dirs)
+def broker_of(args: argparse.Namespace, dirs: Sequence[LogDir]) -> BrokerDirs:
+    """The broker of these dirs with the release of `--kafka` and the `--config` of the command, if any."""
+    config = getattr(args, "config", None)
+    return BrokerDirs(dirs, release=args.kafka, given=None if config is None else ServerConfig.load(config))
 
 
 def _folder(path: str) -> str:

@@ -18,7 +18,8 @@ from segmend.loading.load import LoadedLog, load
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Situation, load_settings
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.tree import PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
 
 HOLDS = {
     "next": "dirty enough: the cleaner takes the dirtiest log first, one a thread",
@@ -70,17 +71,17 @@ class Compaction:
 
 
 def compactions(
-    dirs: Sequence[LogDir], options: Options, wanted: Callable[[PartitionDir], bool]
+    broker: BrokerDirs, options: Options, wanted: Callable[[PartitionDir], bool]
 ) -> Iterator[Compaction]:
     """The wanted partitions whose cleanup.policy has compact."""
-    prelude = Prelude(dirs, replace(options, clean=True), Budget())
+    prelude = Prelude(broker, replace(options, clean=True), Budget())
     situation = prelude.situation()
     for state in prelude.states:
         for partition in state.log_dir.partitions:
             if partition.kind != "current" or not wanted(partition):
                 continue
             own = situation.topic(partition.topic)
-            policy = policy_of(situation.config, own, partition.topic, situation.dynamic)
+            policy = policy_of(situation.broker.config, own, partition.topic, situation.dynamic)
             if "compact" in policy.value or (not own and _cleaned_before(state, partition)):
                 yield _compaction(state, partition, situation, policy)
 
@@ -94,7 +95,7 @@ def _compaction(
     state: DirState, partition: PartitionDir, situation: Situation, policy: Setting
 ) -> Compaction:
     own = situation.topic(partition.topic)
-    settings = [setting_of(situation.config, own, situation.dynamic, *each) for each in _SETTINGS]
+    settings = [setting_of(situation.broker.config, own, situation.dynamic, *each) for each in _SETTINGS]
     found = Compaction(
         dir=state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
         settings=(policy, *settings),
@@ -133,7 +134,7 @@ def _stop(
 
 
 def _outcome(found: Compaction, situation: Situation) -> str:
-    if not situation.config.cleaner_runs:
+    if not situation.broker.config.cleaner_runs:
         return "cleaner-off"
     if not found.dirty_bytes:
         return "nothing-dirty"

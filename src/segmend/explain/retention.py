@@ -17,9 +17,8 @@ from segmend.loading.load import load
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Situation, load_settings
-from segmend.logdir.tree import LogDir, PartitionDir
-
-CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+from segmend.logdir.tree import PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +81,10 @@ class Reasons:
 
 
 def reasons(
-    dirs: Sequence[LogDir], options: Options, wanted: Callable[[PartitionDir], bool]
+    broker: BrokerDirs, options: Options, wanted: Callable[[PartitionDir], bool]
 ) -> Iterator[Reasons]:
     """The wanted partitions of a broker, in the order of its dirs."""
-    prelude = Prelude(dirs, replace(options, clean=True), Budget())
+    prelude = Prelude(broker, replace(options, clean=True), Budget())
     situation = prelude.situation()
     for state in prelude.states:
         for partition in state.log_dir.partitions:
@@ -95,23 +94,24 @@ def reasons(
 
 def _reasons(state: DirState, partition: PartitionDir, situation: Situation) -> Reasons:
     own = situation.topic(partition.topic)
-    retention = retention_of(situation.config, own, partition.topic, situation.dynamic)
+    retention = retention_of(situation.broker.config, own, partition.topic, situation.dynamic)
     loaded = load(
         PartitionDir(state.log_dir, partition.name, partition.parsed),
         load_settings(state, partition, situation),
     )
     found = Reasons(
         dir=state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
-        retention=retention, kraft=situation.kraft,
+        retention=retention, kraft=situation.broker.kraft,
     )  # fmt: skip
     after = loaded.after
     if after is None:
         return replace(found, failure=str(loaded.failure))
-    running = CLEAN_SHUTDOWN not in state.log_dir.entries
+    running = not state.log_dir.is_clean
     segments = retained(loaded, after, retention.limits, situation.now_ms, every=True, running=running)
     start, end = after.log_start_offset or 0, after.log_end_offset or 0
     stored = state.of(HIGH_WATERMARK, (partition.topic, partition.partition))
-    alone = situation.image is not None and situation.image.alone(partition.topic, partition.partition)
+    image = situation.broker.image
+    alone = image is not None and image.alone(partition.topic, partition.partition)
     high_watermark = end if stored is None or alone else max(min(stored, end), start)
     return replace(
         found, log_start_offset=start, log_end_offset=end,

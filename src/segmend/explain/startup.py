@@ -20,6 +20,7 @@ from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
 
 CASES: Final = {
     "clean": "after a clean stop",
@@ -109,7 +110,7 @@ class Study:
 
     def _metadata(self, log_dir: LogDir) -> Work:
         """`__cluster_metadata-0` is scanned at every start (`KafkaRaftLog`)."""
-        found = next((p for p in log_dir.partitions if p.kind == "cluster-metadata"), None)
+        found = log_dir.cluster_metadata
         if found is None:
             return Work()
         each = _segments(found, 0)
@@ -122,21 +123,20 @@ class Study:
 
 
 def study(
-    dirs: Sequence[LogDir],
-    release: Release,
+    broker: BrokerDirs,
     threads: int,
     *,
     cores: int | None = None,
     speed: Speed | None = None,
 ) -> Study:
     """Look at the names and sizes of all dirs, and measure the disk unless its `speed` is given."""
-    found = [(log_dir, list(_partitions(log_dir))) for log_dir in dirs]
+    found = [(log_dir, list(_partitions(log_dir))) for log_dir in broker.dirs]
     everything = [each for _, segments in found for each in segments]
     logs = [entry for each in everything for entry in each.logs[each.unflushed :]]
     if speed is None:
-        speed = measure(logs, list(index_files(dirs)))
+        speed = measure(logs, list(index_files(broker.dirs)))
     return Study(
-        release=release,
+        release=broker.release,
         threads=threads,
         machine=Machine(cores=cores, read_speed=speed.bytes_per_second, random_read=speed.seconds_a_read),
         speed=speed,
@@ -145,14 +145,14 @@ def study(
     )
 
 
-def measured(machine: Machine, dirs: Sequence[LogDir], *, clean: bool | None, release: Release) -> Machine:
-    """The machine with the speed of the disks under `dirs`, as far as this start needs to know it."""
+def measured(machine: Machine, broker: BrokerDirs, *, clean: bool | None) -> Machine:
+    """The machine with the speed of the disks under the dirs, as far as this start needs to know it."""
     if machine.read_speed is not None:
         return machine
-    unclean = [d for d in dirs if not (".kafka_cleanshutdown" in d.entries if clean is None else clean)]
-    eager = INDEX_SANITY.of(release) != IndexSanity.NONE
+    unclean = [d for d in broker.dirs if not (d.is_clean if clean is None else clean)]
+    eager = INDEX_SANITY.of(broker.release) != IndexSanity.NONE
     logs = [entry for d in unclean for each in _partitions(d) for entry in each.logs[each.unflushed :]]
-    speed = measure(logs, list(index_files(dirs)) if eager else ())
+    speed = measure(logs, list(index_files(broker.dirs)) if eager else ())
     return replace(machine, read_speed=speed.bytes_per_second, random_read=speed.seconds_a_read)
 
 

@@ -12,8 +12,9 @@ from segmend.fleet.listing import Place, brokers, find_places
 from segmend.fleet.pack import pack
 from segmend.fleet.task import Job, Piece, Task
 from segmend.logdir import disk
-from segmend.logdir.release import Release, guess_release
+from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ def make_plan(
     pieces: list[Piece] = []
     for key, group in brokers(places).items():
         dirs = [(place, found) for place in group if (found := place.opened()) is not None]
-        releases[key] = str(release or guess_release(log_dir for _, log_dir in dirs)[0])
+        releases[key] = str(BrokerDirs((log_dir for _, log_dir in dirs), release=release).release)
         pieces.append(Piece(log_dir_id=group[0].log_dir_id, name=None, bytes=0, files=len(group)))
         for place, log_dir in dirs:
             pieces.extend(_pieces(place, log_dir))

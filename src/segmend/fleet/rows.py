@@ -73,7 +73,7 @@ def log_dir_row(place: Place, log_dir: LogDir | None, *, release: str, bytes: in
     return row | {
         "directory_id": meta.directory_id if meta else None,
         "meta_version": meta.version if meta else None,
-        "clean_shutdown": not log_dir.clean_shutdown.missing,
+        "clean_shutdown": log_dir.is_clean,
         "partitions": len(log_dir.partitions),
         "disk_total_bytes": space.total if space else None,
         "disk_free_bytes": space.available if space else None,

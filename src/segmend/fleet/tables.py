@@ -22,9 +22,9 @@ from segmend.fleet.pack import pack, target_bytes
 from segmend.fleet.ranges import Range, ranges_of
 from segmend.fleet.task import Job, Piece, Task, gather
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.release import guess_release
 from segmend.logdir.tail import last_timestamp
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
 
 BY_RANGE = ("batches", "records")
 READ_KINDS = frozenset({"current", "future", "stray", "cluster-metadata"})
@@ -118,7 +118,7 @@ def _by_partition(places: Sequence[Place], options: Options, cores: int) -> list
     ]
     releases = {}
     for key, group in brokers(places).items():
-        releases[key] = str(guess_release(log_dir for _, log_dir in _opened(group))[0])
+        releases[key] = str(BrokerDirs(log_dir for _, log_dir in _opened(group)).release)
         if (
             not options.topics
             and not options.partitions

@@ -23,6 +23,7 @@ from segmend.fleet.pack import FILE_COST
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
 
 COMPARED_KINDS = frozenset({"current", "cluster-metadata"})
 _INNER = frozenset({Scope.PARTITION, Scope.SEGMENT, Scope.FAILURE})
@@ -145,6 +146,7 @@ def _run_broker(
     """The pieces of one broker: its log dirs are opened together, as the checks want them."""
     places = [p for p in job.places if (p.cluster_id or "", p.broker) == broker]
     dirs = [found for place in places if (found := place.opened()) is not None]
+    checked = BrokerDirs(dirs, release=release)
     paths = {place.log_dir_id: place.path for place in places}
     by_path = {place.path: place for place in places}
     names = frozenset((paths[p.log_dir_id], p.name) for p in pieces if p.name is not None)
@@ -154,12 +156,12 @@ def _run_broker(
 
     if names:
         wanted = _Only(scopes=_INNER if job.findings else frozenset(), directories=names)
-        run = CheckRun(dirs, level=job.level, release=release, wanted=wanted, on_partition=take)
+        run = CheckRun(checked, level=job.level, wanted=wanted, on_partition=take)
         _collect(run, by_path, sink)
     for piece in pieces:
         if piece.name is None:
             if job.findings:
-                run = CheckRun(dirs, level=job.level, release=release, wanted=_Only(scopes=_OUTER))
+                run = CheckRun(checked, level=job.level, wanted=_Only(scopes=_OUTER))
                 _collect(run, by_path, sink)
             _dir_rows(job, places, dirs, release, sink)
 

@@ -12,7 +12,6 @@ from segmend.broker.checkpoints import (
 )
 from segmend.broker.identity import Identity
 from segmend.broker.strays import SUFFIXES
-from segmend.formats.clean_shutdown import FILE_NAME as CLEAN_SHUTDOWN
 from segmend.formats.damage import Damage
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.loading.timing.estimate import DirWork, Job, Work
@@ -75,8 +74,7 @@ def read_dir(log_dir: LogDir, release: Release, *, clean: bool | None, cleaner: 
 
     Without a log cleaner nobody meets the damage of its checkpoint.
     """
-    marked = CLEAN_SHUTDOWN in log_dir.entries
-    state = DirState(log_dir=log_dir, clean=marked if clean is None else clean)
+    state = DirState(log_dir=log_dir, clean=log_dir.is_clean if clean is None else clean)
     for name in (RECOVERY_POINT, LOG_START_OFFSET, HIGH_WATERMARK, CLEANER_OFFSET):
         read_checkpoint(state, name, release, heeded=cleaner or name != CLEANER_OFFSET)
     named = SUFFIXES.of(release) | {"current", "cluster-metadata"}

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 
 from segmend.broker.strays import PROMOTES_FUTURE
 from segmend.loading.dirs import DirState
-from segmend.loading.image import MetadataImage
 from segmend.loading.replicas import EMPTY, Loaded
 from segmend.loading.values import Effect, Extent, PartitionOutcome
 from segmend.logdir.release import Release
+from segmend.node.metadata_image import MetadataImage
 
 _NOTHING = Extent(log_start_offset=0, log_end_offset=0, segments=0, bytes=0)
 

@@ -21,7 +21,6 @@ from segmend.broker.strays import (
 from segmend.formats.java_number import parse_int
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.loading.dirs import DirState
-from segmend.loading.image import MetadataImage
 from segmend.loading.later import by_deletion, by_retention
 from segmend.loading.limits import retention_of
 from segmend.loading.load import LoadedLog, load
@@ -30,9 +29,8 @@ from segmend.loading.segment import Lost, lost_from
 from segmend.loading.state import Settings
 from segmend.loading.timing.estimate import Job
 from segmend.loading.values import DirectoryOutcome, Extent, Later, PartitionOutcome
-from segmend.logdir.config import ServerConfig
-from segmend.logdir.release import Release
 from segmend.logdir.tree import PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
 
 _READ_AT_MOST = 256 << 20
 _UNKNOWN_TOPIC = " of the broker; the topic's own settings are not on this disk"
@@ -43,22 +41,20 @@ EMPTY = Extent(log_start_offset=0, log_end_offset=0, segments=1, bytes=0)
 class Situation:
     """What is the same for all replicas of the broker."""
 
-    release: Release
-    kraft: bool
-    image: MetadataImage | None
-    node_id: int | None
-    config: ServerConfig
+    broker: BrokerDirs
     now_ms: int
     budget: Budget
 
     @property
     def dynamic(self) -> Mapping[str, str]:
         """Settings of the broker that were changed while it ran, as far as the metadata tells them."""
-        return {} if self.image is None else self.image.dynamic(self.node_id)
+        image = self.broker.image
+        return {} if image is None else image.dynamic(self.broker.node_id)
 
     def topic(self, name: str) -> Mapping[str, str]:
         """The topic's own settings, as far as the metadata tells them."""
-        return {} if self.image is None else self.image.configs.get(name, {})
+        image = self.broker.image
+        return {} if image is None else image.configs.get(name, {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +89,12 @@ def load_settings(dir_state: DirState, partition: PartitionDir, situation: Situa
     topic = situation.topic(partition.topic)
     interval = parse_int(topic.get("index.interval.bytes", ""))
     return Settings(
-        release=situation.release,
+        release=situation.broker.release,
         clean=dir_state.clean,
         recovery_point=dir_state.of(RECOVERY_POINT, key) or 0,
         log_start=max(dir_state.of(LOG_START_OFFSET, key) or 0, 0),
-        interval=interval or situation.config.number("log.index.interval.bytes"),
-        interval_known=interval is not None or situation.image is not None,
+        interval=interval or situation.broker.config.number("log.index.interval.bytes"),
+        interval_known=interval is not None or situation.broker.image is not None,
         recover=partition.kind != "delete",
         remote=topic.get("remote.storage.enable") == "true",
     )
@@ -108,19 +104,19 @@ def _stray(
     loaded: LoadedLog, partition: PartitionDir, situation: Situation
 ) -> tuple[str | None, LoadFailure | None]:
     """(Kafka's words if it is a stray, the exception if the start ends over it)."""
-    handling = STRAYS.of(situation.release)
-    if not situation.kraft or loaded.failure is not None or partition.kind in ("delete", "stray"):
+    handling = STRAYS.of(situation.broker.release)
+    if not situation.broker.kraft or loaded.failure is not None or partition.kind in ("delete", "stray"):
         return None, None
     if handling == StrayHandling.NONE:
         return None, None
     missing = loaded.topic_id is None
-    if missing and MISSING_TOPIC_ID.of(situation.release) == MissingTopicId.FATAL:
+    if missing and MISSING_TOPIC_ID.of(situation.broker.release) == MissingTopicId.FATAL:
         return None, fatal("RuntimeException", NO_TOPIC_ID_FATAL.format(partition.path), partition.name)
     reason = stray_reason(
-        situation.image,
+        situation.broker.image,
         topic_id=loaded.topic_id,
         partition=partition.partition,
-        node_id=situation.node_id,
+        node_id=situation.broker.node_id,
         path=partition.path,
     )
     return reason, None
@@ -183,14 +179,14 @@ def _set_aside(loaded: LoadedLog, reason: str, situation: Situation) -> Extent:
     state = loaded.state
     partition = state.partition
     lost = _all_of(loaded)
-    if STRAYS.of(situation.release) == StrayHandling.DELETE:
+    if STRAYS.of(situation.broker.release) == StrayHandling.DELETE:
         state.note("directory-deleted", says=reason, lost=lost)
     else:
         renamed = f"{partition.topic}-{partition.partition}.<id>-stray"
         says = f"{reason} {RENAMED.format(partition.path, renamed)}"
         state.note("stray-renamed", says=says, lost=lost)
-    image = situation.image
-    expected = image is None or image.assigned(partition.topic, partition.partition, situation.node_id)
+    image = situation.broker.image
+    expected = image is None or image.assigned(partition.topic, partition.partition, situation.broker.node_id)
     if not expected:
         return Extent()
     state.note("log-recreated-empty", offset=0)
@@ -217,9 +213,9 @@ def _served(dir_state: DirState, loaded: LoadedLog, after: Extent, situation: Si
         last = state.effects[-1]
         state.effects[-1] = replace(last, file=HIGH_WATERMARK)
     settings = retention_of(
-        situation.config, situation.topic(partition.topic), partition.topic, situation.dynamic
+        situation.broker.config, situation.topic(partition.topic), partition.topic, situation.dynamic
     )
     found = by_retention(loaded, after, settings.limits, high_watermark=end, now_ms=situation.now_ms)
-    if situation.image is not None:
+    if situation.broker.image is not None:
         return tuple(found)
     return tuple(replace(each, why=f"{each.why}{_UNKNOWN_TOPIC}") for each in found)

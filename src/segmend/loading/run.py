@@ -12,8 +12,7 @@ from segmend.broker.failures import ALREADY_OFFLINE, DIR_FAILED, OFFLINE_STOPS_R
 from segmend.formats.names import REMOTE_INDEX_CACHE
 from segmend.loading.dirs import DirState
 from segmend.loading.expected import missing_replicas
-from segmend.loading.image import MetadataImage
-from segmend.loading.prelude import Options, Prelude, metadata_of
+from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Loaded, Situation, load_directory
 from segmend.loading.timing.estimate import estimate
@@ -25,7 +24,8 @@ from segmend.loading.values import (
     Later,
     PartitionOutcome,
 )
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.tree import PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
 
 Line = PartitionOutcome | DirectoryOutcome | DirOutcome | Later | BrokerOutcome
 """What a forecast gives, in this order of kinds, the broker last."""
@@ -45,15 +45,15 @@ class Forecast:
     """Iterate for the lines; `broker` is the last of them, once all were taken."""
 
     def __init__(
-        self, dirs: Sequence[LogDir], options: Options, on_progress: Callable[[int, int], None] | None = None
+        self, broker: BrokerDirs, options: Options, on_progress: Callable[[int, int], None] | None = None
     ) -> None:
-        self._dirs = dirs
+        self._broker = broker
         self._options = options
         self._progress = on_progress
         self.broker: BrokerOutcome | None = None
 
     def __iter__(self) -> Iterator[Line]:
-        run = _Run(self._dirs, self._options, self._progress)
+        run = _Run(self._broker, self._options, self._progress)
         for line in run.lines():
             if isinstance(line, BrokerOutcome):
                 self.broker = line
@@ -61,23 +61,23 @@ class Forecast:
 
 
 def forecast(
-    dirs: Sequence[LogDir], options: Options, on_progress: Callable[[int, int], None] | None = None
+    broker: BrokerDirs, options: Options, on_progress: Callable[[int, int], None] | None = None
 ) -> Forecast:
-    """What a broker would do to these dirs, which are all of its `log.dirs`; nothing is touched."""
-    return Forecast(dirs, options, on_progress)
+    """What the broker would do to these dirs, which are all of its `log.dirs`; nothing is touched."""
+    return Forecast(broker, options, on_progress)
 
 
 class _Run:
     """One start, from the identities to the last log."""
 
     def __init__(
-        self, dirs: Sequence[LogDir], options: Options, progress: Callable[[int, int], None] | None
+        self, broker: BrokerDirs, options: Options, progress: Callable[[int, int], None] | None
     ) -> None:
         self._options = options
         self._progress = progress
         self._budget = Budget(unlimited=options.deep)
-        self._prelude = Prelude(dirs, options, self._budget)
-        self._dirs = dirs
+        self._prelude = Prelude(broker, options, self._budget)
+        self._broker = broker
         self._loaded: list[Loaded] = []
         self._later: list[Later] = []
         self._others: list[DirectoryOutcome] = []
@@ -85,25 +85,25 @@ class _Run:
         self._untouched = False
 
     def lines(self) -> Iterator[Line]:
-        prelude = self._prelude
-        states, kraft = prelude.states, prelude.kraft
+        prelude, broker = self._prelude, self._broker
+        states = prelude.states
         self._refusal = prelude.verdict.refusal
         self._untouched = self._refusal is not None
         self._others.extend(prelude.read_metadata_logs(self._refuse))
         self._load_all(states, prelude.situation())
         for state in states:
             self._refuse(state.fatal)
-        if prelude.image is not None:
-            node, release = prelude.node_id, self._options.release
-            self._loaded.extend(missing_replicas(prelude.image, node, list(self._loaded), states, release))
+        if broker.image is not None:
+            node, release = broker.node_id, broker.release
+            self._loaded.extend(missing_replicas(broker.image, node, list(self._loaded), states, release))
         self._duplicates()
         self._doubtful()
         for state in states:
-            if state.offline and kraft and metadata_of(state.log_dir) is not None:
+            if state.offline and broker.kraft and state.log_dir.cluster_metadata is not None:
                 self._refuse(METADATA_DIR_FAILED.format(state.path, state.offline))
         if states and all(state.offline for state in states):
             self._refuse(ALL_DIRS_FAILED.format(", ".join(state.path for state in states)))
-        yield from self._lines(states, kraft, prelude.image)
+        yield from self._lines(states)
 
     def _refuse(self, reason: str | None) -> None:
         self._refusal = self._refusal or reason
@@ -161,13 +161,14 @@ class _Run:
 
     def _doubtful(self) -> None:
         """A dir that is offline already while a log with an open transaction is loaded ends the broker."""
-        if not OFFLINE_STOPS_READS.of(self._options.release):
+        if not OFFLINE_STOPS_READS.of(self._broker.release):
             return
         for loaded in self._loaded:
             if loaded.dir_state.doubtful and loaded.open_transactions:
                 self._refuse(ALREADY_OFFLINE.format(loaded.dir_state.path))
 
-    def _lines(self, states: Sequence[DirState], kraft: bool, image: MetadataImage | None) -> Iterator[Line]:
+    def _lines(self, states: Sequence[DirState]) -> Iterator[Line]:
+        broker = self._broker
         records = size = count = 0
         for loaded in self._loaded:
             if isinstance(loaded.outcome, PartitionOutcome):
@@ -183,14 +184,14 @@ class _Run:
                 dir=state.path, online=state.offline is None, clean_shutdown=state.clean,
                 reason=state.offline or state.fatal, effects=tuple(state.effects),
             )  # fmt: skip
-        threads = self._prelude.config.number("num.recovery.threads.per.data.dir")
+        threads = broker.config.number("num.recovery.threads.per.data.dir")
         work = [state.work for state in states]
-        time = estimate(work, self._options.release, threads, self._options.machine)
+        time = estimate(work, broker.release, threads, self._options.machine)
         yield BrokerOutcome(
             starts=self._refusal is None, reason=self._refusal, partitions=count,
             seconds=time.seconds, time=time,
-            release=str(self._options.release), release_reason=self._options.release_reason,
-            records_lost=records, bytes_lost=size, skipped=tuple(self._skipped(kraft, image)),
+            release=str(broker.release), release_reason=broker.release_reason,
+            records_lost=records, bytes_lost=size, skipped=tuple(self._skipped()),
         )  # fmt: skip
 
     def _served(self, loaded: Loaded, outcome: PartitionOutcome) -> PartitionOutcome:
@@ -201,14 +202,14 @@ class _Run:
             return replace(outcome, after=Extent())
         return outcome
 
-    def _skipped(self, kraft: bool, image: MetadataImage | None) -> Iterator[str]:
+    def _skipped(self) -> Iterator[str]:
         if self._budget.refused:
             yield f"damage inside {self._budget.refused:,} segments that the start does not read (--deep)"
-        if kraft and image is None:
+        if self._broker.kraft and self._broker.image is None:
             yield "replicas that the metadata does not expect (no readable __cluster_metadata here)"
-        if any(log_dir.broker_running() for log_dir in self._dirs):
+        if any(log_dir.broker_running() for log_dir in self._broker.dirs):
             yield "what the broker that runs here has not written yet"
-        if self._options.config is None:
+        if self._broker.given is None:
             yield "server.properties (--config)"
 
 

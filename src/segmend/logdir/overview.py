@@ -100,7 +100,7 @@ def dir_overview(log_dir: LogDir) -> DirOverview:
         node_id=meta.node_id if meta else None,
         cluster_id=meta.cluster_id if meta else None,
         directory_id=meta.directory_id if meta else None,
-        clean_shutdown=not log_dir.clean_shutdown.missing,
+        clean_shutdown=log_dir.is_clean,
         broker_running=log_dir.broker_running(),
         partitions=len(log_dir.partitions),
         foreign=tuple(log_dir.foreign),

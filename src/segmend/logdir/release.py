@@ -17,7 +17,6 @@ from typing import Final
 
 from segmend.errors import UsageError
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.metadata_version import registered_metadata_version
 from segmend.logdir.tree import LogDir
 
 _PATTERN = re.compile(r"v?(\d{1,2})\.(\d{1,2})(?:\.(\d{1,2}))?(?:\.(\d{1,2}))?", re.ASCII)
@@ -109,13 +108,13 @@ class _Trace:
     what: str
 
 
-def guess_release(log_dirs: Iterable[LogDir]) -> tuple[Release, str]:
+def guess_release(log_dirs: Iterable[LogDir], registered: int | None) -> tuple[Release, str]:
     """The release these dirs were last written by, as far as can be told, and how we know.
 
-    Never raises: what cannot be read gives no trace.
+    `registered` is the highest metadata.version that the node registered with, if it did. Never raises:
+    what cannot be read gives no trace.
     """
     dirs = list(log_dirs)
-    registered = next((found for found in map(registered_metadata_version, dirs) if found), None)
     if registered is not None:
         return release_of_level(registered), f"the node registered with metadata.version up to {registered}"
     newest = max((t for d in dirs for t in _traces(d)), key=lambda t: t.since, default=None)

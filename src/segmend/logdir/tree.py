@@ -24,7 +24,7 @@ from segmend.formats import (
 from segmend.formats.clean_shutdown import CleanShutdown
 from segmend.formats.epoch_checkpoint import EpochCheckpoint
 from segmend.formats.meta_properties import MetaProperties
-from segmend.formats.names import DirName, parse_dir_name
+from segmend.formats.names import CLUSTER_METADATA, DirName, parse_dir_name
 from segmend.formats.offset_checkpoint import OffsetCheckpoint
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.formats.quorum_state import QuorumState
@@ -109,6 +109,11 @@ class LogDir:
     def _by_name(self) -> dict[str, PartitionDir]:
         return {partition.name: partition for partition in self.partitions}
 
+    @property
+    def cluster_metadata(self) -> PartitionDir | None:
+        """The metadata log of a KRaft node."""
+        return self.partition(CLUSTER_METADATA) if CLUSTER_METADATA in self.entries else None
+
     def entry(self, name: str) -> FileEntry | None:
         """A file of the top level by its name, None if it is not there."""
         type = self.entries.get(name)
@@ -128,8 +133,13 @@ class LogDir:
 
     @cached_property
     def clean_shutdown(self) -> Loaded[CleanShutdown]:
-        """The marker of a clean stop; its mere existence counts (`not missing`)."""
+        """The content of the marker of a clean stop."""
         return load(self.entry(clean_shutdown.FILE_NAME), clean_shutdown.parse)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether the marker is there, so that a start recovers nothing; what is in it does not count."""
+        return clean_shutdown.FILE_NAME in self.entries
 
     def offset_checkpoint(self, name: str) -> Loaded[OffsetCheckpoint]:
         """One of the four offset checkpoints, by its file name."""

@@ -1,4 +1,4 @@
-"""What an operation is asked: the log dirs of a broker, and the options."""
+"""What an operation is asked: the broker, and the options."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from segmend.errors import UsageError
 from segmend.logdir import disk
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
 
 OptionsType = TypeVar("OptionsType", covariant=True)
 
@@ -20,18 +21,27 @@ def _silent(_done: int, _total: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request(Generic[OptionsType]):
-    """All log dirs of one broker, opened by their real paths.
+    """One broker, its log dirs opened by their real paths.
 
     `given` has the paths as the user wrote them, in the same order; `options` those of the operation; `names`
     narrow it down to partition directories, empty means all; `on_progress` is told (done, total) bytes.
     """
 
-    dirs: Sequence[LogDir]
+    broker: BrokerDirs
     given: Sequence[str]
-    release: Release
     options: OptionsType
     names: frozenset[str] = frozenset()
     on_progress: Callable[[int, int], None] = _silent
+
+    @property
+    def dirs(self) -> tuple[LogDir, ...]:
+        """The log dirs."""
+        return self.broker.dirs
+
+    @property
+    def release(self) -> Release:
+        """The release whose rules count."""
+        return self.broker.release
 
     def dir_called(self, path: str, option: str) -> LogDir:
         """The log dir that an option names; raises `UsageError` if it is none of those given."""

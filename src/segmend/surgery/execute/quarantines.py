@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.execute import lock
 from segmend.surgery.execute.journal import Run, Writer, writing
 from segmend.surgery.execute.journal_events import FORWARD, Status
@@ -137,8 +138,9 @@ def restore(item: Item) -> Plan:
     given = [each.path for each in run.plan.dirs]
     lock.refuse_running(given)
     plan = assembly.make(
-        "restore", {"item": item.name}, dirs=[LogDir.open(path) for path in given], given=given,
-        release=run.plan.release, steps=[_back(item)], notes=[f"it was set aside because: {step.reason}"],
+        "restore", {"item": item.name}, given=given,
+        broker=BrokerDirs([LogDir.open(path) for path in given], release=run.plan.release),
+        steps=[_back(item)], notes=[f"it was set aside because: {step.reason}"],
     )  # fmt: skip
     twin = next(twins(plan), None)
     if twin is not None:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from segmend.checks.cluster import read_cluster
 from segmend.errors import SegmendError, UsageError
 from segmend.formats import clean_shutdown
 from segmend.formats.offset_checkpoint import CheckpointEntry, OffsetCheckpoint, render
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.boundaries import links
 from segmend.surgery.dir_state import MadeFor
 from segmend.surgery.fingerprint import Fingerprint
@@ -34,31 +34,31 @@ MARKER_GONE: Final = (
 
 
 def make(
-    operation: str, arguments: Mapping[str, Any], *, dirs: Sequence[LogDir], given: Sequence[str],
-    release: Release, steps: Sequence[Step], losses: Sequence[Loss] = (), notes: Sequence[str] = (),
+    operation: str, arguments: Mapping[str, Any], *, broker: BrokerDirs, given: Sequence[str],
+    steps: Sequence[Step], losses: Sequence[Loss] = (), notes: Sequence[str] = (),
     left: Sequence[Left] = (), extra: Mapping[str, Any] | None = None, spare: bool = False,
 ) -> Plan:  # fmt: skip
     """The plan; raises `Unreadable`. Without steps nothing is forecast.
 
     With `spare` derived files stay as they are where a start would lose more with them than without.
     """
-    linked = _linked(steps, spare=spare)
+    release, linked = broker.release, _linked(steps, spare=spare)
     left = [*left, *(left_by(steps[number], why) for number, why in linked.items())]
     steps = [step for number, step in enumerate(steps) if number not in linked]
     plan = Plan(
         operation=operation, arguments=arguments, release=release,
         dirs=tuple(MadeFor.of(path) for path in given), steps=tuple(_with_content(steps, release)),
-        losses=tuple(losses), notes=tuple(dict.fromkeys([*_forgotten(dirs), *notes])), left=tuple(left),
+        losses=tuple(losses), notes=tuple(dict.fromkeys([*_forgotten(broker), *notes])), left=tuple(left),
         extra=extra or {},
     )  # fmt: skip
     if not steps:
         return plan
-    before, after = Start.of(dirs, release), _after(plan)
+    before, after = Start.of(broker), _after(plan, broker)
     if spare and (worse := after.worse_than(before)):
         # Where a start is no better without these steps, something else in the plan has made it so.
-        helped = after.worse_than(_after(spared(plan, worse))).keys() & worse.keys()
+        helped = after.worse_than(_after(spared(plan, worse), broker)).keys() & worse.keys()
         plan = spared(plan, {place: worse[place] for place in helped})
-        after = _after(plan)
+        after = _after(plan, broker)
         plan = replace(plan, notes=(*plan.notes, *cut_again(after.worse_than(before))))
     return replace(plan, forecast={"before": before.line, "after": after.line} if plan.steps else {})
 
@@ -86,25 +86,22 @@ def _with_content(steps: Sequence[Step], release: Release) -> Iterator[Step]:
             yield step
 
 
-def _forgotten(dirs: Sequence[LogDir]) -> Iterator[str]:
+def _forgotten(broker: BrokerDirs) -> Iterator[str]:
     """Log dirs of the broker that were not given, as far as the metadata in those that were tells."""
-    cluster = read_cluster(tuple(dirs))
-    values = [value for log_dir in dirs if (value := log_dir.meta_properties.value) is not None]
-    node_id = next((value.node_id for value in values if value.node_id is not None), None)
-    if cluster is None or node_id is None:
+    metadata, node_id, given = broker.metadata, broker.node_id, len(broker.dirs)
+    if metadata is None or node_id is None:
         return
-    registered = cluster.log_dirs.get(node_id, ())
-    missing = sorted(set(registered) - {value.directory_id for value in values})
-    if missing and len(registered) > len(dirs):
+    registered = metadata.log_dirs.get(node_id, ())
+    missing = sorted(set(registered) - {value.directory_id for value in broker.identities})
+    if missing and len(registered) > given:
         yield (
-            f"node {node_id} has {len(registered)} log dirs in the metadata, {len(dirs)} of them given here: "
+            f"node {node_id} has {len(registered)} log dirs in the metadata, {given} of them given here: "
             f"what is said of the whole broker needs the others too (directory.id {', '.join(missing)})"
         )
 
 
-def _after(plan: Plan) -> Start:
-    dirs = planned((each.path for each in plan.dirs), plan.steps, plan.release)
-    return Start.of(dirs, plan.release)
+def _after(plan: Plan, broker: BrokerDirs) -> Start:
+    return Start.of(planned(broker, plan.steps))
 
 
 def checkpoint_step(log_dir: LogDir, name: str, changes: Lines, reason: str, like: LogDir) -> Step | None:
@@ -140,15 +137,14 @@ def _model(like: LogDir, name: str) -> Fingerprint | None:
 
 def set_marker_aside(log_dir: LogDir, reason: str) -> Step | None:
     """The step that makes the next start an unclean one; None if it is one already."""
-    if log_dir.clean_shutdown.missing:
+    if not log_dir.is_clean:
         return None
     return Quarantine.of(f"{log_dir.path}/{clean_shutdown.FILE_NAME}", reason)
 
 
-def of_one_broker(dirs: Sequence[LogDir], given: Sequence[str]) -> int | None:
-    """The node id of the dirs; raises `UsageError` if they belong to two brokers. None if none says."""
+def refuse_strangers(dirs: Sequence[LogDir], given: Sequence[str]) -> None:
+    """Raise `UsageError` if the dirs belong to two brokers."""
     first: tuple[str, Any] | None = None
-    node_id = None
     for path, log_dir in zip(given, dirs, strict=True):
         value = log_dir.meta_properties.value
         if value is None:
@@ -156,5 +152,4 @@ def of_one_broker(dirs: Sequence[LogDir], given: Sequence[str]) -> int | None:
         identity = (value.cluster_id, value.node_id)
         if first is not None and first[1] != identity:
             raise UsageError(f"{path}: belongs to another broker than {first[0]} (see meta.properties)")
-        first, node_id = first or (path, identity), value.node_id
-    return node_id
+        first = first or (path, identity)

@@ -17,6 +17,7 @@ from segmend.formats import offset_checkpoint
 from segmend.formats.offset_checkpoint import FILE_NAMES, CheckpointEntry, OffsetCheckpoint
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.dir_state import MadeFor
 from segmend.surgery.fingerprint import hash_bytes
 from segmend.surgery.new_bytes import Piece
@@ -37,11 +38,11 @@ def composed(plans: Sequence[Plan]) -> Plan:
     if len(releases) > 1:
         raise UsageError(f"the plans follow the rules of Kafka {' and '.join(releases)}; make them for one")
     dirs = _dirs(plans)
-    opened = [LogDir.open(each.path) for each in dirs]
-    assembly.of_one_broker(opened, [each.given for each in dirs])
+    broker = BrokerDirs([LogDir.open(each.path) for each in dirs], release=plans[0].release)
+    assembly.refuse_strangers(broker.dirs, [each.given for each in dirs])
     found = assembly.make(
         ", ".join(plan.operation for plan in plans), {"plans": [plan.sha256 for plan in plans]},
-        dirs=opened, given=[each.path for each in dirs], release=plans[0].release, steps=_steps(plans),
+        broker=broker, given=[each.path for each in dirs], steps=_steps(plans),
         losses=[loss for plan in plans for loss in plan.losses],
         notes=[note for plan in plans for note in plan.notes],
         left=list(dict.fromkeys(left for plan in plans for left in plan.left)), extra=_extra(plans),

@@ -7,14 +7,13 @@ cuts less; a right index alone then makes it worse.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from segmend.loading import Options, forecast
 from segmend.loading.values import PartitionOutcome
-from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.step import Step
 
@@ -45,15 +44,16 @@ class Start:
     harm: Mapping[Place, Harm] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, dirs: Iterable[LogDir], release: Release) -> Start:
+    def of(cls, broker: BrokerDirs) -> Start:
         """Of the dirs as they are."""
-        run = forecast(list(dirs), Options(release=release, release_reason="as the plan"))
+        run = forecast(broker, Options())
         harm = {
             (line.dir, line.name): Harm(fails=line.failure is not None, records=line.records_lost)
             for line in run
             if isinstance(line, PartitionOutcome)
         }
-        return cls(line={} if run.broker is None else run.broker.to_json(), harm=harm)
+        line = {} if run.broker is None else {**run.broker.to_json(), "kafka_because": "as the plan"}
+        return cls(line=line, harm=harm)
 
     def worse_than(self, other: Start) -> dict[Place, tuple[Harm, Harm]]:
         """Where it does more harm than the other start: (this harm, that harm)."""

@@ -9,15 +9,15 @@ from __future__ import annotations
 import posixpath
 import stat
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.file_system import EntryType, FileStat, OpenFile, Unreadable
-from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.step import Step, View
 from segmend.surgery.writing.work import folder
@@ -225,12 +225,13 @@ class _ChangedFile(OpenFile):
         return count
 
 
-def planned(paths: Iterable[str], steps: Iterable[Step], release: Release) -> list[LogDir]:
-    """The log dirs as the steps of a plan will leave them; raises what a recipe raises."""
+def planned(broker: BrokerDirs, steps: Sequence[Step]) -> BrokerDirs:
+    """The broker with its log dirs as the steps of a plan will leave them; raises what a recipe raises."""
     view = PlannedView()
     for step in steps:
-        step.preview(view, release)
-    return [LogDir.open(path, view) for path in paths]
+        step.preview(view, broker.release)
+    dirs = [LogDir.open(log_dir.path, view) for log_dir in broker.dirs]
+    return broker.present.later(dirs, (path for step in steps for path in step.paths))
 
 
 def _like(status: FileStat) -> Fingerprint:

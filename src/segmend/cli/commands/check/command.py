@@ -12,7 +12,7 @@ from segmend.cli.nearest import did_you_mean
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.selection import refuse_topic
-from segmend.cli.targets import Targets, open_targets, release_of
+from segmend.cli.targets import Targets, broker_of, open_targets
 from segmend.errors import ExitCode, UsageError
 from segmend.findings import Finding, Severity
 from segmend.logdir import disk
@@ -84,12 +84,11 @@ def run(args: argparse.Namespace) -> int:
     """Check, report, and say by the exit code what was found."""
     targets = open_targets(args.paths)
     refuse_topic(args.topic, (partition for each in targets.dirs for partition in each.partitions))
-    release, reason = release_of(args, targets.dirs)
+    broker = broker_of(args, targets.dirs)
     progress = Progress(sys.stderr)
     checks = CheckRun(
-        targets.dirs,
+        broker,
         level=Level.STARTUP if args.startup else Level.DEEP if args.deep else Level.DEFAULT,
-        release=release,
         wanted=_wanted(args, targets),
         on_progress=(lambda done, total: progress.update(done, total, "")) if progress.shown else None,
         jobs=args.jobs or len(os.sched_getaffinity(0)),
@@ -100,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     finally:
         progress.done()
     if not args.json:
-        emit(_summary_lines(checks.summary, f"Kafka {release} ({reason})"))
+        emit(_summary_lines(checks.summary, f"Kafka {broker.release} ({broker.release_reason})"))
     return _exit_code(checks.summary)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from segmend.cli.options import add_output_options, add_read_speed_option, add_release_option
 from segmend.cli.output import emit, emit_json, style
-from segmend.cli.targets import open_log_dirs, release_of
+from segmend.cli.targets import broker_of, open_log_dirs
 from segmend.errors import ExitCode
 from segmend.explain.startup import measured
 from segmend.loading import (
@@ -25,7 +25,6 @@ from segmend.loading import (
 )
 from segmend.loading.timing.estimate import Machine
 from segmend.logdir import disk
-from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
 from segmend.report.forecast import broker_lines, dir_lines, directory_lines, later_lines, partition_lines
 from segmend.report.progress import Progress
@@ -57,23 +56,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute the start, tell it, and say by the exit code whether it is a good one."""
-    dirs = _open(args.paths)
-    release, reason = release_of(args, dirs)
-    config = None if args.config is None else ServerConfig.load(args.config, release)
+    broker = broker_of(args, _open(args.paths))
     clean = True if args.clean else False if args.unclean else None
     machine = Machine(cores=len(os.sched_getaffinity(0)), read_speed=args.read_speed)
     options = Options(
-        release=release,
-        release_reason=reason,
-        config=config,
         clean=clean,
         deep=args.deep,
         now_ms=time.time_ns() // 1_000_000,
-        machine=measured(machine, dirs, clean=clean, release=release),
+        machine=measured(machine, broker, clean=clean),
     )
     progress = Progress(sys.stderr)
     shown = (lambda done, total: progress.update(done, total, "")) if progress.shown else None
-    found = forecast(dirs, options, shown)
+    found = forecast(broker, options, shown)
     try:
         return _tell_json(found) if args.json else _tell(found, style(args), progress, every=args.all)
     finally:

@@ -12,9 +12,10 @@ from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import note
 from segmend.cli.parser import LateParser
 from segmend.cli.surgery import refuse_output, tell_plan, write_plan
-from segmend.cli.targets import open_targets, release_of
+from segmend.cli.targets import open_targets
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
 from segmend.report.progress import Progress
 from segmend.surgery import ops
 from segmend.surgery.ops import Operation
@@ -104,9 +105,8 @@ def _make(args: argparse.Namespace, operation: Operation) -> Plan:
         note(f"{running}: a broker runs here; stop it, and plan again, before `segmend apply`")
     progress = Progress(sys.stderr)
     request = Request(
-        dirs=[LogDir.open(disk.real_path(path)) for path in given],
+        broker=BrokerDirs([LogDir.open(disk.real_path(path)) for path in given], release=args.kafka),
         given=given,
-        release=release_of(args, targets.dirs)[0],
         options=options_from(args, operation.Options),
         names=targets.names,
         on_progress=lambda done, total: progress.update(done, total, ""),

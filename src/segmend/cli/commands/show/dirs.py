@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from segmend.cli.output import emit, emit_json, style
-from segmend.cli.targets import open_log_dirs, release_of
+from segmend.cli.targets import broker_of, open_log_dirs
 from segmend.errors import SegmendError
 from segmend.formats.offset_checkpoint import FILE_NAMES
 from segmend.logdir import disk
@@ -33,13 +33,13 @@ def show_dirs(paths: Sequence[str], args: argparse.Namespace) -> int:
     log_dirs = open_log_dirs(paths)
     for log_dir in log_dirs:
         require_kafka(log_dir)
-    release, reason = release_of(args, log_dirs)
+    broker = broker_of(args, log_dirs)
     wanted = choice(args)
     disks = Disks(
         dirs=[dir_overview(log_dir) for log_dir in log_dirs],
         partitions=_overviews(wanted_partitions(log_dirs, wanted)),
-        release=str(release),
-        release_reason=reason,
+        release=str(broker.release),
+        release_reason=broker.release_reason,
     )
     if args.json:
         emit_json(partitions.json_rows(disks, wanted))

@@ -11,10 +11,8 @@ from segmend.broker.strays import (
     STRAYS,
     MissingTopicId,
     StrayHandling,
-    is_kraft,
     stray_reason,
 )
-from segmend.checks.cluster import Cluster, read_cluster
 from segmend.errors import SegmendError, UsageError
 from segmend.formats import offset_index, time_index
 from segmend.formats.kafka_uuid import ZERO, parse_uuid, uuid_text
@@ -24,6 +22,8 @@ from segmend.loading.state import Settings
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.request import Request
 
 CURRENT = "current"
@@ -42,10 +42,7 @@ class Candidate:
     topic: str
     old_id: str | None
     topic_id: str | None
-    cluster: Cluster | None
-    node_id: int | None
-    kraft: bool
-    release: Release
+    broker: BrokerDirs
 
     @property
     def number(self) -> int:
@@ -70,31 +67,32 @@ class Candidate:
     @property
     def replicas(self) -> Sequence[int]:
         """The nodes that are to hold it, as far as the metadata here tells."""
-        if self.cluster is None or self.topic_id is None:
+        metadata = self.broker.metadata
+        if metadata is None or self.topic_id is None:
             return ()
-        return self.cluster.image.replicas.get((self.topic_id, self.number), ())
+        return metadata.replicas.get((self.topic_id, self.number), ())
 
     @property
     def sole(self) -> bool:
         """Whether this node holds the only replica."""
-        return tuple(self.replicas) == (self.node_id,)
+        return tuple(self.replicas) == (self.broker.node_id,)
 
     def unexpected(self) -> str | None:
         """Why a start would not serve it, in Kafka's words and what then happens; None if it would."""
-        handling = STRAYS.of(self.release)
-        if not self.kraft or handling is StrayHandling.NONE:
+        broker = self.broker
+        handling, image = STRAYS.of(broker.release), broker.image
+        if not broker.kraft or handling is StrayHandling.NONE:
             return None
-        image = None if self.cluster is None else self.cluster.image
         named = self.topic if image is None else image.names.get(self.topic_id or "", self.topic)
         if named != self.topic:
             return f"its topic id {self.topic_id} is that of topic {named}"
         reason = stray_reason(
-            image, topic_id=self.topic_id, partition=self.number, node_id=self.node_id, path=self.target
+            image, topic_id=self.topic_id, partition=self.number, node_id=broker.node_id, path=self.target
         )
         if reason is None:
             return None
-        if self.topic_id is None and MISSING_TOPIC_ID.of(self.release) is MissingTopicId.FATAL:
-            return f"{reason} Kafka {self.release} would not start"
+        if self.topic_id is None and MISSING_TOPIC_ID.of(broker.release) is MissingTopicId.FATAL:
+            return f"{reason} Kafka {broker.release} would not start"
         does = "deletes it" if handling is StrayHandling.DELETE else "renames it to -stray again"
         return f"{reason} The next start {does}"
 
@@ -102,11 +100,11 @@ class Candidate:
         """As the next start will load it; the log end offset is in `after`. Raises `SegmendError`."""
         parsed = DirName(self.name, "current", self.topic, self.number)
         partition = PartitionDir(self.partition.log_dir, self.partition.name, parsed)
-        clean = not partition.log_dir.clean_shutdown.missing
+        clean = partition.log_dir.is_clean
         last = max(partition.layout.logs, default=0)
         # Under the clean marker at most the active segment is recovered, if its index is set aside.
         found = load(
-            partition, Settings(release=self.release, clean=False, recovery_point=last if clean else 0)
+            partition, Settings(release=self.broker.release, clean=False, recovery_point=last if clean else 0)
         )
         if found.failure is not None:
             raise SegmendError(
@@ -115,21 +113,16 @@ class Candidate:
         return found
 
 
-def candidate(request: Request[object], node_id: int | None, name: str, wish: str | None) -> Candidate:
+def candidate(request: Request[object], name: str, wish: str | None) -> Candidate:
     """What `--directory` names; `wish` is `--topic-id`. Raises `UsageError`, `SegmendError`."""
     partition = _named(request, name)
-    cluster = read_cluster(tuple(request.dirs))
+    metadata = request.broker.metadata
     old_id = _topic_id(partition)
-    topic_id = old_id if wish is None else _wished(wish, partition, cluster)
-    known = "" if cluster is None or topic_id is None else cluster.image.names.get(topic_id, "")
-    versions = [
-        None if d.meta_properties.value is None else d.meta_properties.value.version for d in request.dirs
-    ]
+    topic_id = old_id if wish is None else _wished(wish, partition, metadata)
+    known = "" if metadata is None or topic_id is None else metadata.names.get(topic_id, "")
     return Candidate(
         partition=partition, topic=known if known.startswith(partition.topic) else partition.topic,
-        old_id=old_id, topic_id=topic_id,
-        cluster=cluster, node_id=node_id, kraft=is_kraft(request.release, versions),
-        release=request.release,
+        old_id=old_id, topic_id=topic_id, broker=request.broker,
     )  # fmt: skip
 
 
@@ -162,9 +155,9 @@ def _topic_id(partition: PartitionDir) -> str | None:
     return None if loaded.value is None or loaded.damages else loaded.value.topic_id
 
 
-def _wished(wish: str, partition: PartitionDir, cluster: Cluster | None) -> str:
+def _wished(wish: str, partition: PartitionDir, metadata: MetadataImage | None) -> str:
     if wish == CURRENT:
-        found = None if cluster is None else cluster.image.ids.get(partition.topic)
+        found = None if metadata is None else metadata.ids.get(partition.topic)
         if found is None:
             raise UsageError(
                 f"--topic-id {CURRENT}: the metadata on these disks knows no topic '{partition.topic}'"

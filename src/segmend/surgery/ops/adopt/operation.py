@@ -60,8 +60,8 @@ class Options:
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError`, and `SegmendError` for what would not be served, or is in the way."""
     options = request.options
-    node_id = assembly.of_one_broker(request.dirs, request.given)
-    found = candidate(request, node_id, options.directory, options.topic_id)
+    assembly.refuse_strangers(request.dirs, request.given)
+    found = candidate(request, options.directory, options.topic_id)
     why = found.unexpected()
     if why is not None and not options.even_stray:
         raise SegmendError(f"{found.partition.path}: {why}; {_way_out(found)}")
@@ -69,24 +69,25 @@ def plan(request: Request[Options]) -> Plan:
     loaded = found.load()
     return assembly.make(
         NAME, {name.replace("_", "-"): value for name, value in given_in(options)},
-        dirs=request.dirs, given=request.given, release=request.release,
+        broker=request.broker, given=request.given,
         steps=list(_steps(request, found, replaced, loaded)),
         notes=[*([why] if why else []), *_notes(found, loaded)],
     )  # fmt: skip
 
 
 def _way_out(found: Candidate) -> str:
-    image = None if found.cluster is None else found.cluster.image
+    image = found.broker.metadata
     current = None if image is None else image.ids.get(found.partition.topic)
     if current is not None and current != found.topic_id:
         topic = found.partition.topic
         return f"topic {topic} has the id {current} now: --topic-id {CURRENT} adopts it for that"
     if found.topic_id is not None and current is None:
         return (
-            f"make topic {found.partition.topic} anew with a replica on node {found.node_id}, then "
+            f"make topic {found.partition.topic} anew with a replica on node {found.broker.node_id}, then "
             f"--topic-id {CURRENT}; if the metadata on these disks is only old: --even-stray"
         )
-    return f"assign the replica to node {found.node_id} first; if the metadata here is only old: --even-stray"
+    node_id = found.broker.node_id
+    return f"assign the replica to node {node_id} first; if the metadata here is only old: --even-stray"
 
 
 def _replaced(request: Request[Options], found: Candidate) -> Iterator[PartitionDir]:
@@ -145,7 +146,7 @@ def _high_watermark(found: Candidate, loaded: LoadedLog) -> int | None:
 
 
 def _active_index(found: Candidate) -> str | None:
-    if found.partition.log_dir.clean_shutdown.missing or is_closed(found.partition, found.release):
+    if not found.partition.log_dir.is_clean or is_closed(found.partition, found.broker.release):
         return None
     layout = found.partition.layout
     return layout.index.get(max(layout.logs))
@@ -172,16 +173,16 @@ def _notes(found: Candidate, loaded: LoadedLog) -> Iterator[str]:
     for effect in lost:
         says = effect.broker_says or effect.effect
         yield f"{effect.file}: the load cuts off {effect.records_lost} records: {says}"
-    if found.kraft and found.cluster is None:
+    if found.broker.kraft and found.broker.metadata is None:
         yield "no metadata on these disks: whether the cluster expects this replica here cannot be told"
-    elif found.kraft and found.unexpected() is None:
+    elif found.broker.kraft and found.unexpected() is None:
         nodes = ", ".join(map(str, found.replicas))
         yield f"the metadata expects it: topic id {found.topic_id}, replicas on {nodes}"
     if len(found.replicas) > 1:
         yield "the log of the partition's leader decides: as a follower this replica is cut to agree with it"
     if found.old_id is not None and found.topic_id != found.old_id:
         yield f"records of topic id {found.old_id} are then served as those of {found.topic_id}"
-    if found.partition.log_dir.clean_shutdown.missing:
+    if not found.partition.log_dir.is_clean:
         yield "it has no recovery point: the next start reads all of it and rebuilds its indexes"
     else:
         yield f"{found.partition.log_dir.path}: {assembly.MARKER_KEPT}"

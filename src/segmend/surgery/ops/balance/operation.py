@@ -71,7 +71,7 @@ class Volume:
 
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError` for a single disk."""
-    volumes = volumes_of(topic_dirs(request.dirs))
+    volumes = volumes_of(topic_dirs(request.broker))
     if len(volumes) < 2:
         raise UsageError(
             f"{', '.join(request.given)}: one disk only; give the log dirs of the broker's other disks too"

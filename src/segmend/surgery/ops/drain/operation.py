@@ -36,7 +36,7 @@ class Options:
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError` without another log dir, `SegmendError` if nothing has the room."""
     source = request.dir_called(request.options.from_, "--from")
-    targets = [log_dir for log_dir in topic_dirs(request.dirs) if log_dir is not source]
+    targets = [log_dir for log_dir in topic_dirs(request.broker) if log_dir is not source]
     if not targets:
         raise UsageError(f"--from {request.options.from_}: give the other log dirs of the broker too")
     moving = [p for p in source.partitions if p.kind == "current"]

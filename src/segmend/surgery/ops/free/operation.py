@@ -27,7 +27,6 @@ from dataclasses import dataclass
 
 from segmend import loading
 from segmend.broker.retention import RetentionLimit
-from segmend.checks.cluster import read_cluster
 from segmend.errors import UsageError
 from segmend.loading import DirectoryOutcome, Later, PartitionOutcome
 from segmend.logdir import disk
@@ -99,37 +98,37 @@ class _Found:
 
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError` where the loss, the disk or the place of the backups is a wrong one."""
-    assembly.of_one_broker(request.dirs, request.given)
+    assembly.refuse_strangers(request.dirs, request.given)
     found = _look(request)
     _refuse_place(request, found)
     steps = [Quarantine.of(path, each.words) for each in found.chosen for path in each.paths]
     return assembly.make(
-        NAME, dict(given_in(request.options)), dirs=request.dirs, given=request.given,
-        release=request.release, steps=steps, losses=found.losses, notes=list(_notes(request, found)),
+        NAME, dict(given_in(request.options)), broker=request.broker, given=request.given,
+        steps=steps, losses=found.losses, notes=list(_notes(request, found)),
         left=list(_left(request, found)),
     )  # fmt: skip
 
 
 def _look(request: Request[Options]) -> _Found:
     options = request.options
-    config = None if options.config is None else ServerConfig.load(options.config, request.release)
+    config = None if options.config is None else ServerConfig.load(options.config)
+    broker = request.broker.configured(config)
     home = _full(request)
     device = disk.file_stat(home.path).device
     same = [log_dir for log_dir in request.dirs if disk.file_stat(log_dir.path).device == device]
-    cluster = read_cluster(tuple(request.dirs))
+    metadata = broker.metadata
     now = time.time_ns() // 1_000_000 if options.now is None else options.now
-    how = loading.Options(release=request.release, config=config, now_ms=now)
-    lines = list(loading.forecast(request.dirs, how, request.on_progress))
+    lines = list(loading.forecast(broker, loading.Options(now_ms=now), request.on_progress))
     later = [line for line in lines if isinstance(line, Later)]
-    known = config is not None and (cluster is not None or options.broker_retention)
-    compacted = {} if cluster is not None else {d.path: d.cleaner_offsets for d in request.dirs}
+    known = config is not None and (metadata is not None or options.broker_retention)
+    compacted = {} if metadata is not None else {d.path: d.cleaner_offsets for d in request.dirs}
     counted = [
         line
         for line in later
         if line.limit is RetentionLimit.LOG_START
         or (known and (line.topic, line.partition) not in compacted.get(line.dir, {}))
     ]
-    settings = {} if cluster is None else cluster.image.configs
+    settings = {} if metadata is None else metadata.configs
     remote = frozenset(t for t, s in settings.items() if s.get("remote.storage.enable") == "true")
     every = candidates(same, request.dirs, _undisputed(later, counted), remote)
     chosen, losses, withheld = _choose(request, every)
@@ -137,7 +136,7 @@ def _look(request: Request[Options]) -> _Found:
     return _Found(
         home=home, same=same, chosen=chosen, losses=losses, withheld=withheld,
         unknown=sum(line.bytes_lost for line in later if line not in counted and line.limit is not None),
-        room=room_for(same, outcomes, config or ServerConfig(release=request.release), settings),
+        room=room_for(same, outcomes, broker.config, settings),
     )  # fmt: skip
 
 

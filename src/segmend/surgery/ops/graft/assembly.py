@@ -216,7 +216,7 @@ def lines(site: Site, cut: Cut, graft: Graft) -> Lines:
     start = max(leader.log_start_offset, log_dir.log_start_offsets.get(key, first) if kept else first)
     point = log_dir.recovery_points.get(key)
     changed = min((d.segment.base for d in graft.derived), default=cut.end_offset)
-    synced = not kept or not log_dir.clean_shutdown.missing or (point is not None and point >= changed)
+    synced = not kept or log_dir.is_clean or (point is not None and point >= changed)
     mark = _least(leader.high_watermark, cut.end_offset)
     if mark is None and kept:
         mark = _least(log_dir.high_watermarks.get(key), cut.offset)

@@ -19,15 +19,14 @@ from segmend.broker.strays import STRAYS, StrayHandling, stray_reason
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.names import parse_dir_name
 from segmend.formats.offset_checkpoint import FILE_NAMES
-from segmend.loading.image import MetadataImage
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
+from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.ops.graft.assembly import Site, lines, look_at, make
 from segmend.surgery.ops.graft.changes import Graft, steps_of
 from segmend.surgery.ops.graft.decision import Cut
 from segmend.surgery.ops.graft.leader import Leader
 from segmend.surgery.ops.graft.prefix import Comparison
-from segmend.surgery.ops.move.relocation import image_of
 from segmend.surgery.options import flag, option, required
 from segmend.surgery.plan import Loss, Plan
 from segmend.surgery.planning import assembly
@@ -57,19 +56,19 @@ class Options:
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError`, `BrokerRunning`, and `SegmendError` for a leader that is none."""
     options = request.options
-    assembly.of_one_broker(request.dirs, request.given)
+    assembly.refuse_strangers(request.dirs, request.given)
     site = _site(request)
-    _refuse_other_topic(site, image_of(request.dirs))
+    _refuse_other_topic(site, request.broker.metadata)
     found, cut = look_at(site, live=options.live_source, whole_log=options.whole, tell=request.on_progress)
     arguments = {"partition": site.name, "from": options.from_}
     if cut is None:
         return assembly.make(
-            NAME, arguments, dirs=request.dirs, given=request.given, release=request.release, steps=[],
+            NAME, arguments, broker=request.broker, given=request.given, steps=[],
             notes=[f"both replicas end at offset {found.shared.end}: nothing is missing"],
         )  # fmt: skip
     graft = make(site, cut)
     return assembly.make(
-        NAME, arguments, dirs=request.dirs, given=request.given, release=request.release,
+        NAME, arguments, broker=request.broker, given=request.given,
         steps=[*steps_of(graft), *_checkpoints(request, site, cut, graft)],
         losses=list(_losses(site, found)), notes=[*_unexpected(request, site), *_notes(site, found, cut)],
         extra={NAME: _facts(found, cut)},
@@ -96,16 +95,15 @@ def _home(request: Request[Options], name: str, leader: Leader) -> LogDir:
     """Where a lost replica goes: as asked for, as the cluster has it, where it was, or the only log dir."""
     if request.options.to is not None:
         asked = request.dir_called(request.options.to, "--to")
-        check_target(request.dirs, asked)
+        check_target(request.broker, asked)
         return asked
     if len(request.dirs) == 1:
         return request.dirs[0]
-    image = image_of(request.dirs)
+    image = request.broker.metadata
     if image is not None:
-        nodes = [d.meta_properties.value for d in request.dirs]
-        node_id = next((each.node_id for each in nodes if each is not None), None)
-        wanted = image.directory(image.ids.get(leader.key[0], ""), leader.key[1], node_id)
-        for log_dir, value in zip(request.dirs, nodes, strict=True):
+        wanted = image.directory(image.ids.get(leader.key[0], ""), leader.key[1], request.broker.node_id)
+        for log_dir in request.dirs:
+            value = log_dir.meta_properties.value
             if value is not None and value.directory_id is not None and value.directory_id == wanted:
                 return log_dir
     known = [d for d in request.dirs if leader.key in d.recovery_points or leader.key in d.high_watermarks]
@@ -127,8 +125,8 @@ def _refuse_other_topic(site: Site, image: MetadataImage | None) -> None:
 
 def _unexpected(request: Request[Options], site: Site) -> Iterator[str]:
     """A start does away with what the metadata here gives to other nodes; perhaps it is only old."""
-    handling, image = STRAYS.of(request.release), image_of(request.dirs)
-    topic_id, node_id = site.leader.topic_id, assembly.of_one_broker(request.dirs, request.given)
+    handling, image = STRAYS.of(request.release), request.broker.metadata
+    topic_id, node_id = site.leader.topic_id, request.broker.node_id
     if image is None or topic_id is None or handling is StrayHandling.NONE:
         return
     path = f"{site.log_dir.path}/{site.name}"
@@ -214,7 +212,7 @@ def _notes(site: Site, found: Comparison, cut: Cut) -> Iterator[str]:
             f"keeps its own until it hears from the leader{_old_brokers(site)}"
         )
     yield "when it starts, the broker fetches only what the leader got since its files were read"
-    if not site.log_dir.clean_shutdown.missing:
+    if site.log_dir.is_clean:
         yield f"{site.log_dir.path}: {_MARKER}"
 
 

@@ -14,12 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from segmend.checks.cluster import Cluster
 from segmend.errors import UsageError
 from segmend.formats.kafka_uuid import is_reserved, parse_uuid, uuid_text
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
-from segmend.surgery.ops.identity.voters import voter_directory_id
+from segmend.node.broker_dirs import BrokerDirs
 
 NEW: Final = "new"
 FORMER: Final = "former"
@@ -27,32 +26,42 @@ FORMER: Final = "former"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What the metadata tells of a node's dirs; nothing where there is none."""
+    """What the metadata tells of a node's dirs; nothing where there is none.
 
-    cluster: Cluster | None
+    `node_id` is that of the node whose they are to be.
+    """
+
+    broker: BrokerDirs
     node_id: int | None
 
     @property
     def registered(self) -> tuple[str, ...]:
         """The ids that this node registered last."""
-        if self.cluster is None or self.node_id is None:
+        metadata = self.broker.metadata
+        if metadata is None or self.node_id is None:
             return ()
-        return self.cluster.log_dirs.get(self.node_id, ())
+        return metadata.log_dirs.get(self.node_id, ())
 
     def votes_as(self, log_dir: LogDir) -> str | None:
-        """The id that the metadata log in a dir, if it is there, must have for this node to vote."""
-        return voter_directory_id(log_dir, self.node_id)
+        """The id that a dir with the metadata log must have for this node to vote (KIP-853).
+
+        `VotersRecord` names voters by node id and the directory id of `metadata.log.dir`: a node whose dir
+        has another id is no voter, and a lone one then never gets a leader. None for a node that does not
+        vote, or votes by its node id only.
+        """
+        found = self.broker.metadata_log(log_dir)
+        return None if found is None or self.node_id is None else found.image.voters.get(self.node_id)
 
     def replicas_by_id(self, log_dir: LogDir) -> Counter[str]:
         """How many of the replicas in a dir the metadata assigns to each directory id of this node."""
         found: Counter[str] = Counter()
-        if self.cluster is None:
+        metadata = self.broker.metadata
+        if metadata is None:
             return found
         for partition in log_dir.partitions:
-            metadata = partition.partition_metadata.value if partition.kind == "current" else None
-            if metadata is not None and metadata.topic_id is not None:
-                image = self.cluster.image
-                own = image.directory(metadata.topic_id, partition.partition, self.node_id)
+            file = partition.partition_metadata.value if partition.kind == "current" else None
+            if file is not None and file.topic_id is not None:
+                own = metadata.directory(file.topic_id, partition.partition, self.node_id)
                 found.update([own] if own is not None else [])
         return found
 

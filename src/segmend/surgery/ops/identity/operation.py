@@ -16,16 +16,16 @@ from dataclasses import dataclass
 
 from segmend.broker.identity import DIRECTORY_IDS, verify
 from segmend.broker.strays import STRAYS, StrayHandling, stray_reason
-from segmend.checks.cluster import Cluster, read_cluster
 from segmend.errors import UsageError
 from segmend.formats import meta_properties
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.fingerprint import Fingerprint, look
 from segmend.surgery.ops.identity.directory_ids import FORMER, Decision, Evidence, decide, wished
 from segmend.surgery.ops.identity.volumes import Stamp, Volume, agreed_cluster, agreed_node, stamp_of, volumes
-from segmend.surgery.ops.identity.voters import voter_directory_id
 from segmend.surgery.options import given_in, option
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.planning import amounts, assembly
@@ -58,12 +58,13 @@ class Options:
 def plan(request: Request[Options]) -> Plan:
     """The plan; without steps if nothing is wrong. Raises `UsageError` where a person must say more."""
     options = request.options
-    config = None if options.config is None else ServerConfig.load(options.config, request.release)
-    found = volumes(request.dirs, request.release, config)
-    cluster = read_cluster(tuple(request.dirs))
+    config = None if options.config is None else ServerConfig.load(options.config)
+    broker = request.broker.configured(config)
+    found = volumes(broker)
     cluster_id = _text(options.cluster_id) or agreed_cluster(found)
-    node_id = agreed_node(found, config, cluster) if options.node_id is None else options.node_id
-    decision = _directory_ids(request, found, Evidence(cluster=cluster, node_id=node_id))
+    node_id = agreed_node(found, broker) if options.node_id is None else options.node_id
+    evidence = Evidence(broker=broker, node_id=node_id)
+    decision = _directory_ids(request, found, evidence)
     stamps = [
         stamp_of(volume, cluster_id, node_id, decision.ids[volume.path], asked=options.node_id is not None)
         for volume in found
@@ -77,12 +78,12 @@ def plan(request: Request[Options]) -> Plan:
     notes = [
         *(f"{each.volume.path}: {decision.why[each.volume.path]}" for each in changed
           if each.volume.path in decision.why),
-        *(_verdicts(request, stamps, config) if config is not None else ()),
-        *_consequences(request, changed, cluster, node_id),
-        *_no_vote(stamps, node_id),
+        *(_verdicts(stamps, broker) if config is not None else ()),
+        *_consequences(changed, evidence),
+        *_no_vote(stamps, evidence),
     ]  # fmt: skip
     return assembly.make(
-        NAME, dict(given_in(options)), dirs=request.dirs, given=request.given, release=request.release,
+        NAME, dict(given_in(options)), broker=request.broker, given=request.given,
         steps=steps, notes=notes, left=list(_left(request, stamps, config)),
     )  # fmt: skip
 
@@ -131,33 +132,30 @@ def _model(dirs: Sequence[LogDir]) -> Fingerprint | None:
     return next((each for each in found if each.kind == "file"), None)
 
 
-def _verdicts(request: Request[Options], stamps: Sequence[Stamp], config: ServerConfig) -> Iterator[str]:
+def _verdicts(stamps: Sequence[Stamp], broker: BrokerDirs) -> Iterator[str]:
     """What a broker with this configuration would say of the files, as they are and as they will be."""
-    node_id = config.node_id
-    kraft = any(stamp.volume.kraft for stamp in stamps)
+    kraft, node_id, release = broker.kraft, broker.config.node_id, broker.release
     for when, identities in (
         ("as they are", [stamp.volume.identity for stamp in stamps]),
         ("after this plan", [stamp.identity for stamp in stamps]),
     ):
-        verdict = verify(identities, kraft=kraft, node_id=node_id, release=request.release)
+        verdict = verify(identities, kraft=kraft, node_id=node_id, release=release)
         if verdict.refusal is not None:
-            yield f"{when}, Kafka {request.release} refuses to start: {verdict.refusal}"
+            yield f"{when}, Kafka {release} refuses to start: {verdict.refusal}"
         elif verdict.offline:
             paths = ", ".join(verdict.offline)
-            yield f"{when}, Kafka {request.release} starts without {paths}"
+            yield f"{when}, Kafka {release} starts without {paths}"
         else:
-            yield f"{when}, Kafka {request.release} takes the log dirs for those of one broker"
+            yield f"{when}, Kafka {release} takes the log dirs for those of one broker"
 
 
-def _consequences(
-    request: Request[Options], changed: Sequence[Stamp], cluster: Cluster | None, node_id: int | None
-) -> Iterator[str]:
-    if cluster is None:
+def _consequences(changed: Sequence[Stamp], evidence: Evidence) -> Iterator[str]:
+    if evidence.broker.metadata is None:
         return
     for stamp in changed:
         old = stamp.volume.directory_id
         if old is not None and old != stamp.directory_id:
-            count = Evidence(cluster=cluster, node_id=node_id).replicas_by_id(stamp.volume.log_dir)[old]
+            count = evidence.replicas_by_id(stamp.volume.log_dir)[old]
             if count:
                 yield (
                     f"{stamp.volume.path}: the metadata has {count} of its replicas in directory id {old}; "
@@ -165,28 +163,28 @@ def _consequences(
                     "replica is not served any more (seen on 4.3.1)"
                 )
     if any(stamp.new_owner for stamp in changed):
-        yield from _strays(request, cluster, node_id)
+        yield from _strays(evidence.broker, evidence.broker.metadata, evidence.node_id)
 
 
-def _no_vote(stamps: Sequence[Stamp], node_id: int | None) -> Iterator[str]:
+def _no_vote(stamps: Sequence[Stamp], evidence: Evidence) -> Iterator[str]:
     for stamp in stamps:
-        voter = voter_directory_id(stamp.volume.log_dir, node_id)
+        voter = evidence.votes_as(stamp.volume.log_dir)
         if voter is not None and stamp.directory_id is not None and voter != stamp.directory_id:
             yield (
-                f"{stamp.volume.path}: node {node_id} votes in the KRaft quorum as directory id {voter}; as "
-                f"{stamp.directory_id} it does not, and a lone one does not come up (seen on 4.3.1); "
-                f"its own again: --directory-id {stamp.volume.path}={FORMER}"
+                f"{stamp.volume.path}: node {evidence.node_id} votes in the KRaft quorum as directory id "
+                f"{voter}; as {stamp.directory_id} it does not, and a lone one does not come up "
+                f"(seen on 4.3.1); its own again: --directory-id {stamp.volume.path}={FORMER}"
             )
 
 
-def _strays(request: Request[Options], cluster: Cluster, node_id: int | None) -> Iterator[str]:
-    handling = STRAYS.of(request.release)
+def _strays(broker: BrokerDirs, metadata: MetadataImage, node_id: int | None) -> Iterator[str]:
+    handling = STRAYS.of(broker.release)
     count = 0
-    for partition in (p for d in request.dirs for p in d.partitions if p.kind == "current"):
-        metadata = partition.partition_metadata.value
-        topic_id = None if metadata is None else metadata.topic_id
+    for partition in (p for d in broker.dirs for p in d.partitions if p.kind == "current"):
+        file = partition.partition_metadata.value
+        topic_id = None if file is None else file.topic_id
         count += bool(stray_reason(
-            cluster.image, topic_id=topic_id, partition=partition.partition, node_id=node_id,
+            metadata, topic_id=topic_id, partition=partition.partition, node_id=node_id,
             path=partition.path,
         ))  # fmt: skip
     if count and handling is not StrayHandling.NONE:

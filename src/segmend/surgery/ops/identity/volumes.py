@@ -10,17 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from segmend.broker.identity import Identity
-from segmend.broker.strays import is_kraft
-from segmend.checks.cluster import Cluster
 from segmend.errors import UsageError
 from segmend.formats import java_properties, meta_properties
 from segmend.formats.java_properties import JavaProperties
 from segmend.formats.meta_properties import BROKER_ID, CLUSTER_ID, DIRECTORY_ID, FILE_NAME, NODE_ID, VERSION
 from segmend.loading.dirs import identity_of
-from segmend.logdir import disk
-from segmend.logdir.config import ServerConfig
-from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.plan import Left
 
 _ONE_LINE = frozenset({"bad-uuid", "reserved-directory-id"})
@@ -92,30 +88,21 @@ class Stamp:
         )  # fmt: skip
 
 
-def volumes(dirs: Sequence[LogDir], release: Release, config: ServerConfig | None) -> list[Volume]:
+def volumes(broker: BrokerDirs) -> list[Volume]:
     """All log dirs of a broker. Raises `Unreadable` for a file that is there and cannot be read."""
-    loaded = [log_dir.meta_properties for log_dir in dirs]
+    loaded = (log_dir.meta_properties for log_dir in broker.dirs)
     refused = next((each.unreadable for each in loaded if each.unreadable is not None), None)
     if refused is not None:
         raise refused
-    found = [None if each.value is None else each.value.version for each in loaded]
-    roles = config is not None and "process.roles" in config.given
-    kraft = roles or is_kraft(release, found)
-    home = _metadata_dir(dirs, config)
+    kraft, home = broker.kraft, broker.metadata_dir
+    version = 1 if kraft or any(value.version == 1 for value in broker.identities) else 0
     return [
         Volume(
             log_dir=log_dir, identity=identity_of(log_dir, is_metadata_dir=log_dir is home), kraft=kraft,
-            version=1 if kraft or 1 in found else 0,
+            version=version,
         )
-        for log_dir in dirs
+        for log_dir in broker.dirs
     ]  # fmt: skip
-
-
-def _metadata_dir(dirs: Sequence[LogDir], config: ServerConfig | None) -> LogDir | None:
-    if config is not None:
-        wanted = disk.real_path(config.metadata_log_dir)
-        return next((each for each in dirs if each.path == wanted), None)
-    return next((d for d in dirs if any(p.kind == "cluster-metadata" for p in d.partitions)), dirs[0])
 
 
 def agreed_cluster(found: Sequence[Volume]) -> str | None:
@@ -130,14 +117,13 @@ def agreed_cluster(found: Sequence[Volume]) -> str | None:
     return said[0][1] if said else None
 
 
-def agreed_node(found: Sequence[Volume], config: ServerConfig | None, cluster: Cluster | None) -> int | None:
+def agreed_node(found: Sequence[Volume], broker: BrokerDirs) -> int | None:
     """The node id on which the dirs, server.properties and, if they say none, the metadata agree.
 
     Raises `UsageError` if they differ; None if none says.
     """
-    said = (
-        [("server.properties", config.node_id)] if config is not None and config.node_id is not None else []
-    )
+    configured = broker.config.node_id
+    said = [] if configured is None else [("server.properties", configured)]
     said += [(v.path, v.value.node_id) for v in found if v.value and v.value.node_id is not None]
     for path, node_id in said:
         if node_id != said[0][1]:
@@ -148,7 +134,7 @@ def agreed_node(found: Sequence[Volume], config: ServerConfig | None, cluster: C
     if said:
         return said[0][1]
     own = {volume.directory_id for volume in found}
-    registered = {} if cluster is None else cluster.log_dirs
+    registered = {} if broker.metadata is None else broker.metadata.log_dirs
     nodes = {node for node, ids in registered.items() if own.intersection(ids)}
     return nodes.pop() if len(nodes) == 1 else None
 

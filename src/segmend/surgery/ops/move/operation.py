@@ -37,7 +37,7 @@ class Options:
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError` for partitions that are not there, or there already."""
     target = request.dir_called(request.options.to, "--to")
-    check_target(request.dirs, target)
+    check_target(request.broker, target)
     names = dict.fromkeys(name.rstrip("/").rpartition("/")[2] for name in request.options.partition)
     moves = [_move(request, name, target) for name in names]
     return plan_moves(NAME, {"partition": list(names), "to": request.options.to}, request, moves)

@@ -9,8 +9,8 @@ from typing import Any
 
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.offset_checkpoint import FILE_NAMES
-from segmend.loading.image import MetadataImage, read_image
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.request import Request
@@ -37,7 +37,7 @@ def plan_moves(
     remarks: Sequence[str] = (),
 ) -> Plan:  # fmt: skip
     """The plan for all of them; raises `UsageError` and `SegmendError` for what cannot be moved."""
-    node_id = assembly.of_one_broker(request.dirs, request.given)
+    assembly.refuse_strangers(request.dirs, request.given)
     for move in moves:
         _refuse(move)
     markers, notes = _markers(request, moves)
@@ -49,9 +49,9 @@ def plan_moves(
         *_lines(request, moves, of_target=False),
     ]
     return assembly.make(
-        operation, arguments, dirs=request.dirs, given=request.given, release=request.release, steps=steps,
+        operation, arguments, broker=request.broker, given=request.given, steps=steps,
         notes=[*remarks, *notes, *(_notes(request) if moves else ())],
-        extra={"kafka-reassign-partitions": _reassignment(request, moves, node_id)} if moves else {},
+        extra={"kafka-reassign-partitions": _reassignment(request, moves)} if moves else {},
     )  # fmt: skip
 
 
@@ -116,9 +116,9 @@ def _markers(request: Request[object], moves: Sequence[Move]) -> tuple[list[Step
     steps, notes = [], []
     for log_dir in request.dirs:
         sources = [m.partition.log_dir for m in moves if m.target is log_dir]
-        if not sources or log_dir.clean_shutdown.missing:
+        if not sources or not log_dir.is_clean:
             continue
-        unclean = next((d.path for d in sources if d.clean_shutdown.missing), None)
+        unclean = next((d.path for d in sources if not d.is_clean), None)
         if unclean is None:
             notes.append(f"{log_dir.path}: {assembly.MARKER_KEPT}")
             continue
@@ -130,24 +130,18 @@ def _markers(request: Request[object], moves: Sequence[Move]) -> tuple[list[Step
 
 
 def _notes(request: Request[object]) -> Iterator[str]:
-    if request.release >= (3, 7) and image_of(request.dirs) is not None:
+    if request.release >= (3, 7) and request.broker.metadata is not None:
         yield "when it starts, the broker tells the controller the new places by itself (KIP-858)"
 
 
-def image_of(dirs: Sequence[LogDir]) -> MetadataImage | None:
-    """The cluster's metadata as one of the dirs has it, None if none has."""
-    found = (p for d in dirs for p in d.partitions if p.kind == "cluster-metadata")
-    return next((image for image in map(read_image, found) if image is not None), None)
-
-
-def _reassignment(request: Request[object], moves: Sequence[Move], node_id: int | None) -> dict[str, Any]:
+def _reassignment(request: Request[object], moves: Sequence[Move]) -> dict[str, Any]:
     """The same for a running broker: the JSON that `kafka-reassign-partitions --execute` takes.
 
     Other replicas stay where they are ("any"); they are named if this node has the cluster's metadata,
     else this broker's only, and the others must be filled in. A running broker knows its log dirs by the
     names that they have in `log.dirs`, links and all (`LogManager.isLogDirOnline`), so as they were given.
     """
-    image = image_of(request.dirs)
+    image, node_id = request.broker.metadata, request.broker.node_id
     names = {
         log_dir.path: posixpath.normpath(given) if given.startswith("/") else log_dir.path
         for log_dir, given in zip(request.dirs, request.given, strict=True)

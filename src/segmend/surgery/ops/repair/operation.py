@@ -16,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final
 
-from segmend import loading
 from segmend.checks import CheckRun, Level, Wanted
 from segmend.checks.effects import BrokerEffects
 from segmend.errors import SegmendError, UsageError
@@ -71,7 +70,7 @@ def plan(request: Request[Options]) -> Plan:
     left += [_left(finding) for finding in _grave(_needing_more(findings, request), request, kept)]
     left += [_beside_a_damaged_log(finding) for finding in _grave(unmoved, request, kept)]
     return assembly.make(
-        NAME, _arguments(request.options), dirs=real.dirs, given=request.given, release=request.release,
+        NAME, _arguments(request.options), broker=real.broker, given=request.given,
         steps=steps, losses=logs.losses, notes=[*notes, *_not_looked_at(request)],
         left=left, spare=True,
     )  # fmt: skip
@@ -80,18 +79,16 @@ def plan(request: Request[Options]) -> Plan:
 def _findings(request: Request[Options]) -> list[Finding]:
     """What the checks say, and what brokers up to 2.2 say of indexes while they load."""
     usual = CheckRun(
-        request.dirs,
+        request.broker,
         level=_level(request),
-        release=request.release,
         wanted=Wanted(names=request.names),
         on_progress=request.on_progress,
         jobs=_threads(),
         effects=False,
     )
     startup = CheckRun(
-        request.dirs,
+        request.broker,
         level=Level.STARTUP,
-        release=request.release,
         wanted=Wanted(names=request.names, only=_ONLY_AT_STARTUP),
         effects=False,
     )
@@ -108,8 +105,7 @@ def _not_looked_at(request: Request[Options]) -> list[str]:
 
 def _later(request: Request[Options], steps: Sequence[Step]) -> Request[Options]:
     """The dirs with these steps done, all that there are so far."""
-    paths = (log_dir.path for log_dir in request.dirs)
-    return replace(request, dirs=planned(paths, steps, request.release))
+    return replace(request, broker=planned(request.broker, steps))
 
 
 def _come_to_light(request: Request[Options], findings: Sequence[Finding], logs: LogRepair) -> Iterator[Left]:
@@ -236,7 +232,7 @@ def _grave(findings: Iterable[Finding], request: Request[Options], steps: Sequen
 
 
 def _explained(findings: Iterable[Finding], request: Request[Options]) -> list[Finding]:
-    effects = BrokerEffects(request.dirs, loading.Options(release=request.release), _level(request))
+    effects = BrokerEffects(request.broker, _level(request))
     return [effects.explained(finding) for finding in findings]
 
 
@@ -259,6 +255,6 @@ def _arguments(options: Options) -> dict[str, object]:
 def _notes(request: Request[Options], jobs: dict[str, Job], steps: Sequence[Step]) -> list[str]:
     paths = {step.paths[0] for step in steps}
     notes = [job.note for path, job in jobs.items() if job.note and path in paths]
-    clean = [each for each in request.dirs if not each.clean_shutdown.missing]
+    clean = [each for each in request.dirs if each.is_clean]
     here = [each for each in clean if any(path.startswith(f"{each.path}/") for path in paths)]
     return [*notes, *(f"{each.path}: {assembly.MARKER_KEPT}" for each in here)]

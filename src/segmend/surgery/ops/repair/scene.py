@@ -11,10 +11,10 @@ from typing import Any
 from segmend.errors import SegmendError
 from segmend.findings import Finding
 from segmend.formats import producer_snapshot
-from segmend.loading.image import MetadataImage, read_image
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
+from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.derive.sources import SNAPSHOT_LIMIT
 from segmend.surgery.ops.repair.options import Options
@@ -47,6 +47,7 @@ class Scene:
 
     def __init__(self, request: Request[Options], findings: Sequence[Finding]) -> None:
         self.request = request
+        self.broker = request.broker
         self.release = request.release
         self.damaged = frozenset(f"{finding.dir}/{finding.file}" for finding in findings)
         self._intervals: dict[str, int] = {}
@@ -66,12 +67,7 @@ class Scene:
     @cached_property
     def image(self) -> MetadataImage:
         """What `__cluster_metadata-0` in one of the dirs says; empty without one."""
-        for log_dir in self.request.dirs:
-            partition = log_dir.partition("__cluster_metadata-0")
-            found = read_image(partition) if partition is not None else None
-            if found is not None:
-                return found
-        return MetadataImage()
+        return self.broker.metadata or MetadataImage()
 
     def interval(self, partition: PartitionDir) -> int:
         """index.interval.bytes: as asked for, as the cluster says, or as the sound indexes show."""

@@ -53,7 +53,7 @@ def plan(request: Request[Options]) -> Plan:
     markers, notes = _markers(request.dirs, taken)
     return assembly.make(
         NAME, {} if agreed is None else {"accept-loss": f"{agreed}-records"},
-        dirs=request.dirs, given=request.given, release=request.release,
+        broker=request.broker, given=request.given,
         steps=[*markers, *(step for cut in taken for step in steps_of(cut)), *_lines(request.dirs, taken)],
         losses=[_loss(cut) for cut in taken if cut.lossy], notes=[*notes, *_gaps(taken)],
         left=[fatal.get(id(cut)) or _left(cut, total) for cut in lossy if cut not in taken],
@@ -157,7 +157,7 @@ def _markers(dirs: Sequence[LogDir], cuts: Sequence[Cut]) -> tuple[list[Step], l
     steps, notes = [], []
     for log_dir in dirs:
         here = [cut for cut in cuts if cut.segment.partition.log_dir is log_dir]
-        if not here or log_dir.clean_shutdown.missing:
+        if not here or not log_dir.is_clean:
             continue
         shorter = any(cut.lossy and cut.segment.is_active for cut in here)
         step = assembly.set_marker_aside(log_dir, "a log ends earlier than it did") if shorter else None

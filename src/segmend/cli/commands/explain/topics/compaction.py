@@ -49,8 +49,8 @@ OPTIONS = ("topic", "partition")
 
 def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     """Say of each compacted partition how dirty it is and what becomes of it."""
-    dirs, options = asked(args, paths)
-    found = compactions(dirs, options, lambda partition: is_wanted(args, partition))
+    broker, options = asked(args, paths)
+    found = compactions(broker, options, lambda partition: is_wanted(args, partition))
     if args.json:
         emit_json(json_lines(found))
     else:

@@ -60,8 +60,8 @@ def configure(parser: argparse._ArgumentGroup) -> None:
 
 def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     """Explain the retention of the partitions in these log dirs of one broker."""
-    dirs, options = asked(args, paths)
-    found = reasons(dirs, options, lambda partition: is_wanted(args, partition))
+    broker, options = asked(args, paths)
+    found = reasons(broker, options, lambda partition: is_wanted(args, partition))
     if args.json:
         emit_json(json_lines(found, options.now_ms))
         return 0

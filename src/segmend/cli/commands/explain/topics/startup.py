@@ -48,11 +48,10 @@ from collections.abc import Sequence
 
 from segmend.cli.options import add_read_speed_option
 from segmend.cli.output import emit, emit_json, style
-from segmend.cli.targets import open_log_dirs, release_of
+from segmend.cli.targets import broker_of, open_log_dirs
 from segmend.explain.disk_speed import Speed
 from segmend.explain.rolling_restart import bounce, probe
 from segmend.explain.startup import study
-from segmend.logdir.config import ServerConfig
 from segmend.report.startup import Page, json_lines, lines
 
 NAME = "startup"
@@ -72,23 +71,21 @@ def configure(parser: argparse._ArgumentGroup) -> None:
 
 def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     """The time of a start over these log dirs of one broker, and what follows from it."""
-    dirs = open_log_dirs(paths)
-    release, reason = release_of(args, dirs)
-    config = ServerConfig(release=release) if args.config is None else ServerConfig.load(args.config, release)
+    broker = broker_of(args, open_log_dirs(paths))
+    config = broker.config
     name = "num.recovery.threads.per.data.dir"
     given = None if args.read_speed is None else Speed(bytes_per_second=args.read_speed, given=True)
     found = study(
-        dirs,
-        release,
+        broker,
         args.threads or config.number(name),
         cores=len(os.sched_getaffinity(0)),
         speed=given,
     )
     brokers = args.brokers or BROKERS
     page = Page(
-        dirs=[log_dir.path for log_dir in dirs],
-        clean=[".kafka_cleanshutdown" in log_dir.entries for log_dir in dirs],
-        rules=f"Kafka {release} ({reason})",
+        dirs=[log_dir.path for log_dir in broker.dirs],
+        clean=[log_dir.is_clean for log_dir in broker.dirs],
+        rules=f"Kafka {broker.release} ({broker.release_reason})",
         threads_from="--threads" if args.threads else config.source(name),
         study=found,
         lazy=bounce(found, brokers, eager=False),

@@ -78,7 +78,7 @@ def _offset(partition: PartitionDir, name: str, said: int | None, scene: Scene) 
         return _within(partition, name, said)
     if said is not None:
         return said
-    if partition.log_dir.clean_shutdown.missing:
+    if not partition.log_dir.is_clean:
         # What was flushed, or replicated, before a crash is not known: the start finds out.
         return None
     if name == RECOVERY_POINT:

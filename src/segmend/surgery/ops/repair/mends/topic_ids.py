@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.broker.strays import is_kraft
 from segmend.findings import Finding
 from segmend.formats.partition_metadata import FILE_NAME
 from segmend.logdir.tree import PartitionDir
@@ -49,8 +48,7 @@ def _topic_id(partition: PartitionDir, scene: Scene) -> str:
 def _without_it(scene: Scene) -> str:
     """With ZooKeeper a broker that misses the file starts all the same (seen on 2.8.2), one that cannot
     read it does not."""
-    stamps = [log_dir.meta_properties.value for log_dir in scene.request.dirs]
-    if is_kraft(scene.release, [None if stamp is None else stamp.version for stamp in stamps]):
+    if scene.broker.kraft:
         return ""
     return "; a broker with ZooKeeper starts without the file: move it out of the log dirs"
 

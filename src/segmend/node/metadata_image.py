@@ -1,24 +1,16 @@
-"""The cluster's metadata as this node has it on disk: topics, replicas, topic settings.
+"""The cluster's metadata as a node has it on disk: topics, replicas, settings, registrations, voters.
 
-Read from the newest snapshot and the log of `__cluster_metadata-0`, as `MetadataLoader` and
-`MetadataImage` build it. What cannot be read is left out: the image then says less, not wrong.
+Built as `MetadataImage` is, record by record; where the records come from is the business of
+`metadata_log`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from segmend.formats.record import iter_records
-from segmend.kernel.scan import iter_batches
-from segmend.logdir.file_system import Unreadable
-from segmend.logdir.files import FileEntry
-from segmend.logdir.tree import PartitionDir
-from segmend.topics.metadata import decode
-
 _TOPIC_RESOURCE, _BROKER_RESOURCE = 2, 4
-_BATCH_LIMIT = 64 << 20
 
 Data = Mapping[str, Any]
 
@@ -28,6 +20,8 @@ class MetadataImage:
     """Replicas and their directory ids by (topic id, partition), names by id, ids by name, settings.
 
     `configs` are those of topics, `brokers` what was changed while brokers ran ("": for all of them).
+    `log_dirs` are the directory ids that each node registered last, `features` the cluster's levels,
+    `voters` the directory ids under which nodes vote (KIP-853).
     """
 
     names: dict[str, str] = field(default_factory=dict)
@@ -36,6 +30,9 @@ class MetadataImage:
     directories: dict[tuple[str, int], tuple[str, ...]] = field(default_factory=dict)
     configs: dict[str, dict[str, str]] = field(default_factory=dict)
     brokers: dict[str, dict[str, str]] = field(default_factory=dict)
+    log_dirs: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    features: dict[str, int] = field(default_factory=dict)
+    voters: dict[int, str] = field(default_factory=dict)
 
     def dynamic(self, node_id: int | None) -> dict[str, str]:
         """Settings of the broker that were changed while it ran: for all brokers, then for this one."""
@@ -101,6 +98,13 @@ class MetadataImage:
         else:
             settings[data["name"]] = data["value"]
 
+    def _register(self, data: Data) -> None:
+        if data.get("logDirs"):
+            self.log_dirs[data["brokerId"]] = tuple(data["logDirs"])
+
+    def _feature(self, data: Data) -> None:
+        self.features[data["name"]] = data["featureLevel"]
+
 
 _HANDLERS = {
     "TOPIC_RECORD": MetadataImage._topic,
@@ -108,46 +112,7 @@ _HANDLERS = {
     "PARTITION_CHANGE_RECORD": MetadataImage._change,
     "REMOVE_TOPIC_RECORD": MetadataImage._remove,
     "CONFIG_RECORD": MetadataImage._config,
+    "REGISTER_BROKER_RECORD": MetadataImage._register,
+    "BROKER_REGISTRATION_CHANGE_RECORD": MetadataImage._register,
+    "FEATURE_LEVEL_RECORD": MetadataImage._feature,
 }
-
-
-def read_image(partition: PartitionDir) -> MetadataImage | None:
-    """The image in a `__cluster_metadata-0`; None if nothing in it can be read."""
-    image = MetadataImage()
-    applied = 0
-    start = 0
-    snapshots = partition.kraft_snapshots
-    if snapshots:
-        newest = max(snapshots, key=lambda file: (file.parsed.base_offset or 0, file.parsed.epoch or 0))
-        start = newest.parsed.base_offset or 0
-        applied += _apply(image, newest, -1)
-    for segment in partition.segments:
-        if segment.log is not None and (segment.next_base_offset is None or segment.next_base_offset > start):
-            applied += _apply(image, segment.log, start)
-    return image if applied else None
-
-
-def _apply(image: MetadataImage, log: FileEntry, start: int) -> int:
-    """Apply what a log or snapshot holds from offset `start` on; returns the number of records."""
-    count = 0
-    try:
-        for value in _values(log, start):
-            found = decode(None, value)["value"]
-            data = found.get("data") if isinstance(found, Mapping) else None
-            if isinstance(data, Mapping):
-                image.apply(found["type"], data)
-                count += 1
-    except Unreadable:
-        return count
-    return count
-
-
-def _values(log: FileEntry, start: int) -> Iterator[bytes]:
-    with log.reader() as reader:
-        for batch in iter_batches(reader, crc=True):
-            if batch.is_control or batch.last_offset < start or batch.size > _BATCH_LIMIT:
-                continue
-            data = reader.read(batch.size, batch.position)
-            for record in iter_records(data, batch, [], limit=_BATCH_LIMIT):
-                if record.offset >= start and record.value is not None:
-                    yield record.value

@@ -1,0 +1,161 @@
+"""All log dirs of one broker: whose they are, how it runs, and what its copy of the metadata says.
+
+Nothing else derives these. Each is looked at when first asked for, and once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+
+from segmend.broker.strays import is_kraft
+from segmend.formats.meta_properties import MetaProperties
+from segmend.formats.names import CLUSTER_METADATA
+from segmend.logdir import disk
+from segmend.logdir.config import ServerConfig
+from segmend.logdir.release import Release, guess_release
+from segmend.logdir.tree import LogDir
+from segmend.node.metadata_image import MetadataImage
+from segmend.node.metadata_log import MetadataLog, read_metadata_log
+
+
+class BrokerDirs:
+    """The entries of its `log.dirs` (and `metadata.log.dir`), as far as they were given.
+
+    `release` says whose rules count, read off the dirs if it is None; `given` is server.properties.
+    """
+
+    def __init__(
+        self,
+        dirs: Iterable[LogDir],
+        *,
+        release: Release | None = None,
+        release_reason: str = "as given",
+        given: ServerConfig | None = None,
+    ) -> None:
+        self.dirs = tuple(dirs)
+        self.given = given
+        self._release = None if release is None else (release, release_reason)
+        self._metadata_logs: dict[str, MetadataLog] = {}
+        self._present: BrokerDirs | None = None
+        self._same: Mapping[str, LogDir] = {}
+        self._reading = threading.Lock()
+
+    def later(self, dirs: Iterable[LogDir], changed: Iterable[str]) -> BrokerDirs:
+        """The same broker with its dirs as a plan leaves them; `changed` are paths that it touches.
+
+        `dirs` are those of this one, in the same order.
+        """
+        found = self._with(dirs, self.given)
+        touched = tuple(changed)
+        pairs = zip(found.dirs, self.dirs, strict=True)
+        found._same = {new.path: old for new, old in pairs if not _metadata_is_in(old, touched)}
+        return found
+
+    def configured(self, given: ServerConfig | None) -> BrokerDirs:
+        """The same dirs with a server.properties."""
+        found = self._with(self.dirs, given)
+        found._same = {log_dir.path: log_dir for log_dir in self.dirs}
+        return found
+
+    def _with(self, dirs: Iterable[LogDir], given: ServerConfig | None) -> BrokerDirs:
+        found = BrokerDirs(dirs, release=self.release, release_reason=self.release_reason, given=given)
+        found._present = self
+        return found
+
+    @property
+    def present(self) -> BrokerDirs:
+        """The broker as it is, of one that was made by `later` or `configured`; else itself."""
+        return self if self._present is None else self._present
+
+    @cached_property
+    def _guess(self) -> tuple[Release, str]:
+        if self._release is not None:
+            return self._release
+        logs = filter(None, map(self.metadata_log, self.dirs))
+        return guess_release(self.dirs, next((log.registered for log in logs if log.registered), None))
+
+    @property
+    def release(self) -> Release:
+        """The release whose rules count."""
+        return self._guess[0]
+
+    @property
+    def release_reason(self) -> str:
+        """How the release is known."""
+        return self._guess[1]
+
+    @cached_property
+    def config(self) -> ServerConfig:
+        """server.properties, with Kafka's defaults for all that is not in it."""
+        return replace(self.given or ServerConfig(), release=self.release)
+
+    @property
+    def identities(self) -> list[MetaProperties]:
+        """What the meta.properties say that can be read."""
+        found = (log_dir.meta_properties.value for log_dir in self.dirs)
+        return [value for value in found if value is not None]
+
+    @property
+    def stored_node_id(self) -> int | None:
+        """The id of this node in the first meta.properties that tells one."""
+        return next((value.node_id for value in self.identities if value.node_id is not None), None)
+
+    @property
+    def node_id(self) -> int | None:
+        """The id of this node: as server.properties says, or else meta.properties."""
+        own = None if self.given is None else self.given.node_id
+        return self.stored_node_id if own is None else own
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The id of the cluster in the first meta.properties that tells one."""
+        return next((value.cluster_id for value in self.identities if value.cluster_id is not None), None)
+
+    @cached_property
+    def kraft(self) -> bool:
+        """Whether the broker runs in KRaft mode."""
+        roles = self.given is not None and "process.roles" in self.given.given
+        return roles or is_kraft(self.release, [value.version for value in self.identities])
+
+    @cached_property
+    def metadata_dir(self) -> LogDir | None:
+        """The dir of `metadata.log.dir`; without a configuration the one that has the metadata."""
+        if self.given is not None:
+            wanted = disk.real_path(self.given.metadata_log_dir)
+            found = next((each for each in self.dirs if each.real_path == wanted), None)
+            if found is not None:
+                return found
+        having = (each for each in self.dirs if each.cluster_metadata is not None)
+        return next(having, next(iter(self.dirs), None))
+
+    def metadata_log(self, log_dir: LogDir) -> MetadataLog | None:
+        """What `__cluster_metadata-0` in one of the dirs says; None where there is none."""
+        if log_dir.path in self._same:
+            return self.present.metadata_log(self._same[log_dir.path])
+        partition = log_dir.cluster_metadata
+        if partition is None:
+            return None
+        with self._reading:
+            if log_dir.path not in self._metadata_logs:
+                self._metadata_logs[log_dir.path] = read_metadata_log(partition, self.stored_node_id)
+            return self._metadata_logs[log_dir.path]
+
+    @property
+    def metadata(self) -> MetadataImage | None:
+        """What the cluster's metadata on these disks says; None without, or if its beginning is lost."""
+        found = None if self.metadata_dir is None else self.metadata_log(self.metadata_dir)
+        return found.image if found is not None and found.records and found.whole else None
+
+    @property
+    def image(self) -> MetadataImage | None:
+        """The metadata that the broker goes by; None in ZooKeeper mode."""
+        return self.metadata if self.kraft else None
+
+
+def _metadata_is_in(log_dir: LogDir, touched: Iterable[str]) -> bool:
+    """Whether one of the paths is in its metadata log, or is that."""
+    home = f"{log_dir.path}/{CLUSTER_METADATA}/"
+    return any(f"{path}/".startswith(home) for path in touched)
