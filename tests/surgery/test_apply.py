@@ -29,7 +29,7 @@ from segmend.surgery.execute.journal import acknowledge, find, runs
 from segmend.surgery.execute.run import Outcome, Watch
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.fingerprint import look
-from segmend.surgery.new_bytes import Piece
+from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning.compose import composed
 from segmend.surgery.steps.cut_file import CutFile
@@ -646,7 +646,7 @@ def test_what_stopped_at_a_later_step_can_be_taken_back(world: World) -> None:
     """Two steps on one file: the second can be looked at only after the first, and may be a wrong one."""
     before = world.tree()
     wrong = replace(
-        PatchFile.at(str(world.a / "patch-0" / "0.log"), 160, Piece.inline(b"x"), "?"), old_sha256="0"
+        PatchFile.at(str(world.a / "patch-0" / "0.log"), 160, NewBytes.inline(b"x"), "?"), old_sha256="0"
     )
     plan = plan_of(world, [steps(world)[5], wrong])
     with pytest.raises(SegmendError, match="stopped before step 2; nothing is lost"):

@@ -17,16 +17,16 @@ ROOM = 500_000
 def disks(capacity: int, *, room: int = ROOM) -> object:
     """Every log dir on a disk of this size, of which nothing else takes any."""
 
-    def volumes_of(dirs: Sequence[LogDir]) -> list[balance.Volume]:
+    def file_systems(dirs: Sequence[LogDir]) -> list[balance.FileSystem]:
         found = []
         for log_dir in dirs:
             files = (entry for partition in log_dir.partitions for entry in partition.files.values())
             used = sum(entry.stat().allocated for entry in files)
             disk = Disk(capacity=capacity, used=used, available=room)
-            found.append(balance.Volume(disk=disk, dirs=(log_dir,)))
+            found.append(balance.FileSystem(disk=disk, dirs=(log_dir,)))
         return found
 
-    return volumes_of
+    return file_systems
 
 
 def sizes(fleet: Fleet) -> list[int]:
@@ -38,7 +38,7 @@ def sizes(fleet: Fleet) -> list[int]:
 
 @pytest.fixture
 def two_disks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(balance, "volumes_of", disks(1_000_000))
+    monkeypatch.setattr(balance, "file_systems", disks(1_000_000))
 
 
 def ask(fleet: Fleet, *options: object) -> tuple[int, str, str]:

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from segmend.surgery.ops.balance.solver import Balance, Disk, Item, Problem, solve
+from segmend.surgery.ops.balance.solver import Balance, BalanceProblem, Disk, Movable, solve
 
 Answer = tuple[float, int]
 """What is best: the spread (0 if the wanted one is reached), then the bytes moved."""
 
 
-def all_ways(problem: Problem) -> Answer:
+def all_ways(problem: BalanceProblem) -> Answer:
     """The best of every assignment of the items to the disks."""
     found: list[Answer] = []
     for places in itertools.product(range(len(problem.disks)), repeat=len(problem.items)):
@@ -25,7 +25,7 @@ def all_ways(problem: Problem) -> Answer:
     return min(found)
 
 
-def fits(problem: Problem, moves: list[tuple[int, int]]) -> bool:
+def fits(problem: BalanceProblem, moves: list[tuple[int, int]]) -> bool:
     """Room for what comes while nothing is freed yet, and for what grows afterwards."""
     targets = dict(moves)
     for number, disk in enumerate(problem.disks):
@@ -39,7 +39,7 @@ def fits(problem: Problem, moves: list[tuple[int, int]]) -> bool:
     return True
 
 
-def answer(problem: Problem, moves: list[tuple[int, int]]) -> Answer:
+def answer(problem: BalanceProblem, moves: list[tuple[int, int]]) -> Answer:
     used = [disk.used for disk in problem.disks]
     for number, target in moves:
         used[problem.items[number].disk] -= problem.items[number].size
@@ -50,10 +50,10 @@ def answer(problem: Problem, moves: list[tuple[int, int]]) -> Answer:
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> Problem:
+def problems(draw: st.DrawFn) -> BalanceProblem:
     count = draw(st.integers(2, 3))
     items = [
-        Item(name=f"t-{n}", size=draw(st.integers(1, 50)), disk=draw(st.integers(0, count - 1)),
+        Movable(name=f"t-{n}", size=draw(st.integers(1, 50)), disk=draw(st.integers(0, count - 1)),
              growth=draw(st.sampled_from([0, 0, 5, 20])))
         for n in range(draw(st.integers(0, 6)))
     ]  # fmt: skip
@@ -63,10 +63,10 @@ def problems(draw: st.DrawFn) -> Problem:
         foreign, free = draw(st.integers(0, 20)), draw(st.integers(0, 120))
         disks.append(Disk(capacity=max(ours + foreign + free, 1), used=ours + foreign, available=free))
     spread = draw(st.sampled_from([0.0, 0.05, 0.2]))
-    return Problem(disks, items, spread=spread, reserve=draw(st.sampled_from([0, 10])))
+    return BalanceProblem(disks, items, spread=spread, reserve=draw(st.sampled_from([0, 10])))
 
 
-def valid(problem: Problem, found: Balance) -> Answer:
+def valid(problem: BalanceProblem, found: Balance) -> Answer:
     moves = list(found.moves)
     assert fits(problem, moves)
     assert len({number for number, _ in moves}) == len(moves)
@@ -76,7 +76,7 @@ def valid(problem: Problem, found: Balance) -> Answer:
 
 @settings(max_examples=100)
 @given(problems())
-def test_small_cases_are_solved_best(problem: Problem) -> None:
+def test_small_cases_are_solved_best(problem: BalanceProblem) -> None:
     found = solve(problem)
     assert found.exact
     assert valid(problem, found) == all_ways(problem)
@@ -84,21 +84,21 @@ def test_small_cases_are_solved_best(problem: Problem) -> None:
 
 @settings(max_examples=100)
 @given(problems())
-def test_a_narrow_beam_breaks_no_rule(problem: Problem) -> None:
+def test_a_narrow_beam_breaks_no_rule(problem: BalanceProblem) -> None:
     reached, moved = valid(problem, solve(problem, beam=2))
     assert (reached, moved) >= all_ways(problem)
 
 
-def some(seed: int, *, items: int, disks: int) -> Problem:
+def some(seed: int, *, items: int, disks: int) -> BalanceProblem:
     """Partitions as brokers have them: a few large, many small; one disk is new and empty."""
     chance = random.Random(seed)
     made = [
-        Item(name=f"t-{n}", size=int(chance.lognormvariate(3, 1.2)) + 1, disk=chance.randrange(disks - 1))
+        Movable(name=f"t-{n}", size=int(chance.lognormvariate(3, 1.2)) + 1, disk=chance.randrange(disks - 1))
         for n in range(items)
     ]
     used = [sum(item.size for item in made if item.disk == number) for number in range(disks)]
     room = [Disk(capacity=2 * max(used), used=u, available=2 * max(used) - u) for u in used]
-    return Problem(room, made, spread=0.05, reserve=0)
+    return BalanceProblem(room, made, spread=0.05, reserve=0)
 
 
 @pytest.mark.slow
@@ -130,13 +130,13 @@ def test_many_partitions_move_no_more_than_the_band_asks_for() -> None:
 
 def test_nothing_to_do() -> None:
     even = [Disk(capacity=100, used=50, available=50), Disk(capacity=200, used=104, available=96)]
-    found = solve(Problem(even, [Item(name="t-0", size=4, disk=1)], spread=0.05, reserve=0))
+    found = solve(BalanceProblem(even, [Movable(name="t-0", size=4, disk=1)], spread=0.05, reserve=0))
     assert (found.moves, found.exact) == ((), True)
-    assert solve(Problem(even[:1], [], spread=0.05, reserve=0)).moves == ()
+    assert solve(BalanceProblem(even[:1], [], spread=0.05, reserve=0)).moves == ()
 
 
 def test_growth_keeps_a_partition_off_a_disk_that_it_would_fill() -> None:
     disks = [Disk(capacity=1000, used=900, available=100), Disk(capacity=1000, used=500, available=500)]
-    small, growing = (Item(name=name, size=200, disk=0, growth=g) for name, g in (("s", 0), ("g", 400)))
-    found = solve(Problem(disks, [growing, small], spread=0.05, reserve=0))
+    small, growing = (Movable(name=name, size=200, disk=0, growth=g) for name, g in (("s", 0), ("g", 400)))
+    found = solve(BalanceProblem(disks, [growing, small], spread=0.05, reserve=0))
     assert found.moves == ((1, 1),)

@@ -14,7 +14,7 @@ import pytest
 
 from segmend.errors import SegmendError
 from segmend.logdir.disk import FileReader
-from segmend.surgery.new_bytes import Piece
+from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.writing import copying
 from segmend.surgery.writing.effects import Effects
 from segmend.surgery.writing.work import Work
@@ -93,7 +93,7 @@ def test_a_source_that_became_shorter_is_told(source: Path, tmp_path: Path) -> N
         copied(Effects(), source, tmp_path / "t", 1, source.stat().st_size + 1)
 
 
-def put(piece: Piece, target: Path, at: int = 0, fx: Effects | None = None) -> None:
+def put(piece: NewBytes, target: Path, at: int = 0, fx: Effects | None = None) -> None:
     fx = fx or Effects()
     fd = fx.create(str(target))
     try:
@@ -109,7 +109,7 @@ def test_holes_stay_holes_and_count_as_zeros(tmp_path: Path) -> None:
             file.seek(at)
             file.write(b"x" * 5000)
         file.truncate(9 * MIB + 1)
-    piece = Piece.range_of(str(path), 100, 9 * MIB - 100)
+    piece = NewBytes.range_of(str(path), 100, 9 * MIB - 100)
     assert piece.sha256 == hashlib.sha256(path.read_bytes()[100 : 9 * MIB]).hexdigest()
     put(piece, tmp_path / "t")
     assert (tmp_path / "t").read_bytes() == path.read_bytes()[100 : 9 * MIB]
@@ -117,7 +117,7 @@ def test_holes_stay_holes_and_count_as_zeros(tmp_path: Path) -> None:
 
 
 def test_a_source_that_changed_is_not_copied(source: Path, tmp_path: Path) -> None:
-    piece = Piece.range_of(str(source), 0, 3 * MIB)
+    piece = NewBytes.range_of(str(source), 0, 3 * MIB)
     assert piece.changed() is None
     with open(source, "r+b") as file:
         file.seek(2 * MIB)
@@ -130,7 +130,7 @@ def test_a_source_that_changed_is_not_copied(source: Path, tmp_path: Path) -> No
 
 
 def test_a_source_that_stayed_is_not_read_to_know_it(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    piece = Piece.range_of(str(source), 0, 3 * MIB)
+    piece = NewBytes.range_of(str(source), 0, 3 * MIB)
     with monkeypatch.context() as patch:
         patch.setattr(FileReader, "read_into", None)
         assert piece.changed() is None
@@ -212,7 +212,7 @@ class TestSharing:
         assert big.with_name("t").read_bytes() == data
 
     def test_a_piece_that_changed_is_hashed_all_the_same(self, big: Path) -> None:
-        piece = Piece.range_of(str(big), 4096, 20 * MIB)
+        piece = NewBytes.range_of(str(big), 4096, 20 * MIB)
         fx = Notes()
         put(piece, big.with_name("t"), fx=fx)
         assert fx.shared >= 19 * MIB

@@ -14,10 +14,10 @@ from segmend.errors import SegmendError
 from segmend.formats.batch import read_header
 from segmend.formats.build import NewRecord, build_batch
 from segmend.kernel.types import BytesReader
-from segmend.surgery.ops.graft.decision import Cut, Pair, decide
-from segmend.surgery.ops.graft.joined import LARGEST_SPAN, Joined, Log, Part, join, whole
-from segmend.surgery.ops.graft.prefix import Comparison, Place, compare
-from segmend.surgery.ops.graft.replica import Replica
+from segmend.surgery.ops.graft.decision import Pair, Splice, decide
+from segmend.surgery.ops.graft.joined import LARGEST_SPAN, FileRange, JoinedSegment, LogFile, join, whole
+from segmend.surgery.ops.graft.prefix import Comparison, Position, compare
+from segmend.surgery.ops.graft.replica import ReplicaLog
 
 
 def history(counts: Sequence[int], *, first: int = 0, epoch: int = 0, word: bytes = b"v") -> list[bytes]:
@@ -30,7 +30,7 @@ def history(counts: Sequence[int], *, first: int = 0, epoch: int = 0, word: byte
     return found
 
 
-def replica(batches: Sequence[bytes], rolls: frozenset[int] = frozenset(), tail: bytes = b"") -> Replica:
+def replica(batches: Sequence[bytes], rolls: frozenset[int] = frozenset(), tail: bytes = b"") -> ReplicaLog:
     """The batches in segments: a new one begins before each batch whose number is in `rolls`."""
     logs: list[tuple[int, bytes]] = []
     for number, batch in enumerate(batches):
@@ -39,10 +39,10 @@ def replica(batches: Sequence[bytes], rolls: frozenset[int] = frozenset(), tail:
         logs[-1] = logs[-1][0], logs[-1][1] + batch
     if logs:
         logs[-1] = logs[-1][0], logs[-1][1] + tail
-    return Replica(tuple((base, lambda data=data: nullcontext(BytesReader(data))) for base, data in logs))
+    return ReplicaLog(tuple((base, lambda data=data: nullcontext(BytesReader(data))) for base, data in logs))
 
 
-def pair(leader: Replica, *, same_id: bool = True, empty: bool = False, low: int = 0) -> Pair:
+def pair(leader: ReplicaLog, *, same_id: bool = True, empty: bool = False, low: int = 0) -> Pair:
     return Pair(target="mine", source="theirs", leader=leader, same_id=same_id, low=low, empty=empty)
 
 
@@ -78,7 +78,7 @@ def two(draw: st.DrawFn) -> Two:
     return Two(shared, mine, theirs, dropped, (draw(rolled), draw(rolled)), torn)
 
 
-def compared(case: Two) -> tuple[Comparison, Replica]:
+def compared(case: Two) -> tuple[Comparison, ReplicaLog]:
     mine, theirs = case.logs
     leader = replica(theirs, case.rolls[1])
     return compare(replica(mine, case.rolls[0], case.torn), leader), leader
@@ -96,7 +96,7 @@ def test_what_is_shared_and_what_either_has_alone(case: Two) -> None:
     assert found.diverged == bool(case.mine and case.theirs)
 
 
-def bytes_of(logs: Replica) -> dict[int, bytes]:
+def bytes_of(logs: ReplicaLog) -> dict[int, bytes]:
     found = {}
     for base, opened in logs.logs:
         with opened() as reader:
@@ -126,11 +126,11 @@ def test_the_joined_log_holds_the_leaders_batches(case: Two) -> None:
     assert data == b"".join(mine[: len(mine) - len(case.mine)] + case.theirs)
 
 
-def logs_of(files: dict[str, dict[int, bytes]], side: str) -> list[Log]:
-    return [Log(base, f"{side}/{base}", len(data)) for base, data in sorted(files[side].items())]
+def logs_of(files: dict[str, dict[int, bytes]], side: str) -> list[LogFile]:
+    return [LogFile(base, f"{side}/{base}", len(data)) for base, data in sorted(files[side].items())]
 
 
-def joined(cut: Cut, files: dict[str, dict[int, bytes]]) -> list[Joined]:
+def joined(cut: Splice, files: dict[str, dict[int, bytes]]) -> list[JoinedSegment]:
     if cut.kept is None:
         return whole(logs_of(files, "theirs"), cut.end, last_offset=cut.end_offset - 1)
     return join(
@@ -139,7 +139,7 @@ def joined(cut: Cut, files: dict[str, dict[int, bytes]]) -> list[Joined]:
     )  # fmt: skip
 
 
-def cut_out(files: dict[str, dict[int, bytes]], part: Part) -> bytes:
+def cut_out(files: dict[str, dict[int, bytes]], part: FileRange) -> bytes:
     side, _, base = part.path.partition("/")
     return files[side][int(base)][part.start : part.end]
 
@@ -194,7 +194,7 @@ def test_only_what_is_committed_of_a_live_leader() -> None:
     assert (cut.offset, cut.end_offset) == (2, 4)
 
 
-def refused(mine: Replica, leader: Replica, **known: bool) -> str:
+def refused(mine: ReplicaLog, leader: ReplicaLog, **known: bool) -> str:
     with pytest.raises(SegmendError) as refusal:
         decide(compare(mine, leader), pair(leader, **known), whole=False)
     return str(refusal.value)
@@ -241,32 +241,32 @@ def test_a_compacted_beginning_is_not_compared() -> None:
         decide(compare(mine, leader, low=1), replace(pair(leader, low=1), alone=True), whole=False)
 
 
-LOG = Log(0, "mine/0", 100)
+LOG = LogFile(0, "mine/0", 100)
 
 
-def segments(mine: Sequence[Log], theirs: Sequence[Log], kept: Place, last: int) -> list[int]:
+def segments(mine: Sequence[LogFile], theirs: Sequence[LogFile], kept: Position, last: int) -> list[int]:
     found = join(
-        mine, theirs, kept=kept, copied_from=Place(0, 60), end=Place(0, theirs[0].size), offset=7,
+        mine, theirs, kept=kept, copied_from=Position(0, 60), end=Position(0, theirs[0].size), offset=7,
         last_offset=last,
     )  # fmt: skip
     return [segment.base for segment in found]
 
 
 def test_a_segment_becomes_no_larger_than_any_before() -> None:
-    same = Log(0, "theirs/0", 200)
-    assert segments([LOG], [same], Place(0, 60), 9) == [0]
-    assert segments([LOG], [same], Place(0, 60), LARGEST_SPAN + 1) == [0, 7]
-    late = Log(5, "mine/5", 190)
-    assert segments([LOG, late], [same], Place(5, 190), 9) == [0, 5, 7]
-    assert segments([LOG, late], [same], Place(5, 40), 9) == [0, 5]
-    huge = replace(Joined(0, None, None), kept=Part("mine/0", 0, (1 << 31) - 10))
+    same = LogFile(0, "theirs/0", 200)
+    assert segments([LOG], [same], Position(0, 60), 9) == [0]
+    assert segments([LOG], [same], Position(0, 60), LARGEST_SPAN + 1) == [0, 7]
+    late = LogFile(5, "mine/5", 190)
+    assert segments([LOG, late], [same], Position(5, 190), 9) == [0, 5, 7]
+    assert segments([LOG, late], [same], Position(5, 40), 9) == [0, 5]
+    huge = replace(JoinedSegment(0, None, None), kept=FileRange("mine/0", 0, (1 << 31) - 10))
     assert huge.size < 1 << 31
-    assert segments([Log(0, "mine/0", huge.size)], [same], Place(0, huge.size), 9) == [0, 7]
+    assert segments([LogFile(0, "mine/0", huge.size)], [same], Position(0, huge.size), 9) == [0, 7]
 
 
 def test_an_empty_first_segment_stays_where_offsets_do_not_fit_into_one() -> None:
-    logs = [Log(0, "empty", 0), Log(LARGEST_SPAN, "b", 100), Log(2 * LARGEST_SPAN, "c", 100)]
-    found = whole(logs, Place(2 * LARGEST_SPAN, 100), last_offset=2 * LARGEST_SPAN + 9)
+    logs = [LogFile(0, "empty", 0), LogFile(LARGEST_SPAN, "b", 100), LogFile(2 * LARGEST_SPAN, "c", 100)]
+    found = whole(logs, Position(2 * LARGEST_SPAN, 100), last_offset=2 * LARGEST_SPAN + 9)
     assert [(each.base, each.size) for each in found] == [(log.base, log.size) for log in logs]
-    near = whole(logs[:2], Place(LARGEST_SPAN, 100), last_offset=LARGEST_SPAN)
+    near = whole(logs[:2], Position(LARGEST_SPAN, 100), last_offset=LARGEST_SPAN)
     assert [(each.base, each.size) for each in near] == [(0, 100)]

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from segmend.logdir.release import Release
-from segmend.surgery.dir_state import MadeFor
+from segmend.surgery.dir_fingerprint import DirFingerprint
 from segmend.surgery.fingerprint import Fingerprint
-from segmend.surgery.new_bytes import Piece
+from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
@@ -100,10 +100,14 @@ def steps(world: World) -> list[Step]:
         Quarantine.of(str(a / ".kafka_cleanshutdown"), "to be recovered"),
         CutFile.to(str(a / "cut-0" / "0.log"), 400, "torn"),
         CutFile.to(str(a / "cut-0" / "0.index"), 48, "torn"),
-        PatchFile.at(str(a / "patch-0" / "0.log"), 32, Piece.inline(chance.randbytes(64)), "blanked"),
-        PatchFile.at(str(a / "patch-0" / "0.log"), 160, Piece.range_of(str(replica), 0, 96), "transplanted"),
-        AppendFile.to(str(a / "append-0" / "0.log"), Piece.range_of(str(replica), 16, 160), "grafted"),
-        AppendFile.to(str(a / "append-0" / "5.log"), Piece.range_of(str(replica), 0, 320), "new", like=like),
+        PatchFile.at(str(a / "patch-0" / "0.log"), 32, NewBytes.inline(chance.randbytes(64)), "blanked"),
+        PatchFile.at(
+            str(a / "patch-0" / "0.log"), 160, NewBytes.range_of(str(replica), 0, 96), "transplanted"
+        ),
+        AppendFile.to(str(a / "append-0" / "0.log"), NewBytes.range_of(str(replica), 16, 160), "grafted"),
+        AppendFile.to(
+            str(a / "append-0" / "5.log"), NewBytes.range_of(str(replica), 0, 320), "new", like=like
+        ),
         Quarantine.of(str(a / "gone-0"), "of a topic that is gone"),
         MoveDir.of(str(a / "near-0"), str(a / "nearer-0"), "renamed"),
         MoveDir.of(str(a / "far-0"), str(b / "far-0"), "moved"),
@@ -114,7 +118,7 @@ def steps(world: World) -> list[Step]:
 
 def _in_new_dir(path: Path) -> Step:
     like = Fingerprint(kind="file", mode=0o600, uid=os.getuid(), gid=os.getgid(), mtime_ns=OLD, size=32)
-    content = Piece.inline(bytes(range(32)))
+    content = NewBytes.inline(bytes(range(32)))
     after = like.but(sha256=content.sha256)
     missing = Fingerprint(kind="missing")
     return ReplaceFile(path=str(path), before=missing, after=after, reason="restored", content=content)
@@ -124,7 +128,7 @@ def plan_of(world: World, chosen: list[Step] | None = None) -> Plan:
     """The plan with these steps, or all."""
     return Plan(
         operation="test", arguments={}, release=Release.parse("4.3"),
-        dirs=(MadeFor.of(str(world.a)), MadeFor.of(str(world.b))),
+        dirs=(DirFingerprint.of(str(world.a)), DirFingerprint.of(str(world.b))),
         steps=tuple(steps(world) if chosen is None else chosen),
     )  # fmt: skip
 

@@ -24,7 +24,7 @@ from segmend.surgery.execute.run import Outcome, Watch
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step
-from segmend.surgery.writing.atomic import bytes_of, write_beside
+from segmend.surgery.writing.atomic import bytes_of, write_atomically
 from segmend.surgery.writing.effects import Effects
 from segmend.surgery.writing.work import Work, folder
 
@@ -189,7 +189,7 @@ def write_plan(plan: Plan, path: str) -> None:
     refuse_inside(plan, folder(real), "-o")
     work = Work(fx=Effects(), vault=folder(real))
     try:
-        write_beside(work, real, bytes_of(plan.render(), work), Fingerprint(kind="file", mode=0o644))
+        write_atomically(work, real, bytes_of(plan.render(), work), Fingerprint(kind="file", mode=0o644))
     except OSError as error:
         raise SegmendError(f"{path}: {(error.strerror or str(error)).lower()}") from None
 

@@ -23,7 +23,7 @@ MOST_INLINE: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class NewBytes:
     """`data`, or `length` bytes from `position` of the file `source`; `sha256` is of these bytes.
 
     `made_of` is what `source` was then (`disk.identity`): as long as it still is, it need not be read.

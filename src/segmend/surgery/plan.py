@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
 from segmend.logdir.release import Release
-from segmend.surgery.dir_state import MadeFor
+from segmend.surgery.dir_fingerprint import DirFingerprint
 from segmend.surgery.step import Step
 from segmend.surgery.steps import step_of, step_to_json
 from segmend.surgery.typed_json import require_types
@@ -79,7 +79,7 @@ class Plan:
     operation: str
     arguments: Mapping[str, Any]
     release: Release
-    dirs: tuple[MadeFor, ...]
+    dirs: tuple[DirFingerprint, ...]
     steps: tuple[Step, ...] = ()
     losses: tuple[Loss, ...] = ()
     notes: tuple[str, ...] = ()
@@ -133,7 +133,7 @@ class Plan:
         """The reverse; `KeyError`, `TypeError`, `ValueError` for what is none."""
         found = cls(
             operation=data["operation"], arguments=data["arguments"], release=Release.parse(data["kafka"]),
-            dirs=tuple(MadeFor.from_json(each) for each in data["dirs"]),
+            dirs=tuple(DirFingerprint.from_json(each) for each in data["dirs"]),
             steps=tuple(step_of(each) for each in data["steps"]),
             losses=tuple(Loss(**each) for each in data["losses"]), notes=tuple(data["notes"]),
             left=tuple(Left(why=each) for each in data["left"]), forecast=data["forecast"],

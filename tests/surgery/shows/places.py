@@ -48,7 +48,7 @@ def spread(bed: Bed) -> Asked:
 
     @contextmanager
     def two_disks() -> Iterator[None]:
-        with patch.object(balance, "volumes_of", disks(sum(sizes), room=sum(sizes))):
+        with patch.object(balance, "file_systems", disks(sum(sizes), room=sum(sizes))):
             yield
 
     def is_spread() -> bool:

@@ -14,7 +14,7 @@ from segmend.surgery.execute.preconditions import (
     refuse_other_owner,
     refuse_read_only,
 )
-from segmend.surgery.execute.run import Outcome, Watch, carry, examine, refuse_state
+from segmend.surgery.execute.run import Outcome, Watch, carry_out, examine, refuse_state
 from segmend.surgery.plan import Plan
 from segmend.surgery.writing.effects import Effects
 
@@ -36,7 +36,7 @@ def apply(
     if run is None:
         _refuse_at_once(plan, state_dir)
         run = _made(effects, state_dir, plan)
-    return carry(effects, run, FORWARD, watching, backup_dir=backup_dir)
+    return carry_out(effects, run, FORWARD, watching, backup_dir=backup_dir)
 
 
 def rehearse(plan: Plan, state_dir: str, backup_dir: str | None = None) -> list[int]:
@@ -89,7 +89,7 @@ def _to_go_on_with(plan: Plan, state_dir: str) -> Run | None:
 
 
 def _refuse_at_once(plan: Plan, state_dir: str) -> None:
-    """What can be refused before a trace of the attempt is made; `carry` looks again under the lock."""
+    """What can be refused before a trace of the attempt is made; `carry_out` looks again under the lock."""
     refuse_outside(plan, lambda: [run.vaults for run in runs(state_dir)])
     refuse_no_log_dir(plan)
     lock.refuse_running([each.path for each in plan.dirs])

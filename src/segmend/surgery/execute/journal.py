@@ -24,7 +24,7 @@ from segmend.logdir import disk
 from segmend.surgery.execute.journal_events import FORWARD, Course, Event, Status, event_of
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.plan import Plan
-from segmend.surgery.writing.atomic import bytes_of, write_beside
+from segmend.surgery.writing.atomic import bytes_of, write_atomically
 from segmend.surgery.writing.effects import Effects, sync_dir
 from segmend.surgery.writing.work import Work, folder
 
@@ -164,7 +164,7 @@ class Run:
         return f"{int(self.plan.sha256[:24], 16):024x}{step:08x}"
 
 
-class Writer:
+class JournalWriter:
     """The journal of a run, open for writing; each event is on the disk when `write` returns."""
 
     def __init__(self, fx: Effects, run: Run, fd: int, now: Callable[[], float]) -> None:
@@ -185,7 +185,7 @@ class Writer:
 
 
 @contextmanager
-def writing(fx: Effects, run: Run, now: Callable[[], float]) -> Iterator[Writer]:
+def writing(fx: Effects, run: Run, now: Callable[[], float]) -> Iterator[JournalWriter]:
     """The journal open; a second segmend that wants it is refused."""
     new = not os.path.lexists(run.journal)
     fd = fx.create(run.journal) if new else fx.open(run.journal)
@@ -203,7 +203,7 @@ def writing(fx: Effects, run: Run, now: Callable[[], float]) -> Iterator[Writer]
         if run.size > run.valid_bytes:
             fx.truncate(fd, run.valid_bytes)
             run.size = run.valid_bytes
-        yield Writer(fx, run, fd, now)
+        yield JournalWriter(fx, run, fd, now)
     finally:
         fx.close(fd)
 
@@ -291,7 +291,9 @@ def new_run(fx: Effects, state_dir: str, plan: Plan) -> Run:
         return new_run(fx, state_dir, plan)
     sync_dir(fx, home)
     work = Work(fx=fx, vault=path)
-    write_beside(work, f"{path}/{_PLAN}", bytes_of(plan.render(), work), Fingerprint(kind="file", mode=0o600))
+    write_atomically(
+        work, f"{path}/{_PLAN}", bytes_of(plan.render(), work), Fingerprint(kind="file", mode=0o600)
+    )
     return Run(name=name, path=path, plan=plan)
 
 

@@ -15,10 +15,10 @@ from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.execute import lock
-from segmend.surgery.execute.journal import Run, Writer, writing
+from segmend.surgery.execute.journal import JournalWriter, Run, writing
 from segmend.surgery.execute.journal_events import FORWARD, Status
 from segmend.surgery.fingerprint import look
-from segmend.surgery.new_bytes import Piece
+from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.twins import twins
@@ -32,7 +32,7 @@ from segmend.surgery.writing.work import folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class SetAside:
     """Something that a step set aside: it was at `step.path` and lies at `place`, if it still does."""
 
     run: Run
@@ -57,16 +57,16 @@ class Item:
         return "discarded" if self.number in self.run.discarded else "gone"
 
 
-def items(runs: Sequence[Run]) -> Iterator[Item]:
+def items(runs: Sequence[Run]) -> Iterator[SetAside]:
     """All that is set aside by these runs, oldest first."""
     for run in runs:
         statuses = run.statuses()
         for number, step in enumerate(run.plan.steps):
             if isinstance(step, Quarantine) and statuses[number] is Status.AFTER:
-                yield Item(run=run, number=number, step=step)
+                yield SetAside(run=run, number=number, step=step)
 
 
-def named(runs: Sequence[Run], name: str) -> list[Item]:
+def named(runs: Sequence[Run], name: str) -> list[SetAside]:
     """The items of a run (`0003`, or its whole name), or the one item `0003/2`; raises `UsageError`."""
     run_name, _, number = name.partition("/")
     found = [
@@ -91,7 +91,7 @@ def refuse_discarded(run: Run) -> None:
         )
 
 
-def discard(chosen: Sequence[Item], *, fx: Effects, now: Callable[[], float]) -> int:
+def discard(chosen: Sequence[SetAside], *, fx: Effects, now: Callable[[], float]) -> int:
     """Remove items of one run for good; gives the bytes that came free. Raises `SegmendError`."""
     run = chosen[0].run
     if run.state != "applied":
@@ -107,7 +107,9 @@ def discard(chosen: Sequence[Item], *, fx: Effects, now: Callable[[], float]) ->
     return count
 
 
-def _discard(fx: Effects, journal: Writer, chosen: Sequence[Item], kept: Sequence[Item]) -> None:
+def _discard(
+    fx: Effects, journal: JournalWriter, chosen: Sequence[SetAside], kept: Sequence[SetAside]
+) -> None:
     journal.write("discarded", FORWARD, steps=[item.number for item in chosen])
     for item in kept:
         _remove(fx, item.place)
@@ -123,7 +125,7 @@ def _remove(fx: Effects, path: str) -> None:
     fx.remove_dir(path)
 
 
-def restore(item: Item) -> Plan:
+def restore(item: SetAside) -> Plan:
     """The plan that brings one item back to where it was; raises `SegmendError` if it cannot go there.
 
     A file is copied, so that its run can still be undone as a whole; a directory is moved back.
@@ -148,11 +150,11 @@ def restore(item: Item) -> Plan:
     return plan
 
 
-def _back(item: Item) -> Step:
+def _back(item: SetAside) -> Step:
     step = item.step
     reason = f"out of the quarantine, {item.name}"
     if step.before.kind == "dir":
         return MoveDir.of(item.place, step.path, reason)
-    content = Piece.range_of(item.place, 0, disk.file_size(item.place))
+    content = NewBytes.range_of(item.place, 0, disk.file_size(item.place))
     after = look(item.place)
     return ReplaceFile(path=step.path, before=look(step.path), after=after, reason=reason, content=content)

@@ -16,7 +16,7 @@ from segmend.errors import Cancelled, SegmendError
 from segmend.logdir import disk
 from segmend.surgery.boundaries import refuse_outside
 from segmend.surgery.execute import lock
-from segmend.surgery.execute.journal import Run, Writer, make_dirs, runs, writing
+from segmend.surgery.execute.journal import JournalWriter, Run, make_dirs, runs, writing
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Event, Status
 from segmend.surgery.execute.preconditions import (
     not_before,
@@ -80,7 +80,9 @@ def refuse_state(plan: Plan, *, begun: bool = False) -> None:
         raise SegmendError(f"refused: {'; '.join(found)}; {first}make the plan again (nothing was changed)")
 
 
-def carry(fx: Effects, run: Run, direction: str, watch: Watch, *, backup_dir: str | None = None) -> Outcome:
+def carry_out(
+    fx: Effects, run: Run, direction: str, watch: Watch, *, backup_dir: str | None = None
+) -> Outcome:
     """Bring a run to its end in a direction. Raises `BrokerRunning`, `SegmendError`, `Cancelled`.
 
     As long as no step was begun the log dirs must be as they were when the plan was made.
@@ -91,7 +93,7 @@ def carry(fx: Effects, run: Run, direction: str, watch: Watch, *, backup_dir: st
         _begin(fx, run, journal, direction, vaults)
         with _folder_times(fx, run), lock.locked(fx, dirs, _last_begun(run)["locks"]):
             refuse_changed(run.plan, run.statuses(), going_back=direction == BACK)
-            _carry_steps(fx, run, journal, direction, watch, todo)
+            _take_steps(fx, run, journal, direction, watch, todo)
         journal.write("finished", direction)
     return Outcome(run=run, steps=len(todo))
 
@@ -131,7 +133,7 @@ def _todo(run: Run, direction: str) -> list[int]:
     return numbers if direction == FORWARD else numbers[::-1]
 
 
-def _begin(fx: Effects, run: Run, journal: Writer, direction: str, vaults: str) -> None:
+def _begin(fx: Effects, run: Run, journal: JournalWriter, direction: str, vaults: str) -> None:
     """Write down how the folders are before anything is touched, and where the old bytes will be."""
     make_dirs(fx, vaults)
     paths = {p for s in run.plan.steps for p in s.paths}
@@ -180,8 +182,8 @@ def _set_time(fx: Effects, path: str, mtime_ns: int) -> None:
         fx.close(fd)
 
 
-def _carry_steps(
-    fx: Effects, run: Run, journal: Writer, direction: str, watch: Watch, todo: Sequence[int]
+def _take_steps(
+    fx: Effects, run: Run, journal: JournalWriter, direction: str, watch: Watch, todo: Sequence[int]
 ) -> None:
     total = sum(need.bytes for n in todo for need in run.plan.steps[n].needs(run.vault(n)))
     counter = _Counter(watch, total)

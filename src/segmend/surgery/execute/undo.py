@@ -6,7 +6,7 @@ from segmend.errors import SegmendError
 from segmend.surgery.execute.journal import Run, runs
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Status
 from segmend.surgery.execute.quarantines import refuse_discarded
-from segmend.surgery.execute.run import Outcome, Watch, carry, examine
+from segmend.surgery.execute.run import Outcome, Watch, carry_out, examine
 from segmend.surgery.step import Neighbours
 from segmend.surgery.writing.effects import Effects
 from segmend.surgery.writing.work import folder
@@ -45,7 +45,7 @@ def undo(run: Run, *, fx: Effects | None = None, watch: Watch | None = None) -> 
     Raises as `apply`; refused if a file is not as the run left it, which says a broker was there.
     """
     _refuse(run)
-    return carry(fx or Effects(), run, direction_of(run), watch or Watch())
+    return carry_out(fx or Effects(), run, direction_of(run), watch or Watch())
 
 
 def rehearse(run: Run) -> list[int]:

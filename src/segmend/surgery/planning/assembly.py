@@ -13,7 +13,7 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.boundaries import links
-from segmend.surgery.dir_state import MadeFor
+from segmend.surgery.dir_fingerprint import DirFingerprint
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.plan import Left, Loss, Plan
 from segmend.surgery.planning.harm import Start, cut_again, left_by, spared
@@ -47,7 +47,7 @@ def make(
     steps = [step for number, step in enumerate(steps) if number not in linked]
     plan = Plan(
         operation=operation, arguments=arguments, release=release,
-        dirs=tuple(MadeFor.of(path) for path in given), steps=tuple(_with_content(steps, release)),
+        dirs=tuple(DirFingerprint.of(path) for path in given), steps=tuple(_with_content(steps, release)),
         losses=tuple(losses), notes=tuple(dict.fromkeys([*_forgotten(broker), *notes])), left=tuple(left),
         extra=extra or {},
     )  # fmt: skip

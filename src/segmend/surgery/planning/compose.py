@@ -18,9 +18,9 @@ from segmend.formats.offset_checkpoint import FILE_NAMES, CheckpointEntry, Offse
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
-from segmend.surgery.dir_state import MadeFor
+from segmend.surgery.dir_fingerprint import DirFingerprint
 from segmend.surgery.fingerprint import hash_bytes
-from segmend.surgery.new_bytes import Piece
+from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.twins import twins
@@ -53,8 +53,8 @@ def composed(plans: Sequence[Plan]) -> Plan:
     return replace(found, dirs=dirs)
 
 
-def _dirs(plans: Sequence[Plan]) -> tuple[MadeFor, ...]:
-    found: dict[str, MadeFor] = {}
+def _dirs(plans: Sequence[Plan]) -> tuple[DirFingerprint, ...]:
+    found: dict[str, DirFingerprint] = {}
     for each in (each for plan in plans for each in plan.dirs):
         if found.setdefault(each.path, each).files != each.files:
             raise UsageError(f"{each.path}: was not the same when each plan was made; make them again")
@@ -101,7 +101,7 @@ def _merged(one: Step, other: Step) -> Step | None:
     if data is None or one.before != other.before:
         return None
     after = one.after.but(size=len(data), sha256=hash_bytes(data))
-    return replace(one, after=after, content=Piece.inline(data))
+    return replace(one, after=after, content=NewBytes.inline(data))
 
 
 def _lines(path: str, one: bytes, other: bytes) -> bytes | None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from segmend.errors import SegmendError
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint, hash_of, look
-from segmend.surgery.new_bytes import Piece
+from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.step import Need, View
 from segmend.surgery.writing.atomic import (
     change_in_place,
@@ -18,7 +18,7 @@ from segmend.surgery.writing.atomic import (
     part_of,
     require,
     settle,
-    write_beside,
+    write_atomically,
 )
 from segmend.surgery.writing.effects import sync_dir
 from segmend.surgery.writing.work import Work, folder
@@ -35,11 +35,11 @@ class AppendFile:
     path: str
     before: Fingerprint
     after: Fingerprint
-    content: Piece
+    content: NewBytes
     reason: str
 
     @classmethod
-    def to(cls, path: str, content: Piece, reason: str, *, like: Fingerprint | None = None) -> Self:
+    def to(cls, path: str, content: NewBytes, reason: str, *, like: Fingerprint | None = None) -> Self:
         """The step; a new file has owner, mode and time of `like`, an old one takes only its time."""
         before = look(path, content=False)
         if before.kind not in ("file", "missing") or (before.kind == "missing" and like is None):
@@ -65,7 +65,7 @@ class AppendFile:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The reverse."""
         before, after = Fingerprint.from_json(data["before"]), Fingerprint.from_json(data["after"])
-        content = Piece.from_json(data["content"])
+        content = NewBytes.from_json(data["content"])
         if (before.size or 0) + content.length != after.size:
             raise ValueError("sizes that do not add up")
         return cls(**{**data, "before": before, "after": after, "content": content})
@@ -103,7 +103,7 @@ class AppendFile:
             return
         self._must_be_ours()
         if self._new:
-            write_beside(work, self.path, self.content.fill(work, 0), self.after)
+            write_atomically(work, self.path, self.content.fill(work, 0), self.after)
         else:
             with change_in_place(work, self.path, self.after) as fd:
                 work.fx.truncate(fd, self._start)

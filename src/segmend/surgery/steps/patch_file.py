@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from segmend.errors import SegmendError
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint, hash_of, look
-from segmend.surgery.new_bytes import Piece
+from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.step import Need, View
 from segmend.surgery.writing.atomic import change_in_place, keep, part_of, read_kept, require, settle
 from segmend.surgery.writing.work import Work
@@ -27,11 +27,11 @@ class PatchFile:
     before: Fingerprint
     position: int
     old_sha256: str
-    content: Piece
+    content: NewBytes
     reason: str
 
     @classmethod
-    def at(cls, path: str, position: int, content: Piece, reason: str) -> Self:
+    def at(cls, path: str, position: int, content: NewBytes, reason: str) -> Self:
         """The step that writes `content` over what is at `position`; raises `Unreadable`."""
         before = look(path, content=False)
         if before.kind != "file" or not 0 <= position <= (before.size or 0) - content.length:
@@ -56,7 +56,7 @@ class PatchFile:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The reverse."""
-        before, content = Fingerprint.from_json(data["before"]), Piece.from_json(data["content"])
+        before, content = Fingerprint.from_json(data["before"]), NewBytes.from_json(data["content"])
         if not 0 <= data["position"] <= (before.size or 0) - content.length:
             raise ValueError("a position outside of the file")
         return cls(**{**data, "before": before, "content": content})

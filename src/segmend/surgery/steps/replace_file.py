@@ -14,9 +14,17 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.surgery import recipes
 from segmend.surgery.fingerprint import Fingerprint, hash_bytes, look
-from segmend.surgery.new_bytes import Piece
+from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.step import Need, View
-from segmend.surgery.writing.atomic import bytes_of, clear, keep, part_of, read_kept, require, write_beside
+from segmend.surgery.writing.atomic import (
+    bytes_of,
+    clear,
+    keep,
+    part_of,
+    read_kept,
+    require,
+    write_atomically,
+)
 from segmend.surgery.writing.effects import sync_dir
 from segmend.surgery.writing.work import Work, folder
 
@@ -37,7 +45,7 @@ class ReplaceFile:
     before: Fingerprint
     after: Fingerprint
     reason: str
-    content: Piece | None = None
+    content: NewBytes | None = None
     recipe: str | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     log_dir: str | None = None
@@ -49,7 +57,7 @@ class ReplaceFile:
         """The step for these bytes, kept in the plan; see `_after` for owner, mode and time."""
         before = look(path)
         after = _after(path, before, data, like)
-        return cls(path=path, before=before, after=after, reason=reason, content=Piece.inline(data))
+        return cls(path=path, before=before, after=after, reason=reason, content=NewBytes.inline(data))
 
     @classmethod
     def with_recipe(
@@ -73,7 +81,7 @@ class ReplaceFile:
         data = self._cook(release, disk)
         if made_of != self._source() or hash_bytes(data) != self.after.sha256:
             return self
-        return replace(self, content=Piece.inline(data), made_of=made_of)
+        return replace(self, content=NewBytes.inline(data), made_of=made_of)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -106,7 +114,7 @@ class ReplaceFile:
             **data,
             "before": before,
             "after": Fingerprint.from_json(data["after"]),
-            "content": None if content is None else Piece.from_json(content),
+            "content": None if content is None else NewBytes.from_json(content),
         })  # fmt: skip
 
     def words(self) -> str:
@@ -140,7 +148,7 @@ class ReplaceFile:
             sync_dir(work.fx, folder(self.path))
             return
         data = self._data(work.release, disk)
-        write_beside(work, self.path, bytes_of(data, work), self.after)
+        write_atomically(work, self.path, bytes_of(data, work), self.after)
         require(self.not_after(), self.path)
 
     def undo(self, work: Work) -> None:
@@ -152,7 +160,7 @@ class ReplaceFile:
             work.fx.remove(self.path)
         else:
             kept = read_kept(work, "before", self.before.sha256)
-            write_beside(work, self.path, part_of(kept, work), self.before)
+            write_atomically(work, self.path, part_of(kept, work), self.before)
         sync_dir(work.fx, folder(self.path))
         require(self.before.difference(look(self.path)), self.path)
 

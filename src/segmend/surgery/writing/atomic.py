@@ -21,7 +21,7 @@ TEMPORARY: Final = ".segmend.tmp"
 Fill = Callable[[int], None]
 
 
-def write_beside(work: Work, path: str, fill: Fill, like: Fingerprint) -> None:
+def write_atomically(work: Work, path: str, fill: Fill, like: Fingerprint) -> None:
     """Write a file under a temporary name, dress it as `like`, sync it, and rename it into place.
 
     A file that has the name is replaced at once; after an error the temporary file is gone again.
@@ -55,7 +55,7 @@ def dress(fx: Effects, fd: int, like: Fingerprint) -> None:
 
 
 def clear(fx: Effects, path: str) -> None:
-    """Remove the temporary file of a `write_beside` that was stopped."""
+    """Remove the temporary file of a `write_atomically` that was stopped."""
     if os.path.lexists(path + TEMPORARY):
         fx.remove(path + TEMPORARY)
         sync_dir(fx, folder(path))
@@ -114,7 +114,7 @@ def keep(work: Work, name: str, fill: Fill, sha256: str) -> None:
     if kept(work, name, sha256):
         sync_dir(work.fx, work.vault)
     else:
-        write_beside(work, path, fill, Fingerprint(kind="file", mode=0o600))
+        write_atomically(work, path, fill, Fingerprint(kind="file", mode=0o600))
         if not kept(work, name, sha256):
             raise SegmendError(f"{path}: the backup does not read back as what was written; check this disk")
 

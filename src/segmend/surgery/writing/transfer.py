@@ -21,7 +21,7 @@ from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.file_system import FileStat
 from segmend.surgery.fingerprint import Fingerprint, below, look
-from segmend.surgery.writing.atomic import TEMPORARY, clear, dress, part_of, settle, write_beside
+from segmend.surgery.writing.atomic import TEMPORARY, clear, dress, part_of, settle, write_atomically
 from segmend.surgery.writing.copying import PIECE, copy
 from segmend.surgery.writing.effects import Effects, sync_dir
 from segmend.surgery.writing.pairwise import each
@@ -84,7 +84,7 @@ def _copy(work: Work, source: str, target: str) -> frozenset[str]:
     """Gives the names of the files that were copied just now, and read back."""
     found = look(source, content=False)
     if found.kind == "file":
-        write_beside(work, target, part_of(source, work), found)
+        write_atomically(work, target, part_of(source, work), found)
         return frozenset()
     if found.kind != "dir":
         raise SegmendError(f"{source}: is neither a file nor a directory; move it by hand")

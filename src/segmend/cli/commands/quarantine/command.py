@@ -14,7 +14,7 @@ from segmend.errors import ExitCode
 from segmend.report import text
 from segmend.report.table import Column, table
 from segmend.surgery.execute.journal import runs
-from segmend.surgery.execute.quarantines import Item, discard, items, named, restore
+from segmend.surgery.execute.quarantines import SetAside, discard, items, named, restore
 from segmend.surgery.writing.effects import Effects
 from segmend.surgery.writing.transfer import allocated
 
@@ -67,7 +67,7 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
-def _object(item: Item) -> dict[str, Any]:
+def _object(item: SetAside) -> dict[str, Any]:
     return {
         "type": "quarantined", "item": item.name, "journal": item.run.name, "step": item.number + 1,
         "state": item.state, "path": item.step.path, "place": item.place, "kind": item.step.before.kind,
@@ -75,7 +75,7 @@ def _object(item: Item) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _row(item: Item) -> list[str]:
+def _row(item: SetAside) -> list[str]:
     cells = [item.name, item.state, text.size(item.step.before.size or 0), item.step.path, item.step.reason]
     return [text.clean(cell) for cell in cells]
 

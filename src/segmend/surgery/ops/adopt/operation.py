@@ -25,8 +25,8 @@ from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.loading.load import LoadedLog
 from segmend.logdir.tree import PartitionDir
 from segmend.surgery.fingerprint import hash_bytes, look
-from segmend.surgery.new_bytes import Piece
-from segmend.surgery.ops.adopt.candidate import CURRENT, Candidate, candidate, in_the_way, is_closed, is_empty
+from segmend.surgery.new_bytes import NewBytes
+from segmend.surgery.ops.adopt.adoption import CURRENT, Adoption, adoption, in_the_way, is_closed, is_empty
 from segmend.surgery.options import flag, given_in, option, required
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import assembly
@@ -61,7 +61,7 @@ def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError`, and `SegmendError` for what would not be served, or is in the way."""
     options = request.options
     assembly.refuse_strangers(request.dirs, request.given)
-    found = candidate(request, options.directory, options.topic_id)
+    found = adoption(request, options.directory, options.topic_id)
     why = found.unexpected()
     if why is not None and not options.even_stray:
         raise SegmendError(f"{found.partition.path}: {why}; {_way_out(found)}")
@@ -75,7 +75,7 @@ def plan(request: Request[Options]) -> Plan:
     )  # fmt: skip
 
 
-def _way_out(found: Candidate) -> str:
+def _way_out(found: Adoption) -> str:
     image = found.broker.metadata
     current = None if image is None else image.ids.get(found.partition.topic)
     if current is not None and current != found.topic_id:
@@ -90,7 +90,7 @@ def _way_out(found: Candidate) -> str:
     return f"assign the replica to node {node_id} first; if the metadata here is only old: --even-stray"
 
 
-def _replaced(request: Request[Options], found: Candidate) -> Iterator[PartitionDir]:
+def _replaced(request: Request[Options], found: Adoption) -> Iterator[PartitionDir]:
     for other in in_the_way(request.dirs, found):
         if not is_empty(other):
             raise SegmendError(
@@ -103,7 +103,7 @@ def _replaced(request: Request[Options], found: Candidate) -> Iterator[Partition
 
 
 def _steps(
-    request: Request[Options], found: Candidate, replaced: Sequence[PartitionDir], loaded: LoadedLog
+    request: Request[Options], found: Adoption, replaced: Sequence[PartitionDir], loaded: LoadedLog
 ) -> Iterator[Step]:
     source, target = found.partition.path, found.target
     for other in replaced:
@@ -122,7 +122,7 @@ def _steps(
         yield _metadata(found)
 
 
-def _lines(request: Request[Options], found: Candidate, loaded: LoadedLog) -> Iterator[Step]:
+def _lines(request: Request[Options], found: Adoption, loaded: LoadedLog) -> Iterator[Step]:
     """Nothing of an earlier directory of the name; the high watermark of a log that is all there is."""
     reason = f"of {found.name}"
     for log_dir in request.dirs:
@@ -134,7 +134,7 @@ def _lines(request: Request[Options], found: Candidate, loaded: LoadedLog) -> It
                 yield step
 
 
-def _high_watermark(found: Candidate, loaded: LoadedLog) -> int | None:
+def _high_watermark(found: Adoption, loaded: LoadedLog) -> int | None:
     """The end of a sole replica. Else none, which is the log's start: what others have decides.
 
     But a follower without leader epochs truncates to its high watermark, and would lose all.
@@ -145,14 +145,14 @@ def _high_watermark(found: Candidate, loaded: LoadedLog) -> int | None:
     return None
 
 
-def _active_index(found: Candidate) -> str | None:
+def _active_index(found: Adoption) -> str | None:
     if not found.partition.log_dir.is_clean or is_closed(found.partition, found.broker.release):
         return None
     layout = found.partition.layout
     return layout.index.get(max(layout.logs))
 
 
-def _metadata(found: Candidate) -> Step:
+def _metadata(found: Adoption) -> Step:
     name = partition_metadata.FILE_NAME
     data = partition_metadata.render(PartitionMetadata(topic_id=found.topic_id))
     before = look(f"{found.partition.path}/{name}")
@@ -160,12 +160,12 @@ def _metadata(found: Candidate) -> Step:
     after = before if before.kind == "file" else home.but(kind="file", mode=0o644, xattrs=None)
     return ReplaceFile(
         path=f"{found.target}/{name}", before=before,
-        after=after.but(size=len(data), sha256=hash_bytes(data)), content=Piece.inline(data),
+        after=after.but(size=len(data), sha256=hash_bytes(data)), content=NewBytes.inline(data),
         reason=f"topic id {found.topic_id} instead of {found.old_id or 'none'}",
     )  # fmt: skip
 
 
-def _notes(found: Candidate, loaded: LoadedLog) -> Iterator[str]:
+def _notes(found: Adoption, loaded: LoadedLog) -> Iterator[str]:
     after = loaded.after
     if after is not None:
         yield f"{found.name} will have the offsets {after.log_start_offset} to {after.log_end_offset}"

@@ -20,7 +20,7 @@ from segmend.logdir import disk
 from segmend.logdir.overview import PartitionOverview, partition_overview
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.ops.balance.growth import growth
-from segmend.surgery.ops.balance.solver import Balance, Disk, Item, Problem, solve
+from segmend.surgery.ops.balance.solver import Balance, BalanceProblem, Disk, Movable, solve
 from segmend.surgery.ops.move.relocation import Move, plan_moves
 from segmend.surgery.options import option
 from segmend.surgery.plan import Plan
@@ -57,7 +57,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Volume:
+class FileSystem:
     """A file system, and the log dirs on it."""
 
     disk: Disk
@@ -71,27 +71,27 @@ class Volume:
 
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError` for a single disk."""
-    volumes = volumes_of(topic_dirs(request.broker))
-    if len(volumes) < 2:
+    systems = file_systems(topic_dirs(request.broker))
+    if len(systems) < 2:
         raise UsageError(
             f"{', '.join(request.given)}: one disk only; give the log dirs of the broker's other disks too"
         )
     options = request.options
-    rows = _movable(request, volumes)
+    rows = _movable(request, systems)
     items = [_item(partition, found, number, options.days) for partition, found, number in rows]
-    problem = Problem([v.disk for v in volumes], items, spread=options.spread, reserve=options.reserve)
+    problem = BalanceProblem([v.disk for v in systems], items, spread=options.spread, reserve=options.reserve)
     found = solve(problem)
-    places = _Places(volumes)
+    places = _Places(systems)
     moves = [
         Move(partition=rows[n][0], target=places.take(rows[n][0], target, items[n].size))
         for n, target in found.moves
     ]
     arguments = {"spread": f"{options.spread * 100:g}%", "reserve": options.reserve, "days": options.days}
-    remarks = _remarks(volumes, problem, found, items)
+    remarks = _remarks(systems, problem, found, items)
     return plan_moves(NAME, arguments, request, sorted(moves, key=lambda m: m.partition.name), remarks)
 
 
-def volumes_of(dirs: Sequence[LogDir]) -> list[Volume]:
+def file_systems(dirs: Sequence[LogDir]) -> list[FileSystem]:
     """The file systems in the order of their first log dir; raises `Unreadable`."""
     groups: dict[int, list[LogDir]] = {}
     for log_dir in dirs:
@@ -100,16 +100,16 @@ def volumes_of(dirs: Sequence[LogDir]) -> list[Volume]:
     for group in groups.values():
         space = group[0].space()
         whole = Disk(capacity=max(space.total, 1), used=space.total - space.free, available=space.available)
-        found.append(Volume(disk=whole, dirs=tuple(group)))
+        found.append(FileSystem(disk=whole, dirs=tuple(group)))
     return found
 
 
 Row = tuple[PartitionDir, PartitionOverview, int]
 
 
-def _movable(request: Request[Options], volumes: Sequence[Volume]) -> list[Row]:
+def _movable(request: Request[Options], systems: Sequence[FileSystem]) -> list[Row]:
     """Every partition that can move, and the number of its disk; read with progress."""
-    dirs = [(log_dir, number) for number, volume in enumerate(volumes) for log_dir in volume.dirs]
+    dirs = [(log_dir, number) for number, system in enumerate(systems) for log_dir in system.dirs]
     every = [(partition, number) for log_dir, number in dirs for partition in log_dir.partitions]
     busy = _twice(request.dirs)
     every = [(p, number) for p, number in every if _moves(p) and (p.topic, p.partition) not in busy]
@@ -131,20 +131,20 @@ def _moves(partition: PartitionDir) -> bool:
     return partition.kind == "current" and not partition.is_link and partition.unreadable is None
 
 
-def _item(partition: PartitionDir, found: PartitionOverview, number: int, days: float) -> Item:
-    return Item(name=partition.name, size=found.allocated, disk=number, growth=growth(found, days))
+def _item(partition: PartitionDir, found: PartitionOverview, number: int, days: float) -> Movable:
+    return Movable(name=partition.name, size=found.allocated, disk=number, growth=growth(found, days))
 
 
 class _Places:
     """Which log dir of a disk gets a partition: the one that holds, and got, least."""
 
-    def __init__(self, volumes: Sequence[Volume]) -> None:
-        self._volumes = volumes
+    def __init__(self, systems: Sequence[FileSystem]) -> None:
+        self._systems = systems
         self._bytes: dict[str, int] = {}
 
     def take(self, partition: PartitionDir, number: int, size: int) -> LogDir:
-        dirs = [d for d in self._volumes[number].dirs if partition.name not in d.entries]
-        best = min(dirs or self._volumes[number].dirs, key=self._held)
+        dirs = [d for d in self._systems[number].dirs if partition.name not in d.entries]
+        best = min(dirs or self._systems[number].dirs, key=self._held)
         self._bytes[best.path] = self._held(best) + size
         return best
 
@@ -154,11 +154,13 @@ class _Places:
         return self._bytes[log_dir.path]
 
 
-def _remarks(volumes: Sequence[Volume], problem: Problem, found: Balance, items: Sequence[Item]) -> list[str]:
-    before = problem.fills([volume.disk.used for volume in volumes])
-    rows = zip(volumes, before, found.fills, strict=True)
-    lines = [f"{volume.name}: {old:.1%} full, then {new:.1%}" for volume, old, new in rows]
-    if problem.reached([volume.disk.used for volume in volumes]):
+def _remarks(
+    systems: Sequence[FileSystem], problem: BalanceProblem, found: Balance, items: Sequence[Movable]
+) -> list[str]:
+    before = problem.fills([system.disk.used for system in systems])
+    rows = zip(systems, before, found.fills, strict=True)
+    lines = [f"{system.name}: {old:.1%} full, then {new:.1%}" for system, old, new in rows]
+    if problem.reached([system.disk.used for system in systems]):
         return [*lines, f"the disks are within {problem.wanted:.1%} of each other already"]
     moved = sum(items[number].size for number, _ in found.moves)
     lines.append(f"{moved:,} bytes move; {_quality(found)}")

@@ -41,7 +41,7 @@ class Disk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Movable:
     """A partition: bytes on its disk (a number into the disks), and bytes by which it will grow."""
 
     name: str
@@ -71,10 +71,12 @@ class _State(NamedTuple):
     moves: tuple[tuple[int, int], ...]
 
 
-class Problem:
+class BalanceProblem:
     """Disks, what is on them, the spread that is wanted (0.05 are five points), the reserve in bytes."""
 
-    def __init__(self, disks: Sequence[Disk], items: Sequence[Item], *, spread: float, reserve: int) -> None:
+    def __init__(
+        self, disks: Sequence[Disk], items: Sequence[Movable], *, spread: float, reserve: int
+    ) -> None:
         self.disks, self.items, self.wanted, self.reserve = disks, items, spread, reserve
         mean = sum(disk.used for disk in disks) / max(sum(disk.capacity for disk in disks), 1)
         self._low = [max(mean - spread / 2, 0) * disk.capacity for disk in disks]
@@ -149,7 +151,7 @@ def _plus(numbers: tuple[int, ...], at: int, count: int) -> tuple[int, ...]:
     return (*numbers[:at], numbers[at] + count, *numbers[at + 1 :])
 
 
-def solve(problem: Problem, *, beam: int = BEAM) -> Balance:
+def solve(problem: BalanceProblem, *, beam: int = BEAM) -> Balance:
     """The moves, in the order of the items; see the module."""
     order = sorted(
         (n for n, item in enumerate(problem.items) if item.size > 0),
@@ -165,14 +167,14 @@ def solve(problem: Problem, *, beam: int = BEAM) -> Balance:
     )  # fmt: skip
 
 
-def _rank(problem: Problem, state: _State) -> tuple[bool, bool, float, int]:
+def _rank(problem: BalanceProblem, state: _State) -> tuple[bool, bool, float, int]:
     """The better of two outcomes has the smaller rank."""
     reached = problem.reached(state.used)
     spread = 0.0 if reached else round(problem.spread(state.used), 9)
     return not problem.lasts(state), not reached, spread, state.moved
 
 
-def _search(problem: Problem, order: Sequence[int], width: int) -> tuple[_State, bool]:
+def _search(problem: BalanceProblem, order: Sequence[int], width: int) -> tuple[_State, bool]:
     best = problem.start()
     if len(problem.disks) < 2 or problem.reached(best.used):
         return best, True
@@ -204,7 +206,7 @@ def _keep(found: dict[tuple[object, ...], _State], state: _State) -> None:
         found[key] = state
 
 
-def _polished(problem: Problem, state: _State) -> _State:
+def _polished(problem: BalanceProblem, state: _State) -> _State:
     """Change one move at a time as long as that is better, and not too many were tried."""
     left, better = _TRIES, True
     while better and left > 0:
@@ -217,7 +219,7 @@ def _polished(problem: Problem, state: _State) -> _State:
     return state
 
 
-def _variations(problem: Problem, state: _State) -> Iterator[_State]:
+def _variations(problem: BalanceProblem, state: _State) -> Iterator[_State]:
     """One move less, one partition in the place of another or to another disk, one move more."""
     taken = {number for number, _ in state.moves}
     free = [n for n, item in enumerate(problem.items) if n not in taken and item.size > 0]
@@ -231,7 +233,9 @@ def _variations(problem: Problem, state: _State) -> Iterator[_State]:
         yield from _to_others(problem, state, number)
 
 
-def _to_others(problem: Problem, state: _State, number: int, *, useful: bool = False) -> Iterator[_State]:
+def _to_others(
+    problem: BalanceProblem, state: _State, number: int, *, useful: bool = False
+) -> Iterator[_State]:
     home = problem.items[number].disk
     if useful and not problem.above(state.used, home):
         return

@@ -13,7 +13,7 @@ from segmend.logdir import disk
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.fingerprint import below
 from segmend.surgery.ops.graft.prefix import compare
-from segmend.surgery.ops.graft.replica import Batch, Replica
+from segmend.surgery.ops.graft.replica import Batch, ReplicaLog
 
 REASONS: Final = {
     "deleted": "waits for its deletion: a start removes it when it loads the partition",
@@ -148,7 +148,7 @@ def given_up(found: Candidate, every: Sequence[LogDir]) -> int:
     partition = found.partition
     if partition is None or found.kind not in ("stray", "future", "abandoned"):
         return 0
-    own = Replica.of(partition)
+    own = ReplicaLog.of(partition)
     if any(_has_all(own, other) for other in _twins(partition, every)):
         return 0
     items = (item.header for item in own.items() if isinstance(item, Batch))
@@ -167,8 +167,8 @@ def _topic_id(partition: PartitionDir) -> str | None:
     return None if value is None else value.topic_id
 
 
-def _has_all(own: Replica, other: PartitionDir) -> bool:
-    found = compare(own, Replica.of(other))
+def _has_all(own: ReplicaLog, other: PartitionDir) -> bool:
+    found = compare(own, ReplicaLog.of(other))
     return found.target_next is None and found.shared.batches == found.target.batches
 
 

@@ -17,12 +17,12 @@ from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.derive.segment_indexes import rule_of
 from segmend.surgery.derive.sources import producers_before
 from segmend.surgery.ops.graft.changes import Graft
-from segmend.surgery.ops.graft.decision import Cut, Pair, decide
+from segmend.surgery.ops.graft.decision import Pair, Splice, decide
 from segmend.surgery.ops.graft.derived import Derived, Indexes, derive, leader_epochs, snapshot
-from segmend.surgery.ops.graft.joined import Joined, Log, join, whole
+from segmend.surgery.ops.graft.joined import JoinedSegment, LogFile, join, whole
 from segmend.surgery.ops.graft.leader import Leader, topic_id
 from segmend.surgery.ops.graft.prefix import Comparison, compare
-from segmend.surgery.ops.graft.replica import Replica
+from segmend.surgery.ops.graft.replica import ReplicaLog
 
 Lines = Mapping[str, int | None]
 """The offset of the partition in each of the four checkpoints; None: no line."""
@@ -63,7 +63,7 @@ class Site:
 
 def look_at(
     site: Site, *, live: bool, whole_log: bool, tell: Callable[[int, int], None]
-) -> tuple[Comparison, Cut | None]:
+) -> tuple[Comparison, Splice | None]:
     """Read both replicas; raises `SegmendError` for what is no leader, `BrokerRunning`, `Unreadable`.
 
     `tell` is told (done, total) bytes of both, segment by segment.
@@ -72,8 +72,8 @@ def look_at(
         _refuse_unfinished(partition)
     both = [partition for partition in (site.target, site.leader.partition) if partition is not None]
     progress = _Progress(sum(partition.size for partition in both), tell)
-    mine = Replica(()) if site.target is None else Replica.of(site.target, progress.add)
-    theirs = Replica.of(site.leader.partition, progress.add)
+    mine = ReplicaLog(()) if site.target is None else ReplicaLog.of(site.target, progress.add)
+    theirs = ReplicaLog.of(site.leader.partition, progress.add)
     low = 0 if whole_log else site.first_dirty_offset
     pair = Pair(
         target=f"{site.log_dir.path}/{site.name}", source=site.leader.path, leader=theirs,
@@ -105,7 +105,7 @@ def _refuse_unfinished(partition: PartitionDir | None) -> None:
         )
 
 
-def make(site: Site, cut: Cut) -> Graft:
+def make(site: Site, cut: Splice) -> Graft:
     """All that the steps need; raises `Unreadable`, `SegmendError`."""
     mine = [] if cut.kept is None else _logs(site.target)
     leader = site.leader.partition
@@ -126,14 +126,14 @@ def make(site: Site, cut: Cut) -> Graft:
     )  # fmt: skip
 
 
-def _logs(partition: PartitionDir | None) -> list[Log]:
+def _logs(partition: PartitionDir | None) -> list[LogFile]:
     if partition is None:
         return []
     rows = sorted(partition.layout.logs.items())
-    return [Log(base, f"{partition.path}/{name}", partition.files[name].size) for base, name in rows]
+    return [LogFile(base, f"{partition.path}/{name}", partition.files[name].size) for base, name in rows]
 
 
-def _joined(mine: Sequence[Log], theirs: Sequence[Log], cut: Cut) -> list[Joined]:
+def _joined(mine: Sequence[LogFile], theirs: Sequence[LogFile], cut: Splice) -> list[JoinedSegment]:
     if cut.kept is None:
         return whole(theirs, cut.end, last_offset=cut.end_offset - 1)
     return join(
@@ -142,11 +142,11 @@ def _joined(mine: Sequence[Log], theirs: Sequence[Log], cut: Cut) -> list[Joined
     )  # fmt: skip
 
 
-def _is_cut(segment: Joined, mine: Sequence[Log]) -> bool:
+def _is_cut(segment: JoinedSegment, mine: Sequence[LogFile]) -> bool:
     return any(log.base == segment.base and log.size != segment.size for log in mine)
 
 
-def _indexes(site: Site, segment: Joined) -> Indexes | None:
+def _indexes(site: Site, segment: JoinedSegment) -> Indexes | None:
     """The leader's indexes of a segment that is copied whole; else None, and they are made anew."""
     found = next((each for each in site.leader.partition.segments if each.base_offset == segment.base), None)
     part = segment.copied
@@ -159,7 +159,7 @@ def _indexes(site: Site, segment: Joined) -> Indexes | None:
     return Indexes(offset=found.index.read(), time=found.timeindex.read())
 
 
-def _states_before(site: Site, cut: Cut, base: int) -> tuple[ProducerState, ...]:
+def _states_before(site: Site, cut: Splice, base: int) -> tuple[ProducerState, ...]:
     """The producers before a segment: both logs are the same up to there."""
     at_hand = site.target if cut.kept is not None and site.target is not None else site.leader.partition
     known = [offset for offset, entry in at_hand.snapshots if offset <= base and _is_sound(entry)]
@@ -170,7 +170,7 @@ def _is_sound(entry: FileEntry) -> bool:
     return load(entry, producer_snapshot.parse).healthy
 
 
-def _snapshots(site: Site, cut: Cut) -> Iterator[tuple[int, FileEntry]]:
+def _snapshots(site: Site, cut: Splice) -> Iterator[tuple[int, FileEntry]]:
     """The leader's of offsets that the target gets."""
     for offset, entry in site.leader.partition.snapshots:
         above = cut.kept is None or offset > cut.offset
@@ -179,7 +179,7 @@ def _snapshots(site: Site, cut: Cut) -> Iterator[tuple[int, FileEntry]]:
 
 
 def _own(
-    site: Site, cut: Cut, derived: Sequence[Derived], snapshots: set[int]
+    site: Site, cut: Splice, derived: Sequence[Derived], snapshots: set[int]
 ) -> Iterator[tuple[str, bytes]]:
     """Small files by name: the epochs, the topic id where it is missing, the producers at the end."""
     source, target = site.leader.partition, site.target
@@ -203,7 +203,7 @@ def _epochs(partition: PartitionDir) -> list[tuple[int, int]]:
     return [] if loaded.value is None or loaded.damages else [(e, start) for e, start in loaded.value.entries]
 
 
-def lines(site: Site, cut: Cut, graft: Graft) -> Lines:
+def lines(site: Site, cut: Splice, graft: Graft) -> Lines:
     """The partition's offsets in the checkpoints of its log dir.
 
     The recovery point goes up to the end if everything above the old one is written, and synced, by

@@ -15,10 +15,10 @@ from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.fingerprint import MISSING, Fingerprint, look
-from segmend.surgery.new_bytes import MOST_INLINE, Piece
-from segmend.surgery.ops.graft.decision import Cut
+from segmend.surgery.new_bytes import MOST_INLINE, NewBytes
+from segmend.surgery.ops.graft.decision import Splice
 from segmend.surgery.ops.graft.derived import Derived
-from segmend.surgery.ops.graft.joined import Part
+from segmend.surgery.ops.graft.joined import FileRange
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.cut_file import CutFile
@@ -39,7 +39,7 @@ class Graft:
     log_dir: LogDir
     name: str
     source: PartitionDir
-    cut: Cut
+    cut: Splice
     target: PartitionDir | None
     replaced: PartitionDir | None
     derived: Sequence[Derived]
@@ -127,11 +127,11 @@ def _segment(graft: Graft, found: Derived, model: Fingerprint, gone: set[str]) -
         yield _small(graft, f"{stem}.txnindex", found.txn_index, model, gone, "aborted transactions")
 
 
-def _piece(part: Part) -> Piece:
-    return Piece.range_of(part.path, part.start, part.length)
+def _piece(part: FileRange) -> NewBytes:
+    return NewBytes.range_of(part.path, part.start, part.length)
 
 
-def _append(path: str, content: Piece, kept: Part | None, model: Fingerprint) -> Step:
+def _append(path: str, content: NewBytes, kept: FileRange | None, model: Fingerprint) -> Step:
     """The bytes behind what stays; owner and mode of the target, time of the source."""
     before = MISSING if kept is None else look(path, content=False).but(size=kept.length)
     mtime_ns = disk.file_stat(content.source or "").mtime_ns
@@ -141,7 +141,7 @@ def _append(path: str, content: Piece, kept: Part | None, model: Fingerprint) ->
 
 
 def _copied(graft: Graft, entry: FileEntry, model: Fingerprint, reason: str) -> Step:
-    content = Piece.range_of(entry.path, 0, entry.size)
+    content = NewBytes.range_of(entry.path, 0, entry.size)
     after = model.but(size=entry.size, mtime_ns=entry.stat().mtime_ns)
     path = f"{graft.path}/{entry.name}"
     return AppendFile(path=path, before=MISSING, after=after, content=content, reason=reason)
@@ -154,7 +154,7 @@ def _small(
     path = f"{graft.path}/{name}"
     if graft.target is not None and name in graft.target.entries and name not in gone:
         return ReplaceFile.with_bytes(path, data, reason)
-    content = Piece.inline(data)
+    content = NewBytes.inline(data)
     after = model.but(size=len(data), sha256=content.sha256)
     return ReplaceFile(path=path, before=MISSING, after=after, reason=reason, content=content)
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from segmend.errors import SegmendError
 from segmend.kernel.types import TAIL_KINDS
-from segmend.surgery.ops.graft.prefix import Comparison, Place, Tally
-from segmend.surgery.ops.graft.replica import Batch, Hurt, Replica
+from segmend.surgery.ops.graft.prefix import Comparison, Position, Tally
+from segmend.surgery.ops.graft.replica import Batch, Damaged, ReplicaLog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class Splice:
     """What stays of the target, and what comes behind it.
 
     `kept` is where the target's own batches end, None if nothing of it stays; `offset` the first that is
@@ -20,9 +20,9 @@ class Cut:
     """
 
     offset: int
-    kept: Place | None
-    copied_from: Place
-    end: Place
+    kept: Position | None
+    copied_from: Position
+    end: Position
     end_offset: int
     why: str = "replaced by the leader's log"
 
@@ -38,14 +38,14 @@ class Pair:
 
     target: str
     source: str
-    leader: Replica
+    leader: ReplicaLog
     same_id: bool
     low: int
     empty: bool
     alone: bool = False
 
 
-def decide(found: Comparison, pair: Pair, *, whole: bool) -> Cut | None:
+def decide(found: Comparison, pair: Pair, *, whole: bool) -> Splice | None:
     """What to do, None if both end alike; raises `SegmendError` for a leader that is none."""
     _refuse_damage(found, pair)
     source, target = found.source, found.target
@@ -68,7 +68,7 @@ def decide(found: Comparison, pair: Pair, *, whole: bool) -> Cut | None:
     return _tail(found, pair)
 
 
-def _tail(found: Comparison, pair: Pair) -> Cut | None:
+def _tail(found: Comparison, pair: Pair) -> Splice | None:
     if found.kept is None or found.copied_from is None or found.shared.end is None:
         raise SegmendError(_no_prefix(found, pair))
     if found.source_next is None and found.target_next is None:
@@ -79,24 +79,24 @@ def _tail(found: Comparison, pair: Pair) -> Cut | None:
             "nothing is missing here; is that the leader's log, and a current copy of it?"
         )
     end = found.source_end or found.copied_from
-    return Cut(
+    return Splice(
         offset=found.shared.end, kept=found.kept, copied_from=found.copied_from, end=end,
         end_offset=found.source.end or found.shared.end, why=_why(found, found.shared.end),
     )  # fmt: skip
 
 
 def _why(found: Comparison, offset: int) -> str:
-    if isinstance(found.target_next, Hurt):
+    if isinstance(found.target_next, Damaged):
         return f"damaged from offset {offset} on ({found.target_next.problem.kind})"
     return f"the leader's log differs from offset {offset} on"
 
 
-def _everything(found: Comparison, pair: Pair) -> Cut:
+def _everything(found: Comparison, pair: Pair) -> Splice:
     first = pair.leader.logs[0][0]
     if found.source_end is None or found.source.end is None:
         raise SegmendError(f"{pair.source}: has no batch to copy")
-    return Cut(
-        offset=first, kept=None, copied_from=Place(first, 0), end=found.source_end,
+    return Splice(
+        offset=first, kept=None, copied_from=Position(first, 0), end=found.source_end,
         end_offset=found.source.end,
     )  # fmt: skip
 
@@ -117,7 +117,7 @@ def _refuse_damage(found: Comparison, pair: Pair) -> None:
 def _no_prefix(found: Comparison, pair: Pair) -> str:
     theirs = found.source_next
     what = f"hold offsets {_range(found.target)} and {_range(found.source)}{_from(pair)}"
-    if theirs is None or isinstance(found.target_next, Hurt):
+    if theirs is None or isinstance(found.target_next, Damaged):
         why = "the first batch here is damaged"
     elif isinstance(found.target_next, Batch):
         mine = found.target_next

@@ -21,8 +21,8 @@ from segmend.loading.epochs import Entry, EpochCache
 from segmend.logdir.release import Release
 from segmend.surgery.derive.hash_order import HASH_ORDER
 from segmend.surgery.derive.segment_indexes import indexes_in
-from segmend.surgery.new_bytes import Piece
-from segmend.surgery.ops.graft.joined import HashingReader, Joined
+from segmend.surgery.new_bytes import NewBytes
+from segmend.surgery.ops.graft.joined import HashingReader, JoinedSegment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,16 +40,18 @@ class Derived:
     `copied` are the bytes that it gets, None if they have to be read once more to know their hash.
     """
 
-    segment: Joined
+    segment: JoinedSegment
     scan: SegmentScan
     built: BuiltIndexes
     txn_index: bytes
     sound: tuple[bool, bool]
-    copied: Piece | None = None
+    copied: NewBytes | None = None
 
 
 def derive(
-    segments: Iterable[tuple[Joined, Indexes | None]], producers: Sequence[ProducerState], rule: IndexRule
+    segments: Iterable[tuple[JoinedSegment, Indexes | None]],
+    producers: Sequence[ProducerState],
+    rule: IndexRule,
 ) -> Iterator[Derived]:
     """Each segment with what goes with it; `producers` are those before the first.
 
@@ -73,7 +75,7 @@ def derive(
         states = scan.producers
 
 
-def _refuse(segment: Joined, scan: SegmentScan) -> None:
+def _refuse(segment: JoinedSegment, scan: SegmentScan) -> None:
     path = segment.parts[-1].path
     cut = [what for what in scan.bounded if what in ("producers", "aborted")]
     if cut:

@@ -10,15 +10,15 @@ from typing import Final, NamedTuple
 
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
-from segmend.surgery.new_bytes import Piece
-from segmend.surgery.ops.graft.prefix import Place
+from segmend.surgery.new_bytes import NewBytes
+from segmend.surgery.ops.graft.prefix import Position
 
 LARGEST_FILE: Final = (1 << 31) - 1
 LARGEST_SPAN: Final = (1 << 31) - 1
 """A segment's file size and its last relative offset are Java ints."""
 
 
-class Part(NamedTuple):
+class FileRange(NamedTuple):
     """Bytes [start, end) of a file."""
 
     path: str
@@ -31,7 +31,7 @@ class Part(NamedTuple):
         return self.end - self.start
 
 
-class Log(NamedTuple):
+class LogFile(NamedTuple):
     """A `.log` of one of the replicas: base offset, real path, size in bytes."""
 
     base: int
@@ -40,15 +40,15 @@ class Log(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JoinedSegment:
     """A segment: `kept` of the target's own file, then `copied` of the source's; one may be missing."""
 
     base: int
-    kept: Part | None
-    copied: Part | None
+    kept: FileRange | None
+    copied: FileRange | None
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[FileRange, ...]:
         """In order."""
         return tuple(part for part in (self.kept, self.copied) if part is not None)
 
@@ -65,7 +65,7 @@ class Joined:
 class JoinedReader:
     """A `Reader` over pieces of files, one after the other."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[FileRange]) -> None:
         self._parts = parts
         self._readers = [FileReader(part.path) for part in parts]
         self.size = sum(part.length for part in parts)
@@ -105,7 +105,7 @@ class HashingReader:
     Who reads from the beginning to the end has the hash for nothing.
     """
 
-    def __init__(self, segment: Joined) -> None:
+    def __init__(self, segment: JoinedSegment) -> None:
         self._reader = segment.open()
         self._segment = segment
         self._next = 0 if segment.kept is None else segment.kept.length
@@ -125,12 +125,12 @@ class HashingReader:
         """At most `size` bytes from `position`."""
         return self._reader.read(size, position)
 
-    def piece(self) -> Piece | None:
+    def piece(self) -> NewBytes | None:
         """What is copied, for a plan; None without it, or if not all of it was read."""
         copied = self._segment.copied
         if copied is None or self._next != self.size:
             return None
-        return Piece(
+        return NewBytes(
             sha256=self._digest.hexdigest(), length=copied.length, source=copied.path,
             position=copied.start, made_of=self._made_of,
         )  # fmt: skip
@@ -145,54 +145,58 @@ class HashingReader:
 
 
 def join(
-    mine: Sequence[Log], theirs: Sequence[Log], *, kept: Place, copied_from: Place, end: Place,
-    offset: int, last_offset: int,
-) -> list[Joined]:  # fmt: skip
+    mine: Sequence[LogFile], theirs: Sequence[LogFile], *, kept: Position, copied_from: Position,
+    end: Position, offset: int, last_offset: int,
+) -> list[JoinedSegment]:  # fmt: skip
     """`mine` up to `kept`, then `theirs` from `copied_from` to `end`, which hold offsets from `offset` on.
 
     What is missing of a segment that both have goes behind what is there, if a segment may be as
     large; else into a new segment that begins at `offset`. Further segments keep their names.
     """
-    found = [Joined(log.base, Part(log.path, 0, log.size), None) for log in mine if log.base < kept.segment]
+    found = [
+        JoinedSegment(log.base, FileRange(log.path, 0, log.size), None)
+        for log in mine
+        if log.base < kept.segment
+    ]
     at = next(log for log in mine if log.base == kept.segment)
-    last = Joined(at.base, Part(at.path, 0, kept.position), None)
+    last = JoinedSegment(at.base, FileRange(at.path, 0, kept.position), None)
     rest = _rest(theirs, copied_from, end)
     if rest and rest[0].base <= copied_from.segment:
         first = rest.pop(0)
         if _fits(last, first, [*mine, *theirs], last_offset if not rest else rest[0].base - 1):
-            last = Joined(last.base, last.kept, first.copied)
+            last = JoinedSegment(last.base, last.kept, first.copied)
         else:
-            rest.insert(0, Joined(offset, None, first.copied))
+            rest.insert(0, JoinedSegment(offset, None, first.copied))
     return [*found, last, *rest]
 
 
-def whole(theirs: Sequence[Log], end: Place, *, last_offset: int) -> list[Joined]:
+def whole(theirs: Sequence[LogFile], end: Position, *, last_offset: int) -> list[JoinedSegment]:
     """All of `theirs`, up to `end`, which begins where theirs begins.
 
     Compaction may leave nothing in the first segment. Then the next one takes its name, as that of
     a follower which fetches all of it does, if offsets up to `last_offset` fit.
     """
-    first, found = theirs[0], _rest(theirs, Place(theirs[0].base, 0), end)
+    first, found = theirs[0], _rest(theirs, Position(theirs[0].base, 0), end)
     if first.size or not found:
         return found
     reach = last_offset if len(found) == 1 else found[1].base - 1
     if reach - first.base > LARGEST_SPAN:
-        return [Joined(first.base, None, Part(first.path, 0, 0)), *found]
-    return [Joined(first.base, None, found[0].copied), *found[1:]]
+        return [JoinedSegment(first.base, None, FileRange(first.path, 0, 0)), *found]
+    return [JoinedSegment(first.base, None, found[0].copied), *found[1:]]
 
 
-def _rest(theirs: Sequence[Log], start: Place, end: Place) -> list[Joined]:
+def _rest(theirs: Sequence[LogFile], start: Position, end: Position) -> list[JoinedSegment]:
     found = []
     for log in theirs:
         if start.segment <= log.base <= end.segment:
             first = start.position if log.base == start.segment else 0
             last = end.position if log.base == end.segment else log.size
             if last > first:
-                found.append(Joined(log.base, None, Part(log.path, first, last)))
+                found.append(JoinedSegment(log.base, None, FileRange(log.path, first, last)))
     return found
 
 
-def _fits(last: Joined, first: Joined, logs: Sequence[Log], last_offset: int) -> bool:
+def _fits(last: JoinedSegment, first: JoinedSegment, logs: Sequence[LogFile], last_offset: int) -> bool:
     size = last.size + first.size
     if last_offset - last.base > LARGEST_SPAN or size > LARGEST_FILE:
         return False

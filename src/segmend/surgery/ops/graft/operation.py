@@ -24,7 +24,7 @@ from segmend.logdir.tree import LogDir
 from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.ops.graft.assembly import Site, lines, look_at, make
 from segmend.surgery.ops.graft.changes import Graft, steps_of
-from segmend.surgery.ops.graft.decision import Cut
+from segmend.surgery.ops.graft.decision import Splice
 from segmend.surgery.ops.graft.leader import Leader
 from segmend.surgery.ops.graft.prefix import Comparison
 from segmend.surgery.options import flag, option, required
@@ -136,7 +136,7 @@ def _unexpected(request: Request[Options], site: Site) -> Iterator[str]:
         yield f"{why} The next start {does}, unless the replica is assigned to node {node_id} by then"
 
 
-def _checkpoints(request: Request[Options], site: Site, cut: Cut, graft: Graft) -> Iterator[Step]:
+def _checkpoints(request: Request[Options], site: Site, cut: Splice, graft: Graft) -> Iterator[Step]:
     """The lines of the replica; another log dir in which it once was keeps none.
 
     `LogCleanerManager.allCleanerCheckpoints` puts the lines of all log dirs into one map.
@@ -178,7 +178,7 @@ _COMMITTED = (
 )
 
 
-def _facts(found: Comparison, cut: Cut) -> dict[str, int | None]:
+def _facts(found: Comparison, cut: Splice) -> dict[str, int | None]:
     """The figures for programs: offsets, and bytes of batches."""
     return {
         "first_copied_offset": cut.offset, "log_end_offset": cut.end_offset,
@@ -188,7 +188,7 @@ def _facts(found: Comparison, cut: Cut) -> dict[str, int | None]:
     }  # fmt: skip
 
 
-def _notes(site: Site, found: Comparison, cut: Cut) -> Iterator[str]:
+def _notes(site: Site, found: Comparison, cut: Splice) -> Iterator[str]:
     path, shared = f"{site.log_dir.path}/{site.name}", found.shared
     if cut.kept is None:
         last = cut.end_offset - 1
@@ -216,7 +216,7 @@ def _notes(site: Site, found: Comparison, cut: Cut) -> Iterator[str]:
         yield f"{site.log_dir.path}: {_MARKER}"
 
 
-def _copied(cut: Cut) -> str:
+def _copied(cut: Splice) -> str:
     if cut.end_offset == cut.offset:
         return "nothing is missing behind them"
     return f"copied are {cut.offset} to {cut.end_offset - 1}"

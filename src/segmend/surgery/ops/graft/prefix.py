@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from segmend.formats.batch import RecordBatch
-from segmend.surgery.ops.graft.replica import Batch, Hurt, Item, Replica
+from segmend.surgery.ops.graft.replica import Batch, BatchOrDamage, Damaged, ReplicaLog
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """A byte of a segment: its base offset, and the position in its log."""
 
     segment: int
@@ -62,12 +62,12 @@ class Comparison:
     shared: Tally = field(default_factory=Tally)
     lost: Tally = field(default_factory=Tally)
     copied: Tally = field(default_factory=Tally)
-    kept: Place | None = None
-    copied_from: Place | None = None
-    source_end: Place | None = None
-    target_next: Item | None = None
+    kept: Position | None = None
+    copied_from: Position | None = None
+    source_end: Position | None = None
+    target_next: BatchOrDamage | None = None
     source_next: Batch | None = None
-    source_hurt: Hurt | None = None
+    source_hurt: Damaged | None = None
 
     @property
     def diverged(self) -> bool:
@@ -75,7 +75,7 @@ class Comparison:
         return isinstance(self.target_next, Batch) and self.source_next is not None
 
 
-def compare(target: Replica, source: Replica, *, low: int = 0, high: int | None = None) -> Comparison:
+def compare(target: ReplicaLog, source: ReplicaLog, *, low: int = 0, high: int | None = None) -> Comparison:
     """Compare from offset `low` on, below which both may have been compacted; the source up to `high`.
 
     Damage ends what is shared. Damage in the source ends its reading too.
@@ -86,33 +86,35 @@ def compare(target: Replica, source: Replica, *, low: int = 0, high: int | None 
     a, b = _aligned(mine, theirs)
     while isinstance(a, Batch) and b is not None and a.is_same(b):
         found.shared.add(a.header)
-        found.kept = Place(a.segment, a.header.end)
-        found.copied_from = Place(b.segment, b.header.end)
+        found.kept = Position(a.segment, a.header.end)
+        found.copied_from = Position(b.segment, b.header.end)
         a, b = next(mine, None), next(theirs, None)
     found.target_next, found.source_next = a, b
     _tell_apart(found, a, b, mine, theirs)
     return found
 
 
-def _counted(items: Iterator[Item], tally: Tally) -> Iterator[Item]:
+def _counted(items: Iterator[BatchOrDamage], tally: Tally) -> Iterator[BatchOrDamage]:
     for item in items:
         if isinstance(item, Batch):
             tally.add(item.header)
         yield item
 
 
-def _leading(items: Iterator[Item], found: Comparison) -> Iterator[Batch]:
+def _leading(items: Iterator[BatchOrDamage], found: Comparison) -> Iterator[Batch]:
     """The batches of the source up to its first damage."""
     for item in items:
-        if isinstance(item, Hurt):
+        if isinstance(item, Damaged):
             found.source_hurt = item
             return
         found.source.add(item.header)
-        found.source_end = Place(item.segment, item.header.end)
+        found.source_end = Position(item.segment, item.header.end)
         yield item
 
 
-def _aligned(mine: Iterator[Item], theirs: Iterator[Batch]) -> tuple[Item | None, Batch | None]:
+def _aligned(
+    mine: Iterator[BatchOrDamage], theirs: Iterator[Batch]
+) -> tuple[BatchOrDamage | None, Batch | None]:
     """The first batches at or after the later of the two beginnings."""
     a, b = next(mine, None), next(theirs, None)
     while isinstance(a, Batch) and b is not None and a.header.last_offset < b.header.base_offset:
@@ -123,7 +125,11 @@ def _aligned(mine: Iterator[Item], theirs: Iterator[Batch]) -> tuple[Item | None
 
 
 def _tell_apart(
-    found: Comparison, a: Item | None, b: Batch | None, mine: Iterator[Item], theirs: Iterator[Batch]
+    found: Comparison,
+    a: BatchOrDamage | None,
+    b: Batch | None,
+    mine: Iterator[BatchOrDamage],
+    theirs: Iterator[Batch],
 ) -> None:
     """Count what either has after the shared beginning; both go up by offset."""
     while a is not None:

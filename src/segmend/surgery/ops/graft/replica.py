@@ -41,24 +41,24 @@ class Batch(NamedTuple):
         return self.header[1:] == other.header[1:]
 
 
-class Hurt(NamedTuple):
+class Damaged(NamedTuple):
     """Bytes of a segment that are no sound batch."""
 
     segment: int
     problem: Problem
 
 
-Item: TypeAlias = Batch | Hurt
+BatchOrDamage: TypeAlias = Batch | Damaged
 
 
 @dataclass(frozen=True, slots=True)
-class Replica:
+class ReplicaLog:
     """The logs by base offset, ascending, and how each is opened for reading."""
 
     logs: tuple[tuple[int, Open], ...]
 
     @classmethod
-    def of(cls, partition: PartitionDir, tell: Callable[[int], None] = _silent) -> Replica:
+    def of(cls, partition: PartitionDir, tell: Callable[[int], None] = _silent) -> ReplicaLog:
         """The segments of a directory, `tell` is told the size of each that was read; `Unreadable`."""
         found = sorted(partition.layout.logs.items())
         return cls(tuple((base, partial(_opened, partition.files[name], tell)) for base, name in found))
@@ -68,7 +68,7 @@ class Replica:
         """The base offset of the active segment, -1 without one."""
         return self.logs[-1][0] if self.logs else -1
 
-    def items(self, low: int = 0, high: int | None = None) -> Iterator[Item]:
+    def items(self, low: int = 0, high: int | None = None) -> Iterator[BatchOrDamage]:
         """Batches that end at or after offset `low`, up to the first that reaches `high`; checksums computed.
 
         Damage comes where it lies. What does not go on after the batch before it counts as damage.
@@ -85,25 +85,25 @@ class Replica:
                         item = _backwards(item)
                     else:
                         last = item.header.last_offset
-                if isinstance(item, Hurt) or item.header.last_offset >= low:
+                if isinstance(item, Damaged) or item.header.last_offset >= low:
                     yield item
 
 
-def _items(base: int, opened: Open) -> Iterator[Item]:
+def _items(base: int, opened: Open) -> Iterator[BatchOrDamage]:
     problems: list[Problem] = []
     with opened() as reader:
         for data in batch_rows(reader, base_offset=base, report=problems.append, crc=True):
             for row in _ROW.iter_unpack(data):
                 while problems and problems[0].position < row[0]:
-                    yield Hurt(base, problems.pop(0))
+                    yield Damaged(base, problems.pop(0))
                 batch = RecordBatch._make(row[:CRC_OK])
-                yield Batch(base, batch) if row[CRC_OK] else Hurt(base, _problem(batch, "crc-mismatch"))
+                yield Batch(base, batch) if row[CRC_OK] else Damaged(base, _problem(batch, "crc-mismatch"))
         for problem in problems:
-            yield Hurt(base, problem)
+            yield Damaged(base, problem)
 
 
-def _backwards(item: Batch) -> Hurt:
-    return Hurt(item.segment, _problem(item.header, "offset-backwards"))
+def _backwards(item: Batch) -> Damaged:
+    return Damaged(item.segment, _problem(item.header, "offset-backwards"))
 
 
 def _problem(batch: RecordBatch, kind: str) -> Problem:

@@ -25,7 +25,14 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.fingerprint import Fingerprint, look
 from segmend.surgery.ops.identity.directory_ids import FORMER, Decision, Evidence, decide, wished
-from segmend.surgery.ops.identity.volumes import Stamp, Volume, agreed_cluster, agreed_node, stamp_of, volumes
+from segmend.surgery.ops.identity.volumes import (
+    NewProperties,
+    Volume,
+    agreed_cluster,
+    agreed_node,
+    new_properties,
+    volumes,
+)
 from segmend.surgery.options import given_in, option
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.planning import amounts, assembly
@@ -65,26 +72,28 @@ def plan(request: Request[Options]) -> Plan:
     node_id = agreed_node(found, broker) if options.node_id is None else options.node_id
     evidence = Evidence(broker=broker, node_id=node_id)
     decision = _directory_ids(request, found, evidence)
-    stamps = [
-        stamp_of(volume, cluster_id, node_id, decision.ids[volume.path], asked=options.node_id is not None)
+    properties = [
+        new_properties(
+            volume, cluster_id, node_id, decision.ids[volume.path], asked=options.node_id is not None
+        )
         for volume in found
     ]
-    changed = [stamp for stamp in stamps if stamp.data is not None]
+    changed = [new for new in properties if new.data is not None]
     steps = [
-        ReplaceFile.with_bytes(stamp.path, stamp.data, stamp.reason, like=_model(request.dirs))
-        for stamp in changed
-        if stamp.data is not None
+        ReplaceFile.with_bytes(new.path, new.data, new.reason, like=_model(request.dirs))
+        for new in changed
+        if new.data is not None
     ]
     notes = [
         *(f"{each.volume.path}: {decision.why[each.volume.path]}" for each in changed
           if each.volume.path in decision.why),
-        *(_verdicts(stamps, broker) if config is not None else ()),
+        *(_verdicts(properties, broker) if config is not None else ()),
         *_consequences(changed, evidence),
-        *_no_vote(stamps, evidence),
+        *_no_vote(properties, evidence),
     ]  # fmt: skip
     return assembly.make(
         NAME, dict(given_in(options)), broker=request.broker, given=request.given,
-        steps=steps, notes=notes, left=list(_left(request, stamps, config)),
+        steps=steps, notes=notes, left=list(_left(request, properties, config)),
     )  # fmt: skip
 
 
@@ -132,12 +141,12 @@ def _model(dirs: Sequence[LogDir]) -> Fingerprint | None:
     return next((each for each in found if each.kind == "file"), None)
 
 
-def _verdicts(stamps: Sequence[Stamp], broker: BrokerDirs) -> Iterator[str]:
+def _verdicts(properties: Sequence[NewProperties], broker: BrokerDirs) -> Iterator[str]:
     """What a broker with this configuration would say of the files, as they are and as they will be."""
     kraft, node_id, release = broker.kraft, broker.config.node_id, broker.release
     for when, identities in (
-        ("as they are", [stamp.volume.identity for stamp in stamps]),
-        ("after this plan", [stamp.identity for stamp in stamps]),
+        ("as they are", [new.volume.identity for new in properties]),
+        ("after this plan", [new.identity for new in properties]),
     ):
         verdict = verify(identities, kraft=kraft, node_id=node_id, release=release)
         if verdict.refusal is not None:
@@ -149,31 +158,31 @@ def _verdicts(stamps: Sequence[Stamp], broker: BrokerDirs) -> Iterator[str]:
             yield f"{when}, Kafka {release} takes the log dirs for those of one broker"
 
 
-def _consequences(changed: Sequence[Stamp], evidence: Evidence) -> Iterator[str]:
+def _consequences(changed: Sequence[NewProperties], evidence: Evidence) -> Iterator[str]:
     if evidence.broker.metadata is None:
         return
-    for stamp in changed:
-        old = stamp.volume.directory_id
-        if old is not None and old != stamp.directory_id:
-            count = evidence.replicas_by_id(stamp.volume.log_dir)[old]
+    for new in changed:
+        old = new.volume.directory_id
+        if old is not None and old != new.directory_id:
+            count = evidence.replicas_by_id(new.volume.log_dir)[old]
             if count:
                 yield (
-                    f"{stamp.volume.path}: the metadata has {count} of its replicas in directory id {old}; "
+                    f"{new.volume.path}: the metadata has {count} of its replicas in directory id {old}; "
                     "under another id the controller takes them for offline, and one that has no other "
                     "replica is not served any more (seen on 4.3.1)"
                 )
-    if any(stamp.new_owner for stamp in changed):
+    if any(new.new_owner for new in changed):
         yield from _strays(evidence.broker, evidence.broker.metadata, evidence.node_id)
 
 
-def _no_vote(stamps: Sequence[Stamp], evidence: Evidence) -> Iterator[str]:
-    for stamp in stamps:
-        voter = evidence.votes_as(stamp.volume.log_dir)
-        if voter is not None and stamp.directory_id is not None and voter != stamp.directory_id:
+def _no_vote(properties: Sequence[NewProperties], evidence: Evidence) -> Iterator[str]:
+    for new in properties:
+        voter = evidence.votes_as(new.volume.log_dir)
+        if voter is not None and new.directory_id is not None and voter != new.directory_id:
             yield (
-                f"{stamp.volume.path}: node {evidence.node_id} votes in the KRaft quorum as directory id "
-                f"{voter}; as {stamp.directory_id} it does not, and a lone one does not come up "
-                f"(seen on 4.3.1); its own again: --directory-id {stamp.volume.path}={FORMER}"
+                f"{new.volume.path}: node {evidence.node_id} votes in the KRaft quorum as directory id "
+                f"{voter}; as {new.directory_id} it does not, and a lone one does not come up "
+                f"(seen on 4.3.1); its own again: --directory-id {new.volume.path}={FORMER}"
             )
 
 
@@ -195,8 +204,10 @@ def _strays(broker: BrokerDirs, metadata: MetadataImage, node_id: int | None) ->
         )
 
 
-def _left(request: Request[Options], stamps: Sequence[Stamp], config: ServerConfig | None) -> Iterator[Left]:
-    yield from (stamp.left for stamp in stamps if stamp.left is not None)
+def _left(
+    request: Request[Options], properties: Sequence[NewProperties], config: ServerConfig | None
+) -> Iterator[Left]:
+    yield from (new.left for new in properties if new.left is not None)
     given = {log_dir.path for log_dir in request.dirs}
     for path in () if config is None else config.log_dirs:
         if disk.real_path(path) not in given:

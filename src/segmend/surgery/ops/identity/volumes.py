@@ -60,7 +60,7 @@ class Volume:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stamp:
+class NewProperties:
     """What a volume's file is to be: `data` None if it stays. `left`: what is wrong and stays so."""
 
     volume: Volume
@@ -139,9 +139,9 @@ def agreed_node(found: Sequence[Volume], broker: BrokerDirs) -> int | None:
     return nodes.pop() if len(nodes) == 1 else None
 
 
-def stamp_of(
+def new_properties(
     volume: Volume, cluster_id: str | None, node_id: int | None, directory_id: str | None, *, asked: bool
-) -> Stamp:
+) -> NewProperties:
     """The file with these ids. `asked`: the user named the node, so a file of ZooKeeper's may become KRaft's.
 
     Raises `UsageError` if a file must be written and its ids are not known.
@@ -152,7 +152,7 @@ def stamp_of(
     if volume.kraft and value.version == 0 and not asked:
         why = f"a {FILE_NAME} of ZooKeeper's; a KRaft broker refuses it (--node-id N mends it)"
         left = Left(why=why, path=volume.path)
-        return Stamp(volume=volume, data=None, directory_id=volume.directory_id, left=left)
+        return NewProperties(volume=volume, data=None, directory_id=volume.directory_id, left=left)
     wanted = _values(
         volume.version if volume.kraft else value.version or 0, cluster_id, node_id, directory_id
     )
@@ -161,11 +161,11 @@ def stamp_of(
         wanted[BROKER_ID] = None
     changes = {key: text for key, text in wanted.items() if value.properties.get(key) != text}
     if not changes:
-        return Stamp(volume=volume, data=None, directory_id=directory_id)
+        return NewProperties(volume=volume, data=None, directory_id=directory_id)
     data = java_properties.render(java_properties.replaced(value.properties, changes))
     reason = ", ".join(_words(value.properties, changes))
     moved = bool(changes.keys() & {CLUSTER_ID, NODE_ID, BROKER_ID})
-    return Stamp(volume=volume, data=data, directory_id=directory_id, reason=reason, new_owner=moved)
+    return NewProperties(volume=volume, data=data, directory_id=directory_id, reason=reason, new_owner=moved)
 
 
 def _values(
@@ -188,10 +188,13 @@ def _words(old: JavaProperties, changes: dict[str, str | None]) -> Iterator[str]
             yield f"{key} {text}" if before is None else f"{key} {text} instead of {before}"
 
 
-def _written(volume: Volume, cluster_id: str | None, node_id: int | None, directory_id: str | None) -> Stamp:
+def _written(
+    volume: Volume, cluster_id: str | None, node_id: int | None, directory_id: str | None
+) -> NewProperties:
     """A whole new file: the old one is missing, or nothing of it can be kept."""
     if not volume.kraft and volume.identity.missing:
-        return Stamp(volume=volume, data=None, directory_id=None)  # with ZooKeeper a broker writes it itself
+        # With ZooKeeper a broker writes it itself.
+        return NewProperties(volume=volume, data=None, directory_id=None)
     if volume.kraft and cluster_id is None:
         raise UsageError(f"{volume.path}: no {FILE_NAME} tells the cluster; give --cluster-id ID")
     if node_id is None:
@@ -199,7 +202,9 @@ def _written(volume: Volume, cluster_id: str | None, node_id: int | None, direct
     values = {VERSION: str(volume.version), **_values(volume.version, cluster_id, node_id, directory_id)}
     text = java_properties.replaced(JavaProperties(), values)
     why = "it is missing" if volume.identity.missing else f"it cannot be read ({_damage(volume)})"
-    return Stamp(volume=volume, data=java_properties.render(text), directory_id=directory_id, reason=why)
+    return NewProperties(
+        volume=volume, data=java_properties.render(text), directory_id=directory_id, reason=why
+    )
 
 
 def _damage(volume: Volume) -> str:

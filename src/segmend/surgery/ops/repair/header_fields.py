@@ -13,7 +13,7 @@ from typing import Final
 from segmend.findings import Finding
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.disk import FileReader
-from segmend.surgery.new_bytes import Piece
+from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.ops.repair.scene import BeyondRepair
 from segmend.surgery.step import Step
 from segmend.surgery.steps.patch_file import PatchFile
@@ -27,7 +27,7 @@ def patch(finding: Finding) -> Step:
     """The step for one finding; raises `BeyondRepair` if nothing proves the right value."""
     position, data = _FIELDS[finding.code](finding, finding.detail)
     return PatchFile.at(
-        f"{finding.dir}/{finding.file}", position, Piece.inline(data), f"{finding.code} {finding.message}"
+        f"{finding.dir}/{finding.file}", position, NewBytes.inline(data), f"{finding.code} {finding.message}"
     )
 
 

@@ -27,7 +27,7 @@ from segmend.surgery.ops.repair.logs import ALWAYS, LogRepair, log_repair
 from segmend.surgery.ops.repair.mends import mends
 from segmend.surgery.ops.repair.options import Options
 from segmend.surgery.ops.repair.reading_ahead import read_ahead
-from segmend.surgery.ops.repair.scene import Job, Scene
+from segmend.surgery.ops.repair.scene import Rebuild, Scene
 from segmend.surgery.options import given_in
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.planning import assembly
@@ -126,7 +126,7 @@ def _derived(
 ) -> tuple[list[Step], list[str], list[Finding]]:
     """The steps for derived files, what a person should know of them, and findings that stay all the same."""
     scene = Scene(request, findings)
-    jobs: dict[str, Job] = {}
+    jobs: dict[str, Rebuild] = {}
     wanted: list[tuple[Finding, list[str]]] = []
     for finding in findings:
         try:
@@ -174,7 +174,7 @@ def _reason(path: str, said: Sequence[str], rewritten: frozenset[str]) -> str:
 
 
 def _made(
-    request: Request[Options], jobs: Mapping[str, Job], reasons: Mapping[str, str]
+    request: Request[Options], jobs: Mapping[str, Rebuild], reasons: Mapping[str, str]
 ) -> dict[str, ReplaceFile | Left]:
     """A step a job, or why there is none. A thread takes the files of a segment, which share a pass."""
 
@@ -193,12 +193,12 @@ def _threads() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
+def _jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     mend = mends().get(finding.code)
     return iter(()) if mend is None else mend(finding, scene)
 
 
-def _step(request: Request[Options], job: Job, reason: str) -> ReplaceFile | Left:
+def _step(request: Request[Options], job: Rebuild, reason: str) -> ReplaceFile | Left:
     try:
         return ReplaceFile.with_recipe(
             job.path, job.recipe, reason, log_dir=job.log_dir, partition=job.partition,
@@ -252,7 +252,7 @@ def _arguments(options: Options) -> dict[str, object]:
     return found
 
 
-def _notes(request: Request[Options], jobs: dict[str, Job], steps: Sequence[Step]) -> list[str]:
+def _notes(request: Request[Options], jobs: dict[str, Rebuild], steps: Sequence[Step]) -> list[str]:
     paths = {step.paths[0] for step in steps}
     notes = [job.note for path, job in jobs.items() if job.note and path in paths]
     clean = [each for each in request.dirs if each.is_clean]

@@ -26,7 +26,7 @@ class BeyondRepair(SegmendError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Rebuild:
     """A file of a log dir (`file` is relative to it) that a recipe is to make; `note` is for the plan."""
 
     log_dir: LogDir

@@ -16,7 +16,7 @@ from segmend.formats.batch import RecordBatch
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.tree import LogSegment, PartitionDir
 from segmend.surgery.derive.sources import log_of, segment_of
-from segmend.surgery.new_bytes import MOST_INLINE, Piece
+from segmend.surgery.new_bytes import MOST_INLINE, NewBytes
 from segmend.surgery.ops.repair.damaged_batches import Region
 from segmend.surgery.ops.repair.scene import BeyondRepair
 from segmend.surgery.step import Step
@@ -32,10 +32,10 @@ def transplant(region: Region, other: PartitionDir, reason: str) -> Step:
         raise BeyondRepair(f"{other.path} does not have {size} bytes between the same batches")
     log, start = log_of(segment), found[0].position
     if size > MOST_INLINE:
-        piece = Piece.range_of(log.path, start, size)
+        piece = NewBytes.range_of(log.path, start, size)
     else:
         with log.reader() as reader:
-            piece = Piece.inline(reader.read(size, start))
+            piece = NewBytes.inline(reader.read(size, start))
     return PatchFile.at(region.path, region.position, piece, f"{reason}; from {log.path}")
 
 

@@ -13,9 +13,9 @@ from importlib import import_module
 from types import MappingProxyType
 
 from segmend.findings import Finding
-from segmend.surgery.ops.repair.scene import Job, Scene
+from segmend.surgery.ops.repair.scene import Rebuild, Scene
 
-Mend = Callable[[Finding, Scene], Iterator[Job]]
+Mend = Callable[[Finding, Scene], Iterator[Rebuild]]
 
 
 @functools.cache

@@ -15,7 +15,7 @@ from segmend.formats.offset_checkpoint import (
 from segmend.kernel.scan import next_offset_from
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.derive.log_starts import is_lost, told_by_epochs
-from segmend.surgery.ops.repair.scene import Job, Scene
+from segmend.surgery.ops.repair.scene import Rebuild, Scene
 
 CODES = frozenset(("C01", "C02", "C05", "C06", "C07", "C08", "C10", "C11", "C11b"))
 
@@ -32,17 +32,17 @@ _NOTES = {
 Key = tuple[str, int]
 
 
-def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
+def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     """The whole checkpoint."""
     name = _VALUES.get(finding.code) or finding.file or ""
     if name in FILE_NAMES:
         yield from rewritten(scene.log_dir(finding), name, scene)
 
 
-def rewritten(log_dir: LogDir, name: str, scene: Scene) -> Iterator[Job]:
+def rewritten(log_dir: LogDir, name: str, scene: Scene) -> Iterator[Rebuild]:
     """One of the four files with what it says, as far as that can be true, and what follows from the logs."""
     rows = _in_order(log_dir, name, _offsets(log_dir, name, scene))
-    yield Job(
+    yield Rebuild(
         log_dir=log_dir, partition="", file=name, recipe="offset-checkpoint",
         arguments={"entries": [[topic, partition, offset] for (topic, partition), offset in rows]},
         note=f"{log_dir.path}: {_NOTES[name]}",

@@ -10,12 +10,12 @@ from segmend.formats.offset_checkpoint import LOG_START_OFFSET
 from segmend.logdir.tree import PartitionDir
 from segmend.surgery.derive.log_starts import is_lost, told_by_epochs
 from segmend.surgery.ops.repair.mends.checkpoints import log_end, rewritten
-from segmend.surgery.ops.repair.scene import BeyondRepair, Job, Scene
+from segmend.surgery.ops.repair.scene import BeyondRepair, Rebuild, Scene
 
 CODES = frozenset(("E01", "E02", "E03", "E04", "E05", "E07"))
 
 
-def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
+def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     """The file of the partition; `BeyondRepair` where its batches do not tell all epochs.
 
     E07 says that epochs and log start contradict each other: if the start is lost, the epochs are right.
@@ -33,7 +33,7 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
     start = partition.log_dir.log_start_offsets.get((partition.topic, partition.partition), first)
     if not first <= start <= log_end(partition):  # C08, C06
         start = first
-    yield Job(
+    yield Rebuild(
         log_dir=partition.log_dir, partition=partition.name, file=f"{partition.name}/{FILE_NAME}",
         recipe="leader-epochs", arguments={"start": start},
     )  # fmt: skip

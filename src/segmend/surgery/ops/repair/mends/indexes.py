@@ -8,7 +8,7 @@ from segmend.broker.sanity import INDEX_SANITY, TIME_INDEX, IndexSanity
 from segmend.checks.index_sanity import offset_reason, time_reason
 from segmend.findings import Finding
 from segmend.logdir.tree import LogSegment, PartitionDir
-from segmend.surgery.ops.repair.scene import BeyondRepair, Job, Scene
+from segmend.surgery.ops.repair.scene import BeyondRepair, Rebuild, Scene
 from segmend.surgery.ops.repair.undamaged import require_undamaged
 
 CODES = frozenset(
@@ -22,7 +22,7 @@ _BY_THE_LOG = ("I07", "I08", "I09", "I10", "I11", "I15", "I16")
 _RECIPES = {"index": "offset-index", "timeindex": "time-index"}
 
 
-def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
+def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     """The index that is wrong, or missing; either or both, where the finding is about the segment.
 
     `BeyondRepair` if it may be the log that is wrong.
@@ -42,7 +42,7 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
         wanted.discard("timeindex")
     for each in sorted(wanted):
         arguments = {"base_offset": base, "interval": scene.interval(partition)}
-        yield Job(
+        yield Rebuild(
             log_dir=partition.log_dir, partition=partition.name, file=f"{partition.name}/{stem}.{each}",
             recipe=_RECIPES[each], arguments=arguments,
         )  # fmt: skip

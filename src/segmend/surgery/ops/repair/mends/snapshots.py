@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding
 from segmend.formats.producer_snapshot import SUFFIX
-from segmend.surgery.ops.repair.scene import Job, Scene
+from segmend.surgery.ops.repair.scene import Rebuild, Scene
 from segmend.surgery.ops.repair.undamaged import require_undamaged
 
 CODES = frozenset(("P01", "P02", "P03", "P06"))
 
 
-def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
+def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     """The snapshot at the offset of the finding: that of the file, or the log end offset.
 
     `BeyondRepair` if a log before it is damaged. A start without the snapshot does better then: it reads
@@ -22,7 +22,7 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
     offset = finding.offset or 0
     before = scene.snapshot_before(partition, offset - 1)
     require_undamaged(partition, before or 0, offset)
-    yield Job(
+    yield Rebuild(
         log_dir=partition.log_dir, partition=partition.name, file=f"{partition.name}/{offset:020d}{SUFFIX}",
         recipe="producer-snapshot", arguments={"offset": offset, "snapshot": before},
     )  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.findings import Finding
 from segmend.formats.partition_metadata import FILE_NAME
 from segmend.logdir.tree import PartitionDir
-from segmend.surgery.ops.repair.scene import BeyondRepair, Job, Scene
+from segmend.surgery.ops.repair.scene import BeyondRepair, Rebuild, Scene
 
 CODES = frozenset(("M01", "M02", "M03", "M04"))
 
@@ -15,10 +15,10 @@ _METADATA_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 """`Uuid.METADATA_TOPIC_ID`, the same in every cluster."""
 
 
-def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
+def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     """The file of the partition; `BeyondRepair` if nothing on these disks knows the id."""
     partition = scene.partition(finding)
-    yield Job(
+    yield Rebuild(
         log_dir=partition.log_dir, partition=partition.name, file=f"{partition.name}/{FILE_NAME}",
         recipe="partition-metadata", arguments={"topic_id": _topic_id(partition, scene)},
     )  # fmt: skip

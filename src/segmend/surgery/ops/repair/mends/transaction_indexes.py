@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.findings import Finding
-from segmend.surgery.ops.repair.scene import Job, Scene
+from segmend.surgery.ops.repair.scene import Rebuild, Scene
 from segmend.surgery.ops.repair.undamaged import require_undamaged
 
 CODES = frozenset(("I17", "I18", "I19", "I20", "I21"))
 
 
-def jobs(finding: Finding, scene: Scene) -> Iterator[Job]:
+def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     """The transaction index of the segment; `BeyondRepair` if a log that tells of it is damaged."""
     partition = scene.partition(finding)
     name = (finding.file or "").rpartition("/")[2]
     base = int(name.partition(".")[0])
     snapshot = scene.snapshot_before(partition, base)
     require_undamaged(partition, snapshot or 0, base + 1)
-    yield Job(
+    yield Rebuild(
         log_dir=partition.log_dir, partition=partition.name, file=f"{partition.name}/{name}",
         recipe="transaction-index",
         arguments={"base_offset": base, "snapshot": snapshot},

@@ -31,7 +31,7 @@ _KINDS = ("stray", "delete", "future")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Adoption:
     """The directory, and the name and topic id under which it is to be served.
 
     `topic` is that of the name, or of the id where a long name was cut; `old_id` the id in its
@@ -113,14 +113,14 @@ class Candidate:
         return found
 
 
-def candidate(request: Request[object], name: str, wish: str | None) -> Candidate:
+def adoption(request: Request[object], name: str, wish: str | None) -> Adoption:
     """What `--directory` names; `wish` is `--topic-id`. Raises `UsageError`, `SegmendError`."""
     partition = _named(request, name)
     metadata = request.broker.metadata
     old_id = _topic_id(partition)
     topic_id = old_id if wish is None else _wished(wish, partition, metadata)
     known = "" if metadata is None or topic_id is None else metadata.names.get(topic_id, "")
-    return Candidate(
+    return Adoption(
         partition=partition, topic=known if known.startswith(partition.topic) else partition.topic,
         old_id=old_id, topic_id=topic_id, broker=request.broker,
     )  # fmt: skip
@@ -172,7 +172,7 @@ def _wished(wish: str, partition: PartitionDir, metadata: MetadataImage | None) 
     return uuid_text(raw)
 
 
-def in_the_way(dirs: Sequence[LogDir], found: Candidate) -> Iterator[PartitionDir]:
+def in_the_way(dirs: Sequence[LogDir], found: Adoption) -> Iterator[PartitionDir]:
     """Directories, in any log dir, that a broker takes for the same partition."""
     for log_dir in dirs:
         for partition in log_dir.partitions:

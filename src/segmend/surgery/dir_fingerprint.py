@@ -15,7 +15,7 @@ FILES: Final = (meta_properties.FILE_NAME, clean_shutdown.FILE_NAME, *offset_che
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeFor:
+class DirFingerprint:
     """One log dir: `given` as the user wrote it, `path` real, and its top-level files."""
 
     given: str
