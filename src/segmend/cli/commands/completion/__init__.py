@@ -1,0 +1,3 @@
+"""`segmend completion`."""
+
+HELP = "print the completion of commands and options for bash, zsh or fish"

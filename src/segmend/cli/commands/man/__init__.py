@@ -1,0 +1,3 @@
+"""`segmend man`."""
+
+HELP = "print the manual of all commands, for `man -l`"

@@ -1,0 +1,145 @@
+"""What is rendered from the parser: completions, tried in the shells themselves, and the manual."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.run import run_here
+
+from segmend.cli.described import described
+from segmend.cli.frame import whole_parser
+from segmend.errors import EXIT_CODES
+
+ASKED = [
+    (["segmend", "ch"], {"check"}),
+    (["segmend", "check", "--de"], {"--deep"}),
+    (["segmend", "show", "--sort", "s"], {"size", "segments", "start"}),
+    (["segmend", "plan", "re"], {"repair"}),
+    (["segmend", "plan", "move", "--t"], {"--to"}),
+    (["segmend", "--json", "plan", "co"], {"compose"}),
+    (["segmend", "completion", ""], {"bash", "zsh", "fish"}),
+]
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """`script(shell)` is the completion for it, in a file."""
+    folder = tmp_path_factory.mktemp("completions")
+
+    def made(shell: str) -> Path:
+        if shutil.which(shell) is None:
+            assert os.environ.get("CI") != "true", f"no {shell} here; .ci/run installs it"
+            pytest.skip(f"no {shell} here")
+        ran = run_here("completion", shell)
+        assert (ran.code, ran.err) == (0, "")
+        path = folder / ("_segmend" if shell == "zsh" else f"segmend.{shell}")
+        path.write_text(ran.out)
+        return path
+
+    return made
+
+
+@pytest.mark.parametrize(("words", "offered"), ASKED, ids=[" ".join(words) for words, _ in ASKED])
+def test_bash(words: list[str], offered: set[str], script: Callable[[str], Path]) -> None:
+    ask = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _segmend; echo "${COMPREPLY[@]}"'
+    (line,) = told(["bash", "-c", ask, "bash", str(script("bash")), *words])
+    assert set(line.split()) == offered
+
+
+@pytest.mark.parametrize(("words", "offered"), ASKED, ids=[" ".join(words) for words, _ in ASKED])
+def test_fish(words: list[str], offered: set[str], script: Callable[[str], Path]) -> None:
+    ask = f"source {script('fish')}; complete -C '{' '.join(words)}'"
+    assert {line.split("\t")[0] for line in told(["fish", "--no-config", "-c", ask])} == offered
+
+
+def told(command: list[str]) -> list[str]:
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
+    return ran.stdout.splitlines()
+
+
+@pytest.mark.slow
+def test_zsh(script: Callable[[str], Path]) -> None:
+    """At a terminal, since zsh completes nowhere else: what is the only one is written out."""
+    with Zsh(script("zsh").parent) as ask:
+        assert "segmend check" in ask("segmend che\t")
+        assert "segmend check --deep" in ask("segmend check --de\t")
+        assert "segmend plan repair" in ask("segmend plan re\t")
+        assert "segmend plan move --to" in ask("segmend plan move --t\t")
+        assert all(word in ask("segmend show --sort s\t\t") for word in ("size", "segments", "start"))
+
+
+class Zsh:
+    """A zsh at a terminal with a completion of its own; called, it types, and gives what is shown."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __enter__(self) -> Callable[[str], str]:
+        self.process, self.terminal = pty.fork()
+        if self.process == 0:
+            os.environ["TERM"] = "dumb"
+            os.execvp("zsh", ["zsh", "-f", "-i"])
+        self.type(f"fpath=({self.folder} $fpath); autoload -U compinit; compinit -D -u\n")
+        self.type("echo rea''dy\n", until="ready")
+        return lambda words: self.type(words) + self.type("\x15")
+
+    def type(self, words: str, until: str = "") -> str:
+        """Until `until` is shown, or nothing more comes."""
+        os.write(self.terminal, words.encode())
+        shown, late = "", time.monotonic() + 60
+        while time.monotonic() < late:
+            ready, _, _ = select.select([self.terminal], [], [], 1.5)
+            if ready:
+                shown += os.read(self.terminal, 65536).decode(errors="replace")
+            if until in shown if until else not ready:
+                break
+        return shown
+
+    def __exit__(self, *_: object) -> None:
+        os.kill(self.process, 9)
+        os.waitpid(self.process, 0)
+        os.close(self.terminal)
+
+
+def every_flag() -> Iterator[str]:
+    for command in described(whole_parser()).everything():
+        for option in command.options:
+            yield from option.flags
+
+
+def test_every_option_of_every_command_is_in_all_of_them() -> None:
+    rendered = [run_here("completion", shell).out for shell in ("bash", "zsh", "fish")]
+    flags = set(every_flag())
+    assert len(flags) > 40
+    for flag in flags:
+        assert flag in rendered[0]
+        assert flag in rendered[1]
+        assert (f"-l {flag[2:]} " if flag.startswith("--") else f"-s {flag[1:]} ") in rendered[2]
+
+
+def test_the_manual_has_every_command_option_and_exit_code() -> None:
+    ran = run_here("man")
+    assert (ran.code, ran.err) == (0, "")
+    page = ran.out.replace("\\-", "-")
+    for command in described(whole_parser()).everything():
+        assert command.path == () or f".SS segmend {' '.join(command.path)}\n" in page
+    assert set(every_flag()) <= {word for line in page.splitlines() for word in line.replace(",", "").split()}
+    assert all(f".TP\n.B {code}\n{meaning}\n" in page for code, meaning in EXIT_CODES.items())
+
+
+@pytest.mark.skipif(shutil.which("man") is None or shutil.which("groff") is None, reason="no man here")
+def test_man_finds_no_fault_with_it(tmp_path: Path) -> None:
+    page = tmp_path / "segmend.1"
+    page.write_text(run_here("man").out)
+    ran = subprocess.run(["man", "--warnings", "-l", page], capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
+    assert "segmend - fsck, forecast and surgery" in ran.stdout
