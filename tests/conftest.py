@@ -22,11 +22,12 @@ GOLDEN = Path(__file__).parent / "golden"
 MEMORY = Path("/dev/shm")
 ROOM = 8 << 30
 """Bytes; they take up 2 GB."""
+LONG = ("spark", "broker", "xdist_group", "browser", "slow")
 QUICK = frozenset({"0.8.2.2-killed", "4.3.1-killed"})
 
 # No test is late: hypothesis gives each example 200 ms by default, and a busy machine takes longer.
-settings.register_profile("segmend", deadline=None)
-settings.load_profile("segmend")
+settings.register_profile("all", deadline=None)
+settings.register_profile("few", deadline=None, max_examples=20)
 
 # Spark's workers unpickle functions of test modules, so they too must find `tests`.
 os.environ["PYTHONPATH"] = os.pathsep.join(
@@ -35,10 +36,13 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The fast tests have their files in memory where there is room: they make and remove 100,000 of them."""
+    """The fast tests take few examples, and have their files in memory if it has room: they make 100,000."""
+    fast = "not slow" in config.option.markexpr
+    settings.load_profile("few" if fast else "all")
     chosen = config.option.basetemp or os.environ.get("TMPDIR") or os.environ.get("PYTEST_DEBUG_TEMPROOT")
-    fast = "not slow" in config.option.markexpr and not hasattr(config, "workerinput")
-    if fast and not chosen and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
+    if chosen or not fast or hasattr(config, "workerinput") or not MEMORY.is_dir():
+        return
+    if shutil.disk_usage(MEMORY).free > ROOM:
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
 
 
@@ -50,10 +54,24 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest comes first, so that no worker ends long before the other."""
+
+    def place(item: pytest.Item) -> int:
+        return next((n for n, mark in enumerate(LONG) if item.get_closest_marker(mark)), len(LONG))
+
+    items.sort(key=place)
+
+
 def pytest_collection_finish() -> None:
-    """Thousands of collected tests stay until the end: the collector need not look at them each time."""
+    """Thousands of collected tests stay until the end: the collector need not look at them each time.
+
+    Nor after each 700 new objects: one test parses the whole source.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(100_000, 20, 50)
 
 
 def golden_names() -> list[str]:
@@ -72,12 +90,24 @@ def golden_params(names: Iterable[str] = ()) -> list[Any]:
     ]
 
 
+def examples(most: int, **options: Any) -> settings:
+    """So many examples of hypothesis; a fifth of them in the fast tests."""
+    fast = settings.default.max_examples < 100
+    return settings(max_examples=max(most // 5, 10) if fast else most, **options)
+
+
 def one_in(count: int, values: Iterable[Any]) -> list[Any]:
     """These values for a test of which the fast tests run every `count`-th case, and CI runs all."""
     return [
         value if number % count == 0 else pytest.param(value, marks=pytest.mark.slow)
         for number, value in enumerate(values)
     ]
+
+
+@pytest.fixture(scope="session")
+def all_cases(pytestconfig: pytest.Config) -> bool:
+    """Whether a test with many cases takes all of them: it does where slow tests run, too."""
+    return "not slow" not in pytestconfig.option.markexpr
 
 
 @pytest.fixture(scope="session")

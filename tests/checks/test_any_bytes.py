@@ -6,10 +6,11 @@ import random
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.brokers import broker_of
 from tests.checks import build_partition as build
+from tests.conftest import examples
 
 from segmend.checks import CheckRun, Level
 
@@ -48,7 +49,7 @@ def mutate(path: Path, rng: random.Random) -> None:
     path.write_bytes(data)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     seed=st.integers(0, 2**32),
     clean=st.booleans(),

@@ -6,11 +6,12 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.brokers import broker_of
 from tests.checks import build_partition as build
 from tests.checks.build_partition import PartitionWriter
+from tests.conftest import examples
 
 from segmend.checks import CheckRun, Level
 
@@ -73,7 +74,7 @@ STEPS: list[Step] = [
 ]
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(
     steps=st.lists(st.sampled_from(STEPS), min_size=1, max_size=45),
     clean=st.booleans(),

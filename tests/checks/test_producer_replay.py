@@ -5,11 +5,12 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.brokers import broker_of
 from tests.checks.build_partition import PartitionWriter, write_log_dir
 from tests.checks.test_healthy_histories import STEPS, Step
+from tests.conftest import examples
 
 from segmend.checks import CheckRun, Level
 from segmend.checks.producer_replay import composed
@@ -27,7 +28,7 @@ def written(writer: PartitionWriter) -> dict[int, ProducerState]:
     }
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(steps=st.lists(st.sampled_from(STEPS), max_size=50))
 def test_composed_is_what_the_broker_persists(steps: list[Step]) -> None:
     writer = PartitionWriter("t")
@@ -41,7 +42,7 @@ def test_composed_is_what_the_broker_persists(steps: list[Step]) -> None:
     assert states == written(writer)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(steps=st.lists(st.sampled_from(STEPS), max_size=50))
 def test_the_transaction_index_is_what_the_kernel_would_write(steps: list[Step]) -> None:
     writer = PartitionWriter("t")

@@ -15,7 +15,7 @@ import pytest
 from tests.checks.build_partition import PartitionWriter, write_log_dir
 from tests.cli.run import SOURCE, Ran, run
 from tests.conftest import golden_names
-from tests.surgery.world import tree
+from tests.surgery.picture import picture
 
 from segmend.formats.offset_checkpoint import FILE_NAMES, parse
 from segmend.kernel.batches import iter_batches
@@ -57,7 +57,7 @@ def copied(golden: Golden, name: str, tmp_path: Path) -> list[Path]:
 
 
 def trees(*roots: Path) -> dict[str, tuple[object, ...]]:
-    return {name: row for root in roots for name, row in tree(root).items()}
+    return {name: row for root in roots for name, row in picture(root).items()}
 
 
 def planned(capsys: Cap, tmp_path: Path, *argv: object) -> Ran:

@@ -7,9 +7,10 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from tests.cli.run import as_one_who_may_not, python, run
+from tests.conftest import examples
 
 from segmend.cli.commands.show.file import kinds
 from segmend.formats.build import NewRecord, build_batch
@@ -184,7 +185,7 @@ def test_a_bad_checksum_is_a_flag(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "CRC-BAD" in run(capsys, "show", path).out
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_flipped_bits_of_a_log_never_end_in_a_traceback(
     data: st.DataObject, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import python, run
-from tests.surgery.desk import Desk, picture
+from tests.surgery.desk import Desk
+from tests.surgery.picture import picture
 
 from segmend.cli import frame
 from segmend.cli.commands.apply import command as apply

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.checks.build_partition import batch, record
+from tests.conftest import examples
 from tests.fleet.build import plain, three_brokers
 
 from segmend.fleet.confirm import Suspect, confirm, differ
@@ -22,7 +23,7 @@ def seen(base: int, count: int = 3, *, epoch: int = 0, value: bytes = b"v") -> S
 LOG = [seen(base) for base in range(0, 30, 3)]
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.integers(0, 10), st.integers(0, 10), st.integers(0, 10), st.integers(0, 10))
 def test_any_two_stretches_of_one_log_agree(a: int, b: int, c: int, d: int) -> None:
     assert differ(LOG[a:b], LOG[c:d]) is None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.checks.build_partition import batch, record
+from tests.conftest import examples
 
 from segmend.fleet.digest import PartitionDigest
 from segmend.fleet.schemas import DIGEST_OFFSETS
@@ -37,7 +38,7 @@ BATCHES = st.lists(
 BASES = st.sampled_from([0, DIGEST_OFFSETS - 7, 10 * DIGEST_OFFSETS, (1 << 62)])
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(BATCHES, BASES, st.data())
 def test_segments_do_not_matter(batches: list[Batch], base: int, data: st.DataObject) -> None:
     found = bytes_of(batches, base)
@@ -45,7 +46,7 @@ def test_segments_do_not_matter(batches: list[Batch], base: int, data: st.DataOb
     assert digest_of(b"".join(found[:at]), b"".join(found[at:])) == digest_of(b"".join(found))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(BATCHES, BASES, st.data())
 def test_another_epoch_or_content_shows(batches: list[Batch], base: int, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(batches) - 1))

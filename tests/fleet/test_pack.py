@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.fleet.pack import LARGEST_TARGET, SMALLEST_TARGET, pack, target_bytes
 
@@ -19,7 +20,7 @@ class Stone:
 WEIGHTS = st.lists(st.integers(1, 1 << 40), max_size=60)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(WEIGHTS, st.integers(1, 16))
 def test_packing_keeps_everything_and_balances(weights: list[int], cores: int) -> None:
     stones = [Stone(number, weight) for number, weight in enumerate(weights)]

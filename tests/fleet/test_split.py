@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import struct
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.fleet.split import cuts
 
@@ -15,7 +16,7 @@ def index(*positions: int) -> bytes:
     return b"".join(struct.pack(">ii", number + 1, position) for number, position in enumerate(positions))
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(st.integers(0, 10_000), st.binary(max_size=200), st.integers(1, 4096))
 @example(5000, index(4000, 10, 3, 4500), 100)
 def test_ranges_cover_the_file(size: int, data: bytes, target: int) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
-from tests.conftest import golden_params
+from tests.conftest import examples, golden_params
 from tests.fleet.build import mixed, plain, three_brokers, write_broker
 
 from segmend.errors import SegmendError
@@ -111,7 +111,7 @@ def long_segment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(64, 60_000))
 def test_the_same_rows_however_the_segment_is_split(long_segment: Path, target: int) -> None:
     split = {"splitBytes": str(target)}
@@ -173,7 +173,7 @@ def test_a_batch_with_a_wrong_checksum_gives_no_records_unless_asked(tmp_path: P
     assert len(rows_of(tmp_path, table="findings", level="deep")) == 1
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary(max_size=300), table=st.sampled_from(sorted(TABLES)))
 def test_whatever_bytes_give_rows_and_never_an_exception(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, table: str

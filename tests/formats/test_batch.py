@@ -5,8 +5,9 @@ from __future__ import annotations
 import zlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.crc32c import crc32c
 from segmend.formats.batch import (
@@ -171,7 +172,7 @@ I32 = st.integers(-(2**31), 2**31 - 1)
 
 
 @given(I64, I32, st.integers(0, 2**16 - 1), I32, I64, I64, I64, st.integers(-(2**15), 2**15 - 1), I32, I32)
-@settings(max_examples=60)
+@examples(60)
 def test_any_header_renders_the_same(
     base: int,
     epoch: int,
@@ -191,7 +192,7 @@ def test_any_header_renders_the_same(
 
 
 @given(st.binary(max_size=120))
-@settings(max_examples=200)
+@examples(200)
 def test_any_bytes_are_answered(data: bytes) -> None:
     batch, damages = parse(data)
     assert batch is not None or damages

@@ -5,8 +5,9 @@ from __future__ import annotations
 from array import array
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.formats.byte_columns import first_decrease, put_column, take_column, used_size
 
@@ -44,7 +45,7 @@ def test_the_first_decrease() -> None:
 
 
 @given(st.lists(st.integers(-(2**31), 2**31 - 1)), st.integers(4, 9))
-@settings(max_examples=40)
+@examples(40)
 def test_columns_come_back(numbers: list[int], stride: int) -> None:
     out = bytearray(stride * len(numbers))
     put_column(out, stride, stride - 4, array("i", numbers))

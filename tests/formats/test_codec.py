@@ -13,9 +13,9 @@ import cramjam
 import lz4.frame
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tests.conftest import one_in
+from tests.conftest import examples, one_in
 
 from segmend.formats.codec import GZIP, LZ4, NONE, SNAPPY, ZSTD, CodecError, decompress
 from segmend.formats.codec_write import compress
@@ -75,7 +75,7 @@ def test_every_truncation_is_noticed(codec: int) -> None:
 
 @CODECS
 @given(data=st.binary(max_size=300))
-@settings(max_examples=60)
+@examples(60)
 def test_any_bytes_are_refused_or_bounded(codec: int, data: bytes) -> None:
     for payload in (data, compress(codec, TEXT[:200])[:12] + data):
         out, error = attempt(codec, payload, limit=1000)
@@ -84,7 +84,7 @@ def test_any_bytes_are_refused_or_bounded(codec: int, data: bytes) -> None:
 
 @CODECS
 @given(data=st.binary(max_size=2000))
-@settings(max_examples=25)
+@examples(25)
 def test_round_trip(codec: int, data: bytes) -> None:
     assert decompress(codec, compress(codec, data)) == data
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.formats import control
 from segmend.formats.control import (
@@ -109,7 +110,7 @@ def test_nothing_is_written_without_a_value() -> None:
 
 
 @given(st.none() | st.binary(max_size=6), st.none() | st.binary(max_size=60))
-@settings(max_examples=150)
+@examples(150)
 def test_any_bytes_are_answered(key: bytes | None, value: bytes | None) -> None:
     record, damages = parse(key, value)
     assert (record.value is None) == bool(damages)

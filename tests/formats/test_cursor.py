@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.formats.cursor import (
     Cursor,
@@ -41,21 +42,21 @@ def test_zig_zag_vectors_of_kafkas_own_tests(number: int, encoded: str) -> None:
 
 
 @given(st.integers(-(2**31), 2**31 - 1), st.binary(max_size=3))
-@settings(max_examples=50)
+@examples(50)
 def test_varints_come_back(number: int, before: bytes) -> None:
     raw = before + write_varint(number)
     assert read_varint(raw, len(before), len(raw)) == (number, len(raw))
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
-@settings(max_examples=50)
+@examples(50)
 def test_varlongs_come_back(number: int) -> None:
     raw = write_varint(number)
     assert read_varlong(raw, 0, len(raw)) == (number, len(raw))
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=50)
+@examples(50)
 def test_unsigned_varints_come_back(number: int) -> None:
     raw = write_uvarint(number)
     assert read_uvarint(raw, 0, len(raw)) == (number, len(raw))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.formats.epoch_checkpoint import EpochCheckpoint, EpochEntry, parse, render
 
@@ -60,7 +61,7 @@ def test_garbage_gives_few_damages() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1)), max_size=6))
-@settings(max_examples=60)
+@examples(60)
 def test_what_is_written_is_read_back(pairs: list[tuple[int, int]]) -> None:
     checkpoint = EpochCheckpoint(entries=tuple(EpochEntry(*pair) for pair in pairs))
     found, damages = parse(render(checkpoint))

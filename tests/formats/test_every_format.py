@@ -7,8 +7,9 @@ import pkgutil
 from types import ModuleType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 import segmend.formats
 from segmend.formats.damage import Damage
@@ -84,7 +85,7 @@ def test_every_flipped_byte_is_answered(module: ModuleType) -> None:
 
 @formats
 @given(data=st.binary(max_size=100))
-@settings(max_examples=60)
+@examples(60)
 def test_any_bytes_are_answered(module: ModuleType, data: bytes) -> None:
     check(module, data)
 

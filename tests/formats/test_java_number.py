@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.formats.java_number import parse_int, parse_long, wrap_int, wrap_long
 
@@ -65,13 +66,13 @@ def test_a_million_digits_cost_nothing() -> None:
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
-@settings(max_examples=50)
+@examples(50)
 def test_every_long_is_read_back(number: int) -> None:
     assert parse_long(str(number)) == number
 
 
 @given(st.integers(-(2**70), 2**70))
-@settings(max_examples=50)
+@examples(50)
 def test_overflow_wraps_as_in_java(number: int) -> None:
     assert (wrap_long(number) - number) % 2**64 == 0
     assert -(2**63) <= wrap_long(number) < 2**63

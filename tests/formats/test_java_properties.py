@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.formats.java_properties import parse, property_line, render, replaced
 
@@ -75,7 +76,7 @@ def test_garbage_gives_few_damages() -> None:
 
 
 @given(st.text(max_size=20), st.text(max_size=20))
-@settings(max_examples=100)
+@examples(100)
 def test_a_line_written_is_read_back(key: str, value: str) -> None:
     text = property_line(key, value)
     found = read(text.encode("latin-1"))
@@ -84,7 +85,7 @@ def test_a_line_written_is_read_back(key: str, value: str) -> None:
 
 
 @given(st.binary(max_size=60) | st.text("ab=: \\\n\r#!u0", max_size=40).map(str.encode))
-@settings(max_examples=200)
+@examples(200)
 def test_any_bytes_are_a_properties_file_and_render_the_same(data: bytes) -> None:
     properties, _ = parse(data)
     assert render(properties) == data

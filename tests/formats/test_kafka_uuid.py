@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.formats.kafka_uuid import ZERO, is_reserved, parse_uuid, uuid_text
 
@@ -50,6 +51,6 @@ def test_the_first_hundred_are_reserved() -> None:
 
 
 @given(st.binary(min_size=16, max_size=16))
-@settings(max_examples=50)
+@examples(50)
 def test_every_id_comes_back(raw: bytes) -> None:
     assert parse_uuid(uuid_text(raw)) == raw

@@ -6,8 +6,9 @@ import struct
 import zlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.formats.batch import RecordBatch, parse, read_header
 from segmend.formats.build import NewRecord, build_batch
@@ -174,7 +175,7 @@ def test_a_negative_magic_is_no_format() -> None:
 
 
 @given(st.lists(st.binary(max_size=30), min_size=1, max_size=8), st.integers(0, 1), st.integers(0, 3))
-@settings(max_examples=60)
+@examples(60)
 def test_whatever_is_written_is_read_back(values: list[bytes], magic: int, codec: int) -> None:
     raw = build_batch([NewRecord(value) for value in values], base_offset=50, magic=magic, codec=codec)
     found: list[bytes | None] = []
@@ -188,7 +189,7 @@ def test_whatever_is_written_is_read_back(values: list[bytes], magic: int, codec
 
 
 @given(st.binary(max_size=100), st.integers(0, 1), st.integers(0, 7))
-@settings(max_examples=150)
+@examples(150)
 def test_any_payload_is_answered(inner: bytes, magic: int, codec: int) -> None:
     raw = message(5, inner, magic=magic, attributes=codec)
     records, damages = decode(raw, read_header(raw), limit=1 << 16)

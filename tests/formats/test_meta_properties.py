@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.formats.meta_properties import parse, render
 
@@ -62,6 +63,6 @@ def test_kafkas_words() -> None:
 
 
 @given(st.binary(max_size=60))
-@settings(max_examples=100)
+@examples(100)
 def test_any_bytes_render_the_same(data: bytes) -> None:
     assert render(parse(data)[0]) == data

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.formats.names import DirName, FileName, file_prefix, parse_dir_name, parse_file_name
 
@@ -139,14 +140,14 @@ def test_the_epoch_of_a_kraft_snapshot() -> None:
 
 
 @given(st.integers(0, 2**63 - 1), st.sampled_from(["log", "index", "timeindex", "txnindex", "snapshot"]))
-@settings(max_examples=50)
+@examples(50)
 def test_what_the_broker_writes_is_read_back(offset: int, kind: str) -> None:
     name = f"{file_prefix(offset)}.{kind}"
     assert parse_file_name(name) == FileName(name, kind, "live", offset)  # type: ignore[arg-type]
 
 
 @given(st.text(max_size=40) | st.from_regex(r"[\w.+-]{0,30}(\.log|-delete|\.swap|\.checkpoint|\.part)?"))
-@settings(max_examples=200)
+@examples(200)
 def test_any_text_is_some_name(name: str) -> None:
     assert parse_dir_name(name).name == name
     assert parse_file_name(name).name == name

@@ -6,8 +6,9 @@ import time
 import tracemalloc
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.formats.checkpoint_file import lines
 from segmend.formats.offset_checkpoint import FILE_NAMES, CheckpointEntry, OffsetCheckpoint, parse, render
@@ -116,14 +117,14 @@ ENTRIES = st.lists(
 
 
 @given(ENTRIES)
-@settings(max_examples=60)
+@examples(60)
 def test_what_is_written_is_read_back(entries: list[CheckpointEntry]) -> None:
     checkpoint = OffsetCheckpoint(entries=tuple(entries))
     assert parse(render(checkpoint)) == (checkpoint, ())
 
 
 @given(st.binary(max_size=60) | st.text("0123456789 \n\r\tx-+", max_size=40).map(str.encode))
-@settings(max_examples=150)
+@examples(150)
 def test_any_bytes_are_answered_and_lines_lose_nothing(data: bytes) -> None:
     parse(data)
     found = list(lines(data))

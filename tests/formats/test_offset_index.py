@@ -6,8 +6,9 @@ import struct
 from array import array
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.formats.offset_index import OffsetIndex, OffsetPosition, parse, render
 
@@ -86,7 +87,7 @@ def test_lookup_is_the_brokers() -> None:
     st.lists(st.tuples(st.integers(1, 2**31 - 1), st.integers(-(2**31), 2**31 - 1)), max_size=20),
     st.integers(0, 5),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_render_is_the_reverse_of_parse(pairs: list[tuple[int, int]], zeros: int) -> None:
     data = entries(*pairs) + bytes(8 * zeros)
     index, _ = parse(data)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import struct
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.crc32c import crc32c
 from segmend.formats.producer_snapshot import ProducerSnapshot, ProducerStateEntry, parse, render
@@ -80,7 +81,7 @@ ENTRIES = st.lists(
 
 
 @given(ENTRIES)
-@settings(max_examples=50)
+@examples(50)
 def test_render_is_the_reverse_of_parse(entries: tuple[ProducerStateEntry, ...]) -> None:
     raw = render(ProducerSnapshot(entries=entries))
     snapshot, damages = parse(raw)

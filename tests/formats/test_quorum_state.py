@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.formats.quorum_state import QuorumState, parse, render
 
@@ -106,7 +107,7 @@ def test_every_truncation_is_noticed(data: bytes) -> None:
         st.sampled_from(list(json.loads(V0)) + list(json.loads(V1))), st.none() | st.integers() | st.text()
     )
 )
-@settings(max_examples=60)
+@examples(60)
 def test_any_object_is_answered(found: dict[str, object]) -> None:
     state, damages = parse(json.dumps(found).encode())
     assert state is not None or damages

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.formats.batch import RecordBatch, read_header
 from segmend.formats.build import NewRecord, build_batch, render, seal
@@ -196,7 +197,7 @@ ROWS = st.lists(
 
 
 @given(ROWS, st.sampled_from([0, 1, 2, 3, 4]), st.integers(0, 2**62))
-@settings(max_examples=60)
+@examples(60)
 def test_whatever_is_written_is_read_back(rows: list[NewRecord], codec: int, base: int) -> None:
     raw = build_batch(rows, base_offset=base, codec=codec)
     batch = read_header(raw)
@@ -208,7 +209,7 @@ def test_whatever_is_written_is_read_back(rows: list[NewRecord], codec: int, bas
 
 
 @given(st.binary(max_size=80), st.integers(-2, 5), st.integers(0, 7))
-@settings(max_examples=150)
+@examples(150)
 def test_any_payload_is_answered(payload: bytes, count: int, codec: int) -> None:
     raw, batch = batch_of(payload, count)
     records, damages = decode(raw, batch._replace(attributes=codec), limit=1 << 16)

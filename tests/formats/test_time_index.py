@@ -5,8 +5,9 @@ from __future__ import annotations
 import struct
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.formats.time_index import TimeIndex, TimestampOffset, parse, render
 
@@ -63,7 +64,7 @@ def test_damage(data: bytes, found: list[tuple[str, int]]) -> None:
     st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(1, 2**31 - 1)), max_size=20),
     st.integers(0, 5),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_render_is_the_reverse_of_parse(pairs: list[tuple[int, int]], zeros: int) -> None:
     data = entries(*pairs) + bytes(12 * zeros)
     index, _ = parse(data)

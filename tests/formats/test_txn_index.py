@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.formats.txn_index import AbortedTxn, TransactionIndex, parse, render
 
@@ -56,7 +57,7 @@ LONG = st.integers(-(2**63), 2**63 - 1)
     st.lists(st.builds(AbortedTxn, st.integers(-9, 9), LONG, LONG, LONG, LONG), max_size=5),
     st.binary(max_size=33),
 )
-@settings(max_examples=50)
+@examples(50)
 def test_render_is_the_reverse_of_parse(entries: list[AbortedTxn], trailing: bytes) -> None:
     raw = data(*entries) + trailing
     index, _ = parse(raw)

@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tests.conftest import golden_params
+from tests.conftest import examples, golden_params
 from tests.kernel.log_writer import (
     GZIP,
     LZ4,
@@ -177,7 +177,7 @@ def test_golden_records_are_those_that_the_formats_read(name: str, golden: Calla
 
 
 @needs_native
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(0, 1 << 32))
 def test_both_engines_give_the_same_of_damaged_logs(seed: int) -> None:
     chance = random.Random(seed)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tests.conftest import golden_params
+from tests.conftest import examples, golden_params
 from tests.kernel.log_writer import seal, starts, varied_log
 
 from segmend.kernel import native
@@ -132,7 +132,7 @@ def test_varied_logs_are_healthy_in_any_window(seed: int) -> None:
 
 
 @needs_native
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(0, 1 << 32), st.booleans(), st.booleans())
 def test_damaged_logs(seed: int, crc: bool, records: bool) -> None:
     data = damaged(seed)
@@ -143,14 +143,14 @@ def test_damaged_logs(seed: int, crc: bool, records: bool) -> None:
 
 
 @needs_native
-@settings(max_examples=60)
+@examples(60)
 @given(st.binary(max_size=400), st.binary(max_size=64), st.binary(max_size=64), st.integers(0, 1 << 63))
 def test_any_bytes(data: bytes, offsets: bytes, times: bytes, base: int) -> None:
     both(data, base_offset=min(base, (1 << 63) - 1), offset_index=offsets, time_index=times)
 
 
 @needs_native
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(0, 1 << 20), st.data())
 def test_damaged_indexes(seed: int, data: st.DataObject) -> None:
     log = varied_log(seed, 12)

@@ -6,8 +6,9 @@ import random
 import struct
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 from tests.kernel.log_writer import (
     GZIP,
     Message,
@@ -119,7 +120,7 @@ def test_a_bound_on_what_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs_native
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(0, 1 << 32), st.integers(0, 2000), st.booleans())
 def test_both_engines_build_the_same_of_damaged_logs(seed: int, interval: int, first: bool) -> None:
     data = damaged(seed) if seed % 3 else random.Random(seed).randbytes(300)

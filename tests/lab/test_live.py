@@ -1,13 +1,12 @@
 """A fault of each recording on a live broker: it does what was recorded, and what is forecast.
 
-The same ones each time, so that a red CI means a change; `SEGMEND_LAB_SEED=<number>` draws others.
+The same ones each time; `python -m tests.sweep` draws others, and more.
 """
 
 from __future__ import annotations
 
 import fcntl
 import json
-import os
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -26,11 +25,11 @@ from tests.lab.releases import release
 from tests.lab.test_verdicts import NAMES, archive, compare, recorded, verdicts
 from tests.lab.verdict import HEALTHY, Recorder
 from tests.real.conftest import need_kafka
+from tests.seeds import SEED, SWEEP
 
 pytestmark = pytest.mark.broker
 
-SEED = int(os.environ.get("SEGMEND_LAB_SEED", "1"))
-COUNT = 1
+COUNT = 10 if SWEEP else 1
 """A start and its readers take 8 s, 20 on a busy machine."""
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.loading.epochs import EpochCache
 
@@ -38,7 +39,7 @@ def test_truncating_from_the_end_drops_what_begins_at_or_above() -> None:
     assert cache.entries == [(1, 0), (2, 10)]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(ENTRIES, st.integers(0, 40), st.integers(0, 40))
 def test_whatever_entries_come_they_always_ascend(
     entries: list[tuple[int, int]], start: int, end: int

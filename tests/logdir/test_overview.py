@@ -7,8 +7,9 @@ import struct
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.formats.batch import read_header
 from segmend.formats.build import NewRecord, build_batch, render
@@ -167,7 +168,7 @@ def test_what_a_dir_is(tmp_path: Path) -> None:
     assert not dir_overview(LogDir.open(str(tmp_path))).clean_shutdown
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(used=st.integers(0, 40), zeros=st.integers(0, 40), extra=st.integers(0, 11))
 def test_the_last_entry_before_the_zeros_is_found(
     used: int, zeros: int, extra: int, tmp_path_factory: pytest.TempPathFactory
@@ -183,7 +184,7 @@ def test_the_last_entry_before_the_zeros_is_found(
     assert last_entry(None, 12) is None
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(content=st.binary(max_size=400), garbage=st.binary(max_size=64))
 def test_no_bytes_make_an_overview_fail(
     content: bytes, garbage: bytes, tmp_path_factory: pytest.TempPathFactory

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.run import run
-from tests.conftest import one_in
+from tests.conftest import examples, one_in
 
 from segmend.formats.build import NewRecord, build_batch
 from segmend.logdir.disk import FileReader
@@ -38,7 +38,7 @@ def indexed(
     tmp_path: Path, times: Sequence[int], codec: int = 0, magic: int = 2, value: bytes = b"v"
 ) -> FileEntry:
     """A log of two records a batch with these times, and the indexes a broker writes: an entry a batch."""
-    log, index, timeindex, newest = b"", b"", b"", -1
+    log, index, timeindex, newest = bytearray(), b"", b"", -1
     for base in range(0, len(times), 2):
         pair = times[base : base + 2]
         if max(pair) > newest:
@@ -47,7 +47,7 @@ def indexed(
         index += struct.pack(">ii", base + len(pair) - 1, len(log)) if log else b""
         records = [NewRecord(value, timestamp=time) for time in pair]
         log += build_batch(records, base_offset=base, codec=codec, magic=magic)
-    entry = write(tmp_path, log)
+    entry = write(tmp_path, bytes(log))
     (tmp_path / f"{ZERO}.index").write_bytes(index)
     (tmp_path / f"{ZERO}.timeindex").write_bytes(timeindex)
     return entry
@@ -98,7 +98,7 @@ def test_a_false_index_is_not_believed(position: int, tmp_path: Path) -> None:
         assert position_of(FileEntry.at(f"{tmp_path}/x.checkpoint"), reader, 5) == 0
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     times=st.lists(st.integers(0, 30), min_size=1, max_size=24),
     since=st.integers(0, 31),

@@ -20,8 +20,8 @@ from tests.lab.cluster import Cluster
 from tests.lab.process import run_tool
 from tests.lab.reader import read
 from tests.real.conftest import Start
+from tests.surgery.picture import picture
 from tests.surgery.shows.server import places
-from tests.surgery.world import tree
 
 pytestmark = pytest.mark.broker
 
@@ -75,12 +75,12 @@ def test_a_running_broker_is_never_operated_on(
     dirs = cluster.brokers[0].dirs
     moved(capsys, tmp_path / "plan.json", dirs, "red-0")
     home, target = home_of(dirs, "red-0")
-    before = tree(home / "red-0")
+    before = picture(home / "red-0")
     state = tmp_path / "state"
     ran = run(capsys, "apply", tmp_path / "plan.json", "--yes", "--state-dir", state)
     assert (ran.code, "its .lock is held by process" in ran.err) == (64, True)
     assert not state.exists()
-    assert tree(home / "red-0") == before
+    assert picture(home / "red-0") == before
     assert not (target / "red-0").exists()
     assert cluster.brokers[0].running
     assert contents(cluster)

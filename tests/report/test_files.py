@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.report import fields, files
 
@@ -26,7 +27,7 @@ def test_each_viewer_matches_its_own_names_only(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(VIEWERS))
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.binary(max_size=300), base=st.integers(0, 2**40))
 def test_any_bytes_give_rows_with_all_fields(kind: str, data: bytes, base: int) -> None:
     """Whatever the bytes, a viewer gives rows that make a table, and damage, and never raises."""

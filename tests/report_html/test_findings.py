@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 from tests.report_html import sample
 
 from segmend.report.html.findings import BUDGET_CHARACTERS, ROWS_PER_CODE, Findings, findings
@@ -81,7 +82,7 @@ def test_many_brokers_are_counted_and_few_are_named() -> None:
     st.lists(st.tuples(st.sampled_from("ABCDEFG"), st.integers(0, 5_000)), max_size=120),
     st.integers(0, 60_000),
 )
-@settings(max_examples=40)
+@examples(40)
 def test_every_code_keeps_rows_before_any_gets_more(rows: list[tuple[str, int]], budget: int) -> None:
     """Whatever the findings and the budget: counts are of all, rows fit, and the turns are fair."""
     found = grouped(*(sample.finding(code=c, message="m" * length) for c, length in rows), budget=budget)

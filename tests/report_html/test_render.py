@@ -12,8 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 from tests.report_html import sample
 from tests.report_html.conftest import html
 
@@ -114,7 +115,7 @@ def test_hostile_names_stay_text() -> None:
 
 
 @given(st.text() | st.sampled_from(["</script>", "<!--", "\u2028", "&lt;"]))
-@settings(max_examples=60)
+@examples(60)
 def test_inert_json_says_the_same_and_can_end_nothing(text: str) -> None:
     inert = inert_json({"x": text})
     assert json.loads(inert) == {"x": text}

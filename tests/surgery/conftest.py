@@ -10,7 +10,22 @@ import pytest
 from tests.golden.judge import copy_tree
 from tests.surgery.small_fleet import KEPT, Fleet, keep
 
+from segmend.surgery.execute import lock
+
 Golden = Callable[[str], Path]
+
+
+@pytest.fixture
+def processes() -> None:
+    """For tests of what other processes do: they are looked for as always."""
+
+
+@pytest.fixture(autouse=True)
+def no_other_processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests leave out the looks through all of /proc, which take as long as the surgery itself."""
+    if "processes" not in request.fixturenames:
+        monkeypatch.setattr(lock, "writers", lambda _dirs: iter(()))
+        monkeypatch.setattr(lock, "brokers", lambda _dirs: iter(()))
 
 
 @pytest.fixture(scope="session")

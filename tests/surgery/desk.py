@@ -2,44 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import stat
 import subprocess
 from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran, run, run_here
-
-from segmend.logdir.disk import FileReader
-
-Tree = dict[str, tuple[object, ...]]
-BLOCK = 1 << 16
-
-
-def picture(root: Path) -> Tree:
-    """Kind, mode, owner, time, size and content of all below a directory, and of itself.
-
-    Zeros are left out of the hash: a killed broker's indexes are 10 MiB of them each.
-    """
-    found: Tree = {}
-    for path in [root, *sorted(root.rglob("*"))]:
-        s = path.lstat()
-        is_dir = stat.S_ISDIR(s.st_mode)
-        content = "" if is_dir else _digest(path)
-        found[str(path)] = (s.st_mode, s.st_uid, s.st_gid, s.st_mtime_ns, 0 if is_dir else s.st_size, content)
-    return found
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with FileReader(str(path)) as reader:
-        for start, end in reader.extents():
-            for at in range(start - start % BLOCK, end, BLOCK):
-                block = reader.read(BLOCK, at)
-                if any(block):
-                    digest.update(b"%d:" % at + block)
-    return digest.hexdigest()
+from tests.surgery.picture import Tree, picture
 
 
 class Desk:

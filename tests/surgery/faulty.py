@@ -95,6 +95,23 @@ class Mortal(Disk):
         raise Died
 
 
+class Photographed(Disk):
+    """`look(call, words)` sees the disk before each change, and in the middle of each write."""
+
+    def __init__(self, look: Callable[[int, str], None], other: Path | None = None) -> None:
+        super().__init__(other)
+        self._look = look
+
+    def around(self, name: str, call: Callable[..., object], args: tuple[object, ...]) -> object:
+        self._look(self.calls, f"killed at call {self.calls}, {name}")
+        if name == "write":
+            fd, data, position = args
+            assert isinstance(data, bytes | memoryview)
+            call(fd, data[: len(data) // 2], position)
+            self._look(self.calls, f"killed in the middle of call {self.calls}, {name}")
+        return super().around(name, call, args)
+
+
 class Failing(Disk):
     """The n-th change fails with an error number; with `stays` so do all that follow of its kind."""
 
@@ -134,8 +151,8 @@ class _Pending:
 class Unplugged(Mortal):
     """Dies as `Mortal`; then `power_off` takes back what was not synced.
 
-    A file's bytes, size, owner, mode and time are safe once the file was synced, its name once the
-    directory was; a rename once both directories were.
+    A file's bytes, size, owner, mode, attributes and time are safe once the file was synced, its name
+    once the directory was; a rename once both directories were.
     """
 
     def __init__(self, at: int, stash: Path, other: Path | None = None) -> None:
@@ -217,6 +234,8 @@ class Unplugged(Mortal):
         super().set_mode(fd, mode)
 
     def set_attributes(self, fd: int, wanted: Mapping[str, bytes]) -> None:
+        old = {name: os.getxattr(fd, name) for name in os.listxattr(fd)}
+        self._dress(fd, lambda handle: Effects().set_attributes(handle, old))
         super().set_attributes(fd, wanted)
 
     def set_mtime(self, fd: int, mtime_ns: int) -> None:

@@ -12,7 +12,6 @@ from tests.golden.judge import copy_tree
 
 from segmend.formats.offset_checkpoint import OffsetCheckpoint, parse, render
 
-Picture = dict[str, tuple[object, ...]]
 KEPT = ("orders-0", "orders-1", "orders-3", "payments-0", "payments-1", "customers-2")
 
 
@@ -64,16 +63,6 @@ class Fleet:
         for log_dir in self.dirs:
             offsets |= parse((log_dir / f"{checkpoint}-offset-checkpoint").read_bytes())[0].offsets()
         return offsets.get((topic, int(number)))
-
-
-def picture(root: Path) -> Picture:
-    """Every file and directory with bytes, mode, owner and time."""
-    found: Picture = {}
-    for path in sorted(root.rglob("*")):
-        status = path.lstat()
-        content = None if path.is_dir() else path.read_bytes()
-        found[str(path.relative_to(root))] = (status.st_mode, status.st_uid, status.st_mtime_ns, content)
-    return found
 
 
 def keep(checkpoint: Path, data: bytes) -> None:

@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.run import Ran
-from tests.surgery.desk import Tree
-from tests.surgery.desk import picture as picture_of_files
+from tests.surgery.picture import Tree, picture
 
 from segmend.cli.main import main
 from segmend.kernel.scan import iter_batches
@@ -58,18 +57,6 @@ def run(*argv: object) -> Ran:
             traceback.print_exc()
             code = 99
     return Ran(code, out.getvalue(), err.getvalue())
-
-
-def picture(root: Path) -> Tree:
-    """As `desk.picture`, with links as links."""
-    if not any(path.is_symlink() for path in root.rglob("*")):
-        return picture_of_files(root)
-    found: Tree = {}
-    for path in [root, *sorted(root.rglob("*"))]:
-        s = path.lstat()
-        content = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None
-        found[str(path)] = (s.st_mode, s.st_uid, s.st_gid, s.st_mtime_ns, 0, content)
-    return found
 
 
 def batches(dirs: Sequence[Path]) -> Batches:

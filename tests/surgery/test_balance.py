@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from tests.surgery.small_fleet import Fleet, picture
+from tests.surgery.picture import picture
+from tests.surgery.small_fleet import Fleet
 
 from segmend.logdir.tree import LogDir
 from segmend.surgery.ops.balance import operation as balance

@@ -6,8 +6,9 @@ import itertools
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from segmend.surgery.ops.balance.solver import Balance, BalanceProblem, Disk, Movable, solve
 
@@ -74,7 +75,7 @@ def valid(problem: BalanceProblem, found: Balance) -> Answer:
     return answer(problem, moves)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(problems())
 def test_small_cases_are_solved_best(problem: BalanceProblem) -> None:
     found = solve(problem)
@@ -82,7 +83,7 @@ def test_small_cases_are_solved_best(problem: BalanceProblem) -> None:
     assert valid(problem, found) == all_ways(problem)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(problems())
 def test_a_narrow_beam_breaks_no_rule(problem: BalanceProblem) -> None:
     reached, moved = valid(problem, solve(problem, beam=2))

@@ -1,12 +1,10 @@
 """Every fault of the lab and of the damage tables through plan, apply, check, plan and undo (`sweep`).
 
-A few each time; CI takes every eighth one, and some pairs of faults: the same ones each time, so that a
-red CI means a change. `SEGMEND_LAB_SEED=<number>` draws others; what it finds becomes a test of its own.
+A few each time; CI takes every eighth one, and some pairs of faults; `python -m tests.sweep` takes all.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 from collections.abc import Callable, Iterator
@@ -20,12 +18,12 @@ from tests.lab.faults.table import all_faults
 from tests.lab.pairs import CANNOT, Pair, drawn
 from tests.lab.releases import release
 from tests.lab.test_verdicts import archive
+from tests.seeds import SEED, SWEEP
 from tests.surgery.sweep import Evening, complaints
 
 BASES = ("1.1.0-clean", "1.1.0-killed", "2.8.2-killed", "3.9.2-clean", "4.3.1-clean", "4.3.1-killed")
-SEED = int(os.environ.get("SEGMEND_LAB_SEED", "1"))
-EACH = 8
-PAIRS = 3
+EACH = 1 if SWEEP else 8
+PAIRS = 40 if SWEEP else 3
 FEW = ("index-stale", "log-flip-rolled", "snapshot-crc", "log-magic-3-rolled", "start-beyond-end")
 FOUND = (
     ("4.3.1-killed", "log-flip-rolled-first-batch + log-size-large-rolled"),

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran
-from tests.surgery.small_fleet import Fleet, picture
+from tests.surgery.picture import picture
+from tests.surgery.small_fleet import Fleet
 
 from segmend.formats.batch import RecordBatch, read_header
 from segmend.formats.build import NewRecord, build_batch

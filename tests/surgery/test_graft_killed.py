@@ -9,10 +9,10 @@ import pytest
 from tests.conftest import one_in
 from tests.golden.judge import copy_tree
 from tests.surgery.faulty import Died, Disk, Mortal
-from tests.surgery.small_fleet import Fleet, picture
+from tests.surgery.picture import picture
+from tests.surgery.small_fleet import Fleet
 from tests.surgery.test_graft import batches, fall_behind, fork, last
 
-from segmend.surgery.execute import lock
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.journal import runs
 from segmend.surgery.plan import Plan
@@ -35,10 +35,7 @@ def replaced(fleet: Fleet) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("every", [61, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("hurt", one_in(2, [diverged, replaced]))
-def test_killed_in_the_middle(
-    fleet: Fleet, hurt: Callable[[Fleet], tuple[str, ...]], every: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lock, "writers", lambda _dirs: iter(()))
+def test_killed_in_the_middle(fleet: Fleet, hurt: Callable[[Fleet], tuple[str, ...]], every: int) -> None:
     options = hurt(fleet)
     home, saved, state = fleet.root / "b2", fleet.root / "saved", fleet.root / "state"
     before = picture(home)

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.run import Ran, run
 from tests.conftest import golden_names
 from tests.golden.judge import copy_tree
-from tests.surgery.small_fleet import picture
+from tests.surgery.picture import picture
 from tests.surgery.test_graft import batches, fall_behind
 
 CLEAN = [name for name in golden_names() if name.endswith("-clean")]

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 from tests.cli.run import run
-from tests.surgery.world import World, make, plan_of, steps, tree
+from tests.conftest import examples
+from tests.surgery.picture import picture
+from tests.surgery.world import World, make, plan_of, steps
 
 Cap = pytest.CaptureFixture[str]
 SECRET = "not yours"
@@ -55,7 +57,7 @@ def _apply(world: World, data: dict[str, Any] | bytes, capsys: Cap) -> tuple[int
 
 def _elsewhere(world: World) -> dict[str, Any]:
     """All that is no log dir, and no journal."""
-    rows = {**tree(world.root / "etc"), **tree(world.root / "replica")}
+    rows = {**picture(world.root / "etc"), **picture(world.root / "replica")}
     names = {path.name for path in world.root.iterdir()} - {"state", "plan.json"}
     return {**rows, "names": sorted(names)}
 
@@ -92,11 +94,11 @@ def test_a_link_where_a_directory_was_is_not_followed(world: World, name: str, c
     data = plan_of(world).to_json()
     (world.a / name).rename(world.root / "moved")
     (world.a / name).symlink_to(world.root / "moved")
-    before = tree(world.root / "moved")
+    before = picture(world.root / "moved")
     code, err = _apply(world, data, capsys)
     assert code == 8, err
     assert "a symbolic link" in err or "there is a link" in err
-    assert tree(world.root / "moved") == before
+    assert picture(world.root / "moved") == before
 
 
 def test_a_log_dir_that_is_a_link_by_now_is_refused(world: World, capsys: Cap) -> None:
@@ -176,20 +178,20 @@ def _whatever_it_says(draw: st.DataObject, capsys: Cap) -> None:
         assert world.tree() == before
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@examples(25, suppress_health_check=list(HealthCheck))
 @given(draw=st.data())
 def test_any_plan_at_all(draw: st.DataObject, capsys: Cap) -> None:
     _whatever_it_says(draw, capsys)
 
 
 @pytest.mark.slow
-@settings(max_examples=500, suppress_health_check=list(HealthCheck))
+@examples(500, suppress_health_check=list(HealthCheck))
 @given(draw=st.data())
 def test_any_plan_at_all_at_length(draw: st.DataObject, capsys: Cap) -> None:
     _whatever_it_says(draw, capsys)
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@examples(60, suppress_health_check=list(HealthCheck))
 @given(draw=st.data())
 def test_bytes_that_are_no_plan_any_more(world: World, draw: st.DataObject, capsys: Cap) -> None:
     whole = plan_of(world).render()
@@ -243,14 +245,14 @@ def _whatever_the_journal_says(draw: st.DataObject, capsys: Cap) -> None:
         assert world.tree() in (before, after) or ran.code == 8
 
 
-@settings(max_examples=12, suppress_health_check=list(HealthCheck))
+@examples(12, suppress_health_check=list(HealthCheck))
 @given(draw=st.data())
 def test_any_journal_at_all(draw: st.DataObject, capsys: Cap) -> None:
     _whatever_the_journal_says(draw, capsys)
 
 
 @pytest.mark.slow
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@examples(100, suppress_health_check=list(HealthCheck))
 @given(draw=st.data())
 def test_any_journal_at_all_at_length(draw: st.DataObject, capsys: Cap) -> None:
     _whatever_the_journal_says(draw, capsys)

@@ -8,42 +8,54 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.cli.run import SOURCE
+from tests.surgery.faulty import CHANGES
+from tests.surgery.story import in_a_child
 from tests.surgery.world import World, make, plan_of
 
+from segmend.cli.main import main
 from segmend.surgery.execute.journal import runs
+from segmend.surgery.writing.effects import Effects
 
 pytestmark = pytest.mark.slow
 
-SUICIDE = """
-import os, signal, sys
-from segmend.surgery.writing.effects import Effects
-from segmend.cli.main import main
 
-at, calls = int(sys.argv[1]), [0]
+def suicide(at: int, argv: list[str], calls_file: Path) -> int:
+    """The command, killed at its n-th change; 0 for never. Its calls are counted in the file."""
+    calls = 0
 
-def deadly(name, call):
-    def counted(self, *args):
-        calls[0] += 1
-        if calls[0] == at:
-            if name == "write" and at % 2:
-                call(self, args[0], bytes(args[1])[: len(args[1]) // 2], args[2])
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(self, *args)
-    return counted
+    def deadly(name: str, call: Callable[..., object]) -> Callable[..., object]:
+        def counted(self: Effects, *args: object) -> object:
+            nonlocal calls
+            calls += 1
+            if calls == at:
+                if name == "write" and at % 2:
+                    fd, data, position = args
+                    assert isinstance(data, bytes | memoryview)
+                    call(self, fd, data[: len(data) // 2], position)
+                os.kill(os.getpid(), signal.SIGKILL)
+            return call(self, *args)
 
-for name in ("create write truncate set_owner set_mode set_attributes set_mtime sync rename remove make_dir "
-             "remove_dir").split():
-    setattr(Effects, name, deadly(name, getattr(Effects, name)))
-code = main(sys.argv[2:])
-print(calls[0], file=sys.stderr)
-sys.exit(code)
-"""
+        return counted
+
+    for name in CHANGES:
+        setattr(Effects, name, deadly(name, getattr(Effects, name)))
+    code = main(argv)
+    calls_file.write_text(str(calls))
+    return code
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a process ended, and how many changes it made if it was not killed."""
+
+    code: int
+    calls: int
 
 
 class Shell:
@@ -62,19 +74,17 @@ class Shell:
         shutil.copytree(self.saved, self.world.root)
         return self.world
 
-    def apply(self, die_at: int = 0) -> subprocess.CompletedProcess[str]:
+    def apply(self, die_at: int = 0) -> Ran:
         return self._run(die_at, "apply", str(self.plan), "--yes", "--state-dir", str(self.world.state))
 
-    def undo(self, die_at: int = 0) -> subprocess.CompletedProcess[str]:
+    def undo(self, die_at: int = 0) -> Ran:
         return self._run(die_at, "undo", "--yes", "--state-dir", str(self.world.state))
 
-    def _run(self, *argv: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-c", SUICIDE, *map(str, argv)],
-            capture_output=True,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(SOURCE)},
-        )
+    def _run(self, die_at: int, *argv: str) -> Ran:
+        counted = self.plan.with_name("calls")
+        counted.write_text("0")
+        code = in_a_child(lambda: suicide(die_at, list(argv), counted))
+        return Ran(code, int(counted.read_text()))
 
 
 @pytest.fixture(scope="module")
@@ -85,28 +95,26 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
 def test_kill_9_anywhere_in_apply_and_then_in_undo(shell: Shell) -> None:
     world = shell.fresh()
     ran = shell.apply()
-    assert ran.returncode == 1, ran.stderr
-    calls = int(ran.stderr.split()[-1])
+    assert ran.code == 1
     after = world.tree(folder_times=False)
     back = shell.undo()
-    assert back.returncode == 0, back.stderr
-    undo_calls = int(back.stderr.split()[-1])
-    for n in range(1, calls + 1, 13):
+    assert back.code == 0
+    for n in range(1, ran.calls + 1, 13):
         world = shell.fresh()
-        assert shell.apply(n).returncode == -9
-        assert shell.apply().returncode == 1
+        assert shell.apply(n).code == -9
+        assert shell.apply().code == 1
         assert world.tree(folder_times=False) == after, n
-        assert shell.undo(1 + n % undo_calls).returncode == -9
-        assert shell.undo().returncode == 0
+        assert shell.undo(1 + n % back.calls).code == -9
+        assert shell.undo().code == 0
         assert world.tree() == shell.before, n
 
 
 def test_kill_9_anywhere_in_apply_and_then_back(shell: Shell) -> None:
     world = shell.fresh()
-    calls = int(shell.apply().stderr.split()[-1])
+    calls = shell.apply().calls
     for n in range(7, calls + 1, 29):
         world = shell.fresh()
-        assert shell.apply(n).returncode == -9
+        assert shell.apply(n).code == -9
         begun = [run for run in runs(str(world.state)) if run.events]
-        assert shell.undo().returncode == (0 if begun else 16)
+        assert shell.undo().code == (0 if begun else 16)
         assert world.tree() == shell.before, n

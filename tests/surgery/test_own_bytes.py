@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 from tests.golden.judge import copy_tree
+from tests.seeds import SEED
 from tests.surgery import test_recipes as recipes
 from tests.surgery.sweep import run
-from tests.surgery.test_every_fault import SEED
 
 from segmend.formats import epoch_checkpoint, partition_metadata
 from segmend.logdir.release import Release

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran
-from tests.surgery.desk import Desk, picture
+from tests.surgery.desk import Desk
+from tests.surgery.picture import picture
 
 from segmend.errors import SegmendError
 from segmend.surgery.execute.journal import runs

@@ -12,6 +12,7 @@ from tests.checks.build_partition import topic_id
 from tests.checks.damage_epochs import second_partition
 from tests.checks.damages import Row, all_rows, zookeeper
 from tests.cli.run import Ran, run
+from tests.surgery.picture import Tree, picture
 
 from segmend.checks import Level
 from segmend.surgery.ops.repair import logs as log_repair
@@ -33,17 +34,9 @@ def mendable(rows: Sequence[Row]) -> Iterator[Row]:
     return (row for row in rows if row.codes & MENDED)
 
 
-def picture(root: Path) -> dict[str, tuple[object, ...]]:
-    """Every file and directory: bytes, mode, owner and time; a directory's own time is its content's."""
-    found: dict[str, tuple[object, ...]] = {}
-    for path in sorted(root.rglob("*")):
-        status = path.lstat()
-        is_dir = path.is_dir()
-        content = None if is_dir else path.read_bytes()
-        found[str(path.relative_to(root))] = (
-            status.st_mode, status.st_uid, status.st_gid, None if is_dir else status.st_mtime_ns, content,
-        )  # fmt: skip
-    return found
+def tree(patient: Patient) -> Tree:
+    """All of its files; a directory's time is its content's."""
+    return picture(patient.disks, folder_times=False)
 
 
 class Patient:
@@ -101,22 +94,22 @@ ROWS = list(mendable(all_rows()))
 @pytest.mark.parametrize("row", list(params(ROWS)))
 def test_plan_apply_check_undo(row: Row, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     patient = Patient(row, tmp_path, capsys, siblings=any(code.startswith("M") for code in row.codes))
-    before, found = picture(patient.disks), patient.codes()
+    before, found = tree(patient), patient.codes()
     planned = patient.plan()
     assert planned.code == (4 if "\nleft as it is: " in planned.out else 0), planned.err
-    assert picture(patient.disks) == before
+    assert tree(patient) == before
     done = patient.apply()
     assert done.code == 1 + planned.code, done.err
     after = patient.codes()
     assert after & MENDED == set()
     assert after <= found | STAYS | {TURNS.get(code, code) for code in found}
-    assert {path for path, value in picture(patient.disks).items() if before.get(path) != value}
+    assert {path for path, value in tree(patient).items() if before.get(path) != value}
     if not row.codes & log_repair.ALWAYS:
         logs = {path: value for path, value in before.items() if path.endswith(".log")}
-        assert logs.items() <= picture(patient.disks).items()
+        assert logs.items() <= tree(patient).items()
     assert patient.plan().out.count("nothing to do") == 1
     assert patient.undo().code == 0
-    assert picture(patient.disks) == before
+    assert tree(patient) == before
 
 
 def test_every_code_that_is_mended_has_its_row() -> None:

@@ -1,8 +1,12 @@
-"""Each operation on each golden release: check, plan, apply, check, undo; then that release's broker."""
+"""Each operation on each golden release: check, plan, apply, check, undo; then that release's broker.
+
+All operations of a release follow each other on one copy of its directory; `python -m tests.surgery.shows`
+has each alone, on a fresh copy, and a broker started after each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,35 +14,45 @@ import pytest
 from tests.conftest import golden_names
 from tests.real.conftest import need_kafka
 from tests.surgery.shows.bed import Case
-from tests.surgery.shows.matrix import CASES, alone, cases_of, together
+from tests.surgery.shows.matrix import CASES, alone, cases_of, refusal, together
 
 from segmend.surgery.ops import names
 
 Golden = Callable[[str], Path]
 GOLDENS = [name for name in golden_names() if not name.endswith("-fleet")]
 CLEAN = [name for name in GOLDENS if name.endswith("-clean")]
+STARTED = [*CLEAN, "1.1.0-killed", "4.3.1-killed"]
 
 
-def each() -> Iterator[Any]:
-    """Every operation on every golden directory that has it."""
-    for golden in GOLDENS:
-        for case in cases_of(golden):
-            yield pytest.param(golden, case, id=f"{golden}-{case.name}")
+def refused() -> list[Any]:
+    """The operations that are rightly refused."""
+    return [
+        pytest.param(golden, case, id=f"{golden}-{case.name}")
+        for golden in GOLDENS
+        for case in cases_of(golden)
+        if refusal(golden, case) is not None
+    ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "case"), list(each()))
-def test_it_is_done_and_undone(name: str, case: Case, golden: Golden, tmp_path: Path) -> None:
-    alone(name, golden(name), tmp_path, case, start=False)
+@pytest.mark.parametrize(("name", "case"), refused())
+def test_it_is_refused(name: str, case: Case, golden: Golden, tmp_path: Path) -> None:
+    assert alone(name, golden(name), tmp_path, case, start=False).startswith("refused: ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted({*GOLDENS} - {*STARTED}))
+def test_all_operations_are_done_and_undone(name: str, golden: Golden, tmp_path: Path) -> None:
+    """Where no broker is started after them."""
+    assert together(name, golden(name), tmp_path, start=False)
 
 
 @pytest.mark.broker
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", [*CLEAN, "1.1.0-killed", "4.3.1-killed"])
+@pytest.mark.parametrize("name", STARTED)
 def test_the_broker_serves_what_all_operations_left(name: str, golden: Golden, tmp_path: Path) -> None:
-    """All operations on one copy, then one start: `python -m tests.surgery.shows` starts after each."""
     need_kafka(name.partition("-")[0])
-    done = together(name, golden(name), tmp_path)
+    done = together(name, golden(name), tmp_path, start=True)
     assert {"repair-checkpoints", "trim", "trim-loss", "drain", "free", "graft-behind"} <= set(done)
     assert name not in CLEAN or {"repair-indexes", "graft-lost", "adopt-stray", "move"} <= set(done)
 

@@ -6,12 +6,12 @@ and patched at multiples of 16, so that a byte is safe if and only if its 16 are
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
-import stat
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.surgery.picture import Tree, picture
 
 from segmend.logdir.release import Release
 from segmend.surgery.dir_fingerprint import DirFingerprint
@@ -27,8 +27,12 @@ from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
 
-Tree = dict[str, tuple[object, ...]]
 CHUNK = 16
+LABELLED = frozenset({
+    "a/recovery-point-offset-checkpoint", "a/.kafka_cleanshutdown", "a/cut-0/0.log", "a/patch-0/0.log",
+    "a/append-0/0.log", "a/near-0/0.log", "a/far-0/0.log", "a/gone-0/0.log",
+})  # fmt: skip
+"""They have an extended attribute. (tmpfs has those of users since Linux 6.6, other file systems always.)"""
 OLD = 1_600_000_000_000_000_000
 
 
@@ -52,19 +56,7 @@ class World:
 
     def tree(self, *, folder_times: bool = True) -> Tree:
         """Everything about every file of the log dirs."""
-        return {**tree(self.a, folder_times=folder_times), **tree(self.b, folder_times=folder_times)}
-
-
-def tree(root: Path, *, folder_times: bool = True) -> Tree:
-    """Kind, mode, owner, time, size and hash of all below a directory, and of itself."""
-    found: Tree = {}
-    for path in [root, *sorted(root.rglob("*"))]:
-        s = path.lstat()
-        is_dir = stat.S_ISDIR(s.st_mode)
-        time = s.st_mtime_ns if folder_times or not is_dir else None
-        digest = "" if is_dir else hashlib.sha256(path.read_bytes()).hexdigest()
-        found[str(path)] = (s.st_mode, s.st_uid, s.st_gid, time, 0 if is_dir else s.st_size, digest)
-    return found
+        return picture(self.a, folder_times=folder_times) | picture(self.b, folder_times=folder_times)
 
 
 def make(root: Path, seed: int = 1) -> World:
@@ -83,6 +75,8 @@ def make(root: Path, seed: int = 1) -> World:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(chance.randbytes(size))
         path.chmod(chance.choice([0o600, 0o640, 0o644]))
+        if name in LABELLED:
+            os.setxattr(path, "user.label", name.encode())
     for number, path in enumerate(sorted(root.rglob("*"), reverse=True)):
         time = OLD + number * 1_000_000_007
         os.utime(path, ns=(time, time))

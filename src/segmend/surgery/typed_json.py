@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 _LARGEST: Final = (1 << 63) - 1
@@ -17,43 +18,61 @@ _DEEPEST: Final = 20
 def require_types(value: Any) -> None:
     """Raise `TypeError` if a field of a dataclass value, or of one in it, is not of its declared type."""
     cls: Any = type(value)
-    for name, wanted in _hints(cls):
+    for name, fits in _tests(cls):
         found = getattr(value, name)
-        if not _fits(found, wanted):
+        if not fits(found):
             raise TypeError(f"'{name}' is {type(found).__name__} {str(found)[:40]!r}")
 
 
 @functools.cache
-def _hints(cls: Any) -> tuple[tuple[str, Any], ...]:
+def _tests(cls: Any) -> tuple[tuple[str, Callable[[Any], bool]], ...]:
     hints = get_type_hints(cls)
-    return tuple((each.name, hints[each.name]) for each in fields(cls))
+    return tuple((each.name, _test_of(hints[each.name])) for each in fields(cls))
 
 
-def _fits(value: Any, wanted: Any) -> bool:
+@functools.cache
+def _test_of(wanted: Any) -> Callable[[Any], bool]:
+    """Whether a value is of a declared type; a type is looked into once, its values are many."""
     origin, arguments = get_origin(wanted), get_args(wanted)
     if wanted is Any:
-        return _depth_is(value, _DEEPEST)
-    if getattr(wanted, "_is_protocol", False):
-        return True
-    if origin in (Union, types.UnionType):
-        return any(_fits(value, each) for each in arguments)
-    if origin is tuple:
-        return isinstance(value, tuple) and _all_fit(value, arguments)
-    if origin is not None and issubclass(origin, Mapping):
-        return isinstance(value, Mapping) and all(_fits(found, arguments[1]) for found in value.values())
+        return partial(_depth_is, most=_DEEPEST)
     if wanted is int:
-        return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST
+        return _is_int
     if wanted is types.NoneType:
-        return value is None
-    if isinstance(value, wanted) and is_dataclass(value):
-        require_types(value)
-    return isinstance(value, wanted)
+        return lambda value: value is None
+    if getattr(wanted, "_is_protocol", False):
+        return lambda _value: True
+    if origin in (Union, types.UnionType):
+        tests = [_test_of(each) for each in arguments]
+        return lambda value: any(fits(value) for fits in tests)
+    if origin is tuple:
+        return _test_of_tuple(arguments)
+    if origin is not None and issubclass(origin, Mapping):
+        fits = _test_of(arguments[1])
+        return lambda value: isinstance(value, Mapping) and all(map(fits, value.values()))
+    return partial(_is_a, wanted=wanted)
 
 
-def _all_fit(values: tuple[Any, ...], wanted: tuple[Any, ...]) -> bool:
+def _test_of_tuple(wanted: tuple[Any, ...]) -> Callable[[Any], bool]:
+    tests = [_test_of(each) for each in wanted if each is not Ellipsis]
     if wanted[-1:] == (Ellipsis,):
-        return all(_fits(value, wanted[0]) for value in values)
-    return len(values) == len(wanted) and all(map(_fits, values, wanted))
+        return lambda value: isinstance(value, tuple) and all(map(tests[0], value))
+    return lambda value: (
+        isinstance(value, tuple)
+        and len(value) == len(tests)
+        and all(fits(each) for fits, each in zip(tests, value, strict=True))
+    )
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST
+
+
+def _is_a(value: Any, wanted: type[Any]) -> bool:
+    found = isinstance(value, wanted)
+    if found and is_dataclass(value):
+        require_types(value)
+    return found
 
 
 def _depth_is(value: Any, most: int) -> bool:

@@ -61,8 +61,8 @@ def alone(golden: str, whole: Path, root: Path, case: Case, *, start: bool) -> s
         return "ok"
 
 
-def together(golden: str, whole: Path, root: Path) -> list[str]:
-    """All operations one after the other on one copy, then one start; the names of the operations."""
+def together(golden: str, whole: Path, root: Path, *, start: bool) -> list[str]:
+    """All operations one after the other on one copy, then a start if it is asked for; their names."""
     chosen = [case for case in cases_of(golden) if refusal(golden, case) is None]
     with another_disk(root) as spare:
         bed = Bed(golden, whole, root, spare)
@@ -70,7 +70,8 @@ def together(golden: str, whole: Path, root: Path) -> list[str]:
         for case in chosen:
             with stage(case.name):
                 done.append(operate_for_good(bed, case))
-        judge(bed, done)
+        if start:
+            judge(bed, done)
     return [case.name for case in chosen]
 
 

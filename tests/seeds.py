@@ -1,0 +1,12 @@
+"""By which number the tests draw what they take, and whether they take all: CI has one, a sweep another."""
+
+from __future__ import annotations
+
+import os
+
+NUMBER = "SEGMEND_LAB_SEED"
+ALL = "SEGMEND_SWEEP"
+SEED = int(os.environ.get(NUMBER, "1"))
+"""Always 1 in CI, so that a red CI means a change. What a sweep finds becomes a test of its own."""
+SWEEP = os.environ.get(ALL) == "whole"
+"""Whether nothing is left out that CI takes samples of."""
