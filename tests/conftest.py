@@ -22,6 +22,8 @@ GOLDEN = Path(__file__).parent / "golden"
 MEMORY = Path("/dev/shm")
 ROOM = 8 << 30
 """Bytes; they take up 2 GB."""
+SHARED = ("spark", "browser")
+"""What is started once for all its tests, which therefore run in one worker."""
 LONG = ("spark", "broker", "xdist_group", "browser", "slow")
 QUICK = frozenset({"0.8.2.2-killed", "4.3.1-killed"})
 
@@ -54,13 +56,16 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest comes first, so that no worker ends long before the other."""
+    """What takes longest comes first, so that no worker ends long before the other; Spark starts in one."""
 
     def place(item: pytest.Item) -> int:
         return next((n for n, mark in enumerate(LONG) if item.get_closest_marker(mark)), len(LONG))
 
+    for item in items:
+        if (shared := next(filter(item.get_closest_marker, SHARED), None)) is not None:
+            item.add_marker(pytest.mark.xdist_group(shared))
     items.sort(key=place)
 
 

@@ -1,19 +1,39 @@
 """Free TCP ports on the loopback interface."""
 
+import fcntl
+import functools
+import os
 import socket
+import tempfile
+from pathlib import Path
 
 _given: set[int] = set()
 
 
 def free_port() -> int:
-    """A port that nothing listens on and that was not given out before in this process."""
+    """A port that nothing listens on and that was not given out before: here, or in a run beside this one."""
     while True:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port: int = probe.getsockname()[1]
-        if port not in _given:
+        if port not in _given and _is_mine(port):
             _given.add(port)
             return port
+
+
+@functools.cache
+def _locks() -> int:
+    """A file that has a byte for each port, locked by the run of tests that was given it."""
+    path = Path(tempfile.gettempdir(), f"segmend-ports-{os.getuid()}.lock")
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _is_mine(port: int) -> bool:
+    try:
+        fcntl.lockf(_locks(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    return True
 
 
 def is_free(port: int) -> bool:

