@@ -10,6 +10,7 @@ import pytest
 from tests.brokers import broker_of
 from tests.checks import damage_identity
 from tests.checks.damages import Row, all_rows, clean_dir, killed_dir, metadata_dir, two_dirs
+from tests.traffic import counted
 
 from segmend.checks import CheckRun, Level, known_codes
 from segmend.findings import Finding
@@ -29,11 +30,15 @@ def findings(dirs: Sequence[Path], level: Level, release: str = "4.3", jobs: int
 def test_a_damage_fires_exactly_its_codes(row: Row, tmp_path: Path) -> None:
     dirs = row.base(tmp_path)
     row.hurt(dirs)
-    found = list(findings(dirs, row.level, row.release))
+    with counted() as traffic:
+        found = list(findings(dirs, row.level, row.release))
     assert {finding.code for finding in found} == row.codes, [f.to_json() for f in found]
     for finding in found:
         assert finding.dir in map(str, dirs)
         assert finding.message
+    for log in traffic.logs():
+        assert traffic.times_read(log) <= 2, log
+        assert traffic.opens[log] <= 5, log
 
 
 @pytest.mark.parametrize("level", Level)

@@ -14,8 +14,9 @@ from tests.conftest import examples
 from segmend.formats.batch import read_header
 from segmend.formats.build import NewRecord, build_batch, render
 from segmend.formats.record import iter_records
+from segmend.logdir.index_file import last_entry
 from segmend.logdir.overview import dir_overview, log_end_offset, partition_overview, segment_overview
-from segmend.logdir.tail import last_entry, last_timestamp, tail
+from segmend.logdir.tail import last_timestamp, tail
 from segmend.logdir.tree import LogDir, PartitionDir
 
 ZERO = "00000000000000000000"
@@ -179,7 +180,7 @@ def test_the_last_entry_before_the_zeros_is_found(
     (root / "t-0").mkdir()
     (root / "t-0" / f"{ZERO}.timeindex").write_bytes(b"".join(entries) + bytes(12 * zeros + extra))
     file = LogDir.open(str(root)).partitions[0].file(f"{ZERO}.timeindex")
-    assert last_entry(file, 12) == (entries[-1] if entries else None)
+    assert last_entry(file, 12) == ((used - 1, entries[-1]) if entries else None)
     assert last_timestamp(file) == (NOW + used - 1 if used else -1)
     assert last_entry(None, 12) is None
 

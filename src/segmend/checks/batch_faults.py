@@ -13,7 +13,7 @@ from typing import Final
 
 from segmend.kernel.types import CHAIN_KINDS, TAIL_KINDS, Problem, SegmentScan
 
-from .evidence import batch_at, headers_before, reader_of, size_field, sound_with_size
+from .evidence import batch_at, headers_before, size_field, sound_with_size
 from .segment_view import SegmentView
 
 BROKEN_KINDS: Final = CHAIN_KINDS - TAIL_KINDS
@@ -93,8 +93,7 @@ def _proven(view: SegmentView, problem: Problem, end: int, *, walk: bool) -> Bre
 
 
 def _past_end_or_inside(view: SegmentView, position: int, size: int) -> str:
-    with reader_of(view) as reader:
-        return "L08" if position + 12 + size > reader.size else "L10"
+    return "L08" if position + 12 + size > view.reader.size else "L10"
 
 
 def _swallowed(view: SegmentView, problem: Problem, end: int) -> Break | None:
@@ -112,8 +111,7 @@ def _swallowed(view: SegmentView, problem: Problem, end: int) -> Break | None:
 
 
 def _magic(view: SegmentView, position: int) -> int:
-    with reader_of(view) as reader:
-        return int.from_bytes(reader.read(1, position + 16), "big", signed=True)
+    return int.from_bytes(view.reader.read(1, position + 16), "big", signed=True)
 
 
 def _is_whole(view: SegmentView, problem: Problem) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.findings import Finding
-from segmend.kernel.scan import scan_log
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.files import FileEntry
+from segmend.logdir.scans import whole_scan
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
@@ -40,8 +40,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         base = entry.parsed.base_offset
         if base is None or not entry.name.endswith(".log.swap"):
             continue
-        with entry.reader() as reader:
-            scan = scan_log(reader, base_offset=base, crc=True, records=False)
+        scan = whole_scan(entry, base_offset=base)
         reason = _reason(scan, base, context)
         if reason:
             yield _finding(context, entry, scan, reason)

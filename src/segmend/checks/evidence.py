@@ -15,8 +15,6 @@ from segmend.findings import Severity
 from segmend.formats.batch import HEADER_SIZE_V1, HEADER_SIZE_V2, RecordBatch, compute_crc, parse
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Problem, SegmentScan
-from segmend.logdir.file_system import OpenFile
-from segmend.logdir.files import FileEntry
 
 from .context import PartitionContext
 from .segment_view import SegmentView
@@ -94,20 +92,9 @@ def first(items: Iterable[T]) -> Iterator[T]:
     return islice(items, MOST_FINDINGS)
 
 
-def read_at(view: SegmentView, position: int, size: int) -> bytes:
-    """`size` bytes of the log from `position`, fewer at its end."""
-    with reader_of(view) as reader:
-        return reader.read(size, position)
-
-
-def reader_of(view: SegmentView) -> OpenFile:
-    """The log, opened."""
-    return view.log.reader()
-
-
 def batch_at(view: SegmentView, position: int) -> RecordBatch | None:
     """The header at `position`, whatever it says; None at the end of the file."""
-    batch, _ = parse(read_at(view, position, max(HEADER_SIZE_V1, HEADER_SIZE_V2)), position)
+    batch, _ = parse(view.reader.read(max(HEADER_SIZE_V1, HEADER_SIZE_V2), position), position)
     return batch
 
 
@@ -116,7 +103,7 @@ def is_sound(view: SegmentView, position: int) -> bool:
     batch = batch_at(view, position)
     if batch is None or batch.size > PROOF_LIMIT:
         return False
-    _, damages = parse(read_at(view, position, batch.size), position)
+    _, damages = parse(view.reader.read(batch.size, position), position)
     return not damages
 
 
@@ -126,42 +113,25 @@ def sound_with_size(view: SegmentView, position: int, end: int) -> bool:
     size = end - position
     if not HEADER_SIZE_V2 <= size <= PROOF_LIMIT:
         return False
-    data = read_at(view, position, size)
+    data = view.reader.read(size, position)
     return len(data) == size and compute_crc(data, 2) == int.from_bytes(data[17:21], "big")
 
 
 def size_field(view: SegmentView, position: int) -> int:
     """The size field of the batch at `position`, -1 where the file ends before it."""
-    data = read_at(view, position + 8, 4)
+    data = view.reader.read(4, position + 8)
     return int.from_bytes(data, "big", signed=True) if len(data) == 4 else -1
 
 
 def headers_before(view: SegmentView, position: int, count: int = 2, start: int = 0) -> list[RecordBatch]:
     """The last `count` batches that a walk from `start` meets before `position`, in order."""
     kept: deque[RecordBatch] = deque(maxlen=count)
-    with reader_of(view) as reader:
-        walk = iter_batches(reader, start=start, stop=position, resync=True, base_offset=view.base_offset)
-        kept.extend(islice(walk, MOST_BATCHES))
-        whole = next(walk, None) is None
+    walk = iter_batches(view.reader, start=start, stop=position, resync=True, base_offset=view.base_offset)
+    kept.extend(islice(walk, MOST_BATCHES))
+    whole = next(walk, None) is None
     return list(kept) if whole else []
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
     """`1 entry`, `3 entries`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def last_entry(file: FileEntry, size: int) -> tuple[int, bytes] | None:
-    """The number and the bytes of an index's last entry before its preallocated zeros.
-
-    Entries grow and zeros follow them, so halving finds it in some twenty short reads.
-    """
-    with file.reader() as reader:
-        low, high = 0, reader.size // size
-        while low < high:
-            middle = (low + high) // 2
-            if any(reader.read(size, middle * size)):
-                low = middle + 1
-            else:
-                high = middle
-        return (low - 1, reader.read(size, (low - 1) * size)) if low else None

@@ -8,9 +8,10 @@ from struct import Struct
 
 from segmend.findings import Finding, Severity
 from segmend.kernel.scan import iter_batches
+from segmend.logdir.index_file import last_entry
 
 from .context import PartitionContext
-from .evidence import batch_at, claimed_end, in_flight, is_sound, last_entry, reader_of, weighed
+from .evidence import batch_at, claimed_end, in_flight, is_sound, weighed
 from .levels import Level, Scope
 from .manual import ERROR, LOSES, NONE, REFUSES, Code, Page
 from .segment_view import SegmentView
@@ -80,19 +81,16 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
 
 
 def _last_entry(view: SegmentView) -> _Last | None:
-    index = view.segment.index
-    found = index and last_entry(index, ENTRY_SIZE)
-    if not found:
+    last = last_entry(view.segment.index, ENTRY_SIZE)
+    if last is None:
         return None
-    row, data = found
-    relative, position = ENTRY.unpack(data)
-    return _Last(row=row, position=position, offset=view.base_offset + relative)
+    relative, position = ENTRY.unpack(last.data)
+    return _Last(row=last.row, position=position, offset=view.base_offset + relative)
 
 
 def _reached(view: SegmentView, last: _Last) -> bool:
     """Whether a batch from there on holds the entry's offset (LogSegment.translateOffset)."""
-    with reader_of(view) as reader:
-        return any(batch.last_offset >= last.offset for batch in iter_batches(reader, start=last.position))
+    return any(batch.last_offset >= last.offset for batch in iter_batches(view.reader, start=last.position))
 
 
 def _past_end(view: SegmentView, context: PartitionContext, last: _Last) -> Finding:

@@ -10,6 +10,7 @@ from segmend.broker.sanity import INDEX_SANITY, IndexSanity, offset_index_fault,
 from segmend.findings import Finding
 from segmend.formats import offset_index, time_index
 from segmend.logdir.files import FileEntry
+from segmend.logdir.index_file import ends
 from segmend.logdir.release import Release
 from segmend.logdir.tree import PartitionDir
 
@@ -66,35 +67,25 @@ def _words(context: PartitionContext, log: str, reason: str) -> str:
 
 def offset_reason(release: Release, base_offset: int, index: FileEntry) -> str | None:
     """Why a broker of that release takes an offset index for corrupt; raises `Unreadable`."""
-    count, rest, _, last = _ends(index, offset_index.ENTRY_SIZE)
+    found = ends(index, offset_index.ENTRY_SIZE)
     return offset_index_fault(
         release,
         name=index.name,
         base_offset=base_offset,
-        last_relative=int.from_bytes(last[:4], "big", signed=True) if count else None,
-        rest=rest,
+        last_relative=int.from_bytes(found.last[:4], "big", signed=True) if found.entries else None,
+        rest=found.rest,
         size=index.size,
     )
 
 
 def time_reason(base_offset: int, times: FileEntry) -> str | None:
     """Why such a broker takes a time index for corrupt, where it looks at it; raises `Unreadable`."""
-    count, rest, first, last = _ends(times, time_index.ENTRY_SIZE)
+    found = ends(times, time_index.ENTRY_SIZE)
     return time_index_fault(
         name=times.name,
         base_offset=base_offset,
-        first=int.from_bytes(first[:8], "big", signed=True),
-        last=struct.unpack(">qi", last) if count else None,
-        rest=rest,
+        first=int.from_bytes(found.first[:8], "big", signed=True),
+        last=struct.unpack(">qi", found.last) if found.entries else None,
+        rest=found.rest,
         size=times.size,
     )
-
-
-def _ends(file: FileEntry, unit: int) -> tuple[int, int, bytes, bytes]:
-    """(whole entries, bytes after them, first entry, last entry); entries are empty if there is none."""
-    with file.reader() as reader:
-        count, rest = divmod(reader.size, unit)
-        if count == 0:
-            return 0, rest, b"", b""
-        first = reader.read(unit)
-        return count, rest, first, first if count == 1 else reader.read(unit, (count - 1) * unit)

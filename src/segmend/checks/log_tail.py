@@ -8,7 +8,7 @@ from segmend.findings import Finding, Severity
 from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC
 
 from .context import PartitionContext
-from .evidence import counted, healed_at_start, in_flight, is_sound, reader_of
+from .evidence import counted, healed_at_start, in_flight, is_sound
 from .levels import Level, Scope
 from .manual import ERROR, LOSES, NONE, REFUSES, Code, Page
 from .segment_view import SegmentView
@@ -81,8 +81,7 @@ def _seen_by_a_broker(view: SegmentView) -> tuple[str, int, int] | None:
 
 
 def _all_zero(view: SegmentView, position: int) -> bool:
-    with reader_of(view) as reader:
-        return not any(reader.read(_LOOK, position))
+    return not any(view.reader.read(_LOOK, position))
 
 
 def _finding(view: SegmentView, context: PartitionContext, kind: str, position: int, end: int) -> Finding:

@@ -15,8 +15,9 @@ from typing import Final
 from segmend.formats.txn_index import parse
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import ProducerState, SegmentScan
+from segmend.logdir.second_looks import look_again
 
-from .evidence import MOST_BATCHES, reader_of
+from .evidence import MOST_BATCHES
 from .segment_view import SegmentView
 
 # With more offsets missing than that it was no marker that went.
@@ -47,7 +48,7 @@ def lost_markers(
     aborted = {row.last_offset: row.producer_id for row in index.entries}
     still_open = {state.producer_id for state in states.values() if state.current_txn_first_offset >= 0}
     expected: int | None = None
-    with reader_of(view) as reader:
+    with look_again(view.log) as reader:
         for batch in islice(iter_batches(reader), MOST_BATCHES):
             if expected is not None and batch.base_offset == expected + 1 and still_open:
                 owner = aborted.get(expected)

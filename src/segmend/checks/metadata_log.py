@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.findings import Finding, Safety
-from segmend.kernel.scan import scan_log
 from segmend.kernel.types import CHAIN_KINDS
+from segmend.logdir.scans import whole_scan
 
 from .context import PartitionContext
 from .levels import Level, Scope
@@ -40,8 +40,7 @@ def applies(context: PartitionContext) -> bool:
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """With CRCs at every level, since the broker does so."""
-    with view.log.reader() as reader:
-        scan = scan_log(reader, base_offset=view.base_offset, crc=True, records=False)
+    scan = whole_scan(view.log, base_offset=view.base_offset)
     damage = next((problem for problem in scan.problems if problem.kind in CHAIN_KINDS), None)
     # A torn end is what a killed controller leaves; it was never committed.
     if damage is None or (damage is scan.tail and view.is_active):

@@ -6,8 +6,10 @@ from collections import deque
 from collections.abc import Iterator
 
 from segmend.findings import Finding
-from segmend.kernel.scan import iter_batches, scan_log
+from segmend.kernel.scan import iter_batches
 from segmend.logdir.files import FileEntry
+from segmend.logdir.scans import whole_scan
+from segmend.logdir.second_looks import look_again
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
@@ -64,10 +66,10 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
 
 def _damage(entry: FileEntry) -> tuple[int, str] | None:
     """(position, reason), None for a whole snapshot."""
-    with entry.reader() as reader:
-        scan = scan_log(reader, base_offset=0, crc=True, records=False)
-        if scan.problems:
-            return scan.problems[0].position, scan.problems[0].kind
+    scan = whole_scan(entry, base_offset=0)
+    if scan.problems:
+        return scan.problems[0].position, scan.problems[0].kind
+    with look_again(entry) as reader:
         last = deque(iter_batches(reader), maxlen=1)
     if not last or not last[0].is_control:
         return reader.size, "the footer is missing"

@@ -9,6 +9,7 @@ from segmend.findings import Finding
 from segmend.formats import quorum_state
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET
 from segmend.kernel.scan import iter_batches
+from segmend.logdir.second_looks import look_again
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
@@ -68,7 +69,7 @@ def _has_horizon(context: PartitionContext) -> bool:
     for view in context.views:
         if view.base_offset >= cleaned:
             return False
-        with view.log.reader() as reader:
+        with look_again(view.log) as reader:
             if any(batch.has_delete_horizon for batch in iter_batches(reader)):
                 return True
     return False

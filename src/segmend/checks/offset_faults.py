@@ -17,7 +17,7 @@ from segmend.formats.batch import RecordBatch
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Problem, SegmentScan
 
-from .evidence import MOST_BATCHES, ORDER_KINDS, batch_at, problems, reader_of
+from .evidence import MOST_BATCHES, ORDER_KINDS, batch_at, problems
 from .segment_view import SegmentView
 
 # Each place costs a walk over the headers before it.
@@ -79,15 +79,11 @@ def _look_around(view: SegmentView, scan: SegmentScan, problem: Problem) -> _Aro
         return None
     kept: deque[RecordBatch] = deque(maxlen=2)
     copied = False
-    with reader_of(view) as reader:
-        walk = iter_batches(reader, stop=problem.position, resync=True, base_offset=view.base_offset)
-        for batch in islice(walk, MOST_BATCHES):
-            kept.append(batch)
-            copied = copied or (batch.base_offset, batch.crc, batch.size) == (
-                this.base_offset,
-                this.crc,
-                this.size,
-            )
+    walk = iter_batches(view.reader, stop=problem.position, resync=True, base_offset=view.base_offset)
+    for batch in islice(walk, MOST_BATCHES):
+        kept.append(batch)
+        same = (batch.base_offset, batch.crc, batch.size) == (this.base_offset, this.crc, this.size)
+        copied = copied or same
     before, older = (kept[-1] if kept else None), (kept[0] if len(kept) == 2 else None)
     last = scan.tail.position if scan.tail else scan.end
     after = batch_at(view, problem.end) if problem.end < last else None

@@ -10,11 +10,12 @@ from segmend.findings import Finding
 from segmend.formats.batch import LOG_APPEND_TIME
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import ProducerState
+from segmend.logdir.second_looks import look_again
 from segmend.logdir.tree import PartitionDir
 
 from . import remedies
 from .context import PartitionContext
-from .evidence import MOST_BATCHES, compacted, reader_of
+from .evidence import MOST_BATCHES, compacted
 from .levels import Level, Scope
 from .manual import WARNING, WRONG, Code, Page
 from .producer_replay import replay_of
@@ -70,7 +71,7 @@ def _clock_stamps(context: PartitionContext, after: int) -> Iterator[int]:
     """Times written by a broker's own clock; those of producers may be of any age."""
     views = [view for view in context.views if view.next_base is None or view.next_base > after]
     for view in views:
-        with reader_of(view) as reader:
+        with look_again(view.log) as reader:
             for batch in islice(iter_batches(reader), MOST_BATCHES):
                 if batch.base_offset > after and (
                     batch.is_control or batch.timestamp_type == LOG_APPEND_TIME

@@ -26,9 +26,10 @@ from segmend.kernel.producers import state_of
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import ProducerState, SegmentScan
 from segmend.logdir.files import FileEntry
+from segmend.logdir.second_looks import look_again
 
 from .context import PartitionContext
-from .evidence import compacted, in_flight, reader_of, was_cut
+from .evidence import compacted, in_flight, was_cut
 from .lost_markers import LostMarker, lost_markers
 from .segment_view import SegmentView
 
@@ -223,7 +224,7 @@ class _Replayer:
         goes_on = any(row.producer_id in begun for row in scan.aborted)
         if not begun or not (scan.control.unmatched_aborts or goes_on):
             return scan.aborted
-        with reader_of(view) as reader:
+        with look_again(view.log) as reader:
             again = scan_log(
                 reader,
                 base_offset=view.base_offset,

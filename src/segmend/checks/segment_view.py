@@ -10,11 +10,13 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from segmend.formats import offset_index, time_index
-from segmend.kernel.scan import iter_batches, next_offset_from, scan_log
+from segmend.kernel.scan import iter_batches, next_offset_from
+from segmend.logdir.file_system import OpenFile
 from segmend.logdir.files import FileEntry
-from segmend.logdir.scans import known_scan
+from segmend.logdir.index_file import LIMIT_BYTES, last_entry, read_index
+from segmend.logdir.scans import checked_scan, known_scan
+from segmend.logdir.second_looks import look_again
 
-from .index_bytes import INDEX_LIMIT_BYTES, last_position, read_index
 from .levels import Level
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ class SegmentView:
         """The bytes of `.txnindex`, None when the file is missing."""
         if "txnindex" not in self._kept:
             entry = self.segment.txnindex
-            self._kept["txnindex"] = entry and entry.read(INDEX_LIMIT_BYTES)
+            self._kept["txnindex"] = entry and entry.read(LIMIT_BYTES)
         found: bytes | None = self._kept["txnindex"]
         return found
 
@@ -104,16 +106,13 @@ class SegmentView:
         return known_scan(self.log, base_offset=self.base_offset, crc=False)
 
     def _read(self) -> SegmentScan:
-        deep = self.context.level >= Level.DEEP
-        with self.log.reader() as reader:
-            return scan_log(
-                reader,
-                base_offset=self.base_offset,
-                crc=deep,
-                records=deep,
-                offset_index=self.offset_index,
-                time_index=self.time_index,
-            )
+        return checked_scan(
+            self.log,
+            base_offset=self.base_offset,
+            deep=self.context.level >= Level.DEEP,
+            offset_index=self.offset_index,
+            time_index=self.time_index,
+        )
 
     def _with_padding(self, scan: SegmentScan) -> SegmentScan:
         """The scan, with the zero entries counted that were not read."""
@@ -141,8 +140,7 @@ class SegmentView:
     @property
     def _goes_on(self) -> bool:
         """Whether the second batch begins where the first one ends: then its offset is not a damaged one."""
-        with self.log.reader() as reader:
-            first, second = islice(chain(iter_batches(reader), (None, None)), 2)
+        first, second = islice(chain(iter_batches(self.reader), (None, None)), 2)
         return first is not None and second is not None and second.base_offset == first.last_offset + 1
 
     @property
@@ -158,12 +156,26 @@ class SegmentView:
     def _end_from(self, name: str) -> BrokerEnd:
         found: BrokerEnd | None = self._kept.get(name)
         if found is None:
-            start = last_position(self.segment.index) if name == "tail" else 0
-            with self.log.reader() as reader:
-                start = start if 0 <= start < reader.size else 0
-                found = self._kept[name] = next_offset_from(reader, start, self.base_offset)
+            start = self._last_position() if name == "tail" else 0
+            start = start if 0 <= start < self.reader.size else 0
+            found = self._kept[name] = next_offset_from(self.reader, start, self.base_offset)
+        return found
+
+    def _last_position(self) -> int:
+        """The file position in the last index entry that is not preallocated zeros; 0 if there is none."""
+        last = last_entry(self.segment.index, offset_index.ENTRY_SIZE)
+        return int.from_bytes(last.data[4:], "big", signed=True) if last else 0
+
+    @property
+    def reader(self) -> OpenFile:
+        """The log, for second looks at it; open until `forget`."""
+        found: OpenFile | None = self._kept.get("reader")
+        if found is None:
+            found = self._kept["reader"] = look_again(self.log)
         return found
 
     def forget(self) -> None:
         """Drop bytes and scans."""
+        if "reader" in self._kept:
+            self.reader.close()
         self._kept.clear()

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from segmend.findings import Finding, Severity
 from segmend.formats.time_index import ENTRY_SIZE
 from segmend.kernel.types import IndexMatch, IndexMismatch, SegmentScan
+from segmend.logdir.index_file import last_entry
 
 from .context import PartitionContext
-from .evidence import ORDER_KINDS, counted, in_flight, last_entry, problems, was_cut, weighed
+from .evidence import ORDER_KINDS, counted, in_flight, problems, was_cut, weighed
 from .levels import Level, Scope
 from .manual import NONE, WARNING, WRONG, Code, Page
 from .segment_view import SegmentView
@@ -64,8 +65,8 @@ def _holds_magic_0(scan: SegmentScan) -> bool:
 
 
 def _last_timestamp(view: SegmentView) -> int:
-    found = view.segment.timeindex and last_entry(view.segment.timeindex, ENTRY_SIZE)
-    return int.from_bytes(found[1][:8], "big", signed=True) if found else -1
+    last = last_entry(view.segment.timeindex, ENTRY_SIZE)
+    return int.from_bytes(last.data[:8], "big", signed=True) if last else -1
 
 
 def _wrong(view: SegmentView, match: IndexMatch) -> list[IndexMismatch]:

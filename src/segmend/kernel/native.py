@@ -24,7 +24,7 @@ from segmend.kernel.types import (
     Problem,
     ProducerState,
 )
-from segmend.kernel.walker import DAMAGE, MORE, Deferred, Facts, Sought, Stop, Task
+from segmend.kernel.walker import DAMAGE, MORE, Deferred, Facts, SoFar, Sought, Stop, Task
 
 name: Final = "native"
 
@@ -276,14 +276,23 @@ class NativeWalker:
         self._quiet = {}
         return self._quiet
 
-    def facts(self, *, whole: bool) -> Facts:
+    def so_far(self) -> SoFar:
         """See `walker.Walker`."""
         walk = self._walk
+        return SoFar(
+            batches=walk.batches,
+            epochs=tuple((row[0], row[1]) for row in _rows(_EPOCH, walk.epochs, walk.epoch_count)),
+            producers=tuple(map(_producer, sorted(_rows(_PRODUCER, walk.producers, walk.producer_count)))),
+        )
+
+    def facts(self, *, whole: bool) -> Facts:
+        """See `walker.Walker`."""
+        walk, so_far = self._walk, self.so_far()
         _C.segmend_finish(self._at, whole)
         self._count_quietly()
         _spare_lists.append(self._lists)
         return Facts(
-            batches=walk.batches,
+            batches=so_far.batches,
             records=walk.records,
             records_exact=bool(walk.records_exact),
             first_offset=walk.first_offset if walk.batches else None,
@@ -292,7 +301,7 @@ class NativeWalker:
             min_timestamp=walk.min_timestamp,
             max_timestamp=walk.max_timestamp,
             offset_of_max_timestamp=walk.offset_of_max,
-            epochs=tuple((row[0], row[1]) for row in _rows(_EPOCH, walk.epochs, walk.epoch_count)),
+            epochs=so_far.epochs,
             magics=tuple((magic, number) for magic, number in enumerate(walk.magics) if number),
             codecs=tuple((codec, number) for codec, number in enumerate(walk.codecs) if number),
             null_keys=walk.null_keys,
@@ -301,7 +310,7 @@ class NativeWalker:
                 commits=walk.commits, aborts=walk.aborts, unmatched_markers=walk.unmatched_markers,
                 unmatched_aborts=walk.unmatched_aborts, other=walk.other_control,
             ),
-            producers=tuple(map(_producer, sorted(_rows(_PRODUCER, walk.producers, walk.producer_count)))),
+            producers=so_far.producers,
             aborted=tuple(map(_aborted, _rows(_ABORTED, walk.aborted, walk.aborted_count))),
             offset_index=None if self._offsets is None else self._offsets.match(),
             time_index=None if self._times is None else self._times.match(),

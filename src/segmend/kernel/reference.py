@@ -25,7 +25,7 @@ from segmend.kernel.indexes import PlainIndexes, Walked
 from segmend.kernel.producers import ProducerFold
 from segmend.kernel.records import check_payload, end_txn_marker, legacy_parts, problem_of, signed64
 from segmend.kernel.types import MAX_EPOCHS, Problem
-from segmend.kernel.walker import CONTROL_LIMIT, DAMAGE, END, MORE, Deferred, Facts, Sought, Stop, Task
+from segmend.kernel.walker import CONTROL_LIMIT, DAMAGE, END, MORE, Deferred, Facts, SoFar, Sought, Stop, Task
 
 name = "reference"
 
@@ -267,13 +267,19 @@ class ReferenceWalker:
         self._quiet = Counter()
         return self._quiet
 
+    def so_far(self) -> SoFar:
+        """See `walker.Walker`."""
+        states = self._fold.states
+        return SoFar(self._batches, tuple(self._epochs), tuple(states[each] for each in sorted(states)))
+
     def facts(self, *, whole: bool) -> Facts:
         """See `walker.Walker`."""
+        batches, epochs, producers = self.so_far()
         if not whole:
             self._indexes.holes.append((self.position, self.end))
         fold = self._fold
         return Facts(
-            batches=self._batches,
+            batches=batches,
             records=self._records,
             records_exact=self._records_exact,
             first_offset=self._first_offset,
@@ -282,12 +288,12 @@ class ReferenceWalker:
             min_timestamp=-1 if self._min_timestamp is None else self._min_timestamp,
             max_timestamp=self._max_timestamp,
             offset_of_max_timestamp=self._offset_of_max,
-            epochs=tuple(self._epochs),
+            epochs=epochs,
             magics=tuple(sorted(self._magics.items())),
             codecs=tuple(sorted(self._codecs.items())),
             null_keys=self._null_keys,
             control=fold.facts,
-            producers=tuple(fold.states[producer] for producer in sorted(fold.states)),
+            producers=producers,
             aborted=tuple(fold.aborted),
             offset_index=self._indexes.match_offsets(self.last_offset, self.position if whole else self.end),
             time_index=self._indexes.match_times(self.last_offset, whole=whole and not self._after_hole),

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from segmend.formats.batch import HEADER_SIZE_V2, PREFIX, read_header
+from segmend.formats.java_number import INT_MAX
 from segmend.kernel.batches import iter_batches, next_offset_from
 from segmend.kernel.diagnosis import diagnose
 from segmend.kernel.engine import ENGINE
@@ -24,6 +26,7 @@ from segmend.kernel.types import (
     ProducerState,
     Reader,
     SegmentScan,
+    SoundPart,
 )
 from segmend.kernel.walker import DAMAGE, END, MORE, Deferred, Engine, Stop, Task, sort_problems
 from segmend.kernel.window import Window
@@ -43,6 +46,7 @@ def scan_log(
     time_index: bytes | memoryview | None = None,
     producers: Sequence[ProducerState] = (),
     build: IndexRule | None = None,
+    until_damage: bool = False,
     engine: Engine = ENGINE,
     window: int = WINDOW,
 ) -> SegmentScan:
@@ -52,8 +56,8 @@ def scan_log(
     `records` also looks into every batch, decompressing it. The bytes of the indexes are
     matched against the batches on the way. `producers` is the state at the beginning (the
     snapshot of this base offset), without which transactions that began earlier are
-    unmatched. `build` makes the indexes anew. `start` must be a batch boundary. `window` is
-    the size of one read in bytes.
+    unmatched. `build` makes the indexes anew. `until_damage` stops where a recovery does.
+    `start` must be a batch boundary. `window` is the size of one read in bytes.
 
     Follows LogSegment.recover for what it folds; unlike it, it does not stop at damage.
     """
@@ -64,13 +68,13 @@ def scan_log(
         build=build,
     )  # fmt: skip
     with Window(reader, size=window) as opened:
-        return _Pass(engine, opened, task).run()
+        return _Pass(engine, opened, task, until_damage=until_damage).run()
 
 
 class _Pass:
     """The state of one `scan_log`."""
 
-    def __init__(self, engine: Engine, window: Window, task: Task) -> None:
+    def __init__(self, engine: Engine, window: Window, task: Task, *, until_damage: bool) -> None:
         self._task = task
         self._window = window
         self._walker = engine.walker(task)
@@ -78,13 +82,15 @@ class _Pass:
         self._problems: list[Problem] = []
         self._counts: Counter[str] = Counter()
         self._quiet: dict[str, int] | None = None
-        self._first_damage: int | None = None
+        self._until_damage = until_damage
+        self._sound: SoundPart | None = None
+        self._believed = task.base_offset
         self._damaged_batches = self._damaged_bytes = 0
         self._in_tail = False
 
     def run(self) -> SegmentScan:
         walker = self._walker
-        while not self._in_tail:
+        while not self._in_tail and not (self._until_damage and self._sound):
             stop = walker.walk(self._window.view, self._window.start)
             self._drain()
             if stop.status == END:
@@ -146,16 +152,30 @@ class _Pass:
         """Say what is wrong at the walker's position, and move it to where batches go on."""
         walker = self._walker
         position, low = walker.position, walker.last_offset + 1
+        if self._sound is None:
+            self._sound = self._sound_part(stop)
+            if self._until_damage:
+                return
         found = diagnose(self._salvage, self._window, stop, position, min(self._task.stop, walker.end), low)
-        if self._first_damage is None:
-            self._first_damage = position
-        self._report([found.problem])
+        self._report([replace(found.problem, expected=max(low, self._believed))])
+        if stop.kind == "crc-mismatch" and found.next_offset is not None:
+            in_range = 0 < found.next_offset - self._task.base_offset <= INT_MAX + 1
+            self._believed = max(self._believed, found.next_offset) if in_range else self._believed
         if found.problem.kind in TAIL_KINDS:
             self._in_tail = True
             return
         self._damaged_batches += 1
         self._damaged_bytes += found.problem.end - position
         walker.skip(found.problem.end, found.next_offset)
+
+    def _sound_part(self, stop: Stop) -> SoundPart:
+        walker, so_far = self._walker, self._walker.so_far()
+        return SoundPart(
+            end=walker.position,
+            kind=stop.kind,
+            last_offset=walker.last_offset if walker.last_offset >= self._task.base_offset else None,
+            **so_far._asdict(),
+        )
 
     def _result(self) -> SegmentScan:
         walker, task = self._walker, self._task
@@ -167,7 +187,7 @@ class _Pass:
         return SegmentScan(
             size=walker.end, start=task.start, end=end, base_offset=task.base_offset,
             crc_checked=task.crc, records_checked=task.records,
-            valid_bytes=walker.position if self._first_damage is None else self._first_damage,
+            valid_bytes=walker.position if self._sound is None else self._sound.end,
             damaged_batches=self._damaged_batches, damaged_bytes=self._damaged_bytes,
             batches=facts.batches, records=facts.records, records_exact=facts.records_exact,
             first_offset=facts.first_offset, last_offset=facts.last_offset, next_offset=facts.next_offset,
@@ -177,5 +197,6 @@ class _Pass:
             control=facts.control, producers=facts.producers, aborted=facts.aborted,
             problems=tuple(self._problems), problem_counts=tuple(sorted(self._counts.items())),
             offset_index=facts.offset_index, time_index=facts.time_index, built=facts.built,
+            sound=self._sound,
             bounded=tuple(sorted(bounded)),
         )  # fmt: skip

@@ -129,6 +129,8 @@ class Problem:
     end: int
     offset: int | None = None
     detail: tuple[tuple[str, int | str], ...] = ()
+    expected: int | None = None
+    """Of damage: the offset that should have come here, after the batches before it."""
 
     @property
     def facts(self) -> dict[str, int | str]:
@@ -244,6 +246,21 @@ class ControlFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SoundPart:
+    """What the batches before the first damage say: all that a recovery, which stops there, sees.
+
+    `end` is where the damage begins, `kind` what it looks like there, without a look behind it.
+    """
+
+    end: int
+    kind: str
+    batches: int
+    last_offset: int | None
+    epochs: tuple[tuple[int, int], ...]
+    producers: tuple[ProducerState, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentScan:
     """Everything one pass over the batches of a `.log` says. Small, whatever the file.
 
@@ -268,7 +285,8 @@ class SegmentScan:
     counts records without key outside control batches (only with `records=True`).
 
     `producers` is the state after the scan, by producer id, `aborted` the rows of the
-    `.txnindex`; `built` are the indexes, where they were asked for. `bounded` names what was
+    `.txnindex`; `built` are the indexes, where they were asked for; `sound` is the beginning of a
+    log that has damage. `bounded` names what was
     cut at its limit (`problems`, `epochs`, `producers`, `aborted`, `index`): past that point
     the named value is incomplete.
     """
@@ -307,6 +325,7 @@ class SegmentScan:
     offset_index: IndexMatch | None
     time_index: IndexMatch | None
     built: BuiltIndexes | None = None
+    sound: SoundPart | None = None
     bounded: tuple[str, ...] = field(default=())
 
     @property

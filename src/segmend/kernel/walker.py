@@ -92,6 +92,14 @@ class Facts:
     bounded: tuple[str, ...]
 
 
+class SoFar(NamedTuple):
+    """Of the facts, those that a recovery takes from the batches up to here."""
+
+    batches: int
+    epochs: tuple[tuple[int, int], ...]
+    producers: tuple[ProducerState, ...]
+
+
 class Walker(Protocol):
     """One pass over one file."""
 
@@ -132,6 +140,10 @@ class Walker(Protocol):
 
     def quiet(self) -> dict[str, int]:
         """From now on only count problems, by kind; the returned dict is filled when `facts` is called."""
+        ...
+
+    def so_far(self) -> SoFar:
+        """What was seen up to `position`."""
         ...
 
     def facts(self, *, whole: bool) -> Facts:

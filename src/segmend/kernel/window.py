@@ -37,16 +37,18 @@ class Window:
             _spare.append(self._buffer)
 
     def load(self, position: int, need: int = 0) -> memoryview:
-        """Read from `position`, at least `need` bytes if the file has them.
+        """Go to `position`, with at least `need` bytes if the file has them; what is here is not read again.
 
         A window that holds only one or two batches would read much of the file twice, so it
         grows beyond `need` for large ones.
         """
         wanted = self._standard if 4 * need <= self._standard else min(4 * need, max(need, WINDOW_LIMIT))
+        here = self.view[position - self.start :] if position >= self.start else self.view[:0]
         self._resize(wanted)
         size = max(min(len(self._buffer), self.end - position), 0)
         target = memoryview(self._buffer)[:size]
-        got = 0
+        got = min(len(here), size)
+        target[:got] = here[:got]
         while got < size:
             count = self._reader.read_into(target[got:], position + got)
             if count <= 0:

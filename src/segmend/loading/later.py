@@ -16,6 +16,7 @@ from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Segment, lost_from
 from segmend.loading.values import Extent, Later
 from segmend.logdir.files import FileEntry
+from segmend.logdir.index_file import last_entry
 from segmend.logdir.tree import PartitionDir
 
 
@@ -110,22 +111,13 @@ def _newest(loaded: LoadedLog, segment: Segment) -> tuple[int, bool]:
     """What a running broker knows of its active segment: the newest batch, even if no index has it yet."""
     indexed, start = -1, 0
     if (times := _time_index(loaded, segment)) is not None:
-        indexed = int.from_bytes(_last_entry(times, time_index.ENTRY_SIZE)[:8], "big", signed=True)
-    if segment.index is not None:
-        start = int.from_bytes(_last_entry(segment.index, offset_index.ENTRY_SIZE)[4:8], "big", signed=True)
+        last = last_entry(times, time_index.ENTRY_SIZE)
+        indexed = int.from_bytes(last.data[:8], "big", signed=True) if last else 0
+    if (last := last_entry(segment.index, offset_index.ENTRY_SIZE)) is not None:
+        start = int.from_bytes(last.data[4:], "big", signed=True)
     tail = lost_from(segment, start if 0 <= start < segment.size else 0).last_timestamp
     newest = max(indexed, tail)
     return (newest, False) if newest > 0 else _modified(segment)
-
-
-def _last_entry(index: FileEntry, unit: int) -> bytes:
-    """The last entry that is not all zeros: the file of an open segment is as long as it may ever get."""
-    with index.reader() as reader:
-        low, high = 0, reader.size // unit
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if any(reader.read(unit, middle * unit)) else (low, middle)
-        return reader.read(unit, (low - 1) * unit) if low else bytes(unit)
 
 
 def _time_index(loaded: LoadedLog, segment: Segment) -> FileEntry | None:

@@ -256,7 +256,7 @@ def _judge_end(state: LoadState, end: End) -> None:
 
 
 def _real_end(active: Segment, end: End) -> int:
-    if active.sure:
+    if active.in_order:
         return end.next_offset
     if not active.recovered:
         unread = active.size - end.position
@@ -306,6 +306,8 @@ def _size(partition: PartitionDir, name: str, opened: dict[str, Segment]) -> int
 def _end_before(state: LoadState, disk: Segment, loaded: Segment | None) -> int:
     if loaded is None or (state.end is None and not loaded.recovered):
         return true_end(disk, None)
+    if loaded.end_on_disk is not None:
+        return loaded.end_on_disk
     if loaded.sure and loaded.next_offset is not None:
         return loaded.next_offset
     return true_end(disk, None if loaded.recovered else state.end)

@@ -32,7 +32,8 @@ from segmend.loading.recovery import (
 )
 from segmend.loading.segment import Lost, Segment, lost_from, offset_of
 from segmend.loading.state import LoadState
-from segmend.logdir.files import FileEntry
+from segmend.logdir.index_file import ends
+from segmend.logdir.second_looks import look_again
 
 _TIME_ENTRY = Struct(">qi")
 _INDEXES = (".index", ".timeindex", ".txnindex")
@@ -104,7 +105,7 @@ def _hidden(state: LoadState, segment: Segment) -> Lost:
     """What is in a log that is not loaded, unless it is a copy of one that is."""
     if segment.log is None:
         return Lost()
-    with segment.log.reader() as reader:
+    with look_again(segment.log) as reader:
         first = next(iter_batches(reader), None)
     if first is not None and f"{first.base_offset:020d}.log" in state.names:
         return Lost()
@@ -180,28 +181,25 @@ def _old_fault(state: LoadState, segment: Segment, stem: str) -> str | None:
     base = segment.base_offset
     index, times = state.file(f"{stem}.index"), state.file(f"{stem}.timeindex")
     if index is not None:
-        _, last, rest, size = _ends(index, offset_index.ENTRY_SIZE)
-        relative = int.from_bytes(last[:4], "big", signed=True) if last else None
-        name = state.path(index.name)
-        found = offset_index_fault(
-            state.settings.release, name=name, base_offset=base, last_relative=relative, rest=rest, size=size
+        found = ends(index, offset_index.ENTRY_SIZE)
+        fault = offset_index_fault(
+            state.settings.release,
+            name=state.path(index.name),
+            base_offset=base,
+            last_relative=int.from_bytes(found.last[:4], "big", signed=True) if found.entries else None,
+            rest=found.rest,
+            size=index.size,
         )
-        if found:
-            return found
+        if fault:
+            return fault
     if times is None or not TIME_INDEX.of(state.settings.release):
         return None
-    first, last, rest, size = _ends(times, time_index.ENTRY_SIZE)
-    stamps = int.from_bytes(first[:8], "big", signed=True)
-    entry = _TIME_ENTRY.unpack(last) if last else None
+    found = ends(times, time_index.ENTRY_SIZE)
     return time_index_fault(
-        name=state.path(times.name), base_offset=base, first=stamps, last=entry, rest=rest, size=size
+        name=state.path(times.name),
+        base_offset=base,
+        first=int.from_bytes(found.first[:8], "big", signed=True),
+        last=_TIME_ENTRY.unpack(found.last) if found.entries else None,
+        rest=found.rest,
+        size=times.size,
     )
-
-
-def _ends(file: FileEntry, unit: int) -> tuple[bytes, bytes, int, int]:
-    """(first entry, last entry, bytes that make no entry, size)."""
-    with file.reader() as reader:
-        count, rest = divmod(reader.size, unit)
-        if count == 0:
-            return b"", b"", rest, reader.size
-        return reader.read(unit), reader.read(unit, (count - 1) * unit), rest, reader.size

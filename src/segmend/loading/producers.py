@@ -17,6 +17,7 @@ from segmend.loading.ongoing import replay
 from segmend.loading.segment import Prefix, Segment, check_end, position_of
 from segmend.loading.state import LoadState, States
 from segmend.logdir.files import FileEntry
+from segmend.logdir.second_looks import look_again
 
 _LIMIT = 64 << 20
 _REFUSED = {
@@ -138,7 +139,7 @@ def _replay_segment(
 ) -> States:
     if segment.log is None:
         return states
-    with segment.log.reader() as reader:
+    with look_again(segment.log) as reader:
         prefix = Prefix(reader, segment.size)
         begin = _translate(state, segment, prefix, first)
         if begin is None:

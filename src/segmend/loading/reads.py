@@ -7,13 +7,18 @@ a batch is damaged, and silently misses records where an index leads it past the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import CHAIN_KINDS, KINDS, TAIL_KINDS, Problem, SegmentScan
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Lost, Prefix, Segment
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.files import FileEntry
+from segmend.logdir.index_file import read_index
+from segmend.logdir.scans import deep_scan, known_deep_scan
+from segmend.logdir.second_looks import look_again
 
 _MOST = 20
 """Effects told of one segment; the first ones say what is wrong."""
@@ -21,7 +26,6 @@ _AT_THEIR_OFFSET = frozenset(
     {"crc-mismatch", "bad-magic", "bad-codec", "undecodable", "record-structure", "offset-backwards"}
 )
 _FAILING = CHAIN_KINDS | _AT_THEIR_OFFSET
-_INDEX_LIMIT = 64 << 20
 _SKIPPING = frozenset(
     {"offset-behind", "position-past-end", "not-a-boundary", "position-order", "offset-order"}
 )
@@ -62,21 +66,33 @@ def _note(loaded: LoadedLog, segment: Segment, following: Sequence[int]) -> None
     """`following` are the base offsets of the next two segments, as far as there are any."""
     if segment.log is None:
         return
-    index = None if segment.index is None else segment.index.read(_INDEX_LIMIT)
-    with segment.log.reader() as reader:
-        found = scan_log(
-            Prefix(reader, segment.size), base_offset=segment.base_offset, records=True, offset_index=index
-        )
+    found = _scan(segment, segment.log)
     for problem in [p for p in found.problems if p.kind in _FAILING][:_MOST]:
         if problem.kind in TAIL_KINDS and not _fails_at_tail(problem, found, following):
             continue
         offset = problem.offset
         if problem.kind not in _AT_THEIR_OFFSET:
-            offset = _offset_before(segment, problem.position)
+            offset = problem.expected
         lost = Lost(bytes=problem.end - problem.position)
         loaded.state.note("reads-fail", segment.name, offset=offset, says=KINDS[problem.kind], lost=lost)
     _note_jump(loaded, segment, found, following)
     _note_index(loaded, segment, found)
+
+
+def _scan(segment: Segment, log: FileEntry) -> SegmentScan:
+    """All that is left of the segment, records looked into."""
+    base, size = segment.base_offset, segment.size
+    index = None if segment.index is None else read_index(segment.index, ENTRY_SIZE, exact=True)[0]
+    if size == log.stat().size:
+        return deep_scan(log, base_offset=base, offset_index=index)
+    known = known_deep_scan(log, base_offset=base) if index is None else None
+    if known and known.sound and known.sound.end == size and "problems" not in known.bounded:
+        # Cut at the first damage: what stands before it is known.
+        last, problems = known.sound.last_offset, [p for p in known.problems if p.position < size]
+        next_offset = base if last is None else last + 1
+        return replace(known, problems=tuple(problems), last_offset=last, next_offset=next_offset)
+    with look_again(log) as reader:
+        return scan_log(Prefix(reader, size), base_offset=base, records=True, offset_index=index)
 
 
 def _fails_at_tail(problem: Problem, found: SegmentScan, following: Sequence[int]) -> bool:
@@ -100,14 +116,3 @@ def _note_index(loaded: LoadedLog, segment: Segment, found: SegmentScan) -> None
     if first is not None:
         name = f"{segment.base_offset:020d}.index"
         loaded.state.note("reads-fail", name, offset=first.offset)
-
-
-def _offset_before(segment: Segment, position: int) -> int:
-    """The offset that follows the last batch before `position`."""
-    if segment.log is None or position == 0:
-        return segment.base_offset
-    with segment.log.reader() as reader:
-        found = scan_log(
-            Prefix(reader, segment.size), base_offset=segment.base_offset, stop=position, crc=False
-        )
-    return segment.base_offset if found.last_offset is None else found.last_offset + 1

@@ -24,14 +24,25 @@ from segmend.formats.codec import CodecError, decompress
 from segmend.kernel.producers import ProducerFold
 from segmend.kernel.records import end_txn_marker
 from segmend.kernel.scan import iter_batches, next_offset_from, scan_log
-from segmend.kernel.types import CHAIN_KINDS, DECODE_LIMIT, SegmentScan
+from segmend.kernel.types import DECODE_LIMIT, SegmentScan
 from segmend.loading.interval import index_interval
 from segmend.loading.ongoing import first_offsets, follow, open_of
 from segmend.loading.producers import after_recovery, rebuild
-from segmend.loading.segment import Lost, Prefix, Segment, check_end, check_size, lost_from
+from segmend.loading.segment import (
+    Lost,
+    Prefix,
+    Segment,
+    check_end,
+    check_size,
+    end_in,
+    lost_from,
+    lost_in,
+    scan_from,
+)
 from segmend.loading.state import LoadState, States
 from segmend.logdir.file_system import OpenFile
-from segmend.logdir.scans import whole_scan
+from segmend.logdir.scans import first_part
+from segmend.logdir.second_looks import look_again
 
 _WALKED = frozenset(
     {"bad-magic", "offset-before-base", "offset-backwards", "offset-overflow", "control-record",
@@ -57,6 +68,7 @@ class _Walk:
     next_offset: int
     invalid: bool = False
     sure: bool = False
+    in_order: bool = False
     epochs: list[tuple[int, int]] = field(default_factory=list)
     states: States = field(default_factory=dict)
     last_entry: int = 0
@@ -79,13 +91,17 @@ def recover_segment(state: LoadState, segment: Segment) -> int:
     walk = _recovered(state, segment, states)
     _note_transactions(state, segment)
     cut = segment.size - walk.valid
-    if cut > 0:
-        lost = lost_from(segment, walk.valid)
+    if cut > 0 and segment.log is not None:
+        rest = scan_from(segment, segment.log, walk.valid)
+        if walk.in_order and segment.size == segment.log.stat().size:
+            segment.end_on_disk = max(walk.next_offset, end_in(rest))
+        lost = lost_in(segment, rest)
         words = INVALID_MESSAGES.format(state.path(segment.name), walk.valid) if walk.invalid else None
         state.note("tail-truncated", segment.name, offset=walk.next_offset, says=words, lost=lost)
     state.epochs.recover(walk.epochs)
     segment.size, segment.next_offset = walk.valid, walk.next_offset
-    segment.index, segment.recovered, segment.sure = None, True, walk.sure
+    segment.index, segment.recovered = None, True
+    segment.sure, segment.in_order = walk.sure, walk.in_order
     if PRODUCER_STATE.of(state.settings.release):
         after_recovery(state, walk.next_offset, walk.states)
     return cut
@@ -118,14 +134,14 @@ def _recovered(state: LoadState, segment: Segment, states: States) -> _Walk:
     if segment.log is None or segment.size == 0:
         known = segment.base_offset if segment.next_offset is None else segment.next_offset
         return _Walk(valid=segment.size, next_offset=known, states=states)
-    with segment.log.reader() as reader:
+    with look_again(segment.log) as reader:
         prefix = Prefix(reader, segment.size)
         found = _scanned(segment, prefix, reader, states)
-        state.scanned_batches += found.batches
-        if state.ongoing is not None or not _WALKED.isdisjoint(kind for kind, _ in found.problem_counts):
+        state.scanned_batches += found.batches if found.sound is None else found.sound.batches
+        if state.ongoing is not None or not _WALKED.isdisjoint(_kinds(found)):
             walk = _walk(state, segment, reader, states)
         else:
-            walk = _by_scan(segment, prefix, found, states)
+            walk = _by_scan(segment, prefix, found)
         check_size(segment, prefix, walk.valid, state.settings.release)
         return walk
 
@@ -133,28 +149,34 @@ def _recovered(state: LoadState, segment: Segment, states: States) -> _Walk:
 def _scanned(segment: Segment, prefix: Prefix, reader: OpenFile, states: States) -> SegmentScan:
     producers = tuple(states.values())
     if segment.log is not None and prefix.size == reader.size:
-        return whole_scan(segment.log, base_offset=segment.base_offset, producers=producers)
-    return scan_log(prefix, base_offset=segment.base_offset, producers=producers)
+        return first_part(segment.log, base_offset=segment.base_offset, producers=producers)
+    return scan_log(prefix, base_offset=segment.base_offset, producers=producers, until_damage=True)
 
 
-def _by_scan(segment: Segment, reader: Prefix, found: SegmentScan, states: States) -> _Walk:
+def _kinds(found: SegmentScan) -> set[str]:
+    """The kinds of problems up to the first damage."""
+    if found.sound is None or "problems" in found.bounded:
+        return {kind for kind, _ in found.problem_counts}
+    before = {problem.kind for problem in found.problems if problem.position < found.sound.end}
+    return {*before, found.sound.kind}
+
+
+def _by_scan(segment: Segment, reader: Prefix, found: SegmentScan) -> _Walk:
     """The answer of the kernel, up to the first bytes that are no sound batch."""
-    damage = next((p for p in found.problems if p.kind in CHAIN_KINDS), None)
-    if damage is not None:
-        found = scan_log(
-            reader, base_offset=segment.base_offset, stop=damage.position, producers=tuple(states.values())
-        )
-    valid = found.valid_bytes if damage is None else damage.position
-    invalid = damage is not None and damage.kind == "crc-mismatch"
-    if damage is not None and not invalid:
-        invalid = next_offset_from(reader, damage.position, segment.base_offset).failure == "size-too-small"
+    sound = found.sound
+    part = found if sound is None else sound
+    invalid = sound is not None and (
+        sound.kind == "crc-mismatch"
+        or next_offset_from(reader, sound.end, segment.base_offset).failure == "size-too-small"
+    )
     return _Walk(
-        valid=valid,
-        sure=damage is None,
-        next_offset=found.last_offset + 1 if found.last_offset is not None else segment.base_offset,
+        valid=found.valid_bytes,
+        sure=sound is None,
+        in_order=True,
+        next_offset=segment.base_offset if part.last_offset is None else part.last_offset + 1,
         invalid=invalid,
-        epochs=list(found.epochs),
-        states={each.producer_id: each for each in found.producers},
+        epochs=list(part.epochs),
+        states={each.producer_id: each for each in part.producers},
     )
 
 
@@ -277,7 +299,7 @@ def split(state: LoadState, segment: Segment) -> list[Segment]:
     made: list[Segment] = []
     if segment.log is None:
         return made
-    with segment.log.reader() as reader:
+    with look_again(segment.log) as reader:
         for batch in iter_batches(Prefix(reader, segment.size)):
             if not made or not 0 <= batch.last_offset - made[-1].base_offset <= _SPAN:
                 made.append(Segment(base_offset=batch.base_offset, log=None, size=0))

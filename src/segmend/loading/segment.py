@@ -18,10 +18,10 @@ from segmend.formats.java_number import parse_long, wrap_int, wrap_long
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.kernel.scan import iter_batches, next_offset_from, scan_log
 from segmend.kernel.types import Reader, SegmentScan
-from segmend.logdir.file_system import OpenFile
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
-from segmend.logdir.scans import known_scan
+from segmend.logdir.scans import plain_scan
+from segmend.logdir.second_looks import look_again
 
 _ENTRY = Struct(">ii")
 _WARM: Final = 1024
@@ -49,7 +49,8 @@ class Segment:
     """`log` is None for one the broker creates. `size` is what is left of it in bytes.
 
     `index` is the offset index on disk; None if there is none, or it was rebuilt. `next_offset`
-    is set once the load has walked the segment (recovery does), `sure` if it found nothing wrong.
+    is set once the load has walked the segment (recovery does), `sure` if it found nothing wrong,
+    `in_order` if what is left was. `end_on_disk` is the offset after all that was there before.
     """
 
     base_offset: int
@@ -59,6 +60,8 @@ class Segment:
     next_offset: int | None = None
     recovered: bool = False
     sure: bool = False
+    in_order: bool = False
+    end_on_disk: int | None = None
 
     @property
     def name(self) -> str:
@@ -149,7 +152,7 @@ def end_of(segment: Segment, release: Release) -> End:
         start = max(index.lookup(relative), 0)
     finally:
         index.close()
-    with segment.log.reader() as reader:
+    with look_again(segment.log) as reader:
         return _walk(segment, Prefix(reader, segment.size), start, segment.base_offset + relative, release)
 
 
@@ -203,16 +206,13 @@ def check_size(segment: Segment, reader: Prefix, position: int, release: Release
         raise fatal("IllegalArgumentException", words, segment.name)
 
 
-def scan(
-    segment: Segment, *, start: int = 0, stop: int | None = None, crc: bool = False
-) -> SegmentScan | None:
-    """The scan of what is left of a segment; None where there is no log."""
-    if segment.log is None:
-        return None
-    with segment.log.reader() as reader:
-        return scan_log(
-            Prefix(reader, segment.size), base_offset=segment.base_offset, start=start, stop=stop, crc=crc
-        )
+def scan_from(segment: Segment, log: FileEntry, start: int) -> SegmentScan:
+    """The scan of what is left of a segment from byte `start`, checksums not looked at."""
+    if start == 0 and segment.size == log.stat().size:
+        return plain_scan(log, base_offset=segment.base_offset)
+    with look_again(log) as reader:
+        prefix = Prefix(reader, segment.size)
+        return scan_log(prefix, base_offset=segment.base_offset, start=start, crc=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,20 +234,16 @@ class Lost:
         )
 
 
-def lost_from(segment: Segment, start: int, *, size: int | None = None) -> Lost:
-    """What goes when the log is cut at byte `start`; `size` is its length before."""
-    if segment.log is None:
-        return Lost()
-    length = segment.size if size is None else size
-    found = None
-    if start == 0 and length == segment.log.size:
-        found = known_scan(segment.log, base_offset=segment.base_offset, crc=False)
-    if found is None:
-        with segment.log.reader() as reader:
-            found = scan_log(Prefix(reader, length), base_offset=segment.base_offset, start=start, crc=False)
+def lost_from(segment: Segment, start: int) -> Lost:
+    """What goes when the log is cut at byte `start`."""
+    return Lost() if segment.log is None else lost_in(segment, scan_from(segment, segment.log, start))
+
+
+def lost_in(segment: Segment, found: SegmentScan) -> Lost:
+    """What was scanned goes, to the end of the segment."""
     return Lost(
         records=max(found.records - found.control.control_batches, 0),
-        bytes=max(length - start, 0),
+        bytes=max(segment.size - found.start, 0),
         first_timestamp=found.min_timestamp,
         last_timestamp=found.max_timestamp,
     )
@@ -257,11 +253,11 @@ def start_of_offset(segment: Segment, offset: int) -> int:
     """The position of the first batch that ends at or after `offset`, by a walk from the beginning."""
     if segment.log is None:
         return 0
-    with segment.log.reader() as reader:
+    with look_again(segment.log) as reader:
         return _start_of_offset(segment, reader, offset)
 
 
-def _start_of_offset(segment: Segment, reader: OpenFile, offset: int) -> int:
+def _start_of_offset(segment: Segment, reader: Reader, offset: int) -> int:
     position = 0
     for batch in iter_batches(Prefix(reader, segment.size), resync=True, base_offset=segment.base_offset):
         if batch.last_offset >= offset:
@@ -276,9 +272,13 @@ def true_end(segment: Segment, end: End | None) -> int:
         return segment.base_offset
     if end is not None and end.sure:
         return end.next_offset
-    found = scan(segment)
-    if found is None or found.last_offset is None:
-        return segment.base_offset
+    return end_in(scan_from(segment, segment.log, 0))
+
+
+def end_in(found: SegmentScan) -> int:
+    """The offset after all batches that were found."""
+    if found.last_offset is None:
+        return found.base_offset
     if "offset-overflow" in dict(found.problem_counts):
         return found.next_offset
     return max(found.next_offset, found.last_offset + 1)

@@ -10,24 +10,23 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import IndexRule, ProducerState, SegmentScan
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
+from segmend.logdir.second_looks import TICK_NS, look_again
 
 LIMIT: Final = 32 << 20
 """Bytes that all remembered scans may take, by a rough count; the oldest go first."""
-_TICK_NS: Final = 20_000_000
-"""Two changes within one tick of the kernel's clock have the same time."""
 
 Producers = tuple[ProducerState, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """A log as it was when it was read, and what was asked of the scan beside its checksums.
+    """A log as it was when it was read, and what was asked of the scan.
 
     A file that a plan leaves alone is the same one in a view of the plan, under another path.
     """
@@ -37,11 +36,22 @@ class _Key:
     size: int
     changed_ns: int
     base_offset: int
-    producers: Producers
+    producers: Producers = ()
+    crc: bool = True
+    records: bool = False
+    until_damage: bool = False
+
+
+class _Known(NamedTuple):
+    """A scan, and what it was given besides the log: how indexes were made, a hash of the one compared."""
+
+    scan: SegmentScan
+    build: IndexRule | None = None
+    index_hash: int | None = None
 
 
 _lock = threading.Lock()
-_scans: OrderedDict[_Key, tuple[SegmentScan, IndexRule | None]] = OrderedDict()
+_scans: OrderedDict[_Key, _Known] = OrderedDict()
 
 
 @dataclass(slots=True)
@@ -62,17 +72,92 @@ def whole_scan(
     `base_offset`, `producers` and `build` are those of `scan_log`.
     """
     key = _key(log, base_offset, producers)
-    if key is not None and (found := _recalled(key, build)) is not None:
-        return found
-    # Checksums that were right before other producers are right now; the bytes are the same.
-    proven = key is not None and producers != () and _is_sound(_known(replace(key, producers=())))
+    known = _recalled(key)
+    if known is not None and build in (None, known.build):
+        return known.scan
+    return _scanned(log, key, base_offset, producers, build=build)
+
+
+def first_part(log: FileEntry, *, base_offset: int, producers: Producers = ()) -> SegmentScan:
+    """The same as far as a recovery comes: to the first damage (`SegmentScan.sound`), or further."""
+    key = _key(log, base_offset, producers)
+    known = _recalled(key) or _recalled(key and replace(key, until_damage=True))
+    return known.scan if known else _scanned(log, key, base_offset, producers, until_damage=True)
+
+
+def plain_scan(log: FileEntry, *, base_offset: int) -> SegmentScan:
+    """The scan of a log without checksums: headers, offsets, times; raises `Unreadable`."""
+    key = _key(log, base_offset)
+    if key is not None:
+        known = _recalled(replace(key, crc=False))
+        found = known.scan if known else _without_checksums(_recalled(key))
+        found = found or _without_checksums(_recalled(replace(key, records=True)))
+        if found is not None:
+            return found
+    with look_again(log) as reader:
+        found = scan_log(reader, base_offset=base_offset, crc=False)
+    _remember(key and replace(key, crc=False), _Known(found))
+    return found
+
+
+def checked_scan(
+    log: FileEntry, *, base_offset: int, deep: bool, offset_index: bytes | None, time_index: bytes | None
+) -> SegmentScan:
+    """The scan that checks judge a segment by, `deep` with checksums and records; raises `Unreadable`.
+
+    It is made anew, in one pass over the file, for it also compares the indexes of this moment.
+    """
+    key = _key(log, base_offset)
     with log.reader() as reader:
-        found = scan_log(reader, base_offset=base_offset, producers=producers, build=build, crc=not proven)
+        found = scan_log(
+            reader, base_offset=base_offset, crc=deep, records=deep,
+            offset_index=offset_index, time_index=time_index,
+        )  # fmt: skip
+    kept = replace(found, time_index=None, offset_index=found.offset_index if deep else None)
+    _remember(key and replace(key, crc=deep, records=deep), _Known(kept, index_hash=hash(offset_index)))
+    return found
+
+
+def deep_scan(log: FileEntry, *, base_offset: int, offset_index: bytes | None) -> SegmentScan:
+    """The scan of a log with checksums, records and its offset index, unless it is known."""
+    key = _key(log, base_offset)
+    known = _recalled(key and replace(key, records=True))
+    if known is not None and known.index_hash == hash(offset_index):
+        return known.scan
+    with look_again(log) as reader:
+        found = scan_log(reader, base_offset=base_offset, records=True, offset_index=offset_index)
+    _remember(key and replace(key, records=True), _Known(found, index_hash=hash(offset_index)))
+    return found
+
+
+def _scanned(
+    log: FileEntry,
+    key: _Key | None,
+    base_offset: int,
+    producers: Producers,
+    *,
+    build: IndexRule | None = None,
+    until_damage: bool = False,
+) -> SegmentScan:
+    # Checksums that were right before other producers are right now; the bytes are the same.
+    proven = key is not None and producers != () and _is_sound(_recalled(replace(key, producers=())))
+    with look_again(log) as reader:
+        found = scan_log(
+            reader, base_offset=base_offset, producers=producers, build=build, crc=not proven,
+            until_damage=until_damage,
+        )  # fmt: skip
     if proven:
         found = replace(found, crc_checked=True)
-    if key is not None and time.time_ns() - key.changed_ns > _TICK_NS:
-        _remember(key, found, build)
+    whole = not until_damage or found.sound is None
+    _remember(key if whole else key and replace(key, until_damage=True), _Known(found, build))
     return found
+
+
+def known_deep_scan(log: FileEntry, *, base_offset: int) -> SegmentScan | None:
+    """The deep scan if it is known, whatever index it was compared with."""
+    key = _key(log, base_offset)
+    known = _recalled(key and replace(key, records=True))
+    return None if known is None else replace(known.scan, offset_index=None)
 
 
 def known_scan(log: FileEntry, *, base_offset: int, crc: bool = True) -> SegmentScan | None:
@@ -83,50 +168,57 @@ def known_scan(log: FileEntry, *, base_offset: int, crc: bool = True) -> Segment
     if not _scans:
         return None
     try:
-        key = _key(log, base_offset, ())
+        key = _key(log, base_offset)
     except Unreadable:
         return None
-    found = None if key is None else _known(key)
-    if found is None or crc:
-        return found
-    return replace(found, crc_checked=False) if _is_sound(found) else None
+    known = _recalled(key)
+    if known is None or crc:
+        return known and known.scan
+    return _without_checksums(known)
 
 
-def _key(log: FileEntry, base_offset: int, producers: Producers) -> _Key | None:
+def _key(log: FileEntry, base_offset: int, producers: Producers = ()) -> _Key | None:
     stat = log.files.file_stat(log.path)
     if stat.changed_ns is None:
         return None
     return _Key(stat.device, stat.inode, stat.size, stat.changed_ns, base_offset, producers)
 
 
-def _known(key: _Key) -> SegmentScan | None:
+def _recalled(key: _Key | None) -> _Known | None:
     with _lock:
-        found = _scans.get(key)
-        return None if found is None else found[0]
+        return None if key is None else _scans.get(key)
 
 
-def _recalled(key: _Key, build: IndexRule | None) -> SegmentScan | None:
-    with _lock:
-        found = _scans.get(key)
-        return None if found is None or (build is not None and build != found[1]) else found[0]
+def _is_sound(known: _Known | None) -> bool:
+    return known is not None and not known.scan.problem_counts and not known.scan.bounded
 
 
-def _is_sound(scan: SegmentScan | None) -> bool:
-    return scan is not None and not scan.problem_counts and not scan.bounded
+def _without_checksums(known: _Known | None) -> SegmentScan | None:
+    """What a scan without checksums would have found, where one with them tells it."""
+    if known is None or not _is_sound(known):
+        return None
+    scan = known.scan
+    if scan.records_checked and any(magic < 2 for magic, _ in scan.magics):
+        return None  # inner messages were counted
+    return replace(scan, crc_checked=False, records_checked=False, null_keys=0, offset_index=None)
 
 
-def _remember(key: _Key, scan: SegmentScan, build: IndexRule | None) -> None:
+def _remember(key: _Key | None, known: _Known) -> None:
+    if key is None or time.time_ns() - key.changed_ns <= TICK_NS:
+        return
     with _lock:
         before = _scans.pop(key, None)
-        _held.bytes -= 0 if before is None else _weight(before[0])
-        _scans[key] = (scan, build)
-        _held.bytes += _weight(scan)
+        _held.bytes -= 0 if before is None else _weight(before.scan)
+        _scans[key] = known
+        _held.bytes += _weight(known.scan)
         while _held.bytes > LIMIT:
-            _held.bytes -= _weight(_scans.popitem(last=False)[1][0])
+            _held.bytes -= _weight(_scans.popitem(last=False)[1].scan)
 
 
 def _weight(scan: SegmentScan) -> int:
     """About how many bytes it takes."""
     built = 0 if scan.built is None else len(scan.built.offset_index) + len(scan.built.time_index)
     rows = len(scan.producers) + len(scan.aborted) + len(scan.problems)
+    rows += 0 if scan.offset_index is None else len(scan.offset_index.mismatches)
+    rows += 0 if scan.sound is None else len(scan.sound.producers)
     return 4096 + built + 320 * rows + 128 * len(scan.epochs)

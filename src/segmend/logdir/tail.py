@@ -26,10 +26,10 @@ from segmend.formats.record import iter_records
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
+from segmend.logdir.index_file import last_entry
 from segmend.logdir.tree import LogSegment
 
 _INT32_PAIR = Struct(">ii")
-_TIMESTAMP = Struct(">q")
 _MAX_SEGMENT_SPAN = 2**31
 _DECODE_LIMIT = 16 << 20
 
@@ -103,38 +103,22 @@ def _decoded_timestamp(reader: OpenFile, batch: RecordBatch) -> int:
 
 def last_timestamp(index: FileEntry | None) -> int:
     """The timestamp (ms) of the last entry of a time index before its zeros; -1 without one."""
-    at = last_entry(index, time_index.ENTRY_SIZE)
-    return -1 if at is None else int(_TIMESTAMP.unpack(at[: _TIMESTAMP.size])[0])
+    entry = _last_entry(index, time_index.ENTRY_SIZE)
+    return -1 if entry is None else int.from_bytes(entry[:8], "big", signed=True)
 
 
-def last_entry(index: FileEntry | None, entry_size: int) -> bytes | None:
-    """The last whole entry of an index that is not zero fill; None if there is none or it is unreadable.
-
-    Entries of an active index are followed by zeros, so the boundary is found by halving.
-    """
-    if index is None:
-        return None
+def _last_entry(index: FileEntry | None, entry_size: int) -> bytes | None:
+    """The last entry of an index before its zeros; None also where it cannot be read."""
     try:
-        with index.reader() as reader:
-            return _last_entry(reader, entry_size)
+        last = last_entry(index, entry_size)
     except Unreadable:
         return None
-
-
-def _last_entry(reader: OpenFile, entry_size: int) -> bytes | None:
-    low, high = 0, reader.size // entry_size
-    if high and any(last := reader.read(entry_size, (high - 1) * entry_size)):
-        return last
-    while low < high:
-        middle = (low + high) // 2
-        used = any(reader.read(entry_size, middle * entry_size))
-        low, high = (middle + 1, high) if used else (low, middle)
-    return reader.read(entry_size, (low - 1) * entry_size) if low else None
+    return None if last is None else last.data
 
 
 def _start(reader: OpenFile, segment: LogSegment) -> int:
     """Where to begin the walk: at the batch of the last sensible index entry, or at byte 0."""
-    entry = last_entry(segment.index, offset_index.ENTRY_SIZE)
+    entry = _last_entry(segment.index, offset_index.ENTRY_SIZE)
     if entry is None:
         return 0
     relative, position = _INT32_PAIR.unpack(entry)

@@ -17,6 +17,7 @@ from segmend.formats.record import iter_records
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
+from segmend.logdir.second_looks import look_again
 from segmend.logdir.tree import PartitionDir
 from segmend.node.metadata_image import MetadataImage
 from segmend.topics.metadata import decode
@@ -68,7 +69,7 @@ class _Reading:
         """Take what a log or snapshot holds from offset `start` on; whether it ends with a control batch."""
         last = None
         try:
-            with file.reader() as reader:
+            with look_again(file) as reader:
                 for batch in iter_batches(reader, crc=True):
                     last = batch
                     if batch.last_offset >= start and batch.size <= _BATCH_LIMIT:

@@ -1,0 +1,106 @@
+"""An index file of which most may be preallocated zeros (10 MiB after a kill): its ends, and its bytes.
+
+Entries grow and zeros follow them, so halving finds the last entry in some twenty short reads.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from segmend.formats.byte_columns import nonzero_size
+from segmend.logdir.file_system import OpenFile
+from segmend.logdir.files import FileEntry
+
+LIMIT_BYTES = 64 << 20
+"""A larger index is not read into memory: `segment.index.bytes` is an int, but a broker rolls
+the segment long before; these are 8 million entries."""
+
+# A smaller index is read whole, whatever its tail.
+_PREALLOCATED_BYTES = 256 << 10
+_ZEROS = bytes(256 << 10)
+
+
+class LastEntry(NamedTuple):
+    """The last entry that is not zero fill: its number from 0, and its bytes."""
+
+    row: int
+    data: bytes
+
+
+class Ends(NamedTuple):
+    """The first and the last entry as they stand, zeros or not (empty without one), of `entries`.
+
+    `rest` are the bytes at the end of the file that make no entry.
+    """
+
+    first: bytes
+    last: bytes
+    entries: int
+    rest: int
+
+
+def last_entry(index: FileEntry | None, entry_size: int) -> LastEntry | None:
+    """The last entry before the preallocated zeros; None without one. Raises `Unreadable`."""
+    if index is None:
+        return None
+    with index.reader() as reader:
+        row = _used_entries(reader, entry_size) - 1
+        return None if row < 0 else LastEntry(row, reader.read(entry_size, row * entry_size))
+
+
+def ends(index: FileEntry, entry_size: int) -> Ends:
+    """What brokers look at that judge an index by its ends; raises `Unreadable`."""
+    with index.reader() as reader:
+        count, rest = divmod(reader.size, entry_size)
+        if count == 0:
+            return Ends(b"", b"", 0, rest)
+        first = reader.read(entry_size)
+        last = first if count == 1 else reader.read(entry_size, (count - 1) * entry_size)
+        return Ends(first, last, count, rest)
+
+
+def read_index(index: FileEntry, entry_size: int, *, exact: bool) -> tuple[bytes, int]:
+    """The bytes of an index and the number of zero entries left out at its end.
+
+    One zero entry and what makes no whole entry stay, so that a tail still shows. `exact` finds
+    zeros in the middle as well, by reading the whole tail.
+    """
+    with index.reader() as reader:
+        if reader.size < _PREALLOCATED_BYTES:
+            return reader.read(LIMIT_BYTES), 0
+        whole, rest = divmod(reader.size, entry_size)
+        used = (_used_entries_exactly if exact else _used_entries)(reader, entry_size)
+        left_out = max(whole - used - 1, 0)
+        if not left_out:
+            return reader.read(LIMIT_BYTES), 0
+        return reader.read((used + 1) * entry_size) + reader.read(rest, whole * entry_size), left_out
+
+
+def _used_entries(reader: OpenFile, entry_size: int) -> int:
+    """Entries before the zero tail."""
+    low, high = 0, reader.size // entry_size
+    if high and any(reader.read(entry_size, (high - 1) * entry_size)):
+        return high
+    while low < high:
+        middle = (low + high) // 2
+        if any(reader.read(entry_size, middle * entry_size)):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _used_entries_exactly(reader: OpenFile, entry_size: int) -> int:
+    """The same by reading the whole tail, for an index may also have zeros in its middle."""
+    block = bytearray(len(_ZEROS))
+    end = reader.size
+    while end > 0:
+        start = max(end - len(block), 0)
+        part = memoryview(block)[: end - start]
+        reader.read_into(part, start)
+        if part.tobytes() != _ZEROS[: end - start]:
+            break
+        end = start
+    first = max(end - len(block), 0)
+    used = first + nonzero_size(reader.read(end - first, first))
+    return min(-(-used // entry_size), reader.size // entry_size)

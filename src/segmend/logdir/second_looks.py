@@ -1,0 +1,100 @@
+"""Who looks into a log again reads memory: small files are kept for a while, page by page.
+
+A scan reads a log once, in its own buffer. Checks and forecasts then look at places in it, walk
+its headers, or scan a part of it; of a small log that costs no more than one other reading,
+however many they are. Of a large one only short looks are taken here; whole scans of it are
+remembered by `scans`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from typing import Final
+
+from segmend.logdir.file_system import OpenFile
+from segmend.logdir.files import FileEntry
+
+SMALL: Final = 1 << 20
+"""A larger file is not kept."""
+LIMIT: Final = 32 << 20
+"""Bytes that all kept files may take; the oldest go first."""
+TICK_NS: Final = 20_000_000
+"""Two changes within one tick of the kernel's clock have the same time."""
+_PAGE: Final = 4096
+
+
+class _Pages:
+    """The pages of one file that have been read; the others are zeros in `data`."""
+
+    __slots__ = ("data", "missing")
+
+    def __init__(self, size: int) -> None:
+        self.data = bytearray(size)
+        self.missing = set(range(-(-size // _PAGE)))
+
+    def need(self, start: int, end: int, reader: OpenFile | None) -> None:
+        """Make sure that bytes [start, end) are there."""
+        wanted = self.missing.intersection(range(start // _PAGE, -(-end // _PAGE)))
+        if not wanted or reader is None:
+            return
+        first, last = min(wanted), max(wanted) + 1
+        reader.read_into(memoryview(self.data)[first * _PAGE : last * _PAGE], first * _PAGE)
+        self.missing.difference_update(range(first, last))
+
+
+class _Kept(OpenFile):
+    """A small file of which pages are kept; `file` is None where none is missing."""
+
+    __slots__ = ("_file", "_pages")
+
+    def __init__(self, path: str, pages: _Pages, file: OpenFile | None) -> None:
+        super().__init__(path, len(pages.data))
+        self._pages = pages
+        self._file = file
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """As `OpenFile`, from memory."""
+        end = min(position + len(buffer), self.size)
+        if end <= position:
+            return 0
+        self._pages.need(position, end, self._file)
+        buffer[: end - position] = memoryview(self._pages.data)[position:end]
+        return end - position
+
+    def close(self) -> None:
+        """Close the file; the pages stay."""
+        if self._file is not None:
+            self._file.close()
+
+
+_lock = threading.Lock()
+_kept: OrderedDict[str, _Pages] = OrderedDict()
+
+
+def look_again(file: FileEntry) -> OpenFile:
+    """The file, opened for reading where it is not in memory; raises `Unreadable`."""
+    stat = file.files.file_stat(file.path)
+    if stat.changed_ns is None or not 0 < stat.size <= SMALL:
+        return file.reader()
+    key = f"{stat.device}:{stat.inode}:{stat.size}:{stat.mtime_ns}:{stat.changed_ns}"
+    with _lock:
+        pages = _kept.get(key)
+        if pages is not None:
+            _kept.move_to_end(key)
+    if pages is not None and not pages.missing:
+        return _Kept(file.path, pages, None)
+    reader = file.reader()
+    if pages is None:
+        pages = _Pages(stat.size)
+        if time.time_ns() - stat.changed_ns > TICK_NS:
+            _keep(key, pages)
+    return _Kept(file.path, pages, reader)
+
+
+def _keep(key: str, pages: _Pages) -> None:
+    with _lock:
+        _kept[key] = pages
+        while sum(len(each.data) for each in _kept.values()) > LIMIT:
+            _kept.popitem(last=False)
