@@ -20,7 +20,7 @@ from segmend.report.progress import Progress
 from segmend.surgery.execute import journal
 from segmend.surgery.execute.journal import Run
 from segmend.surgery.execute.preconditions import refuse_inside
-from segmend.surgery.execute.run import Outcome, Watch
+from segmend.surgery.execute.run import Outcome, StepState, Watch
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step
@@ -88,13 +88,13 @@ def watching(args: argparse.Namespace) -> Iterator[Watch]:
         asked = True
         progress.say("stopping at the next safe point")
 
-    def tell(number: int, step: Step, state: str) -> None:
+    def tell(number: int, step: Step, state: StepState) -> None:
         if args.json:
             row = {"type": "step", "step": number, "kind": step.KIND, "path": step.paths[0], "state": state}
             # Nobody who stops reading, or whose disk is full, stops surgery halfway; the end tells of it.
             with suppress(OSError, SegmendError):
                 emit_json([row])
-        elif state.endswith("ing"):
+        elif state in (StepState.DOING, StepState.UNDOING):
             progress.say(f"{number}: {text.clean(step.words())}")
 
     # Who said nohup means to go on when the connection breaks.

@@ -6,7 +6,7 @@ from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
 from segmend.surgery.boundaries import refuse_no_log_dir, refuse_outside
 from segmend.surgery.execute import lock
-from segmend.surgery.execute.journal import Run, new_run, runs
+from segmend.surgery.execute.journal import Run, RunState, new_run, runs
 from segmend.surgery.execute.journal_events import FORWARD, Status
 from segmend.surgery.execute.preconditions import (
     refuse_changed,
@@ -75,7 +75,7 @@ def _to_go_on_with(plan: Plan, state_dir: str) -> Run | None:
     Raises `SegmendError` if it was applied, the user was told so, and not all is as before.
     """
     run = run_of(plan, state_dir)
-    if run is None or run.state != "applied" or not plan.steps:
+    if run is None or run.state is not RunState.APPLIED or not plan.steps:
         return run
     try:
         refuse_state(plan)

@@ -17,11 +17,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Final, Self
 
 from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
-from segmend.surgery.execute.journal_events import FORWARD, Course, Event, Status, event_of
+from segmend.surgery.execute.journal_events import FORWARD, Course, Direction, Event, Status, event_of
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.plan import Plan
 from segmend.surgery.writing.atomic import bytes_of, write_atomically
@@ -31,6 +32,16 @@ from segmend.surgery.writing.work import Work, folder
 _PLAN, _JOURNAL, _STEPS, _RUNS = "plan.json", "journal.jsonl", "steps", "journals"
 _NAME: Final = re.compile(r"(\d{4,})-[\w-]+", re.ASCII)
 _LIMIT: Final = 1 << 30
+
+
+class RunState(StrEnum):
+    """How far a run is; those that end in -ing were stopped on the way."""
+
+    NEW = "new"
+    APPLYING = "applying"
+    APPLIED = "applied"
+    UNDOING = "undoing"
+    UNDONE = "undone"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,21 +77,24 @@ class Run:
         """Only the last line can have been torn by a power cut; damage before it hides what was done."""
         for number, line in enumerate(lines, 1):
             event = event_of(line)
-            try:
-                if event is not None:
-                    self.take(event, len(line))
-            except IndexError:
-                event = None
-            if event is None and any(event_of(later) is not None for later in lines[number:]):
-                raise SegmendError(
-                    f"{self.journal}: line {number} is damaged, so what was done is not known; the old bytes "
-                    f"are in {self.vaults}, and the plan beside it says what each step changed"
-                )
-            if event is None:
+            broken = None if event is None else self.broken_rule(event)
+            torn = event is None and all(event_of(later) is None for later in lines[number:])
+            if torn:
                 return
+            if event is None or broken is not None:
+                why = "" if broken is None else f" ({broken})"
+                raise SegmendError(
+                    f"{self.journal}: line {number} is damaged{why}, so what was done is not known; the old "
+                    f"bytes are in {self.vaults}, and the plan beside it says what each step changed"
+                )
+            self.take(event, len(line))
+
+    def broken_rule(self, event: Event) -> str | None:
+        """Which rule of journals an event would break now, None if none."""
+        return self._course.broken_rule(event)
 
     def take(self, event: Event, length: int) -> None:
-        """One more event, that is `length` bytes in the journal."""
+        """One more event, that is `length` bytes in the journal and breaks no rule."""
         self._course.take(event)
         self.events.append(event)
         self.valid_bytes += length
@@ -113,10 +127,10 @@ class Run:
         return 0 if last is None else last.get("turn") or 0
 
     @property
-    def direction(self) -> str:
+    def direction(self) -> Direction:
         """Where it went last."""
         last = self._course.last
-        return FORWARD if last is None else str(last["direction"])
+        return FORWARD if last is None else Direction(last["direction"])
 
     @property
     def finished(self) -> bool:
@@ -134,12 +148,13 @@ class Run:
         return frozenset(self._course.discarded)
 
     @property
-    def state(self) -> str:
-        """new, applied or undone; applying or undoing if it was stopped on the way."""
+    def state(self) -> RunState:
+        """How far it is."""
         if not self.events:
-            return "new"
-        done, doing = ("applied", "applying") if self.direction == FORWARD else ("undone", "undoing")
-        return done if self.finished else doing
+            return RunState.NEW
+        if self.direction is FORWARD:
+            return RunState.APPLIED if self.finished else RunState.APPLYING
+        return RunState.UNDONE if self.finished else RunState.UNDOING
 
     def statuses(self) -> list[Status]:
         """Where each step is."""
@@ -173,9 +188,12 @@ class JournalWriter:
         self._fd = fd
         self._now = now
 
-    def write(self, event: str, direction: str, *, synced: bool = True, **more: Any) -> None:
+    def write(self, event: str, direction: Direction, *, synced: bool = True, **more: Any) -> None:
         """Add an event; raises `OSError`."""
         found = {"event": event, "direction": direction, **more, "at": round(self._now(), 3)}
+        broken = self._run.broken_rule(found)
+        assert broken is None, f"{event} in {self._run.journal}: {broken}"
+        assert self._run.size == self._run.valid_bytes, "a torn line is cut off before another one is written"
         line = json.dumps(found, separators=(",", ":")).encode("ascii") + b"\n"
         self._fx.write(self._fd, line, self._run.valid_bytes)
         if synced:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import enum
 import json
 from collections.abc import Callable, Mapping
+from enum import Enum, StrEnum
 from typing import Any, Final
 
-FORWARD, BACK = "forward", "back"
 Event = dict[str, Any]
 
 
-class Status(enum.Enum):
+class Direction(StrEnum):
+    """Where a run goes."""
+
+    FORWARD = "forward"
+    BACK = "back"
+
+
+FORWARD, BACK = Direction
+
+
+class Status(Enum):
     """Where one step is."""
 
     BEFORE = "before"
@@ -57,7 +66,7 @@ def event_of(line: bytes) -> Event | None:
         found = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or found.get("direction") not in (FORWARD, BACK):
+    if not isinstance(found, dict) or found.get("direction") not in [*Direction]:
         return None
     shape = _SHAPES.get(str(found.get("event")))
     fits = shape is not None and all(fit(found.get(name)) for name, fit in shape.items())
@@ -76,8 +85,40 @@ class Course:
         self.told = False
         self.discarded: set[int] = set()
 
+    def broken_rule(self, event: Event) -> str | None:
+        """Which rule an event would break, so that old bytes could be lost; None if it breaks none."""
+        kind = event["event"]
+        if kind == "begun":
+            moved = self.last is not None and self.last["vaults"] != event["vaults"]
+            begun = any(status is not Status.BEFORE for status in self.statuses)
+            return "the old bytes of steps that were begun lie elsewhere" if moved and begun else None
+        if self.last is None or self.last["direction"] != event["direction"]:
+            return "a run goes where it has begun to go"
+        if kind in ("told", "discarded") and not self.finished:
+            return "only what came to its end is told, or given up for good"
+        if kind in ("intended", "done", "finished") and self.finished:
+            return "what came to its end begins anew before anything is done"
+        return self._broken_by(event)
+
+    def _broken_by(self, event: Event) -> str | None:
+        kind = event["event"]
+        goal = Status.AFTER if event["direction"] == FORWARD else Status.BEFORE
+        if kind == "finished" and any(status is not goal for status in self.statuses):
+            return "a run is finished when every step is where it is to be"
+        numbers = event["steps"] if kind == "discarded" else [event["step"]] if "step" in event else []
+        if any(number >= len(self.statuses) for number in numbers):
+            return "the plan has no such step"
+        found = {self.statuses[number] for number in numbers}
+        if kind == "intended" and goal in found:
+            return "a step that is where it is to be is not begun again"
+        if kind == "done" and found != {Status.BETWEEN}:
+            return "a step is done only after it was begun"
+        if kind == "discarded" and found - {Status.AFTER}:
+            return "only what a step has set aside can be given up"
+        return None
+
     def take(self, event: Event) -> None:
-        """One more event; raises `IndexError` for a step that the plan does not have."""
+        """One more event, which breaks no rule."""
         kind = event["event"]
         if kind == "begun":
             self.first = self.first or event
@@ -89,6 +130,5 @@ class Course:
             self.statuses[event["step"]] = Status.AFTER if forward else Status.BEFORE
         elif kind == "discarded":
             self.discarded.update(event["steps"])
-            self.statuses[max(event["steps"], default=0)]  # an `IndexError` for what is no step
         else:
             self.finished, self.told = self.finished or kind == "finished", self.told or kind == "told"

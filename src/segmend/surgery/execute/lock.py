@@ -81,12 +81,12 @@ def alone(fx: Effects, dirs: Sequence[str]) -> Iterator[None]:
 
 
 @contextmanager
-def locked(fx: Effects, dirs: Sequence[str], made: Sequence[str]) -> Iterator[None]:
-    """Hold the locks of all dirs; those in `made` are removed in the end. Raises `BrokerRunning`."""
+def locked(fx: Effects, dirs: Sequence[str], made: Sequence[str]) -> Iterator[frozenset[str]]:
+    """Hold the locks of all dirs, and give these; those in `made` are removed in the end. `BrokerRunning`."""
     with ExitStack() as stack:
         for path in dirs:
             stack.enter_context(_locked(fx, path, remove=path in made))
-        yield
+        yield frozenset(dirs)
 
 
 @contextmanager

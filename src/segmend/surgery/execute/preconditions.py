@@ -11,7 +11,7 @@ from segmend.errors import SegmendError, UsageError
 from segmend.formats import meta_properties
 from segmend.logdir import disk
 from segmend.surgery.execute.journal import Run
-from segmend.surgery.execute.journal_events import FORWARD, Status
+from segmend.surgery.execute.journal_events import FORWARD, Direction, Status
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Need, Neighbours, Step
 from segmend.surgery.writing.atomic import TEMPORARY
@@ -122,7 +122,7 @@ def refuse_lost_backups(run: Run, steps: Sequence[int]) -> None:
         )
 
 
-def refuse_full(run: Run, steps: Sequence[int], vaults: str, direction: str) -> None:
+def refuse_full(run: Run, steps: Sequence[int], vaults: str, direction: Direction) -> None:
     """Raise `SegmendError` if a file system cannot take what these steps write to it."""
     wanted: dict[int, tuple[str, int]] = {}
     for number in steps:
@@ -140,7 +140,7 @@ def refuse_full(run: Run, steps: Sequence[int], vaults: str, direction: str) -> 
             )
 
 
-def _needs(run: Run, number: int, vault: str, direction: str) -> Iterator[Need]:
+def _needs(run: Run, number: int, vault: str, direction: Direction) -> Iterator[Need]:
     """What a step still takes up: less what an earlier attempt brought there, or left to be removed first."""
     step = run.plan.steps[number]
     for need in step.needs(vault):

@@ -15,7 +15,7 @@ from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.execute import lock
-from segmend.surgery.execute.journal import JournalWriter, Run, writing
+from segmend.surgery.execute.journal import JournalWriter, Run, RunState, writing
 from segmend.surgery.execute.journal_events import FORWARD, Status
 from segmend.surgery.fingerprint import look
 from segmend.surgery.new_bytes import NewBytes
@@ -94,7 +94,7 @@ def refuse_discarded(run: Run) -> None:
 def discard(chosen: Sequence[SetAside], *, fx: Effects, now: Callable[[], float]) -> int:
     """Remove items of one run for good; gives the bytes that came free. Raises `SegmendError`."""
     run = chosen[0].run
-    if run.state != "applied":
+    if run.state is not RunState.APPLIED:
         raise SegmendError(f"{run.name}: is {run.state}; only what a finished plan set aside can go for good")
     kept = [item for item in chosen if item.state == "kept"]
     count = sum(allocated(item.place) for item in kept)
@@ -112,6 +112,8 @@ def _discard(
 ) -> None:
     journal.write("discarded", FORWARD, steps=[item.number for item in chosen])
     for item in kept:
+        home = f"{item.run.vault(item.number)}/"
+        assert item.place.startswith(home), "only what lies in the vault of its step is removed for good"
         _remove(fx, item.place)
         sync_dir(fx, folder(item.place))
 

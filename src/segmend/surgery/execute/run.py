@@ -11,13 +11,14 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from segmend.errors import Cancelled, SegmendError
 from segmend.logdir import disk
 from segmend.surgery.boundaries import refuse_outside
 from segmend.surgery.execute import lock
-from segmend.surgery.execute.journal import JournalWriter, Run, make_dirs, runs, writing
-from segmend.surgery.execute.journal_events import BACK, FORWARD, Event, Status
+from segmend.surgery.execute.journal import JournalWriter, Run, RunState, make_dirs, runs, writing
+from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Event, Status
 from segmend.surgery.execute.preconditions import (
     not_before,
     refuse_changed,
@@ -42,15 +43,24 @@ def _nothing(*_: object) -> None:
     return None
 
 
+class StepState(StrEnum):
+    """How far a step is."""
+
+    DOING = "doing"
+    DONE = "done"
+    UNDOING = "undoing"
+    UNDONE = "undone"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """Who looks on: `stopped` is asked often, `tell` is given (step number from 1, its words, state).
+    """Who looks on: `stopped` is asked often, `tell` is given (step number from 1, the step, how far it is).
 
     `progress` is told (done, total) bytes that steps write; `now` gives seconds since the epoch.
     """
 
     stopped: Callable[[], bool] = field(default=_never)
-    tell: Callable[[int, Step, str], None] = field(default=_nothing)
+    tell: Callable[[int, Step, StepState], None] = field(default=_nothing)
     progress: Callable[[int, int], None] = field(default=_nothing)
     now: Callable[[], float] = field(default=lambda: 0.0)
 
@@ -63,7 +73,7 @@ class Outcome:
     steps: int
 
     @property
-    def state(self) -> str:
+    def state(self) -> RunState:
         """applied or undone."""
         return self.run.state
 
@@ -81,7 +91,7 @@ def refuse_state(plan: Plan, *, begun: bool = False) -> None:
 
 
 def carry_out(
-    fx: Effects, run: Run, direction: str, watch: Watch, *, backup_dir: str | None = None
+    fx: Effects, run: Run, direction: Direction, watch: Watch, *, backup_dir: str | None = None
 ) -> Outcome:
     """Bring a run to its end in a direction. Raises `BrokerRunning`, `SegmendError`, `Cancelled`.
 
@@ -91,14 +101,15 @@ def carry_out(
     todo, vaults = examine(run, direction, backup_dir=backup_dir)
     with _said(run), lock.alone(fx, dirs), writing(fx, run, watch.now) as journal:
         _begin(fx, run, journal, direction, vaults)
-        with _folder_times(fx, run), lock.locked(fx, dirs, _last_begun(run)["locks"]):
+        with _folder_times(fx, run), lock.locked(fx, dirs, _last_begun(run)["locks"]) as held:
+            assert held >= set(dirs), "no step is taken in a log dir whose lock is not held"
             refuse_changed(run.plan, run.statuses(), going_back=direction == BACK)
             _take_steps(fx, run, journal, direction, watch, todo)
         journal.write("finished", direction)
     return Outcome(run=run, steps=len(todo))
 
 
-def examine(run: Run, direction: str, *, backup_dir: str | None = None) -> tuple[list[int], str]:
+def examine(run: Run, direction: Direction, *, backup_dir: str | None = None) -> tuple[list[int], str]:
     """The steps to take, in their order, and where the old bytes go; raises what would keep one from it.
 
     Nothing is written, made or locked.
@@ -126,14 +137,14 @@ def _vaults(run: Run, backup_dir: str | None) -> str:
     return run.vaults
 
 
-def _todo(run: Run, direction: str) -> list[int]:
+def _todo(run: Run, direction: Direction) -> list[int]:
     """The steps that are not where they are to be, in the order in which they are taken."""
     goal = Status.AFTER if direction == FORWARD else Status.BEFORE
     numbers = [number for number, status in enumerate(run.statuses()) if status is not goal]
     return numbers if direction == FORWARD else numbers[::-1]
 
 
-def _begin(fx: Effects, run: Run, journal: JournalWriter, direction: str, vaults: str) -> None:
+def _begin(fx: Effects, run: Run, journal: JournalWriter, direction: Direction, vaults: str) -> None:
     """Write down how the folders are before anything is touched, and where the old bytes will be."""
     make_dirs(fx, vaults)
     paths = {p for s in run.plan.steps for p in s.paths}
@@ -183,12 +194,13 @@ def _set_time(fx: Effects, path: str, mtime_ns: int) -> None:
 
 
 def _take_steps(
-    fx: Effects, run: Run, journal: JournalWriter, direction: str, watch: Watch, todo: Sequence[int]
+    fx: Effects, run: Run, journal: JournalWriter, direction: Direction, watch: Watch, todo: Sequence[int]
 ) -> None:
     total = sum(need.bytes for n in todo for need in run.plan.steps[n].needs(run.vault(n)))
     counter = _Counter(watch, total)
     vaults = {number: run.vault(number) for number in todo}
-    _make_vaults(fx, vaults.values())
+    synced = _make_vaults(fx, vaults.values())
+    assert [*todo] == sorted(todo, reverse=direction is BACK), "steps are taken in order, and back in reverse"
     for taken, number in enumerate(todo):
         step = run.plan.steps[number]
         check = _checker(watch, run, taken, len(todo))
@@ -198,25 +210,27 @@ def _take_steps(
             fx=fx, vault=vault, token=run.token(number), release=run.plan.release,
             check=check, tell=counter.add,
         )  # fmt: skip
-        watch.tell(number + 1, step, "doing" if direction == FORWARD else "undoing")
+        watch.tell(number + 1, step, StepState.DOING if direction is FORWARD else StepState.UNDOING)
         with _at(step):
             if direction == FORWARD:
                 _refuse_step(run, number)
                 step.protect(work)
+            assert vault in synced, "no step is begun before its vault is there for good"
             journal.write("intended", direction, step=number, vault=vault)
             step.do(work) if direction == FORWARD else step.undo(work)
             # Synced together with the next line: until then the step is one that may be done again.
             journal.write("done", direction, step=number, synced=number == todo[-1])
-        watch.tell(number + 1, step, "done" if direction == FORWARD else "undone")
+        watch.tell(number + 1, step, StepState.DONE if direction is FORWARD else StepState.UNDONE)
 
 
-def _make_vaults(fx: Effects, vaults: Collection[str]) -> None:
-    """The directories of old bytes of all steps that follow, their names synced once."""
+def _make_vaults(fx: Effects, vaults: Collection[str]) -> frozenset[str]:
+    """The directories of old bytes of all steps that follow; given are those whose names are synced."""
     for vault in vaults:
         if disk.path_type(vault) is None:
             fx.make_dir(vault)
     for home in sorted({folder(vault) for vault in vaults}):
         sync_dir(fx, home)
+    return frozenset(vaults)
 
 
 def _refuse_step(run: Run, number: int) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from segmend.errors import SegmendError
-from segmend.surgery.execute.journal import Run, runs
-from segmend.surgery.execute.journal_events import BACK, FORWARD, Status
+from segmend.surgery.execute.journal import Run, RunState, runs
+from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Status
 from segmend.surgery.execute.quarantines import refuse_discarded
 from segmend.surgery.execute.run import Outcome, Watch, carry_out, examine
 from segmend.surgery.step import Neighbours
@@ -12,12 +12,12 @@ from segmend.surgery.writing.effects import Effects
 from segmend.surgery.writing.work import folder
 
 
-def direction_of(run: Run) -> str:
+def direction_of(run: Run) -> Direction:
     """Where an undo of this run goes: back, or forward again if it was taken back and that was told.
 
     Who was interrupted before he was told says `undo` again to have it done, not to have it undone.
     """
-    return FORWARD if run.state == "undone" and run.told else BACK
+    return FORWARD if run.state is RunState.UNDONE and run.told else BACK
 
 
 def _refuse_built_upon(run: Run) -> None:

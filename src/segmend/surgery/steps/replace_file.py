@@ -157,6 +157,7 @@ class ReplaceFile:
         if self.before.difference(look(self.path)) is None:
             pass
         elif self.before.sha256 is None:
+            assert self.before.kind == "missing", "a file that was there comes back, and is not removed"
             work.fx.remove(self.path)
         else:
             kept = read_kept(work, "before", self.before.sha256)

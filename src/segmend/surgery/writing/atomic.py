@@ -26,6 +26,7 @@ def write_atomically(work: Work, path: str, fill: Fill, like: Fingerprint) -> No
 
     A file that has the name is replaced at once; after an error the temporary file is gone again.
     """
+    assert not path.endswith(TEMPORARY), "no file keeps the name of one that is being written"
     fx, temporary = work.fx, path + TEMPORARY
     try:
         fd = fx.create(temporary)
@@ -142,6 +143,7 @@ def require(difference: str | None, path: str) -> None:
 @contextmanager
 def change_in_place(work: Work, path: str, like: Fingerprint) -> Iterator[int]:
     """An open file to be changed; then it is dressed as `like` and synced. After an error it is not."""
+    assert not path.startswith(f"{work.vault}/"), "old bytes are never written over"
     fd = work.fx.open(path)
     try:
         yield fd

@@ -81,6 +81,7 @@ def _not_shared(work: Work, source: FileReader, fd: int, wanted: Range, shift: i
     start, end = wanted
     first = start + -start % _BLOCK
     last = end if end == source.size else end - end % _BLOCK
+    assert start + shift >= 0, "no byte comes before the first"
     if (
         shift % _BLOCK
         or last <= first

@@ -41,6 +41,7 @@ def transfer(work: Work, source: str, target: str) -> None:
         copied = frozenset() if moved else _copy(work, source, target)
         sync_dir(work.fx, folder(target))
         _same(source, target, copied)
+        assert os.path.lexists(target), "nothing is removed that is nowhere else"
         _remove(work, source)
     # The new name first: if only one of the two reached the disk, there would be two and not none.
     sync_dir(work.fx, folder(target))
@@ -74,7 +75,7 @@ def _tidy(work: Work, source: str, target: str) -> None:
     """Remove what is only a second copy: half-removed directories, and copies in the other direction."""
     for path in (_trash(work, source), _trash(work, target), _part(work, source)):
         if os.path.lexists(path):
-            _remove_tree(work, path)
+            _remove_copy(work, path)
             sync_dir(work.fx, folder(path))
     clear(work.fx, source)
     clear(work.fx, target)
@@ -102,7 +103,7 @@ def _remove(work: Work, source: str) -> None:
     trash = _trash(work, source)
     work.fx.rename(source, trash)
     sync_dir(work.fx, folder(source))
-    _remove_tree(work, trash)
+    _remove_copy(work, trash)
 
 
 def _copy_tree(work: Work, source: str, part: str) -> frozenset[str]:
@@ -196,6 +197,11 @@ def _checksum(path: str) -> tuple[int, int]:
         while got := reader.read_into(view, position):
             value, position = crc32c(view[:got], value), position + got
         return reader.size, value
+
+
+def _remove_copy(work: Work, path: str) -> None:
+    assert posixpath.basename(path) in leftovers(work.token), "only a second copy is removed as a whole"
+    _remove_tree(work, path)
 
 
 def _remove_tree(work: Work, path: str) -> None:

@@ -1,0 +1,222 @@
+"""What must hold so that no byte is lost, broken on purpose: each is an assertion that says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.surgery.world import World, make, plan_of
+
+from segmend.errors import SegmendError
+from segmend.surgery.execute import lock, quarantines
+from segmend.surgery.execute import run as execution
+from segmend.surgery.execute.apply import apply
+from segmend.surgery.execute.journal import Run, find, runs, writing
+from segmend.surgery.execute.journal_events import FORWARD, Course, Direction, Event
+from segmend.surgery.execute.undo import undo
+from segmend.surgery.fingerprint import Fingerprint
+from segmend.surgery.writing import atomic, transfer
+from segmend.surgery.writing.effects import Effects
+from segmend.surgery.writing.work import Work
+
+BEGUN: Event = {"event": "begun", "direction": "forward", "vaults": "/v", "folders": {}, "locks": []}
+
+
+def event(kind: str, direction: str = "forward", **more: object) -> Event:
+    return {"event": kind, "direction": direction, **more}
+
+
+def whole(direction: str = "forward") -> list[Event]:
+    """A run of two steps that came to its end."""
+    order = (0, 1) if direction == "forward" else (1, 0)
+    steps = [event(kind, direction, step=step) for step in order for kind in ("intended", "done")]
+    return [{**BEGUN, "direction": direction}, *steps, event("finished", direction)]
+
+
+RULES = [
+    ([], event("intended", step=0), "a run goes where it has begun to go"),
+    ([BEGUN], event("intended", "back", step=0), "a run goes where it has begun to go"),
+    ([BEGUN], event("intended", step=2), "the plan has no such step"),
+    ([BEGUN], event("done", step=0), "a step is done only after it was begun"),
+    (whole()[:3], event("intended", step=0), "a step that is where it is to be is not begun again"),
+    (whole()[:3], event("done", step=0), "a step is done only after it was begun"),
+    (whole()[:3], event("finished"), "a run is finished when every step is where it is to be"),
+    (whole()[:2], {**BEGUN, "vaults": "/w"}, "the old bytes of steps that were begun lie elsewhere"),
+    (whole()[:5], event("told"), "only what came to its end is told, or given up for good"),
+    (whole()[:3], event("discarded", steps=[0]), "only what came to its end is told, or given up for good"),
+    (whole(), event("discarded", steps=[2]), "the plan has no such step"),
+    ([*whole(), *whole("back")], event("discarded", "back", steps=[1]), "only what a step has set aside"),
+    (whole(), event("intended", step=0), "what came to its end begins anew before anything is done"),
+    (whole(), event("finished"), "what came to its end begins anew before anything is done"),
+]
+
+
+@pytest.mark.parametrize(("past", "following", "rule"), RULES, ids=[rule for _, _, rule in RULES])
+def test_an_event_keeps_the_rules_of_journals(past: list[Event], following: Event, rule: str) -> None:
+    course = Course(2)
+    for each in past:
+        assert course.broken_rule(each) is None
+        course.take(each)
+    assert (course.broken_rule(following) or "").startswith(rule)
+
+
+def test_other_vaults_are_welcome_where_nothing_lies_in_the_old_ones() -> None:
+    course = Course(2)
+    for each in [*whole(), *whole("back"), {**BEGUN, "vaults": "/w"}]:
+        assert course.broken_rule(each) is None
+        course.take(each)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return make(tmp_path)
+
+
+def applied(world: World) -> Run:
+    return apply(plan_of(world), str(world.state)).run
+
+
+def test_what_breaks_a_rule_is_never_written(world: World) -> None:
+    found = applied(world)
+    before = Path(found.journal).read_bytes()
+    with (
+        writing(Effects(), found, lambda: 0.0) as journal,
+        pytest.raises(AssertionError, match="begins anew before anything is done"),
+    ):
+        journal.write("done", FORWARD, step=0)
+    assert Path(found.journal).read_bytes() == before
+
+
+def test_a_journal_that_breaks_a_rule_is_damaged(world: World) -> None:
+    path = Path(applied(world).journal)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:1], *lines[2:]]))
+    problems: list[SegmendError] = []
+    assert not runs(str(world.state), problems.append)
+    assert "line 2 is damaged (a step is done only after it was begun)" in str(problems[0])
+    last = json.loads(lines[-1]) | {"event": "intended", "step": 0}
+    path.write_bytes(b"".join([*lines, json.dumps(last).encode() + b"\n"]))
+    with pytest.raises(SegmendError, match="begins anew before anything is done"):
+        find(str(world.state), "1")
+
+
+def test_no_line_is_written_behind_a_torn_one(world: World) -> None:
+    found = applied(world)
+    with writing(Effects(), found, lambda: 0.0) as journal:
+        found.size += 1
+        with pytest.raises(AssertionError, match="a torn line is cut off"):
+            journal.write("told", FORWARD)
+
+
+def test_no_step_is_begun_before_its_vault_is_there(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = world.tree(folder_times=False)
+    make_vaults = execution._make_vaults
+    monkeypatch.setattr(execution, "_make_vaults", lambda fx, vaults: make_vaults(fx, vaults) - {*vaults})
+    with pytest.raises(AssertionError, match="no step is begun before its vault"):
+        applied(world)
+    assert world.tree(folder_times=False) == before
+
+
+def test_no_step_is_taken_without_the_locks(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = world.tree()
+
+    @contextmanager
+    def unlocked(_fx: Effects, _dirs: list[str], _made: list[str]) -> Iterator[frozenset[str]]:
+        yield frozenset()
+
+    monkeypatch.setattr(lock, "locked", unlocked)
+    with pytest.raises(AssertionError, match="whose lock is not held"):
+        applied(world)
+    assert world.tree() == before
+
+
+def test_steps_are_taken_back_in_reverse(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = applied(world)
+    examine = execution.examine
+
+    def forwards(run: Run, direction: Direction, **more: str | None) -> tuple[list[int], str]:
+        todo, vaults = examine(run, direction, **more)
+        return todo[::-1], vaults
+
+    monkeypatch.setattr(execution, "examine", forwards)
+    with pytest.raises(AssertionError, match="and back in reverse"):
+        undo(found)
+
+
+def test_a_run_that_left_a_step_out_is_not_finished(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    examine = execution.examine
+
+    def without_the_last(run: Run, direction: Direction, **more: str | None) -> tuple[list[int], str]:
+        todo, vaults = examine(run, direction, **more)
+        return todo[:-1], vaults
+
+    monkeypatch.setattr(execution, "examine", without_the_last)
+    with pytest.raises(AssertionError, match="every step is where it is to be"):
+        applied(world)
+    assert find(str(world.state), None).state == "applying"
+
+
+def work(tmp_path: Path) -> Work:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    return Work(fx=Effects(), vault=str(vault), token="ab" * 16)
+
+
+def test_old_bytes_are_never_written_over(tmp_path: Path) -> None:
+    here = work(tmp_path)
+    kept = tmp_path / "vault" / "old"
+    kept.write_bytes(b"old")
+    with (
+        pytest.raises(AssertionError, match="never written over"),
+        atomic.change_in_place(here, str(kept), Fingerprint(kind="file")),
+    ):
+        raise SystemError("unreachable")
+    assert kept.read_bytes() == b"old"
+
+
+def test_no_file_keeps_a_temporary_name(tmp_path: Path) -> None:
+    here, path = work(tmp_path), f"{tmp_path}/x{atomic.TEMPORARY}"
+    with pytest.raises(AssertionError, match="keeps the name of one that is being written"):
+        atomic.write_atomically(here, path, atomic.bytes_of(b"", here), Fingerprint(kind="file"))
+
+
+def test_only_copies_are_removed_as_a_whole(tmp_path: Path) -> None:
+    here = work(tmp_path)
+    partition = tmp_path / "orders-0"
+    partition.mkdir()
+    with pytest.raises(AssertionError, match="only a second copy"):
+        transfer._remove_copy(here, str(partition))
+    assert partition.is_dir()
+
+
+def test_nothing_is_removed_that_is_nowhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy that claims to be done, and is not there."""
+    here, source = work(tmp_path), tmp_path / "orders-0"
+    source.mkdir()
+    monkeypatch.setattr(transfer, "_renamed", lambda *_: False)
+    monkeypatch.setattr(transfer, "_copy", lambda *_: frozenset())
+    monkeypatch.setattr(transfer, "_same", lambda *_: None)
+    with pytest.raises(AssertionError, match="nowhere else"):
+        transfer.transfer(here, str(source), str(tmp_path / "moved-0"))
+    assert source.is_dir()
+
+
+def test_only_what_lies_in_a_vault_is_discarded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = applied(world)
+    (item, *_) = quarantines.items([found])
+    monkeypatch.setattr(quarantines.SetAside, "place", property(lambda _self: str(world.a / "cut-0")))
+    with pytest.raises(AssertionError, match="only what lies in the vault"):
+        quarantines.discard([item], fx=Effects(), now=lambda: 0.0)
+    assert (world.a / "cut-0").is_dir()
+
+
+def test_a_file_that_was_there_is_not_removed_by_an_undo(world: World) -> None:
+    step = next(step for step in plan_of(world).steps if step.KIND == "replace_file")
+    unknown = replace(step, before=replace(step.before, sha256=None, size=0))  # type: ignore[type-var]
+    with pytest.raises(AssertionError, match="comes back, and is not removed"):
+        unknown.undo(work(world.root))
+    assert Path(step.paths[0]).exists()
