@@ -10,8 +10,9 @@ from __future__ import annotations
 from enum import StrEnum
 
 from segmend.broker.failures import LoadFailure, fatal, storage_failure
-from segmend.broker.rule import Rule
+from segmend.broker.rule import Rule, Words
 from segmend.formats.damage import Damage
+from segmend.formats.offset_checkpoint import LOG_START_OFFSET, RECOVERY_POINT
 from segmend.logdir.release import Release
 
 
@@ -42,13 +43,47 @@ MALFORMED_DIR_CHECKPOINT: Rule[DirCheckpoint] = Rule(
 TOPIC_IDS: Rule[bool] = Rule("PartitionMetadataFile; KIP-516", (((0, 8), False), ((2, 8), True)))
 LEADER_EPOCHS: Rule[bool] = Rule("LeaderEpochFileCache; KIP-101", (((0, 8), False), ((0, 11), True)))
 
-RESETTING_RECOVERY = (
-    "Error occurred while reading recovery-point-offset-checkpoint file of directory {}, "
-    "resetting the recovery checkpoint to 0"
+RESETTING = {
+    RECOVERY_POINT: Words(
+        "LogManager.loadLogs; one line since 2.6",
+        (
+            ((0, 8), f"Error occured while reading {RECOVERY_POINT} file of directory {{}}"),
+            ((0, 11), f"Error occurred while reading {RECOVERY_POINT} file of directory {{}}"),
+            (
+                (2, 6),
+                f"Error occurred while reading {RECOVERY_POINT} file of directory {{}}, resetting the "
+                "recovery checkpoint to 0",
+            ),
+        ),
+    ),
+    LOG_START_OFFSET: Words(
+        "LogManager.loadLogs; KIP-107, one line since 2.6",
+        (
+            ((0, 8), None),
+            ((0, 11), f"Error occurred while reading {LOG_START_OFFSET} file of directory {{}}"),
+            (
+                (2, 6),
+                f"Error occurred while reading {LOG_START_OFFSET} file of directory {{}}, resetting to the "
+                "base offset of the first segment",
+            ),
+        ),
+    ),
+}
+UNREADABLE_CHECKPOINT = Words(
+    "CheckpointFileWithFailureHandler; KIP-112",
+    (((0, 8), None), ((1, 0), "Error while reading checkpoint file {}")),
 )
-RESETTING_LOG_START = (
-    "Error occurred while reading log-start-offset-checkpoint file of directory {}, "
-    "resetting to the base offset of the first segment"
+BROKER_EPOCHS: Rule[bool] = Rule("CleanShutdownFileHandler; KIP-966", (((0, 8), False), ((3, 7), True)))
+EPOCHS_DIFFER = Words(
+    "LogManager.readBrokerEpochFromCleanShutdownFiles; KIP-966",
+    (
+        ((0, 8), None),
+        ((3, 7), "Found different broker epochs in {dir}. Other={other} vs current={current}."),
+    ),
+)
+NO_BROKER_EPOCH = Words(
+    "LogManager.readBrokerEpochFromCleanShutdownFiles; KIP-966",
+    (((0, 8), None), ((3, 7), "Unable to read the broker epoch in {}.")),
 )
 
 

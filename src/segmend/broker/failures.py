@@ -34,6 +34,44 @@ OFFLINE_STOPS_READS: Rule[bool] = Rule(
 )
 
 DIR_FAILED = "Error while loading log dir {}"
+LOADING_FAILED = "There was an error in one of the threads during logs loading: {}"
+"""`LogManager.loadLogs`, over any other exception."""
+NOT_A_NUMBER = 'For input string: "{}"'
+NUMBER_FORMAT = f"java.lang.NumberFormatException: {NOT_A_NUMBER}"
+NOT_READABLE = "Could not read file {}"
+LOCKED = (
+    "Failed to acquire lock on file .lock in {}. A Kafka instance in another process or thread is using this "
+    "directory."
+)
+READ_ONLY = "java.nio.file.FileSystemException: Read-only file system"
+DISK_FULL = "java.io.IOException: No space left on device"
+DUPLICATE: Rule[str] = Rule(
+    "LogManager.loadLog; KIP-113",
+    (
+        ((0, 8), "Duplicate log directories found: {1}, {2}!"),
+        (
+            (1, 1),
+            "Duplicate log directories for {0} are found in both {1} and {2}. It is likely because log "
+            "directory failure happened while broker was replacing current replica with future replica. "
+            "Recover broker from this failure by manually deleting one of the two directories for this "
+            "partition. It is recommended to delete the partition in the log directory that is known to have "
+            "failed recently.",
+        ),
+    ),
+)
+NOT_A_PARTITION: Rule[str] = Rule(
+    "Log.parseTopicPartitionName; KAFKA-1911",
+    (
+        ((0, 8), "Found directory {}, '{}' is not in the form of topic-partition"),
+        (
+            (0, 10, 2),
+            "Found directory {}, '{}' is not in the form of topic-partition or "
+            "topic-partition.uniqueId-delete (if marked for deletion).",
+        ),
+    ),
+)
+ALL_DIRS_FAILED = "Shutdown broker because all log dirs in {} have failed"
+METADATA_DIR_FAILED = "Shutdown broker because the metadata log dir {} has failed: {}"
 ALREADY_OFFLINE = "The log dir {} is already offline due to a previous IO exception."
 
 
@@ -61,6 +99,6 @@ def storage_failure(release: Release, says: str, file: str | None = None) -> Loa
     return LoadFailure("KafkaStorageException", says, STORAGE_ERROR.of(release), file)
 
 
-def fatal(kind: str, says: str, file: str | None = None) -> LoadFailure:
+def fatal(kind: str, says: str | None, file: str | None = None) -> LoadFailure:
     """Any other exception: the broker does not start."""
-    return LoadFailure(kind, says, Fate.BROKER, file)
+    return LoadFailure(kind, says or "", Fate.BROKER, file)

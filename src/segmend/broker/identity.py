@@ -23,7 +23,17 @@ NONE_READABLE = "No readable meta.properties files found."
 METADATA_DIR_FAILED = "Encountered I/O error in metadata log directory {}. Cannot continue."
 NO_NODE_ID = "Error: node ID not found in {}"
 UNREADABLE = "Error while reading meta.properties file {}/meta.properties"
-UNEXPECTED_METADATA = "Found unexpected metadata location in data directory {}"
+UNEXPECTED_METADATA = (
+    "Found unexpected metadata location in data directory `{}` (the configured metadata directory is {})."
+)
+OTHER_CLUSTER = "Invalid cluster.id in: {path}/meta.properties. Expected {expected}, but read {stored}"
+OTHER_NODE = (
+    "Stored node id {stored} doesn't match previous node id {expected} in {path}/meta.properties. "
+    "If you moved your data, make sure your configured node id matches."
+)
+OTHER_BROKER = "Configured broker.id {expected} doesn't match stored broker.id {stored} in meta.properties."
+RESERVED_ID = "Invalid reserved directory ID {} found in {}"
+DUPLICATE_ID = "Duplicate directory ID Optional[{}] found. It was the ID of {}, but also of {}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,24 +115,13 @@ def _clashes(
             continue
         if found.cluster_id is not None and CLUSTER_IDS.of(release):
             if cluster is not None and found.cluster_id != cluster:
-                yield (
-                    f"Invalid cluster.id in: {each.path}/meta.properties. "
-                    f"Expected {cluster}, but read {found.cluster_id}"
-                )
+                yield OTHER_CLUSTER.format(path=each.path, expected=cluster, stored=found.cluster_id)
             cluster = cluster or found.cluster_id
         if found.node_id is not None:
             if node is not None and found.node_id != node:
-                yield _node_words(each.path, found.node_id, node, kraft=kraft)
+                words = OTHER_NODE if kraft else OTHER_BROKER
+                yield words.format(path=each.path, stored=found.node_id, expected=node)
             node = found.node_id if node is None else node
-
-
-def _node_words(path: str, stored: int, expected: int, *, kraft: bool) -> str:
-    if not kraft:
-        return f"Configured broker.id {expected} doesn't match stored broker.id {stored} in meta.properties."
-    return (
-        f"Stored node id {stored} doesn't match previous node id {expected} in {path}/meta.properties. "
-        "If you moved your data, make sure your configured node id matches."
-    )
 
 
 def _directory_ids(readable: Sequence[Identity]) -> Iterator[str]:
@@ -132,10 +131,7 @@ def _directory_ids(readable: Sequence[Identity]) -> Iterator[str]:
         if found is None:
             continue
         if each.reserved:
-            yield f"Invalid reserved directory ID {found} found in {each.path}/meta.properties"
+            yield RESERVED_ID.format(found, each.path)
         if found in seen:
-            yield (
-                f"Duplicate directory ID {found} found. It was the ID of {seen[found]}, "
-                f"but also of {each.path}"
-            )
+            yield DUPLICATE_ID.format(found, seen[found], each.path)
         seen[found] = each.path

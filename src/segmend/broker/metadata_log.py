@@ -1,13 +1,47 @@
 """What a KRaft node asks of its copy of `__cluster_metadata` before it goes on.
 
-Follows `KafkaMetadataLog.apply` (`KafkaRaftLog` since 4.2), `FileQuorumStateStore` and
-`Snapshots`.
+Follows `KafkaMetadataLog.apply` (`KafkaRaftLog` since 4.2), `FileQuorumStateStore`, `QuorumState`,
+`MetadataLoader` and `Snapshots`.
 """
 
 from __future__ import annotations
+
+from segmend.broker.rule import Words
 
 INCONSISTENT = (
     "Inconsistent snapshot state: there must be a snapshot at an offset larger then the current "
     "log start offset {}"
 )
 QUORUM_STATE = "Error while reading the Quorum status from the file {}: {}"
+QUORUM_BEHIND = Words(
+    "QuorumState.initialize; names the file since 3.8",
+    (
+        ((0, 8), None),
+        (
+            (2, 8),
+            "Epoch from quorum-state file is {epoch}, which is smaller than last written epoch {last} "
+            "in the log",
+        ),
+        (
+            (3, 8),
+            "Epoch from quorum store file ({file}) is {epoch}, which is smaller than last written epoch "
+            "{last} in the log",
+        ),
+    ),
+)
+BAD_SNAPSHOT = Words(
+    "MetadataLoader.handleLoadSnapshot",
+    (
+        ((0, 8), None),
+        ((3, 4), "Unhandled fault in MetadataLoader#handleSnapshot. Snapshot offset was {}"),
+        ((3, 6), "Unhandled fault in MetadataLoader#handleLoadSnapshot. Snapshot offset was {}"),
+    ),
+)
+UNKNOWN_LEVEL = Words(
+    "MetadataVersion.fromFeatureLevel",
+    (
+        ((0, 8), None),
+        ((3, 3), "No MetadataVersion with metadata version {}"),
+        ((3, 8), "No MetadataVersion with feature level {}"),
+    ),
+)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
-from segmend.broker.rule import Rule
+from segmend.broker.rule import Rule, Words
 from segmend.formats.java_number import parse_int
 from segmend.formats.meta_properties import BROKER_ID, VERSION, MetaProperties
 from segmend.logdir.release import Release
@@ -39,6 +39,14 @@ INCONSISTENT = (
 UNEXPECTED_VERSION = (
     "Found unexpected version in loaded `meta.properties`: {}. Zk-based brokers only support version 0 "
     "(which is implicit when the `version` field is missing)."
+)
+UNRECOGNIZED_VERSION = Words(
+    "BrokerMetadataCheckpoint.read",
+    (
+        ((0, 8), None),
+        ((0, 9), "Unrecognized version of the server meta.properties file: {}"),
+        ((2, 8), None),
+    ),
 )
 EXPECTED_VERSION = "Expected version {}, but got version {}"
 

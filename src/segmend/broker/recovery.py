@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from enum import StrEnum
 
-from segmend.broker.rule import Rule
+from segmend.broker.rule import Rule, Words
 from segmend.formats.batch import LOG_OVERHEAD
 from segmend.logdir.release import Release
 
@@ -79,9 +79,33 @@ RECOVERED_OF: Rule[str] = Rule(
     ),
 )
 
-NO_INDEX = (
-    "Could not find offset index file corresponding to log file {}, recovering segment and "
-    "rebuilding index files..."
+SKIPPING_RECOVERY = Words(
+    "LogManager.loadLogs; at level debug before KAFKA-10471 (2.6), by number since 3.5",
+    (
+        ((0, 8), None),
+        ((2, 6), "Skipping recovery for all logs in {dir} since clean shutdown file was found"),
+        ((3, 5), "Skipping recovery of {number} logs from {dir} since clean shutdown file was found"),
+    ),
+)
+RECOVERING_LOGS = Words(
+    "LogManager.loadLogs",
+    (
+        ((0, 8), None),
+        ((2, 6), "Attempting recovery for all logs in {dir} since no clean shutdown file was found"),
+        ((3, 5), "Recovering {number} logs from {dir} since no clean shutdown file was found"),
+    ),
+)
+NO_INDEX = Words(
+    "LogLoader.loadSegmentFiles; a time index beside it since 0.10.1, recovery at once since 1.1",
+    (
+        ((0, 8), "Could not find index file corresponding to log file {}, rebuilding index..."),
+        ((0, 11), "Could not find offset index file corresponding to log file {}, rebuilding index..."),
+        (
+            (1, 1),
+            "Could not find offset index file corresponding to log file {}, recovering segment and "
+            "rebuilding index files...",
+        ),
+    ),
 )
 CORRUPT_INDEX: Rule[str] = Rule(
     "LogLoader.loadSegmentFiles; Log.loadSegmentFiles up to 1.0 deleted the indexes first (KAFKA-6324)",
@@ -98,23 +122,82 @@ CORRUPT_INDEX: Rule[str] = Rule(
         ),
     ),
 )
-ORPHAN = "Found an orphaned index file {}, with no corresponding log file."
+ORPHAN = Words(
+    "LogLoader.loadSegmentFiles",
+    (
+        ((0, 8), "Found an orphaned index file, {}, with no corresponding log file."),
+        ((1, 1), "Found an orphaned index file {}, with no corresponding log file."),
+    ),
+)
 INVALID_MESSAGES = "Found invalid messages in log segment {} at byte offset {}."
 CORRUPTION = "Corruption found in segment {}, truncating to offset {}"
 INVALID_OFFSET = (
     "Found invalid offset during recovery. Deleting the corrupt segment and creating an empty one "
     "with starting offset {}"
 )
-START_ABOVE_END = (
-    "Deleting all segments because logEndOffset ({}) is smaller than logStartOffset {}. "
-    "This could happen if segment files were deleted from the file system."
+START_ABOVE_END = Words(
+    "LogLoader.recoverLog; KAFKA-8306",
+    (
+        ((0, 8), None),
+        (
+            (2, 3),
+            "Deleting all segments because logEndOffset ({}) is smaller than logStartOffset {}. This could "
+            "happen if segment files were deleted from the file system.",
+        ),
+    ),
 )
-COMPACTED = "Deleting segment files {} that is compacted but has not been deleted yet."
-REPAIRING_SWAP = "Found log file {} from interrupted swap operation, repairing."
-FROM_SWAP = (
-    "Found log file {} from interrupted swap operation, which is recoverable from .swap files by renaming."
+DIRTY_OFFSET_ABOVE_END = Words(
+    "LogCleanerManager.cleanableOffsets; KAFKA-8172, 2.3",
+    (
+        ((0, 8), None),
+        (
+            (2, 3),
+            "The last checkpoint dirty offset for partition {} is {}, which is larger than the log end "
+            "offset {}. Resetting to the log start offset.",
+        ),
+    ),
 )
-SPLIT_REFUSED = "Split operation is only permitted for segments with overflow, and the problem path is {}"
+COMPACTED = Words(
+    "LogLoader.load; KAFKA-12520",
+    (
+        ((0, 8), None),
+        ((3, 0), "Deleting segment files {} that is compacted but has not been deleted yet."),
+    ),
+)
+CONDEMNED_SWAP = Words(
+    "LogLoader.removeTempFilesAndCollectSwapFiles; KAFKA-6264",
+    (((0, 8), None), ((2, 0), "Deleting invalid swap file {} minCleanedFileOffset: {}")),
+)
+FROM_SWAP = Words(
+    "LogLoader.load; KAFKA-12520",
+    (
+        ((0, 8), "Found log file {} from interrupted swap operation, repairing."),
+        (
+            (3, 0),
+            "Found log file {} from interrupted swap operation, which is recoverable from .swap files by "
+            "renaming.",
+        ),
+    ),
+)
+SWAP_FILE_RENAMED = Words(
+    "LogLoader.load; KAFKA-12520",
+    (((0, 8), None), ((3, 0), "Recovering file {} by renaming from .swap files.")),
+)
+OVERFLOW = Words(
+    "LogLoader.retryOnOffsetOverflow; KAFKA-6264",
+    (((0, 8), None), ((2, 0), "Caught segment overflow error: ... Split segment and retry.")),
+)
+SPLIT_REFUSED = Words(
+    "UnifiedLog.splitOverflowedSegment; names the file since 3.0",
+    (
+        ((0, 8), None),
+        ((2, 0), "Split operation is only permitted for segments with overflow"),
+        (
+            (3, 0),
+            "Split operation is only permitted for segments with overflow, and the problem path is {}",
+        ),
+    ),
+)
 TOO_LARGE = "The size of segment {} ({}) is larger than the maximum allowed segment size of 2147483647"
 TOO_SMALL: Rule[str] = Rule(
     "FileLogInputStream.nextBatch; its words name the size since 2.0",

@@ -10,11 +10,38 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from segmend.broker.rule import Words
+
 FIRST_LOOK_SECONDS = 30
 """`LogManager.InitialTaskDelayMs`: the first look after the start; then every 5 minutes."""
 
 DELETE_DELAY_SECONDS = 60
 """`file.delete.delay.ms`."""
+
+_FOUND = "Found deletable segments with base offsets [...] due to retention time ...ms breach"
+_FILE_TIME = "retention time ...ms breach based on the last modified time of the segment"
+BY_FILE_TIME = Words(
+    "UnifiedLog.deleteRetentionMsBreachedSegments; says by what since 2.7",
+    (
+        ((0, 8), None),
+        ((0, 11), _FOUND),
+        ((2, 7), f"Deleting segment ... due to {_FILE_TIME}"),
+        ((3, 6), f"Deleting segment ... due to log {_FILE_TIME}"),
+    ),
+)
+BY_RECORD_TIME = Words(
+    "UnifiedLog.deleteRetentionMsBreachedSegments; shows the segment since 2.7",
+    (
+        ((0, 8), None),
+        ((0, 11), _FOUND),
+        ((2, 7), "Deleting segment ... largestTime=0 ... due to retention time ..."),
+        ((3, 6), "Deleting segment ... largestTime=0 ... due to log retention time ..."),
+    ),
+)
+FUTURE_TIMESTAMP = Words(
+    "UnifiedLog.deleteRetentionMsBreachedSegments",
+    (((0, 8), None), ((4, 0), "... contains future timestamp(s), making it ineligible to be deleted")),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

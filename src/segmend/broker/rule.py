@@ -25,3 +25,14 @@ class Rule(Generic[T]):
             if number >= since:
                 value = later
         return value
+
+
+class Words(Rule[str | None]):
+    """What brokers log or throw, with room for values; None: a release that says nothing of it."""
+
+    __slots__ = ()
+
+    def say(self, release: Release, *values: object, **named: object) -> str | None:
+        """The words of that release."""
+        words = self.of(release)
+        return None if words is None else words.format(*values, **named)

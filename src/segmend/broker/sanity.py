@@ -106,12 +106,17 @@ def txn_index_fault(
         if words is not None:
             return fatal("KafkaException", words, name)
         if entry.last_offset < base_offset:
-            return (
-                f"Last offset of aborted transaction AbortedTxn(version=0, producerId={entry.producer_id}, "
-                f"firstOffset={entry.first_offset}, lastOffset={entry.last_offset}, "
-                f"lastStableOffset={entry.last_stable_offset}) is less than start offset {base_offset}"
-            )
+            return less_than_start(entry, base_offset)
     return None
+
+
+def less_than_start(entry: AbortedTxn, base_offset: int) -> str:
+    """Kafka's words on an entry that ends before its segment."""
+    return (
+        f"Last offset of aborted transaction AbortedTxn(version=0, producerId={entry.producer_id}, "
+        f"firstOffset={entry.first_offset}, lastOffset={entry.last_offset}, "
+        f"lastStableOffset={entry.last_stable_offset}) is less than start offset {base_offset}"
+    )
 
 
 def txn_version_fault(release: Release, name: str, entry: AbortedTxn) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol
 
-from segmend.broker.rule import Rule
+from segmend.broker.rule import Rule, Words
 from segmend.logdir.release import Release
 
 
@@ -52,9 +52,22 @@ PROMOTES_FUTURE: Rule[bool] = Rule(
     "LogManager.recoverAbandonedFutureLogs; KAFKA-16082, 3.8", (((0, 8), False), ((3, 8), True))
 )
 
-NO_TOPIC_ID = "The topicId does not exist in {}, treat it as a stray log."
-NO_TOPIC_ID_FATAL = (
-    "The log dir {} does not have a topic ID, which is not allowed when running in KRaft mode."
+ABANDONED_FUTURE = Words(
+    "LogManager.recoverAbandonedFutureLogs; KAFKA-16082, 3.8",
+    (((0, 8), None), ((3, 8), "Attempting to recover abandoned future log for {}")),
+)
+LOADED_STRAY = Words("LogManager.loadLog; KAFKA-14616", (((0, 8), None), ((3, 6), "Loaded stray log: {}")))
+TREATED_AS_STRAY = "The topicId does not exist in {}, treat it as a stray log"
+NO_TOPIC_ID = Words(
+    "LogManager.isStrayKraftReplica; BrokerMetadataPublisher up to 3.7.0",
+    (
+        ((0, 8), None),
+        (
+            (3, 0),
+            "The log dir {} does not have a topic ID, which is not allowed when running in KRaft mode.",
+        ),
+        ((3, 7, 1), TREATED_AS_STRAY),
+    ),
 )
 NOT_EXPECTED = (
     "Found stray log dir {}: the current replica assignment {} does not contain the local brokerId {}."
@@ -82,7 +95,7 @@ def stray_reason(
 ) -> str | None:
     """Kafka's words if the replica in `path` is a stray, None if it is expected or nobody can say."""
     if topic_id is None:
-        return NO_TOPIC_ID.format(path)
+        return TREATED_AS_STRAY.format(path)
     if image is None or node_id is None:
         return None
     if topic_id not in image.names or (topic_id, partition) not in image.replicas:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.checkpoints import RESETTING, UNREADABLE_CHECKPOINT, kind_of
 from segmend.findings import Finding, Severity
 from segmend.formats.damage import Damage
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
@@ -47,10 +48,6 @@ SCOPE = Scope.DIR
 LEVEL = Level.STARTUP
 
 _CODES = {RECOVERY_POINT: "C01", LOG_START_OFFSET: "C07", HIGH_WATERMARK: "C10", CLEANER_OFFSET: "C11"}
-_RESET = {
-    RECOVERY_POINT: "resetting the recovery checkpoint to 0",
-    LOG_START_OFFSET: "resetting to the base offset of the first segment",
-}
 
 
 def run(_log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
@@ -63,15 +60,15 @@ def run(_log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
 
 def _finding(context: DirContext, name: str, damage: Damage) -> Finding:
     code = _code(context, name, damage)
-    reset = _RESET.get(name)
-    says = f"Error occurred while reading {name} file of directory {context.path}, {reset}" if reset else None
+    reset, release = RESETTING.get(name), context.release
+    failing = UNREADABLE_CHECKPOINT.say(release, f"{context.path}/{name}")
     return context.finding(
         code,
         damage.reason,
         file=name,
         position=damage.position,
         severity=Severity.WARNING if damage.kind == "not-a-number" and name == LOG_START_OFFSET else None,
-        broker_says=says or f"Error while reading checkpoint file {context.path}/{name}",
+        broker_says=reset.say(release, context.path) if reset else failing,
         remedy=remedies.repair(context.path),
     )
 
@@ -79,7 +76,6 @@ def _finding(context: DirContext, name: str, damage: Damage) -> Finding:
 def _code(context: DirContext, name: str, damage: Damage) -> str:
     if damage.kind == "huge-count":
         return "C05"
-    # Up to 3.0 a NumberFormatException became an IOException, so the dir went offline.
-    if name == RECOVERY_POINT and damage.kind == "not-a-number" and context.release >= (3, 1):
+    if name == RECOVERY_POINT and kind_of(damage, context.release) == "not-a-number":
         return "C02"
     return _CODES[name]

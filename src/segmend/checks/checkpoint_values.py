@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.recovery import DIRTY_OFFSET_ABOVE_END, START_ABOVE_END
 from segmend.findings import Finding
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.logdir.tree import PartitionDir
@@ -88,14 +89,8 @@ def _finding(context: PartitionContext, code: str, what: str, value: int) -> Fin
 
 def _says(context: PartitionContext, code: str, value: int, end: int) -> str | None:
     topic, partition = context.key
-    if code == "C08" and context.release >= (2, 3):
-        return (
-            f"Deleting all segments because logEndOffset ({end}) is smaller than logStartOffset {value}. "
-            "This could happen if segment files were deleted from the file system."
-        )
+    if code == "C08":
+        return START_ABOVE_END.say(context.release, end, value)
     if code == "C11b":
-        return (
-            f"The last checkpoint dirty offset for partition {topic}-{partition} is {value}, "
-            f"which is larger than the log end offset {end}. Resetting to the log start offset."
-        )
+        return DIRTY_OFFSET_ABOVE_END.say(context.release, f"{topic}-{partition}", value, end)
     return None

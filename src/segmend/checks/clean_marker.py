@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.checkpoints import BROKER_EPOCHS, EPOCHS_DIFFER, NO_BROKER_EPOCH
+from segmend.broker.recovery import RECOVERING_LOGS, SKIPPING_RECOVERY
+from segmend.broker.rule import Words
 from segmend.findings import Finding
 from segmend.formats import clean_shutdown
 from segmend.logdir.tree import LogDir
@@ -60,15 +63,20 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
             "C12",
             f"the marker says that the broker stopped in order, but {preallocated[0]} was not trimmed",
             file=_MARKER,
-            broker_says=f"Skipping recovery of logs from {context.path} since clean shutdown file was found",
+            broker_says=_of_all_logs(SKIPPING_RECOVERY, context),
             remedy=remedies.remove(context.path, _MARKER),
             detail={"untrimmed": len(preallocated)},
         )
     elif not context.clean and not preallocated and any(True for _ in _active_indexes(log_dir)):
         message = "the marker is missing although all indexes were trimmed as in a clean stop"
-        says = f"Recovering logs from {context.path} since no clean shutdown file was found"
+        says = _of_all_logs(RECOVERING_LOGS, context)
         yield context.finding("C13", message, file=_MARKER, broker_says=says)
     yield from _content(log_dir, context)
+
+
+def _of_all_logs(words: Words, context: DirContext) -> str | None:
+    number = sum(partition.kind != "cluster-metadata" for partition in context.log_dir.partitions)
+    return words.say(context.release, number=number, dir=context.path)
 
 
 def _active_indexes(log_dir: LogDir) -> Iterator[tuple[str, bool]]:
@@ -86,15 +94,16 @@ def _active_indexes(log_dir: LogDir) -> Iterator[tuple[str, bool]]:
 
 def _content(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     data = log_dir.file(_MARKER)
-    if not data or context.release < (3, 7):
+    if not data or not BROKER_EPOCHS.of(context.release):
         return
     marker, damages = clean_shutdown.parse(data)
     for damage in damages:
-        says = f"Unable to read the broker epoch in {context.path}"
+        says = NO_BROKER_EPOCH.say(context.release, context.path)
         yield context.finding("C14", damage.reason, file=_MARKER, position=damage.position, broker_says=says)
     first = context.broker.dirs[0]
     other = clean_shutdown.parse(first.file(_MARKER) or b"")[0].broker_epoch
     if marker.broker_epoch is not None and other is not None and marker.broker_epoch != other:
         message = f"the marker has broker epoch {marker.broker_epoch}, that of {first.path} has {other}"
-        says = f"Found different broker epochs in {first.path} and {context.path}"
+        words = {"dir": context.path, "other": other, "current": marker.broker_epoch}
+        says = EPOCHS_DIFFER.say(context.release, **words)
         yield context.finding("C14", message, file=_MARKER, broker_says=says)

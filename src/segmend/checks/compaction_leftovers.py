@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.recovery import CONDEMNED_SWAP, FROM_SWAP, SWAP_FILE_RENAMED
 from segmend.findings import Finding, Severity
 from segmend.formats.names import parse_file_name
 from segmend.logdir.tree import PartitionDir
@@ -62,7 +63,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     for name in sorted(names.swap):
         if _base(name) not in swaps:
             message = f"{name} will be put over the real index although its .log.swap is not there"
-            says = f"Recovering file {name} by renaming from .swap files."
+            says = SWAP_FILE_RENAMED.say(context.release, name)
             yield context.finding("N16", message, file=name, broker_says=says, remedy=context.set_aside(name))
 
 
@@ -78,13 +79,14 @@ def _cleaned(context: PartitionContext, lowest: int, swaps: set[int]) -> Finding
     if not doomed:
         message = f"{len(names.cleaned)} files of an unfinished compaction; the next start removes them"
         return context.finding("N13", message, file=first)
+    swap = f"{doomed[0]:020d}.log.swap"
     return context.finding(
         "N13",
         f"the next start deletes the .swap of segment {doomed[0]} because of {first}; its original is gone",
         file=first,
         offset=doomed[0],
         severity=Severity.ERROR,
-        broker_says=f"Deleting invalid swap file minCleanedFileOffset: {lowest}",
+        broker_says=CONDEMNED_SWAP.say(context.release, f"{context.partition.path}/{swap}", lowest),
         remedy=context.set_aside(first),
     )
 
@@ -96,6 +98,5 @@ def _swap(context: PartitionContext, base: int) -> Finding:
         "the next start replaces the segments that this finished compaction covers",
         file=name,
         offset=base,
-        broker_says=f"Found log file {context.partition.path}/{name} from interrupted swap operation, "
-        "which is recoverable from .swap files by renaming.",
+        broker_says=FROM_SWAP.say(context.release, f"{context.partition.path}/{name}"),
     )

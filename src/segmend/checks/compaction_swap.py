@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.recovery import COMPACTED
 from segmend.findings import Finding
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.files import FileEntry
@@ -64,6 +65,6 @@ def _finding(context: PartitionContext, entry: FileEntry, scan: SegmentScan, rea
         "lie in its range",
         file=entry.name,
         position=scan.problems[0].position if scan.problems else None,
-        broker_says="Deleting segment files that is compacted but has not been deleted yet.",
+        broker_says=COMPACTED.say(context.release, "..."),
         remedy=context.set_aside(entry.name),
     )

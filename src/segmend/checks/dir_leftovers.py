@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.strays import ABANDONED_FUTURE, LOADED_STRAY
 from segmend.findings import Finding, Remedy
 from segmend.logdir.tree import PartitionDir
 
@@ -47,13 +48,13 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     """What the directory's name and type say."""
     if partition.kind == "future" and not context.dir.broker.has_current(context.key):
         message = "a future replica whose current replica is in none of the log dirs looked at"
-        says = f"Attempting to recover abandoned future log for {partition.topic}-{partition.partition}"
+        says = ABANDONED_FUTURE.say(context.release, f"{partition.topic}-{partition.partition}")
         yield context.finding("N18", message, broker_says=says, remedy=_look(context))
     elif partition.kind == "delete":
         message = "marked for deletion; removed 60 s after the next start"
         yield context.finding("N19", message, remedy=_look(context))
     elif partition.kind == "stray":
-        says = f"Loaded stray log: {partition.path}"
+        says = LOADED_STRAY.say(context.release, partition.path)
         message = "set aside as stray; never removed and loaded at every start"
         yield context.finding("N20", message, broker_says=says, remedy=_look(context))
     if partition.is_link:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from segmend.broker.failures import NOT_A_PARTITION
 from segmend.findings import Finding
 from segmend.formats.names import parse_dir_name
 from segmend.logdir.tree import LogDir
@@ -65,7 +66,6 @@ def _finding(name: str, context: DirContext) -> Finding:
         code,
         message,
         file=name,
-        broker_says=f"Found directory {context.path}/{name}, '{name}' is not in the form of "
-        "topic-partition or topic-partition.uniqueId-delete (if marked for deletion).",
+        broker_says=NOT_A_PARTITION.of(context.release).format(f"{context.path}/{name}", name),
         remedy=remedies.set_aside(context.path, name),
     )

@@ -13,17 +13,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from segmend.broker.failures import DIR_FAILED, Fate, LoadFailure
+from segmend.broker.failures import (
+    ALL_DIRS_FAILED,
+    DIR_FAILED,
+    DUPLICATE,
+    METADATA_DIR_FAILED,
+    NOT_A_PARTITION,
+    Fate,
+    LoadFailure,
+)
+from segmend.broker.identity import UNEXPECTED_METADATA
 from segmend.findings import Basis, BrokerEffect, Finding, Severity
 from segmend.formats import meta_properties, partition_metadata
 from segmend.formats.names import parse_file_name
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
-from segmend.loading.dirs import NOT_A_PARTITION, DirState, read_checkpoint
+from segmend.loading.dirs import DirState, read_checkpoint
 from segmend.loading.metadata import look_at_metadata
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Loaded, load_directory
-from segmend.loading.run import ALL_DIRS_FAILED, DUPLICATE, METADATA_DIR_FAILED
 from segmend.loading.values import HARMLESS, Effect
 from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -95,7 +103,9 @@ class BrokerEffects:
         """A fault at the top of a log dir."""
         name = finding.file or ""
         if name in state.log_dir.foreign:
-            return words.refusal(NOT_A_PARTITION.format(f"{state.path}/{name}", name))
+            return words.refusal(
+                NOT_A_PARTITION.of(self._broker.release).format(f"{state.path}/{name}", name)
+            )
         if name == meta_properties.FILE_NAME:
             return self._of_identity(finding, state)
         return self._of_checkpoint(finding, state) if name in _CHECKPOINTS else _manual(finding)
@@ -142,7 +152,8 @@ class BrokerEffects:
             return _manual(finding)
         home = self._broker.metadata_dir
         if state.log_dir is not home and finding.file == partition.name:
-            return words.refusal(f"Found unexpected metadata location in data directory {state.path}")
+            where = home.path if home else "..."
+            return words.refusal(UNEXPECTED_METADATA.format(partition.path, where))
         outcome, _, refusal = look_at_metadata(_fresh(partition), self._broker.release)
         if refusal is not None:
             return words.refusal(refusal)
@@ -184,7 +195,8 @@ class BrokerEffects:
                 continue
             found = self._load(self._states[path], self._directories(path)[name])
             if found.key == loaded.key:
-                return DUPLICATE.format(f"{partition.topic}-{partition.partition}", found.path, loaded.path)
+                name = f"{partition.topic}-{partition.partition}"
+                return DUPLICATE.of(self._broker.release).format(name, found.path, loaded.path)
         return None
 
     @functools.cached_property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.failures import DISK_FULL, LOCKED, READ_ONLY
 from segmend.findings import Finding
 from segmend.logdir.tree import LogDir
 
@@ -41,14 +42,14 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
         yield context.finding(
             "K14",
             "the file system is mounted read-only",
-            broker_says="java.nio.file.FileSystemException: Read-only file system",
+            broker_says=READ_ONLY,
             remedy=remedies.advice("dmesg | grep -i -e 'remount' -e 'I/O error'"),
         )
     elif space.total and not space.available:
         yield context.finding(
             "K14",
             "the file system is full",
-            broker_says="java.io.IOException: No space left on device",
+            broker_says=DISK_FULL,
             remedy=remedies.advice(f"segmend show {context.path} --top 10"),
         )
     if context.running:
@@ -56,6 +57,5 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
             "K15",
             "a running process holds .lock; what it is writing right now is not judged",
             file=".lock",
-            broker_says=f"Failed to acquire lock on file .lock in {context.path}. A Kafka instance in "
-            "another process or thread is using this directory.",
+            broker_says=LOCKED.format(context.path),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from segmend.broker.checkpoints import LEADER_EPOCHS
 from segmend.findings import Finding, Severity
 from segmend.formats.epoch_checkpoint import FILE_NAME, EpochEntry
 from segmend.formats.offset_checkpoint import LOG_START_OFFSET
@@ -43,7 +44,7 @@ LEVEL = Level.DEFAULT
 def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
     """The file's entries against those that the scans saw, by offset."""
     seen = [epoch for scan in context.scans if scan for epoch in scan.epochs[:1]]
-    if not seen or context.release < (0, 11) or partition.kind == "stray":
+    if not seen or not LEADER_EPOCHS.of(context.release) or partition.kind == "stray":
         return
     yield from _falling(context)
     entries = context.epochs[0].entries if context.epochs else ()

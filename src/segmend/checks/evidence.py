@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final, TypeVar
 
+from segmend.broker.recovery import TOO_SMALL
 from segmend.findings import Severity
 from segmend.formats.batch import HEADER_SIZE_V1, HEADER_SIZE_V2, RecordBatch, compute_crc, parse
 from segmend.kernel.scan import iter_batches
@@ -70,6 +71,11 @@ def in_flight(view: SegmentView) -> bool:
 def weighed(view: SegmentView, severity: Severity) -> Severity:
     """`severity`, or info where the next start mends it without a loss."""
     return Severity.INFO if healed_at_start(view) else severity
+
+
+def too_small(view: SegmentView, size: object = "...") -> str:
+    """What a broker says that comes upon such a size where a batch should begin."""
+    return TOO_SMALL.of(view.context.release).format(size=size, file="...").removesuffix(".")
 
 
 def compacted(context: PartitionContext) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.failures import NUMBER_FORMAT
+from segmend.broker.recovery import NO_INDEX
 from segmend.findings import Finding
 from segmend.formats.names import file_prefix
 from segmend.logdir.tree import PartitionDir
@@ -79,7 +81,7 @@ def _unparsable(name: str, context: PartitionContext) -> Finding:
         "N03",
         f"the name of {name} has no offset in it",
         file=name,
-        broker_says=f'java.lang.NumberFormatException: For input string: "{stem}"',
+        broker_says=NUMBER_FORMAT.format(stem),
         remedy=context.set_aside(name),
     )
 
@@ -90,13 +92,12 @@ def _shadowed(base: int, name: str, context: PartitionContext) -> Finding:
         message = f"{name} is never read: {padded} is there too"
         return context.finding("N26", message, file=name, remedy=context.set_aside(name))
     folder = context.partition.name
-    says = f"Could not find offset index file corresponding to log file {context.partition.path}/{padded}, "
     return context.finding(
         "N04",
         f"{name} is never read: the broker creates and uses an empty {padded}",
         file=name,
         offset=base,
-        broker_says=says + "recovering segment and rebuilding index files...",
+        broker_says=NO_INDEX.say(context.release, f"{context.partition.path}/{padded}"),
         remedy=remedies.rename(context.dir.path, f"{folder}/{name}", f"{folder}/{padded}"),
     )
 

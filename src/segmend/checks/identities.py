@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.identity import DUPLICATE_ID, OTHER_CLUSTER, OTHER_NODE, UNEXPECTED_METADATA
 from segmend.broker.old_identity import INCONSISTENT, READING, Reading
 from segmend.findings import Finding
 from segmend.formats.meta_properties import FILE_NAME
@@ -41,12 +42,8 @@ _METADATA = "__cluster_metadata-0"
 def run(broker: BrokerContext, _context: BrokerContext) -> Iterator[Finding]:
     """Each dir against the first that says something."""
     dirs = [broker.of(log_dir) for log_dir in broker.dirs]
-    yield from _differing(
-        dirs, "cluster_id", "cluster id", "Invalid cluster.id in: {file}. Expected {a}, but read {b}"
-    )
-    yield from _differing(
-        dirs, "node_id", "node id", "Stored node id {b} doesn't match previous node id {a} in {file}"
-    )
+    yield from _differing(dirs, "cluster_id", "cluster id", OTHER_CLUSTER)
+    yield from _differing(dirs, "node_id", "node id", OTHER_NODE)
     yield from _unlike(dirs)
     yield from _cloned(dirs)
     holders = [context for context in dirs if _METADATA in context.log_dir.entries]
@@ -55,7 +52,7 @@ def run(broker: BrokerContext, _context: BrokerContext) -> Iterator[Finding]:
             "K06",
             f"{holders[0].path} has a {_METADATA} too",
             file=_METADATA,
-            broker_says=f"Found unexpected metadata location in data directory {context.path}",
+            broker_says=UNEXPECTED_METADATA.format(f"{context.path}/{_METADATA}", holders[0].path),
             remedy=remedies.set_aside(context.path, _METADATA),
         )
 
@@ -66,12 +63,11 @@ def _differing(dirs: list[DirContext], field: str, what: str, says: str) -> Iter
     for context, value in told[1:]:
         first = told[0][1]
         if value != first:
-            path = f"{context.path}/{FILE_NAME}"
             yield context.finding(
                 "K03",
                 f"{what} {value}, but {told[0][0].path} has {first}",
                 file=FILE_NAME,
-                broker_says=says.format(file=path, a=first, b=value),
+                broker_says=says.format(path=context.path, expected=first, stored=value),
                 remedy=remedies.identity(*(each.path for each in dirs)),
             )
 
@@ -108,7 +104,6 @@ def _cloned(dirs: list[DirContext]) -> Iterator[Finding]:
                 "K04",
                 f"directory id {own} is that of {first.path} too",
                 file=FILE_NAME,
-                broker_says=f"Duplicate directory ID {own} found. It was the ID of {first.path}, but also of "
-                f"{context.path}",
+                broker_says=DUPLICATE_ID.format(own, first.path, context.path),
                 remedy=remedies.identity(*(each.path for each in dirs)),
             )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.broker.old_identity import refusals
+from segmend.broker.identity import NO_NODE_ID, RESERVED_ID, UNFORMATTED, UNREADABLE
+from segmend.broker.old_identity import READING, Reading, refusals
 from segmend.findings import Finding, Remedy, Severity
 from segmend.formats.meta_properties import FILE_NAME
 from segmend.logdir.tree import LogDir
@@ -46,11 +47,9 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     remedy = _remedy(context)
     if context.identity is None:
         if context.broker_dirs.kraft and FILE_NAME not in log_dir.entries:
-            says = f"No `{FILE_NAME}` found in {context.path} (have you run `kafka-storage.sh` to format the "
             message = f"{FILE_NAME} is missing: the broker does not know whose disk this is"
-            yield context.finding(
-                "K01", message, file=FILE_NAME, broker_says=f"{says}directory?)", remedy=remedy
-            )
+            says = UNFORMATTED.format(context.path)
+            yield context.finding("K01", message, file=FILE_NAME, broker_says=says, remedy=remedy)
         return
     for damage in context.identity[1][:1]:
         reserved = damage.kind == "reserved-directory-id"
@@ -59,9 +58,9 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
             damage.reason,
             file=FILE_NAME,
             position=damage.position,
-            broker_says=f"Invalid reserved directory ID found in {context.path}"
+            broker_says=RESERVED_ID.format(context.identity[0].directory_id, context.path)
             if reserved
-            else f"Error while reading meta.properties file {context.path}/{FILE_NAME}",
+            else UNREADABLE.format(context.path),
             remedy=remedy,
         )
     if not context.identity[1]:
@@ -74,11 +73,11 @@ def _without_node(context: DirContext) -> Iterator[Finding]:
     if context.identity is None:
         return
     value = context.identity[0]
-    if context.release < (2, 8) and value.version not in (None, 0):
+    if READING.of(context.release) == Reading.STRICT and value.version not in (None, 0):
         return  # K21
     words = next(refusals([value], context.release, kraft=context.broker_dirs.kraft), None)
     if context.broker_dirs.kraft and value.node_id is None:
-        words = words or f"Error: node ID not found in {context.path}"
+        words = words or NO_NODE_ID.format(context.path)
     if words is not None:
         message = "a key is missing or has a wrong value: the broker does not know whose disk this is"
         remedy = _remedy(context)

@@ -11,7 +11,7 @@ from segmend.kernel.scan import iter_batches
 from segmend.logdir.index_file import last_entry
 
 from .context import PartitionContext
-from .evidence import batch_at, claimed_end, in_flight, is_sound, weighed
+from .evidence import batch_at, claimed_end, in_flight, is_sound, too_small, weighed
 from .levels import Level, Scope
 from .manual import ERROR, LOSES, NONE, REFUSES, Code, Page
 from .segment_view import SegmentView
@@ -132,9 +132,7 @@ def _finding(
         file=view.segment.name if code == "L25" else f"{view.base_offset:020d}.index",
         position=view.size if code == "L25" else last.row * ENTRY_SIZE,
         offset=last.offset,
-        broker_says="Found record size ... smaller than minimum record overhead (14) in file ..."
-        if code == "I06"
-        else None,
+        broker_says=too_small(view) if code == "I06" else None,
         remedy=context.graft() if code == "L25" else context.repair(),
         severity=None if code == "L25" else weighed(view, Severity.ERROR),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.serving import READ_FAILED
 from segmend.findings import Finding
 from segmend.logdir.tree import PartitionDir
 
@@ -38,6 +39,6 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
                 "I23",
                 "a directory stands where a file of a segment should be",
                 file=name,
-                broker_says=f"Exception while reading from {partition.name} in dir ... (Is a directory)",
+                broker_says=READ_FAILED.say(context.release, partition.name),
                 remedy=context.set_aside(name),
             )

@@ -9,7 +9,7 @@ from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.kernel.types import IndexMatch, IndexMismatch
 
 from .context import PartitionContext
-from .evidence import counted, in_flight, weighed
+from .evidence import counted, in_flight, too_small, weighed
 from .levels import Level, Scope
 from .manual import ERROR, INFO, NONE, WRONG, Code, Page
 from .segment_view import SegmentView
@@ -76,9 +76,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         file=f"{view.base_offset:020d}.index",
         position=one.entry * ENTRY_SIZE,
         offset=one.offset,
-        broker_says="Found record size ... smaller than minimum record overhead"
-        if code in ("I10", "I11")
-        else None,
+        broker_says=too_small(view) if code in ("I10", "I11") else None,
         remedy=context.repair(),
         severity=Severity.INFO if code == "I07" else weighed(view, _severity(wrong)),
         entries=match.entries,

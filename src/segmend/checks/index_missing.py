@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.recovery import NO_INDEX
 from segmend.findings import Finding
 
 from .context import PartitionContext
@@ -44,7 +45,6 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
             "the segment has no offset index; the next start rescans it and rebuilds its indexes",
             file=f"{view.base_offset:020d}.index",
             offset=view.base_offset,
-            broker_says=f"Could not find offset index file corresponding to log file {view.segment.name},"
-            " recovering segment and rebuilding index files...",
+            broker_says=NO_INDEX.say(context.release, view.segment.name),
             remedy=context.repair(),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.recovery import ORPHAN
 from segmend.findings import Finding
 from segmend.logdir.tree import PartitionDir
 
@@ -38,7 +39,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
             "there is no log beside it; the next start deletes it",
             file=entry.name,
             offset=entry.parsed.base_offset,
-            broker_says=f"Found an orphaned index file {entry.name}, with no corresponding log file.",
+            broker_says=ORPHAN.say(context.release, entry.name),
             remedy=context.set_aside(entry.name),
         )
 

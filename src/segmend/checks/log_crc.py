@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.serving import BAD_CRC
 from segmend.findings import Finding, Severity
 
 from .batch_faults import Break, breaks
@@ -57,7 +58,7 @@ def _finding(view: SegmentView, context: PartitionContext, found: Break) -> Find
         file=view.segment.name,
         position=found.position,
         offset=found.offset,
-        broker_says=f"Record is corrupt (stored crc = {found.stored}, computed crc = {found.computed})",
+        broker_says=BAD_CRC.format(found.stored, found.computed),
         remedy=context.blank(),
         severity=Severity.WARNING if torn else None,
         stored_crc=found.stored,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.serving import EPOCHS_CUT
 from segmend.findings import Finding, Severity
 from segmend.formats.batch import RecordBatch
 from segmend.kernel.types import Problem
@@ -58,7 +59,7 @@ def _outlier(view: SegmentView, context: PartitionContext, batch: RecordBatch, r
         file=view.segment.name,
         position=batch.position + 12,
         offset=batch.base_offset,
-        broker_says="New epoch entry ... caused truncation of conflicting entries ...",
+        broker_says=EPOCHS_CUT.of(context.release),
         remedy=context.repair(),
         epoch=batch.partition_leader_epoch,
         right_epoch=right,

@@ -8,7 +8,7 @@ from segmend.findings import Finding
 
 from .batch_faults import breaks
 from .context import PartitionContext
-from .evidence import counted, first, healed_at_start, size_field
+from .evidence import counted, first, healed_at_start, size_field, too_small
 from .levels import Level, Scope
 from .manual import ERROR, LOSES, WRONG, Code, Page
 from .segment_view import SegmentView
@@ -44,14 +44,13 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
             else "sound batches follow it"
         )
         size = size_field(view, hole.position)
-        words = f"Found record size {size} smaller than minimum record overhead (14) in file ..."
         yield context.finding(
             "L04",
             f"{counted(length, 'byte')} are no batch; {end}",
             file=view.segment.name,
             position=hole.position,
             offset=hole.offset,
-            broker_says=words if size < 14 else None,
+            broker_says=too_small(view, size) if size < 14 else None,
             remedy=context.blank(),
             bytes=length,
             end=hole.end,

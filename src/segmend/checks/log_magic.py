@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.recovery import INVALID_MESSAGES
+from segmend.broker.serving import UNKNOWN_MAGIC
 from segmend.findings import Finding
 
 from .batch_faults import breaks
@@ -46,8 +48,8 @@ LEVEL = Level.DEFAULT
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """One finding for each batch whose magic is proven wrong."""
     for found in first(breaks(view, view.scan, *(code.name for code in CODES))):
-        refused = f"Invalid magic found in record: {found.magic}"
-        cut = f"Found invalid messages in log segment {view.segment.name} at byte offset {found.position}."
+        refused = UNKNOWN_MAGIC.say(context.release, found.magic)
+        cut = INVALID_MESSAGES.format(view.segment.name, found.position)
         yield context.finding(
             found.code,
             f"the magic byte is {found.magic}, the CRC proves 2",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.serving import NULL_KEYS
 from segmend.findings import Finding
 
 from .context import PartitionContext
@@ -38,7 +39,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         f"{counted(count, 'record')} without a key in a compacted topic",
         file=view.segment.name,
         offset=view.scan.first_offset,
-        broker_says=f"Found {count} invalid messages during compaction.",
+        broker_says=NULL_KEYS.say(context.release, count),
         remedy=context.look(view.segment.name),
         records=count,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.recovery import INVALID_OFFSET, SPLIT_REFUSED
 from segmend.findings import Finding
 from segmend.formats.batch import RecordBatch
 from segmend.formats.offset_index import ENTRY_SIZE
@@ -51,13 +52,6 @@ LEVEL = Level.DEFAULT
 # A smaller jump may be what a compacted leader left to a follower.
 _FAR = 1 << 16
 
-_BROKER_SAYS = {
-    "L13": "Split operation is only permitted for segments with overflow, and the problem path is ...",
-    "L14": "Found invalid offset during recovery. Deleting the corrupt segment and creating an empty one with"
-    " starting offset {base}",
-    "L15": None,
-}
-
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """One finding for each batch whose neighbours put it elsewhere."""
@@ -72,14 +66,17 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
 def _finding(
     view: SegmentView, context: PartitionContext, code: str, batch: RecordBatch, expected: int | None
 ) -> Finding:
-    words = _BROKER_SAYS[code]
+    words = {
+        "L13": SPLIT_REFUSED.say(context.release, f"{context.partition.path}/{view.segment.name}"),
+        "L14": INVALID_OFFSET.format(view.base_offset),
+    }
     return context.finding(
         code,
         f"the batch says base offset {batch.base_offset}, its neighbours say {expected}",
         file=view.segment.name,
         position=batch.position,
         offset=batch.base_offset,
-        broker_says=words and words.format(base=view.base_offset),
+        broker_says=words.get(code),
         remedy=context.repair(),
         expected=expected,
     )

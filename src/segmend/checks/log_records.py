@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.serving import RECORD_STRUCTURE, UNKNOWN_CODEC, WRONG_COUNT
 from segmend.findings import Finding
 from segmend.kernel.types import Problem
 
@@ -55,9 +56,9 @@ _WORDS = {
     "header-field": "the header has a negative number of records or last offset delta",
 }
 _BROKER_SAYS = {
-    "bad-codec": "Unknown compression type id: {codec}",
-    "record-structure": "Found invalid record structure",
-    "count-mismatch": "Incorrect declared batch size, records still remaining in file",
+    "bad-codec": UNKNOWN_CODEC,
+    "record-structure": RECORD_STRUCTURE,
+    "count-mismatch": WRONG_COUNT,
 }
 
 
@@ -78,7 +79,7 @@ def _finding(view: SegmentView, context: PartitionContext, problem: Problem) -> 
         file=view.segment.name,
         position=problem.position,
         offset=problem.offset,
-        broker_says=words and words.format_map({"codec": "?", **facts}),
+        broker_says=words and words.format(facts.get("codec", "?")),
         remedy=context.blank(),
         detail=facts,
     )

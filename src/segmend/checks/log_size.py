@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.recovery import CORRUPTION
 from segmend.findings import Finding
 
 from .batch_faults import Break, breaks
 from .context import PartitionContext
-from .evidence import first
+from .evidence import first, too_small
 from .levels import Level, Scope
 from .manual import ERROR, LOSES, WRONG, Code, Page
 from .segment_view import SegmentView
@@ -63,5 +64,5 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
 
 def _words(view: SegmentView, found: Break) -> str:
     if found.code == "L09":
-        return f"Found record size {found.size} smaller than minimum record overhead (14) in file ..."
-    return f"Corruption found in segment {view.base_offset}, truncating to offset {found.offset}"
+        return too_small(view, found.size)
+    return CORRUPTION.format(view.base_offset, found.offset)

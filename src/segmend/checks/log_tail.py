@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.recovery import INVALID_MESSAGES
 from segmend.findings import Finding, Severity
 from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC
 
 from .context import PartitionContext
-from .evidence import counted, healed_at_start, in_flight, is_sound
+from .evidence import counted, healed_at_start, in_flight, is_sound, too_small
 from .levels import Level, Scope
 from .manual import ERROR, LOSES, NONE, REFUSES, Code, Page
 from .segment_view import SegmentView
@@ -43,7 +44,6 @@ SCOPE = Scope.SEGMENT
 LEVEL = Level.STARTUP
 
 _CODE_OF = {"torn-tail": "L01", "header-fragment": "L02", "zero-tail": "L03"}
-_TOO_SMALL = "Found record size 0 smaller than minimum record overhead (14) in file ..."
 # At --startup so many bytes stand for the whole rest of the file.
 _LOOK = 64 * 1024
 
@@ -92,13 +92,13 @@ def _finding(view: SegmentView, context: PartitionContext, kind: str, position: 
         "header-fragment": f"{counted(length, 'byte')} follow the last batch",
         "zero-tail": f"{counted(length, 'zero byte')} follow the last batch",
     }
-    broker_says = f"Found invalid messages in log segment {view.segment.name} at byte offset {position}."
+    cut = INVALID_MESSAGES.format(view.segment.name, position)
     return context.finding(
         _CODE_OF[kind],
         f"{words[kind]}; {_consequence(view, kind, healed)}",
         file=view.segment.name,
         position=position,
-        broker_says=broker_says if healed else _TOO_SMALL,
+        broker_says=cut if healed else too_small(view, 0),
         remedy=context.trim(),
         severity=Severity.INFO if healed and view.is_active else None,
         bytes=length,

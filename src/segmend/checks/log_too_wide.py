@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.recovery import MAX_FILE_BYTES, OVERFLOW, TOO_LARGE
 from segmend.findings import Finding, Severity
 
 from .context import PartitionContext
@@ -31,29 +32,26 @@ PAGE = Page(
 SCOPE = Scope.SEGMENT
 LEVEL = Level.STARTUP
 
-MOST = 2**31 - 1
-
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """The length at every level; the offsets where headers are read."""
-    if view.size > MOST:
+    if view.size > MAX_FILE_BYTES:
         yield context.finding(
             "L23",
-            f"the log is {view.size:,} bytes long, a broker reads at most {MOST:,}",
+            f"the log is {view.size:,} bytes long, a broker reads at most {MAX_FILE_BYTES:,}",
             file=view.segment.name,
-            broker_says=f"The size of segment ... ({view.size}) is larger than the maximum allowed segment"
-            f" size of {MOST}",
+            broker_says=TOO_LARGE.format("...", view.size),
             remedy=context.look(view.segment.name),
         )
     elif context.level > Level.STARTUP:
         for fault in offset_faults(view, view.scan, "L23"):
             yield context.finding(
                 "L23",
-                f"offset {fault.batch.last_offset} is more than {MOST:,} above the base offset",
+                f"offset {fault.batch.last_offset} is more than {MAX_FILE_BYTES:,} above the base offset",
                 file=view.segment.name,
                 position=fault.batch.position,
                 offset=fault.batch.base_offset,
-                broker_says="Caught segment overflow error: ... Split segment and retry.",
+                broker_says=OVERFLOW.of(context.release),
                 remedy=context.look(view.segment.name),
                 severity=Severity.WARNING,
             )

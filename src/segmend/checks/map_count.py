@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.sanity import OPENS_EVERY_INDEX
+from segmend.broker.serving import MAP_FAILED
 from segmend.findings import Finding, Severity
 
 from . import remedies
@@ -39,12 +41,12 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
     needed = segments * MAPS_A_SEGMENT + MAPS_OF_THE_PROCESS
     if needed <= context.max_map_count:
         return
-    eager = context.release < (2, 3)
+    eager = OPENS_EVERY_INDEX.of(context.release)
     yield context.of(broker.dirs[0]).finding(
         "K20",
         f"{segments} segments need up to {needed} memory maps; vm.max_map_count is {context.max_map_count}",
         severity=Severity.ERROR if eager else Severity.WARNING,
-        broker_says="java.io.IOException: Map failed",
+        broker_says=MAP_FAILED,
         remedy=remedies.advice(f"sysctl -w vm.max_map_count={max(262_144, 2 * needed)}"),
         detail={"segments": segments},
     )

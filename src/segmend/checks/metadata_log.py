@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.recovery import INVALID_MESSAGES
 from segmend.findings import Finding, Safety
 from segmend.kernel.types import CHAIN_KINDS
 from segmend.logdir.scans import whole_scan
@@ -51,7 +52,6 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         file=view.log.name,
         position=damage.position,
         offset=damage.offset,
-        broker_says=f"Found invalid messages in log segment {context.partition.path}/{view.log.name} "
-        f"at byte offset {damage.position}.",
+        broker_says=INVALID_MESSAGES.format(f"{context.partition.path}/{view.log.name}", damage.position),
         remedy=context.set_aside(safety=Safety.LOSSY),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
+from segmend.broker.metadata_log import BAD_SNAPSHOT, INCONSISTENT
 from segmend.findings import Finding
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.files import FileEntry
@@ -53,11 +54,8 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
             yield _damaged(context, entry, *reason)
     first = min(partition.layout.logs, default=0)
     if first > 0 and not any((entry.parsed.base_offset or 0) >= first for entry in snapshots):
-        says = (
-            "Inconsistent snapshot state: there must be a snapshot at an offset larger then the current log "
-        )
         message = f"the log begins at offset {first} and no snapshot reaches it"
-        yield context.finding("K09", message, offset=first, broker_says=f"{says}start offset {first}")
+        yield context.finding("K09", message, offset=first, broker_says=INCONSISTENT.format(first))
     leftovers = sorted(name for name in partition.entries if name.endswith(_LEFTOVERS))
     if leftovers and not context.running:
         message = f"{len(leftovers)} leftover snapshot files; the next start removes them"
@@ -82,7 +80,6 @@ def _damaged(context: PartitionContext, entry: FileEntry, position: int, reason:
         f"the snapshot cannot be loaded: {reason}",
         file=entry.name,
         position=position,
-        broker_says="Unhandled fault in MetadataLoader#handleLoadSnapshot. Snapshot offset was "
-        f"{entry.parsed.base_offset}",
+        broker_says=BAD_SNAPSHOT.say(context.release, entry.parsed.base_offset),
         remedy=context.set_aside(entry.name),
     )

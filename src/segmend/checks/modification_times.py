@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.sanity import TIME_INDEX
 from segmend.findings import Finding
 
 from .context import PartitionContext
@@ -34,7 +35,7 @@ DAY_MS = 86_400_000
 def applies(context: PartitionContext) -> bool:
     """Whether any log lacks its time index, in a release that has them."""
     names = context.partition.layout
-    return context.release >= (0, 10, 1) and not names.logs.keys() <= names.timeindex.keys()
+    return TIME_INDEX.of(context.release) and not names.logs.keys() <= names.timeindex.keys()
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:

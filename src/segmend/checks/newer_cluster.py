@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.metadata_log import UNKNOWN_LEVEL
+from segmend.broker.old_identity import READING, UNRECOGNIZED_VERSION, Reading
 from segmend.findings import Finding
 from segmend.formats.meta_properties import FILE_NAME
 from segmend.formats.names import CLUSTER_METADATA
@@ -34,7 +36,6 @@ PAGE = Page(
 SCOPE = Scope.BROKER
 LEVEL = Level.STARTUP
 
-_KRAFT_SINCE = (2, 8)
 _FEATURE = "metadata.version"
 
 
@@ -42,12 +43,12 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
     """The version of each meta.properties, and the cluster's level."""
     for log_dir in broker.dirs:
         own = broker.of(log_dir)
-        if own.formatted_for_kraft and context.release < _KRAFT_SINCE:
+        if own.formatted_for_kraft and READING.of(context.release) == Reading.STRICT:
             yield own.finding(
                 "K21",
                 f"version 1 of {FILE_NAME}, which Kafka {context.release} cannot read; 2.8 or later can",
                 file=FILE_NAME,
-                broker_says="Unrecognized version of the server meta.properties file: 1",
+                broker_says=UNRECOGNIZED_VERSION.say(context.release, 1),
             )
     image, home = context.broker_dirs.metadata, context.broker_dirs.metadata_dir
     level = image.features.get(_FEATURE, 0) if image else 0
@@ -57,5 +58,5 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
             f"the cluster has metadata.version {level}, which Kafka {context.release} does not know; "
             f"{release_of_level(level)} or later does",
             file=CLUSTER_METADATA,
-            broker_says=f"No MetadataVersion with feature level {level}",
+            broker_says=UNKNOWN_LEVEL.say(context.release, level),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.failures import NOT_READABLE
 from segmend.findings import Finding
 from segmend.logdir.file_system import FileStat
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -82,6 +83,6 @@ def _finding(
         topic=partition.topic if partition else None,
         partition=partition.partition if partition else None,
         file=name,
-        broker_says=f"Could not read file {path}",
+        broker_says=NOT_READABLE.format(path),
         remedy=remedies.chmod(path) if owned else remedies.chown(path, user.uid, user.gid),
     )

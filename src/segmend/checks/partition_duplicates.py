@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.failures import DUPLICATE
 from segmend.findings import Finding, Safety
 from segmend.logdir.tree import PartitionDir
 
@@ -49,8 +50,6 @@ def _finding(broker: BrokerContext, first: PartitionDir, other: PartitionDir) ->
         topic=other.topic,
         partition=other.partition,
         file=other.name,
-        broker_says=f"Duplicate log directories for {name} are found in both {first.path} and {other.path}. "
-        "It is likely because log directory failure happened while broker was replacing current replica "
-        "with future replica.",
+        broker_says=DUPLICATE.of(broker.release).format(name, first.path, other.path),
         remedy=remedies.set_aside(other.log_dir.path, other.name, safety=Safety.LOSSY),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.recovery import ORPHAN
 from segmend.findings import Finding, Severity
 from segmend.formats.names import parse_file_name
 from segmend.logdir.tree import PartitionDir
@@ -67,8 +68,7 @@ def _active_missing(context: PartitionContext, above: list[str]) -> Finding:
         f"{name} is gone, but {', '.join(above)} remain; its offsets will be given out again",
         file=above[0],
         offset=base,
-        broker_says=f"Found an orphaned index file {context.partition.path}/{above[0]}, "
-        "with no corresponding log file.",
+        broker_says=ORPHAN.say(context.release, f"{context.partition.path}/{above[0]}"),
         remedy=context.set_aside(),
     )
 

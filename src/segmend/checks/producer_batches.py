@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.producer_state import OLD_EPOCH, OUT_OF_TRANSACTION, UNKNOWN_MARKER
 from segmend.findings import Finding
 from segmend.kernel.types import Problem
 from segmend.logdir.tree import PartitionDir
@@ -49,11 +50,6 @@ _WORDS = {
     "producer-epoch-backwards": "producer {producer_id} goes back from epoch {last} to {epoch}",
     "coordinator-epoch-backwards": "producer {producer_id}: coordinator epoch back from {last} to {epoch}",
 }
-_BROKER_SAYS = {
-    "P10": "Expected transactional write from producer {producer_id} at offset ...",
-    "P11": "Invalid control record type for end transaction marker UNKNOWN",
-    "P12": "Epoch of producer {producer_id} at offset ... is ..., which is < the last seen epoch ...",
-}
 
 
 def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
@@ -73,6 +69,15 @@ class _Facts(dict[str, int | str]):
         return "..."
 
 
+def _says(context: PartitionContext, code: str, producer: int | str, offset: int | str | None) -> str | None:
+    if code == "P10":
+        return OUT_OF_TRANSACTION.say(context.release, producer, offset)
+    if code == "P11":
+        return UNKNOWN_MARKER.say(context.release)
+    values = {"partition": context.partition.name, "epoch": "...", "last": "..."}
+    return OLD_EPOCH.say(context.release, producer=producer, offset=offset, **values)
+
+
 def _in_segment(context: PartitionContext, view: SegmentView, problem: Problem) -> Finding:
     code, facts = _CODE_OF[problem.kind], _Facts(problem.facts)
     return context.finding(
@@ -81,7 +86,7 @@ def _in_segment(context: PartitionContext, view: SegmentView, problem: Problem) 
         file=view.segment.name,
         position=problem.position,
         offset=problem.offset,
-        broker_says=_BROKER_SAYS[code].format_map(facts),
+        broker_says=_says(context, code, facts["producer_id"], problem.offset),
         remedy=context.look(view.segment.name) if code == "P12" else context.graft(),
         detail=dict(facts),
     )
@@ -96,7 +101,7 @@ def _between(context: PartitionContext, regress: Regress) -> Finding:
             _WORDS["transaction-state"].format_map(facts),
             file=name,
             offset=regress.after,
-            broker_says=_BROKER_SAYS["P10"].format_map(facts),
+            broker_says=_says(context, "P10", regress.producer_id, regress.after),
             remedy=context.graft(),
             producer_id=regress.producer_id,
         )
@@ -104,7 +109,7 @@ def _between(context: PartitionContext, regress: Regress) -> Finding:
         "P12",
         f"producer {regress.producer_id}: {regress.what} goes back from {regress.before} to {regress.after}",
         file=name,
-        broker_says=_BROKER_SAYS["P12"].format_map(facts),
+        broker_says=_says(context, "P12", regress.producer_id, "..."),
         remedy=context.look(name),
         producer_id=regress.producer_id,
     )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.failures import LOADING_FAILED, NUMBER_FORMAT
+from segmend.broker.producer_state import FAILED_SNAPSHOT, LOADING_STATE
+from segmend.broker.recovery import PRODUCER_STATE
 from segmend.findings import Finding
 from segmend.formats.producer_snapshot import parse
 from segmend.logdir.files import FileEntry
@@ -69,8 +72,7 @@ def _misnamed(context: PartitionContext, entry: FileEntry) -> Finding:
         "P04",
         "the name is no offset: the broker does not start",
         file=entry.name,
-        broker_says="There was an error in one of the threads during logs loading:"
-        f' java.lang.NumberFormatException: For input string: "{entry.name.partition(".")[0]}"',
+        broker_says=LOADING_FAILED.format(NUMBER_FORMAT.format(entry.name.partition(".")[0])),
         remedy=context.set_aside(entry.name),
     )
 
@@ -85,7 +87,7 @@ def _damaged(context: PartitionContext, offset: int, entry: FileEntry) -> Iterat
             file=entry.name,
             position=damages[0].position,
             offset=offset,
-            broker_says=f"Failed to load producer snapshot from '{entry.name}': {damages[0].reason}",
+            broker_says=FAILED_SNAPSHOT.say(context.release, entry.name, damages[0].reason),
             remedy=context.repair(),
         )
 
@@ -110,7 +112,7 @@ def _beyond(context: PartitionContext, snapshots: list[tuple[int, FileEntry]]) -
 def _absent(context: PartitionContext, newest: int | None) -> Iterator[Finding]:
     states = replay_of(context).states
     end = context.log_end_offset
-    if not states or context.release < (0, 11):
+    if not states or not PRODUCER_STATE.of(context.release):
         return
     if newest is None:
         opened = [state for state in states.values() if state.current_txn_first_offset >= 0]
@@ -119,7 +121,7 @@ def _absent(context: PartitionContext, newest: int | None) -> Iterator[Finding]:
             f"there is no producer snapshot; the next start forgets {len(states):,} producers"
             + (f" and {len(opened)} open transactions" if opened else ""),
             offset=end,
-            broker_says=f"Loading producer state till offset {end}",
+            broker_says=LOADING_STATE.say(context.release, end),
             remedy=context.repair(),
             producers=len(states),
             open_transactions=len(opened),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.metadata_log import QUORUM_BEHIND
 from segmend.findings import Finding, Safety
 from segmend.formats import quorum_state
 from segmend.logdir.tree import PartitionDir
@@ -54,9 +55,6 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     last = max((entry.epoch for entry in context.epochs[0].entries), default=-1) if context.epochs else -1
     if state and not damages and state.leader_epoch is not None and state.leader_epoch < last:
         message = f"the epoch is {state.leader_epoch}, the log already has epoch {last}"
-        says = (
-            f"Epoch from quorum store file is {state.leader_epoch}, which is smaller than last written epoch "
-        )
-        yield context.finding(
-            "K12", message, file=quorum_state.FILE_NAME, broker_says=f"{says}{last} in the log"
-        )
+        path = f"{partition.path}/{quorum_state.FILE_NAME}"
+        says = QUORUM_BEHIND.say(context.release, file=path, epoch=state.leader_epoch, last=last)
+        yield context.finding("K12", message, file=quorum_state.FILE_NAME, broker_says=says)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.recovery import SPLIT_REFUSED
 from segmend.findings import Finding
 
 from .context import PartitionContext
@@ -42,7 +43,6 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         file=view.segment.name,
         position=0,
         offset=view.scan.first_offset,
-        broker_says="Split operation is only permitted for segments with overflow, and the problem path is "
-        f"{context.partition.path}/{view.segment.name}",
+        broker_says=SPLIT_REFUSED.say(context.release, f"{context.partition.path}/{view.segment.name}"),
         remedy=context.look(view.segment.name),
     )

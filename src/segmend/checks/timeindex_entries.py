@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.retention import FUTURE_TIMESTAMP
+from segmend.broker.serving import TIME_BACKWARDS
 from segmend.findings import Finding, Severity
 from segmend.formats.time_index import ENTRY_SIZE
 from segmend.kernel.types import IndexMatch, IndexMismatch, SegmentScan
@@ -42,8 +44,6 @@ PAGE = Page(
 )
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
-
-_TOO_HIGH = "Attempt to append an offset (...) to slot ... no larger than the last offset appended (...)"
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
@@ -87,7 +87,7 @@ def _too_large(view: SegmentView, context: PartitionContext, match: IndexMatch, 
         file=f"{view.base_offset:020d}.timeindex",
         position=(match.entries - 1) * ENTRY_SIZE,
         offset=view.scan.offset_of_max_timestamp,
-        broker_says="... contains future timestamp(s), making it ineligible to be deleted",
+        broker_says=FUTURE_TIMESTAMP.of(context.release),
         remedy=context.repair(),
         severity=weighed(view, Severity.WARNING),
         timestamp_ms=timestamp,
@@ -103,7 +103,7 @@ def _finding(view: SegmentView, context: PartitionContext, match: IndexMatch, on
         file=f"{view.base_offset:020d}.timeindex",
         position=one.entry * ENTRY_SIZE,
         offset=one.offset,
-        broker_says=_TOO_HIGH if one.kind == "offset-past-end" else None,
+        broker_says=TIME_BACKWARDS.of(context.release) if one.kind == "offset-past-end" else None,
         remedy=context.repair(),
         severity=weighed(view, Severity.WARNING),
         kind=one.kind,

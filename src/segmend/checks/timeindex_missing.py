@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.retention import BY_FILE_TIME
+from segmend.broker.sanity import TIME_INDEX
 from segmend.findings import Finding, Severity
 
 from .context import PartitionContext
@@ -34,7 +36,7 @@ LEVEL = Level.STARTUP
 def applies(context: PartitionContext) -> bool:
     """Whether any log lacks its time index, in a release that has them."""
     names = context.partition.layout
-    return context.release >= (0, 10, 1) and not names.logs.keys() <= names.timeindex.keys()
+    return TIME_INDEX.of(context.release) and not names.logs.keys() <= names.timeindex.keys()
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
@@ -47,8 +49,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         "the segment has no time index; retention will go by the modification time of the log",
         file=name,
         offset=view.base_offset,
-        broker_says="Deleting segment ... due to log retention time ...ms breach based on the last modified"
-        " time of the segment",
+        broker_says=BY_FILE_TIME.of(context.release),
         remedy=context.repair(),
         severity=weighed(view, Severity.WARNING),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.retention import BY_RECORD_TIME
 from segmend.findings import Finding, Severity
 from segmend.formats.time_index import ENTRY_SIZE
 
@@ -44,7 +45,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         file=f"{view.base_offset:020d}.timeindex",
         position=match.entries * ENTRY_SIZE,
         offset=view.base_offset,
-        broker_says="Deleting segment ... largestTime=0 ... due to log retention time ...",
+        broker_says=BY_RECORD_TIME.of(context.release),
         remedy=context.repair(),
         severity=weighed(view, Severity.ERROR),
         zero_entries=match.padding,

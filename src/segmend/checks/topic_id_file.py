@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.checkpoints import TOPIC_IDS
+from segmend.broker.strays import NO_TOPIC_ID
 from segmend.findings import Finding
 from segmend.formats.partition_metadata import FILE_NAME
 from segmend.logdir.tree import PartitionDir
@@ -44,7 +46,7 @@ _CODES = {"too-short": "M02", "bad-uuid": "M03", "malformed": "M04"}
 
 def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
     """Missing, or its first damage."""
-    if context.release < (2, 8):
+    if not TOPIC_IDS.of(context.release):
         return
     if context.metadata_file is None:
         # An empty directory is N11, a foreign one N02: they have more to say.
@@ -67,9 +69,6 @@ def _message(kind: str, reason: str) -> str:
 
 
 def _missing(partition: PartitionDir, context: PartitionContext) -> Finding:
-    says = f"The topicId does not exist in {partition.path}, treat it as a stray log"
-    if context.release < (3, 7, 1):
-        says = f"The log dir {partition.path} does not have a topic ID, "
-        says += "which is not allowed when running in KRaft mode."
+    says = NO_TOPIC_ID.say(context.release, partition.path)
     message = f"{FILE_NAME} is missing: the broker does not know which topic this is"
     return context.finding("M01", message, file=FILE_NAME, broker_says=says, remedy=context.repair())

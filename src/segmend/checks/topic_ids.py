@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from segmend.broker.strays import NOT_KNOWN, STRAYS, StrayHandling
 from segmend.findings import Finding
 from segmend.logdir.tree import PartitionDir
 
@@ -60,7 +61,12 @@ def _other_than(broker: BrokerContext, known: str, found: list[Identified]) -> I
     for partition, topic_id in found:
         if topic_id != known:
             message = f"topic id {topic_id}, but in the cluster's metadata the topic has {known}"
-            yield _finding(broker, "M05", partition, message)
+            yield _finding(broker, "M05", partition, message, _stray(broker, partition, topic_id))
+
+
+def _stray(broker: BrokerContext, partition: PartitionDir, topic_id: str) -> str | None:
+    stray = broker.broker_dirs.kraft and STRAYS.of(broker.release) != StrayHandling.NONE
+    return NOT_KNOWN.format(partition.path, topic_id) if stray else None
 
 
 def _differing(broker: BrokerContext, found: list[Identified]) -> Iterator[Finding]:
@@ -73,15 +79,16 @@ def _differing(broker: BrokerContext, found: list[Identified]) -> Iterator[Findi
         if tie or topic_id != right:
             other = "others" if tie else right
             message = f"topic id {topic_id}, but other partitions of the topic have {other}"
-            yield _finding(broker, "M05", partition, message)
+            yield _finding(broker, "M05", partition, message, _stray(broker, partition, topic_id))
 
 
 def _renamed(broker: BrokerContext, first: PartitionDir, other: PartitionDir) -> Finding:
     return _finding(broker, "M06", other, f"has the topic id and partition number of {first.path} too")
 
 
-def _finding(broker: BrokerContext, code: str, partition: PartitionDir, message: str) -> Finding:
-    says = f"Found stray log dir {partition.path}"
+def _finding(
+    broker: BrokerContext, code: str, partition: PartitionDir, message: str, says: str | None = None
+) -> Finding:
     return broker.of(partition.log_dir).finding(
         code,
         message,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.broker.sanity import txn_version_fault
+from segmend.broker.recovery import CORRUPT_INDEX
+from segmend.broker.sanity import less_than_start, txn_version_fault
 from segmend.findings import Finding, Severity
 from segmend.formats.txn_index import ENTRY_SIZE, VERSION, TransactionIndex, parse
 from segmend.logdir.tree import PartitionDir
@@ -83,15 +84,15 @@ def _unreadable(
             )
             return
         if entry.last_offset < view.base_offset:
-            words = f"Last offset of aborted transaction ... is less than start offset {view.base_offset}"
-            log = view.segment.name
+            why = less_than_start(entry, view.base_offset)
+            words = CORRUPT_INDEX.of(context.release).format(why=why, files="...", log=view.segment.name)
             yield context.finding(
                 "I19",
                 f"entry {row} ends at offset {entry.last_offset}, before the segment; a start rescans it",
                 file=name,
                 position=row * ENTRY_SIZE,
                 offset=entry.last_offset,
-                broker_says=f"Found a corrupted index file corresponding to log file {log} due to {words}",
+                broker_says=words,
                 remedy=context.repair(),
             )
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.serving import ABORTS_BACKWARDS
 from segmend.findings import Finding, Severity
 from segmend.formats.txn_index import ENTRY_SIZE
 from segmend.logdir.tree import PartitionDir
@@ -75,7 +76,7 @@ def _surplus(context: PartitionContext, facts: TxnIndexFacts) -> Finding:
         file=f"{facts.view.base_offset:020d}.txnindex",
         position=row * ENTRY_SIZE,
         offset=entry.last_offset,
-        broker_says="The last offset of appended transactions must increase sequentially",
+        broker_says=ABORTS_BACKWARDS.of(context.release),
         remedy=context.repair(),
         severity=weighed(facts.view, Severity.ERROR),
         producer_id=entry.producer_id,

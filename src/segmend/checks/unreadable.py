@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 
+from segmend.broker.failures import DIR_FAILED, IO_ERROR, Fate
 from segmend.findings import Finding
 
 from . import remedies
@@ -38,6 +39,6 @@ def run(failure: ReadFailure, context: DirContext) -> Iterator[Finding]:
         "K14b",
         f"cannot be read: {failure.reason}",
         file=failure.file,
-        broker_says=f"Error while loading log dir {context.path}",
+        broker_says=DIR_FAILED.format(context.path) if IO_ERROR.of(context.release) is Fate.DIR else None,
         remedy=remedies.advice("dmesg | grep -i -e 'I/O error' -e ext4 -e xfs"),
     )

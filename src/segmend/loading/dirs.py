@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from segmend.broker.checkpoints import (
-    RESETTING_LOG_START,
-    RESETTING_RECOVERY,
+    RESETTING,
+    UNREADABLE_CHECKPOINT,
     DirCheckpoint,
     dir_checkpoint,
 )
+from segmend.broker.failures import NOT_A_PARTITION
 from segmend.broker.identity import Identity
 from segmend.broker.strays import SUFFIXES
 from segmend.formats.damage import Damage
@@ -20,11 +21,6 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 
 Offsets = dict[tuple[str, int], int]
-
-NOT_A_PARTITION = (
-    "Found directory {}, '{}' is not in the form of topic-partition or topic-partition.uniqueId-delete "
-    "(if marked for deletion)."
-)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,7 +76,7 @@ def read_dir(log_dir: LogDir, release: Release, *, clean: bool | None, cleaner: 
     named = SUFFIXES.of(release) | {"current", "cluster-metadata"}
     foreign = [*log_dir.foreign, *(each.name for each in log_dir.partitions if each.kind not in named)]
     if foreign:
-        state.fatal = NOT_A_PARTITION.format(f"{log_dir.path}/{foreign[0]}", foreign[0])
+        state.fatal = NOT_A_PARTITION.of(release).format(f"{log_dir.path}/{foreign[0]}", foreign[0])
     return state
 
 
@@ -97,11 +93,11 @@ def read_checkpoint(state: DirState, name: str, release: Release, *, heeded: boo
     if fate == DirCheckpoint.FATAL:
         state.fatal = state.fatal or damage.reason
         return
-    reset = {RECOVERY_POINT: RESETTING_RECOVERY, LOG_START_OFFSET: RESETTING_LOG_START}.get(name)
-    says = reset.format(state.path) if reset else damage.reason
+    reset = RESETTING.get(name)
+    says = reset.say(release, state.path) if reset else damage.reason
     state.effects.append(Effect(effect="checkpoint-reset", file=name, broker_says=says))
     if fate == DirCheckpoint.OFFLINE:
-        reason = f"Error while reading checkpoint file {state.path}/{name}: {damage.reason}"
+        reason = f"{UNREADABLE_CHECKPOINT.of(release)}: {damage.reason}".format(f"{state.path}/{name}")
         state.offline = state.offline or reason
         if reset:
             state.doubtful = state.doubtful or reason

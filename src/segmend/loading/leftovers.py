@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from segmend.broker.failures import io_failure
+from segmend.broker.failures import NOT_READABLE, io_failure
 from segmend.broker.recovery import COMPACTED, FROM_SWAP, SWAP, SwapHandling
 from segmend.formats.java_number import parse_long
 from segmend.loading.old_swaps import collect
@@ -46,7 +46,7 @@ def _check_readable(state: LoadState) -> None:
     files, path = state.partition.log_dir.files, state.partition.path
     for name in state.names:
         if not files.may_read(f"{path}/{name}"):
-            says = f"Could not read file {state.path(name)}"
+            says = NOT_READABLE.format(state.path(name))
             raise io_failure(state.settings.release, says, state.path(name))
 
 
@@ -70,15 +70,15 @@ def _segment(log: FileEntry | None, base: int, index: FileEntry | None = None) -
 
 def _complete_swaps(state: LoadState) -> None:
     swaps, bases = state.ending(".swap"), list[int]()
-    low, high = _NEVER, -_NEVER
+    low, high, release = _NEVER, -_NEVER, state.settings.release
     for name in swaps:
         if name.endswith(".log.swap"):
             bases.append(base := offset_of(name))
             index = state.file(f"{base:020d}.index.swap")
             low = min(low, base)
-            end = end_of(_segment(state.file(name), base, index), state.settings.release)
+            end = end_of(_segment(state.file(name), base, index), release)
             high = max(high, end.next_offset)
-            state.note("swap-completed", name, offset=base, says=FROM_SWAP.format(state.path(name)))
+            state.note("swap-completed", name, offset=base, says=FROM_SWAP.say(release, state.path(name)))
     _delete_covered(state, low, high)
     for name in swaps:
         state.names[name.removesuffix(".swap")] = state.names.pop(name)
@@ -105,7 +105,7 @@ def _delete_covered(state: LoadState, low: int, high: int) -> None:
         entry = state.file(name)
         del state.names[name]
         replaced = f"{name}.swap" in state.names
-        says = COMPACTED.format(state.path(name))
+        says = COMPACTED.say(state.settings.release, state.path(name))
         if name.endswith(".log") and base == newest and not replaced and entry:
             lost = lost_from(_segment(entry, base), 0)
             state.note("segments-deleted", name, offset=base, says=says, lost=lost)

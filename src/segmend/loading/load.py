@@ -14,7 +14,7 @@ from segmend.broker.checkpoints import (
     epoch_file_failure,
     topic_id_failure,
 )
-from segmend.broker.failures import LoadFailure, fatal, io_failure
+from segmend.broker.failures import NOT_A_NUMBER, LoadFailure, fatal, io_failure
 from segmend.broker.recovery import (
     CORRUPTION,
     DELETE_IF_START_ABOVE_END,
@@ -163,7 +163,7 @@ def _list_snapshots(state: LoadState) -> dict[int, FileEntry]:
         return {}
     for name in state.partition.layout.unparsable:
         if name.endswith(".snapshot"):
-            words = f'For input string: "{name.partition(".")[0]}"'
+            words = NOT_A_NUMBER.format(name.partition(".")[0])
             raise fatal("NumberFormatException", words, state.path(name))
     listed = dict(state.partition.snapshots)
     state.snapshots.update(listed)
@@ -232,7 +232,7 @@ def _delete_following(state: LoadState, segment: Segment, waiting: list[Segment]
 
 
 def _delete_all(state: LoadState, end: int) -> None:
-    says = START_ABOVE_END.format(end, state.settings.log_start)
+    says = START_ABOVE_END.say(state.settings.release, end, state.settings.log_start)
     for each in state.segments:
         state.note("segments-deleted", each.name, offset=each.base_offset, says=says, lost=lost_from(each, 0))
     state.note("log-start-moved", offset=state.settings.log_start)

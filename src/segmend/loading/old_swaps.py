@@ -11,7 +11,7 @@ from bisect import bisect_right
 from segmend.broker.failures import fatal
 from segmend.broker.recovery import (
     CLEANED_CONDEMNS_SWAP,
-    REPAIRING_SWAP,
+    FROM_SWAP,
     SWAP,
     SWAP_INDEX_CONDEMNS_INDEXES,
     SWAP_REPLACES_LOWER_NEIGHBOUR,
@@ -51,7 +51,7 @@ def complete(state: LoadState) -> None:
         base = offset_of(name)
         log = state.file(name)
         segment = Segment(base_offset=base, log=log, size=log.size if log else 0)
-        says = REPAIRING_SWAP.format(state.path(name))
+        says = FROM_SWAP.say(state.settings.release, state.path(name))
         state.note("swap-completed", name, offset=base, says=says)
         try:
             recover_segment(state, segment)

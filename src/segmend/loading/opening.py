@@ -75,7 +75,7 @@ def _check_orphan(state: LoadState, name: str) -> None:
     if log not in state.names and log not in state.partition.entries:
         # A folder of that name counts: `File.exists`.
         del state.names[name]
-        state.note("file-deleted", name, says=ORPHAN.format(state.path(name)))
+        state.note("file-deleted", name, says=ORPHAN.say(state.settings.release, state.path(name)))
 
 
 def _open(state: LoadState, name: str, base: int) -> None:
@@ -118,7 +118,7 @@ def _sanity_check(state: LoadState, segment: Segment, stem: str) -> None:
     release = state.settings.release
     if _missing(state, index_name) and REBUILDS_MISSING_INDEX.of(release):
         trusted = state.settings.clean or segment.base_offset < state.settings.recovery_point
-        says = NO_INDEX.format(state.path(segment.name)) if trusted else None
+        says = NO_INDEX.say(release, state.path(segment.name)) if trusted else None
         _rebuild(state, segment, index_name, says)
         if TIME_INDEX.of(release) and _missing(state, time_name):
             state.note("index-created", time_name)

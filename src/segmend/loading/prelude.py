@@ -69,13 +69,13 @@ class Prelude:
 
     def read_metadata_logs(self, refuse: Callable[[str | None], None]) -> list[DirectoryOutcome]:
         """Read the metadata log of each dir that has one; `refuse` is told why the process ends."""
-        found = []
+        found, home = [], self.broker.metadata_dir
         for state in self.states if self.broker.kraft else ():
             partition = state.log_dir.cluster_metadata
             if partition is None:
                 continue
-            if state.log_dir is not self.broker.metadata_dir:
-                refuse(UNEXPECTED_METADATA.format(state.path))
+            if state.log_dir is not home:
+                refuse(UNEXPECTED_METADATA.format(partition.path, home.path if home else "..."))
             outcome, work, refusal = look_at_metadata(partition, self.broker.release)
             state.metadata += work
             refuse(refusal)

@@ -7,6 +7,7 @@ Follows `UnifiedLog.rebuildProducerState` and `ProducerStateManager` (`truncateA
 from __future__ import annotations
 
 from segmend.broker.failures import fatal
+from segmend.broker.producer_state import FAILED_SNAPSHOT, LOADING_STATE, OUT_OF_TRANSACTION, UNKNOWN_MARKER
 from segmend.broker.recovery import REBUILDS_ALIKE
 from segmend.broker.search import search
 from segmend.formats import producer_snapshot
@@ -21,12 +22,9 @@ from segmend.logdir.second_looks import look_again
 
 _LIMIT = 64 << 20
 _REFUSED = {
-    "transaction-state": ("InvalidTxnStateException", "Expected transactional write from producer {}"),
-    "control-record": (
-        "IllegalArgumentException", "Invalid control record type for end transaction marker UNKNOWN",
-    ),
-}  # fmt: skip
-FAILED_SNAPSHOT = "Failed to load producer snapshot from '{}': {}"
+    "transaction-state": ("InvalidTxnStateException", OUT_OF_TRANSACTION),
+    "control-record": ("IllegalArgumentException", UNKNOWN_MARKER),
+}
 
 
 def rebuild(
@@ -72,7 +70,8 @@ def note_snapshots(state: LoadState, before: dict[int, FileEntry]) -> None:
     """Say which snapshot files are gone in the end."""
     for offset, file in before.items():
         if offset in state.snapshot_faults:
-            says = FAILED_SNAPSHOT.format(state.path(file.name), state.snapshot_faults[offset])
+            release, why = state.settings.release, state.snapshot_faults[offset]
+            says = FAILED_SNAPSHOT.say(release, state.path(file.name), why)
             state.note("snapshot-deleted", file.name, offset=offset, says=says)
         elif offset not in state.snapshots and file.name in state.names:
             state.note("snapshot-deleted", file.name, offset=offset)
@@ -91,7 +90,7 @@ def _assume_empty(state: LoadState, last_offset: int) -> None:
     for offset in written:
         state.snapshots[offset] = {}
     if any(segment.size for segment in state.segments):
-        says = f"Loading producer state till offset {last_offset}"
+        says = LOADING_STATE.say(state.settings.release, last_offset)
         state.note("snapshot-rebuilt", f"{last_offset:020d}.snapshot", offset=last_offset, says=says)
 
 
@@ -157,7 +156,8 @@ def _replay_segment(
     for problem in found.problems:
         if problem.kind in _REFUSED:
             kind, words = _REFUSED[problem.kind]
-            raise fatal(kind, words.format(problem.facts.get("producer_id")), state.path(segment.name))
+            says = words.say(state.settings.release, problem.facts.get("producer_id"), problem.offset)
+            raise fatal(kind, says, state.path(segment.name))
     return {each.producer_id: each for each in found.producers}
 
 

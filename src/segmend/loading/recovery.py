@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from segmend.broker.failures import fatal, io_failure
+from segmend.broker.producer_state import OUT_OF_TRANSACTION, UNKNOWN_MARKER
 from segmend.broker.recovery import (
     ENTRIES_NAME_FIRST_OFFSETS,
     INVALID_MESSAGES,
@@ -198,7 +199,7 @@ def _walk(state: LoadState, segment: Segment, reader: OpenFile, states: States) 
         if batch.magic >= 2:
             walk.epochs.append((batch.partition_leader_epoch, batch.base_offset))
             before = open_of(fold, batch.producer_id)
-            if batch.producer_id >= 0 and not _producers(segment, batch, reader, fold):
+            if batch.producer_id >= 0 and not _producers(state, segment, batch, reader, fold):
                 walk.invalid = True
                 break
             follow(state, ongoing, before, open_of(fold, batch.producer_id), state.path(segment.name))
@@ -230,9 +231,8 @@ def _check_range(state: LoadState, segment: Segment, batch: RecordBatch, reader:
     last = next_offset_from(reader, 0, segment.base_offset).next_offset
     if last > segment.base_offset and last - 1 - segment.base_offset > _SPAN:
         raise Overflow
-    raise fatal(
-        "IllegalArgumentException", SPLIT_REFUSED.format(state.path(segment.name)), state.path(segment.name)
-    )
+    path = state.path(segment.name)
+    raise fatal("IllegalArgumentException", SPLIT_REFUSED.say(state.settings.release, path), path)
 
 
 def _index(walk: _Walk, batch: RecordBatch, interval: int, entry_offset: int) -> None:
@@ -253,8 +253,11 @@ def _index(walk: _Walk, batch: RecordBatch, interval: int, entry_offset: int) ->
     walk.last_entry = walk.valid
 
 
-def _producers(segment: Segment, batch: RecordBatch, reader: OpenFile, fold: ProducerFold) -> bool:
+def _producers(
+    state: LoadState, segment: Segment, batch: RecordBatch, reader: OpenFile, fold: ProducerFold
+) -> bool:
     """`LogSegment.updateProducerState`; False for a control record that ends the valid bytes."""
+    release = state.settings.release
     marker = None
     if batch.is_control and batch.records_count:
         data = reader.read(batch.size, batch.position)[HEADER_SIZE_V2:]
@@ -265,16 +268,13 @@ def _producers(segment: Segment, batch: RecordBatch, reader: OpenFile, fold: Pro
         marker = end_txn_marker(batch, data)
         if marker is None:
             if _has_unknown_type(data):
-                words = "Invalid control record type for end transaction marker UNKNOWN"
-                raise fatal("IllegalArgumentException", words, segment.name)
+                raise fatal("IllegalArgumentException", UNKNOWN_MARKER.say(release), segment.name)
             return False
     fold.fold(batch, marker)
     bad = next((p for p in fold.problems if p.kind == "transaction-state"), None)
     if bad is not None:
-        words = (
-            f"Expected transactional write from producer {batch.producer_id} at offset {batch.base_offset}"
-        )
-        raise fatal("InvalidTxnStateException", words, segment.name)
+        says = OUT_OF_TRANSACTION.say(release, batch.producer_id, batch.base_offset)
+        raise fatal("InvalidTxnStateException", says, segment.name)
     return True
 
 

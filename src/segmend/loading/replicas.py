@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from segmend.broker.failures import LoadFailure, fatal
 from segmend.broker.strays import (
     MISSING_TOPIC_ID,
-    NO_TOPIC_ID_FATAL,
+    NO_TOPIC_ID,
     RENAMED,
     STRAYS,
     MissingTopicId,
@@ -111,7 +111,8 @@ def _stray(
         return None, None
     missing = loaded.topic_id is None
     if missing and MISSING_TOPIC_ID.of(situation.broker.release) == MissingTopicId.FATAL:
-        return None, fatal("RuntimeException", NO_TOPIC_ID_FATAL.format(partition.path), partition.name)
+        says = NO_TOPIC_ID.say(situation.broker.release, partition.path)
+        return None, fatal("RuntimeException", says, partition.name)
     reason = stray_reason(
         situation.broker.image,
         topic_id=loaded.topic_id,
@@ -183,7 +184,7 @@ def _set_aside(loaded: LoadedLog, reason: str, situation: Situation) -> Extent:
         state.note("directory-deleted", says=reason, lost=lost)
     else:
         renamed = f"{partition.topic}-{partition.partition}.<id>-stray"
-        says = f"{reason} {RENAMED.format(partition.path, renamed)}"
+        says = f"{reason.removesuffix('.')}. {RENAMED.format(partition.path, renamed)}"
         state.note("stray-renamed", says=says, lost=lost)
     image = situation.broker.image
     expected = image is None or image.assigned(partition.topic, partition.partition, situation.broker.node_id)

@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from segmend.broker.failures import ALREADY_OFFLINE, DIR_FAILED, OFFLINE_STOPS_READS, Fate, LoadFailure
+from segmend.broker.failures import (
+    ALL_DIRS_FAILED,
+    ALREADY_OFFLINE,
+    DIR_FAILED,
+    DUPLICATE,
+    METADATA_DIR_FAILED,
+    OFFLINE_STOPS_READS,
+    Fate,
+    LoadFailure,
+)
 from segmend.formats.names import REMOTE_INDEX_CACHE
 from segmend.loading.dirs import DirState
 from segmend.loading.expected import missing_replicas
@@ -29,16 +38,6 @@ from segmend.node.broker_dirs import BrokerDirs
 
 Line = PartitionOutcome | DirectoryOutcome | DirOutcome | Later | BrokerOutcome
 """What a forecast gives, in this order of kinds, the broker last."""
-
-DUPLICATE = (
-    "Duplicate log directories for {} are found in both {} and {}. It is likely because log directory "
-    "failure happened while broker was replacing current replica with future replica. Recover broker "
-    "from this failure by manually deleting one of the two directories for this partition. It is "
-    "recommended to delete the partition in the log directory that is known to have failed recently."
-)
-ALL_DIRS_FAILED = "Shutdown broker because all log dirs in {} have failed"
-
-METADATA_DIR_FAILED = "Shutdown broker because the metadata log dir {} has failed: {}"
 
 
 class Forecast:
@@ -151,12 +150,13 @@ class _Run:
 
     def _duplicates(self) -> None:
         seen: dict[tuple[str, str, int], str] = {}
+        release = self._broker.release
         for loaded in self._loaded:
             if loaded.key is None:
                 continue
             if loaded.key in seen:
                 name = f"{loaded.key[1]}-{loaded.key[2]}"
-                self._refuse(DUPLICATE.format(name, seen[loaded.key], loaded.path))
+                self._refuse(DUPLICATE.of(release).format(name, seen[loaded.key], loaded.path))
             seen[loaded.key] = loaded.path
 
     def _doubtful(self) -> None:
