@@ -116,10 +116,10 @@ def test_what_vanished_is_a_value(tmp_path: Path) -> None:
 def test_top_level_files(tmp_path: Path) -> None:
     log_dir = make(tmp_path, "t-0/")
     (tmp_path / "meta.properties").write_bytes(b"version=1")
-    assert log_dir.file("meta.properties") is None, "the listing is of before"
+    assert log_dir.entry("meta.properties") is None, "the listing is of before"
     log_dir = LogDir.open(str(tmp_path))
-    assert log_dir.file("meta.properties") == b"version=1"
-    assert log_dir.file("t-0") is None
+    assert log_dir.meta_properties.data == b"version=1"
+    assert log_dir.entry("t-0") is None
     assert log_dir.broker_running() is False
 
 

@@ -110,7 +110,7 @@ def partition_cases(
 
 
 def log_start(log_dir: LogDir, partition: PartitionDir) -> int:
-    data = log_dir.file(offset_checkpoint.LOG_START_OFFSET) or b""
+    data = log_dir.offset_checkpoint(offset_checkpoint.LOG_START_OFFSET).data or b""
     return offset_checkpoint.parse(data)[0].offsets().get((partition.topic, partition.partition), 0)
 
 

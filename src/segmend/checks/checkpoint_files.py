@@ -53,9 +53,8 @@ _CODES = {RECOVERY_POINT: "C01", LOG_START_OFFSET: "C07", HIGH_WATERMARK: "C10",
 def run(_log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     """One finding a file: the first damage is what the broker's reader stops at."""
     for name in _CODES:
-        found = context.checkpoint(name)
-        if found and found[1]:
-            yield _finding(context, name, found[1][0])
+        for damage in context.checkpoint(name).damages[:1]:
+            yield _finding(context, name, damage)
 
 
 def _finding(context: DirContext, name: str, damage: Damage) -> Finding:

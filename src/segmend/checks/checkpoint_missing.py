@@ -53,14 +53,13 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
 
 def _odd(name: str, context: DirContext) -> str | None:
     found = context.checkpoint(name)
-    if not found or found[1]:
+    if found.value is None or found.damages:
         return None
-    entries = found[0].entries
+    entries = found.value.entries
     for (topic, partition), count in Counter((e.topic, e.partition) for e in entries).most_common(1):
         if count > 1:
             return f"{count} lines for {topic}-{partition}; the last one counts"
     negative = next((e for e in entries if e.offset < 0), None)
     if negative is not None and name != LOG_START_OFFSET:
         return f"offset {negative.offset} of {negative.topic}-{negative.partition} is negative"
-    data = context.log_dir.file(name) or b""
-    return "the lines end with carriage returns" if b"\r" in data else None
+    return "the lines end with carriage returns" if b"\r" in (found.data or b"") else None

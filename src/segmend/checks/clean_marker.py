@@ -93,15 +93,16 @@ def _active_indexes(log_dir: LogDir) -> Iterator[tuple[str, bool]]:
 
 
 def _content(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
-    data = log_dir.file(_MARKER)
-    if not data or not BROKER_EPOCHS.of(context.release):
+    file = log_dir.clean_shutdown.readable()
+    marker = file.value
+    if not file.data or marker is None or not BROKER_EPOCHS.of(context.release):
         return
-    marker, damages = clean_shutdown.parse(data)
-    for damage in damages:
+    for damage in file.damages:
         says = NO_BROKER_EPOCH.say(context.release, context.path)
         yield context.finding("C14", damage.reason, file=_MARKER, position=damage.position, broker_says=says)
     first = context.broker.dirs[0]
-    other = clean_shutdown.parse(first.file(_MARKER) or b"")[0].broker_epoch
+    value = first.clean_shutdown.readable().value
+    other = None if value is None else value.broker_epoch
     if marker.broker_epoch is not None and other is not None and marker.broker_epoch != other:
         message = f"the marker has broker epoch {marker.broker_epoch}, that of {first.path} has {other}"
         words = {"dir": context.path, "other": other, "current": marker.broker_epoch}

@@ -12,20 +12,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from segmend.findings import Finding, Remedy, Safety, Severity
-from segmend.formats import (
-    epoch_checkpoint,
-    meta_properties,
-    offset_checkpoint,
-    partition_metadata,
-)
-from segmend.formats.damage import Damage
-from segmend.formats.epoch_checkpoint import EpochCheckpoint
-from segmend.formats.meta_properties import MetaProperties
-from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT, OffsetCheckpoint
-from segmend.formats.partition_metadata import PartitionMetadata
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.logdir.file_system import Unreadable
 
 from . import remedies
@@ -33,15 +23,18 @@ from .levels import Level
 from .segment_view import SegmentView
 
 if TYPE_CHECKING:
+    from segmend.formats.epoch_checkpoint import EpochCheckpoint
+    from segmend.formats.meta_properties import MetaProperties
+    from segmend.formats.offset_checkpoint import OffsetCheckpoint
     from segmend.kernel.types import SegmentScan
     from segmend.logdir.file_system import FileStat
+    from segmend.logdir.loaded import Loaded
     from segmend.logdir.tree import LogDir, PartitionDir
     from segmend.node.broker_dirs import BrokerDirs
 
     from .manual import Entry
 
-# partition.metadata has 43 bytes; a broker looks at its first two lines only.
-SMALL_FILE_BYTES = 64 << 10
+T = TypeVar("T")
 
 # Linux's own default of vm.max_map_count.
 MAX_MAP_COUNT = 65_530
@@ -98,13 +91,8 @@ class BrokerContext:
         """Current replicas with the topic id of their partition.metadata, where it can be read."""
         found = []
         for partition in (p for same in self.current.values() for p in same):
-            try:
-                parsed = PartitionContext(self.of(partition.log_dir), partition).metadata_file
-            except Unreadable:
-                # The check of this file itself will say so.
-                continue
-            if parsed and not parsed[1] and parsed[0].topic_id:
-                found.append((partition, parsed[0].topic_id))
+            if partition.topic_id is not None:
+                found.append((partition, partition.topic_id))
         return found
 
 
@@ -119,7 +107,6 @@ class DirContext:
         self.level = broker.level
         self.path = str(log_dir.path)
         self.failures: list[ReadFailure] = []
-        self._checkpoints: dict[str, tuple[OffsetCheckpoint, tuple[Damage, ...]] | None] = {}
         self._offsets: dict[str, Mapping[tuple[str, int], int]] = {}
 
     @cached_property
@@ -141,36 +128,25 @@ class DirContext:
         """Remember what could not be read, and go on."""
         self.failures.append(self.failure(error))
 
-    def _read(self, name: str) -> bytes | None:
-        try:
-            return self.log_dir.file(name)
-        except Unreadable as error:
-            self.note(error)
-            return None
+    def _noted(self, found: Loaded[T]) -> Loaded[T]:
+        if found.unreadable is not None:
+            self.note(found.unreadable)
+        return found
 
     @cached_property
-    def identity(self) -> tuple[MetaProperties, tuple[Damage, ...]] | None:
-        """meta.properties and what is wrong with it, None when it is missing or cannot be read."""
-        data = self._read(meta_properties.FILE_NAME)
-        return None if data is None else meta_properties.parse(data)
+    def identity(self) -> Loaded[MetaProperties]:
+        """meta.properties."""
+        return self._noted(self.log_dir.meta_properties)
 
-    @property
-    def formatted_for_kraft(self) -> bool:
-        """Whether meta.properties is version 1, which `kafka-storage format` writes."""
-        return self.identity is not None and self.identity[0].version == 1
-
-    def checkpoint(self, name: str) -> tuple[OffsetCheckpoint, tuple[Damage, ...]] | None:
-        """An offset checkpoint and what is wrong with it; None when missing or not to be read."""
-        if name not in self._checkpoints:
-            data = self._read(name)
-            self._checkpoints[name] = None if data is None else offset_checkpoint.parse(data)
-        return self._checkpoints[name]
+    def checkpoint(self, name: str) -> Loaded[OffsetCheckpoint]:
+        """An offset checkpoint."""
+        return self._noted(self.log_dir.offset_checkpoint(name))
 
     def offsets(self, name: str) -> Mapping[tuple[str, int], int]:
         """The entries of an offset checkpoint that can be read; the last of duplicates wins."""
         if name not in self._offsets:
-            found = self.checkpoint(name)
-            self._offsets[name] = found[0].offsets() if found else {}
+            value = self.checkpoint(name).value
+            self._offsets[name] = {} if value is None else value.offsets()
         return self._offsets[name]
 
     def stat(self, name: str = "") -> FileStat:
@@ -254,17 +230,10 @@ class PartitionContext:
             found.append(SegmentView(self, segment, log, following))
         return found
 
-    @cached_property
-    def epochs(self) -> tuple[EpochCheckpoint, tuple[Damage, ...]] | None:
-        """The leader-epoch-checkpoint and what is wrong with it, None when it is missing."""
-        entry = self.partition.file(epoch_checkpoint.FILE_NAME)
-        return None if entry is None else epoch_checkpoint.parse(entry.read())
-
-    @cached_property
-    def metadata_file(self) -> tuple[PartitionMetadata, tuple[Damage, ...]] | None:
-        """partition.metadata and what is wrong with it, None when it is missing."""
-        entry = self.partition.file(partition_metadata.FILE_NAME)
-        return None if entry is None else partition_metadata.parse(entry.read(SMALL_FILE_BYTES))
+    @property
+    def epochs(self) -> Loaded[EpochCheckpoint]:
+        """The leader-epoch-checkpoint."""
+        return self.partition.leader_epochs.readable()
 
     def checkpointed(self, name: str) -> int | None:
         """This partition's value in an offset checkpoint of the dir, or None."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.failures import DISK_FULL, LOCKED, READ_ONLY
 from segmend.findings import Finding
-from segmend.logdir.tree import LogDir
+from segmend.logdir.tree import LOCK, LogDir
 
 from . import remedies
 from .context import DirContext
@@ -56,6 +56,6 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
         yield context.finding(
             "K15",
             "a running process holds .lock; what it is writing right now is not judged",
-            file=".lock",
+            file=LOCK,
             broker_says=LOCKED.format(context.path),
         )

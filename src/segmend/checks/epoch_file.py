@@ -47,9 +47,7 @@ _FATAL = frozenset(code.name for code in CODES if code.fatal)
 
 def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
     """The first damage that stops the reader, else the first entry out of order."""
-    if context.epochs is None:
-        return
-    found = [(_CODES.get(damage.kind, "E01"), damage) for damage in context.epochs[1]]
+    found = [(_CODES.get(damage.kind, "E01"), damage) for damage in context.epochs.damages]
     fatal = [item for item in found if item[0] in _FATAL]
     for code, damage in (fatal or found)[:1]:
         yield context.finding(

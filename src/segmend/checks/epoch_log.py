@@ -47,8 +47,9 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     if not seen or not LEADER_EPOCHS.of(context.release) or partition.kind == "stray":
         return
     yield from _falling(context)
-    entries = context.epochs[0].entries if context.epochs else ()
-    if context.epochs and context.epochs[1]:
+    file = context.epochs
+    entries = file.value.entries if file.value else ()
+    if file.damages:
         return
     if not entries:
         if not _all_deleted(context):
@@ -91,7 +92,7 @@ def _moved_up(context: PartitionContext, first: EpochEntry) -> bool:
 
 
 def _missing(context: PartitionContext, first: tuple[int, int]) -> Finding:
-    what = "is missing" if context.epochs is None else "is empty"
+    what = "is missing" if context.epochs.missing else "is empty"
     rebuilt = not context.clean and len(context.views) == 1
     return context.finding(
         "E04",

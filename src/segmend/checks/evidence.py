@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 from segmend.broker.recovery import TOO_SMALL
 from segmend.findings import Severity
 from segmend.formats.batch import HEADER_SIZE_V1, HEADER_SIZE_V2, RecordBatch, compute_crc, parse
+from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, RECOVERY_POINT
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Problem, SegmentScan
 
@@ -21,10 +22,6 @@ from .context import PartitionContext
 from .segment_view import SegmentView
 
 T = TypeVar("T")
-
-RECOVERY_POINT: Final = "recovery-point-offset-checkpoint"
-HIGH_WATERMARK: Final = "replication-offset-checkpoint"
-CLEANER: Final = "cleaner-offset-checkpoint"
 
 # Sound batches at wrong offsets.
 ORDER_KINDS: Final = ("offset-before-base", "offset-overflow", "offset-backwards")
@@ -81,7 +78,7 @@ def too_small(view: SegmentView, size: object = "...") -> str:
 def compacted(context: PartitionContext) -> bool:
     """Whether the cleaner has been at work here, as far as the disk tells: offsets may be missing."""
     topic = context.partition.topic
-    if context.checkpointed(CLEANER) is not None or topic in COMPACTED_TOPICS:
+    if context.checkpointed(CLEANER_OFFSET) is not None or topic in COMPACTED_TOPICS:
         return True
     image = context.broker_dirs.metadata
     settings = {} if image is None else image.configs.get(topic, {})

@@ -8,6 +8,7 @@ from segmend.broker.identity import DUPLICATE_ID, OTHER_CLUSTER, OTHER_NODE, UNE
 from segmend.broker.old_identity import INCONSISTENT, READING, Reading
 from segmend.findings import Finding
 from segmend.formats.meta_properties import FILE_NAME
+from segmend.formats.names import CLUSTER_METADATA
 
 from . import remedies
 from .context import BrokerContext, DirContext
@@ -36,8 +37,6 @@ PAGE = Page(
 SCOPE = Scope.BROKER
 LEVEL = Level.STARTUP
 
-_METADATA = "__cluster_metadata-0"
-
 
 def run(broker: BrokerContext, _context: BrokerContext) -> Iterator[Finding]:
     """Each dir against the first that says something."""
@@ -46,19 +45,19 @@ def run(broker: BrokerContext, _context: BrokerContext) -> Iterator[Finding]:
     yield from _differing(dirs, "node_id", "node id", OTHER_NODE)
     yield from _unlike(dirs)
     yield from _cloned(dirs)
-    holders = [context for context in dirs if _METADATA in context.log_dir.entries]
+    holders = [context for context in dirs if CLUSTER_METADATA in context.log_dir.entries]
     for context in holders[1:]:
         yield context.finding(
             "K06",
-            f"{holders[0].path} has a {_METADATA} too",
-            file=_METADATA,
-            broker_says=UNEXPECTED_METADATA.format(f"{context.path}/{_METADATA}", holders[0].path),
-            remedy=remedies.set_aside(context.path, _METADATA),
+            f"{holders[0].path} has a {CLUSTER_METADATA} too",
+            file=CLUSTER_METADATA,
+            broker_says=UNEXPECTED_METADATA.format(f"{context.path}/{CLUSTER_METADATA}", holders[0].path),
+            remedy=remedies.set_aside(context.path, CLUSTER_METADATA),
         )
 
 
 def _differing(dirs: list[DirContext], field: str, what: str, says: str) -> Iterator[Finding]:
-    told = [(c, getattr(c.identity[0], field)) for c in dirs if c.identity]
+    told = [(context, getattr(context.identity.value, field, None)) for context in dirs]
     told = [(context, value) for context, value in told if value is not None]
     for context, value in told[1:]:
         first = told[0][1]
@@ -74,7 +73,7 @@ def _differing(dirs: list[DirContext], field: str, what: str, says: str) -> Iter
 
 def _unlike(dirs: list[DirContext]) -> Iterator[Finding]:
     """2.8 to 3.6 want the same properties in all dirs; ids that differ are told already."""
-    told = [(context, context.identity[0]) for context in dirs if context.identity]
+    told = [(context, context.identity.value) for context in dirs if context.identity.value]
     for context, value in told[1:]:
         first = told[0][1]
         pairs = ((value.cluster_id, first.cluster_id), (value.node_id, first.node_id))
@@ -95,7 +94,7 @@ def _unlike(dirs: list[DirContext]) -> Iterator[Finding]:
 def _cloned(dirs: list[DirContext]) -> Iterator[Finding]:
     owners: dict[str, DirContext] = {}
     for context in dirs:
-        own = context.identity[0].directory_id if context.identity else None
+        own = context.identity.value.directory_id if context.identity.value else None
         if own is None:
             continue
         first = owners.setdefault(own, context)

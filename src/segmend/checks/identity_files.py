@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.identity import NO_NODE_ID, RESERVED_ID, UNFORMATTED, UNREADABLE
 from segmend.broker.old_identity import READING, Reading, refusals
 from segmend.findings import Finding, Remedy, Severity
-from segmend.formats.meta_properties import FILE_NAME
+from segmend.formats.meta_properties import FILE_NAME, MetaProperties
 from segmend.logdir.tree import LogDir
 
 from . import remedies
@@ -45,34 +45,32 @@ LEVEL = Level.STARTUP
 def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     """Missing, reserved, or its first other damage."""
     remedy = _remedy(context)
-    if context.identity is None:
+    file = context.identity
+    if file.value is None:
         if context.broker_dirs.kraft and FILE_NAME not in log_dir.entries:
             message = f"{FILE_NAME} is missing: the broker does not know whose disk this is"
             says = UNFORMATTED.format(context.path)
             yield context.finding("K01", message, file=FILE_NAME, broker_says=says, remedy=remedy)
         return
-    for damage in context.identity[1][:1]:
+    for damage in file.damages[:1]:
         reserved = damage.kind == "reserved-directory-id"
         yield context.finding(
             "K05" if reserved else "K02",
             damage.reason,
             file=FILE_NAME,
             position=damage.position,
-            broker_says=RESERVED_ID.format(context.identity[0].directory_id, context.path)
+            broker_says=RESERVED_ID.format(file.value.directory_id, context.path)
             if reserved
             else UNREADABLE.format(context.path),
             remedy=remedy,
         )
-    if not context.identity[1]:
-        yield from _without_node(context)
-        yield from _changed(context, context.identity[0].directory_id)
+    if not file.damages:
+        yield from _without_node(context, file.value)
+        yield from _changed(context, file.value.directory_id)
 
 
-def _without_node(context: DirContext) -> Iterator[Finding]:
+def _without_node(context: DirContext, value: MetaProperties) -> Iterator[Finding]:
     """An empty file, or one of another version's keys: what old brokers require, and KRaft's node.id."""
-    if context.identity is None:
-        return
-    value = context.identity[0]
     if READING.of(context.release) == Reading.STRICT and value.version not in (None, 0):
         return  # K21
     words = next(refusals([value], context.release, kraft=context.broker_dirs.kraft), None)
@@ -90,9 +88,9 @@ def _changed(context: DirContext, own: str | None) -> Iterator[Finding]:
     registered = metadata.log_dirs.get(node, ()) if metadata and node is not None else ()
     if not registered or own in registered:
         return
-    present = [context.broker.of(log_dir).identity for log_dir in context.broker.dirs]
+    present = {value.directory_id for value in context.broker_dirs.identities}
     told = "no directory id" if own is None else f"directory id {own}"
-    missing = sorted({*registered} - {found[0].directory_id for found in present if found})
+    missing = sorted({*registered} - present)
     if missing:
         yield context.finding(
             "K05",

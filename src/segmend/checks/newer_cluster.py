@@ -43,7 +43,9 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
     """The version of each meta.properties, and the cluster's level."""
     for log_dir in broker.dirs:
         own = broker.of(log_dir)
-        if own.formatted_for_kraft and READING.of(context.release) == Reading.STRICT:
+        value = own.identity.value
+        newer = value is not None and value.version == 1
+        if newer and READING.of(context.release) == Reading.STRICT:
             yield own.finding(
                 "K21",
                 f"version 1 of {FILE_NAME}, which Kafka {context.release} cannot read; 2.8 or later can",

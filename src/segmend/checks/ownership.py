@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.failures import NOT_READABLE
 from segmend.findings import Finding
 from segmend.logdir.file_system import FileStat
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.tree import LOCK, LogDir, PartitionDir
 
 from . import remedies
 from .context import DirContext
@@ -43,7 +43,7 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
         return
     for name in log_dir.others:
         entry = log_dir.entry(name)
-        if entry and entry.type == "file" and name != ".lock" and not may_use(entry.stat(), user):
+        if entry and entry.type == "file" and name != LOCK and not may_use(entry.stat(), user):
             yield _finding(context, name, entry.stat(), user)
     for partition in log_dir.partitions:
         yield from _partition(partition, context, user)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.recovery import ORPHAN
 from segmend.findings import Finding, Severity
 from segmend.formats.names import parse_file_name
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
@@ -38,11 +39,7 @@ PAGE = Page(
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 
-_CHECKPOINTS = (
-    "recovery-point-offset-checkpoint",
-    "replication-offset-checkpoint",
-    "log-start-offset-checkpoint",
-)
+_CHECKPOINTS = (RECOVERY_POINT, HIGH_WATERMARK, LOG_START_OFFSET)
 
 
 def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
@@ -54,7 +51,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         yield _active_missing(context, above)
     elif not names.logs and not names.shadowed and not names.swap and not names.foreign:
         yield _empty(context)
-    start = context.checkpointed("log-start-offset-checkpoint")
+    start = context.checkpointed(LOG_START_OFFSET)
     if context.clean and start is not None and names.logs and 0 <= start < min(names.logs):
         message = f"the log start offset is {start}, but the first segment begins at {min(names.logs)}"
         yield context.finding("N09", message, file=f"{min(names.logs):020d}.log", offset=start)

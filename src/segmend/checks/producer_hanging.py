@@ -8,6 +8,7 @@ from typing import Final
 
 from segmend.findings import Finding
 from segmend.formats.batch import LOG_APPEND_TIME
+from segmend.formats.offset_checkpoint import LOG_START_OFFSET
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import ProducerState
 from segmend.logdir.second_looks import look_again
@@ -41,7 +42,6 @@ PAGE = Page(
 SCOPE = Scope.PARTITION
 LEVEL = Level.DEFAULT
 
-LOG_START: Final = "log-start-offset-checkpoint"
 LONGEST_MS: Final = 15 * 60 * 1000
 
 
@@ -49,7 +49,7 @@ def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding
     """One finding for each producer."""
     if compacted(context) or not context.views:
         return
-    start = max(context.views[0].base_offset, context.checkpointed(LOG_START) or 0)
+    start = max(context.views[0].base_offset, context.checkpointed(LOG_START_OFFSET) or 0)
     for state in replay_of(context).states.values():
         first = state.current_txn_first_offset
         if 0 <= first < start:

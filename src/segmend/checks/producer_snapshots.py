@@ -8,12 +8,12 @@ from segmend.broker.failures import LOADING_FAILED, NUMBER_FORMAT
 from segmend.broker.producer_state import FAILED_SNAPSHOT, LOADING_STATE
 from segmend.broker.recovery import PRODUCER_STATE
 from segmend.findings import Finding
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.formats.producer_snapshot import parse
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
-from .evidence import HIGH_WATERMARK, RECOVERY_POINT
 from .levels import Level, Scope
 from .manual import ERROR, INFO, NONE, REFUSES, SLOW, WARNING, WRONG, Code, Page
 from .producer_replay import SNAPSHOT_LIMIT, replay_of

@@ -38,12 +38,10 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     """The file alone, and its epoch against the last one of the leader-epoch-checkpoint."""
     if partition.kind != "cluster-metadata":
         return
-    entry = partition.file(quorum_state.FILE_NAME)
-    if entry is None:
-        return
-    state, damages = quorum_state.parse(entry.read())
+    file = partition.quorum_state.readable()
+    state = file.value
     name = f"{partition.name}/{quorum_state.FILE_NAME}"
-    for damage in damages[:1]:
+    for damage in file.damages[:1]:
         yield context.finding(
             "K11",
             damage.reason,
@@ -52,8 +50,9 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
             broker_says=damage.reason,
             remedy=remedies.set_aside(context.dir.path, name, safety=Safety.LOSSY),
         )
-    last = max((entry.epoch for entry in context.epochs[0].entries), default=-1) if context.epochs else -1
-    if state and not damages and state.leader_epoch is not None and state.leader_epoch < last:
+    epochs = context.epochs.value
+    last = max((entry.epoch for entry in epochs.entries), default=-1) if epochs else -1
+    if state and not file.damages and state.leader_epoch is not None and state.leader_epoch < last:
         message = f"the epoch is {state.leader_epoch}, the log already has epoch {last}"
         path = f"{partition.path}/{quorum_state.FILE_NAME}"
         says = QUORUM_BEHIND.say(context.release, file=path, epoch=state.leader_epoch, last=last)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from segmend.findings import Finding
+from segmend.formats.offset_checkpoint import CLEANER_OFFSET
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.tree import PartitionDir
 
@@ -69,7 +70,7 @@ def _plausible(scan: SegmentScan) -> bool:
 
 def _is_dense(context: PartitionContext) -> bool:
     """Whether offsets have no holes inside segments and nothing was transactional or compacted."""
-    cleaned = context.checkpointed("cleaner-offset-checkpoint") is not None
+    cleaned = context.checkpointed(CLEANER_OFFSET) is not None
     if cleaned or context.partition.topic.startswith("__"):
         return False
     return all(_dense(scan) for scan in context.scans)

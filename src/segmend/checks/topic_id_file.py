@@ -48,12 +48,13 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     """Missing, or its first damage."""
     if not TOPIC_IDS.of(context.release):
         return
-    if context.metadata_file is None:
+    file = partition.partition_metadata.readable()
+    if file.missing:
         # An empty directory is N11, a foreign one N02: they have more to say.
         if context.broker_dirs.kraft and partition.kind == "current" and partition.layout.logs:
             yield _missing(partition, context)
         return
-    for damage in context.metadata_file[1][:1]:
+    for damage in file.damages[:1]:
         yield context.finding(
             _CODES[damage.kind],
             _message(damage.kind, damage.reason),

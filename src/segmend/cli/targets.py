@@ -11,10 +11,8 @@ from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.tree import PARTITION_KINDS, LogDir
+from segmend.logdir.tree import LOCK, LOG_DIR_FILES, PARTITION_KINDS, LogDir
 from segmend.node.broker_dirs import BrokerDirs
-
-_TOP_LEVEL = ("meta.properties", ".lock", ".kafka_cleanshutdown", "recovery-point-offset-checkpoint")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +94,6 @@ def _proved(log_dir: LogDir) -> LogDir:
     """The log dir, if it looks like one at all; a wrong path should not give a hundred findings."""
     if not log_dir.entries:
         raise Unreadable(log_dir.path, "the directory is empty")
-    if not log_dir.partitions and not any(name in log_dir.entries for name in _TOP_LEVEL):
+    if not log_dir.partitions and {LOCK, *LOG_DIR_FILES}.isdisjoint(log_dir.entries):
         raise Unreadable(log_dir.path, "no log dir of a broker: it has no partition and no checkpoint")
     return log_dir

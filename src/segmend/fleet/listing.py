@@ -17,22 +17,12 @@ from typing import Final
 
 from segmend.errors import SegmendError
 from segmend.fleet.remote import files_of
+from segmend.formats import partition_metadata
 from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.logdir import disk
 from segmend.logdir.file_system import EntryType, Files, Unreadable
-from segmend.logdir.tree import PARTITION_KINDS, LogDir
+from segmend.logdir.tree import LOG_DIR_FILES, PARTITION_KINDS, LogDir
 
-MARKERS: Final = frozenset(
-    (
-        "meta.properties",
-        ".kafka_cleanshutdown",
-        "recovery-point-offset-checkpoint",
-        "replication-offset-checkpoint",
-        "log-start-offset-checkpoint",
-        "cleaner-offset-checkpoint",
-        "bootstrap.checkpoint",
-    )
-)
 DEPTH: Final = 4
 """How far below a given path log dirs are looked for."""
 
@@ -121,7 +111,7 @@ def _below(files: Files, path: str, depth: int, seen: set[str]) -> Iterator[tupl
 
 def _is_log_dir(files: Files, path: str, entries: dict[str, EntryType]) -> bool:
     """Whether the directory `path` with these entries is a log dir."""
-    if not MARKERS.isdisjoint(entries):
+    if not LOG_DIR_FILES.isdisjoint(entries):
         return True
     candidates = (n for n, kind in sorted(entries.items()) if kind in _DIRS and _partition_name(n))
     return any(_holds_segments(files, f"{path}/{name}") for name in islice(candidates, _LOOKED_AT))
@@ -136,7 +126,7 @@ def _holds_segments(files: Files, path: str) -> bool:
         names: Iterable[str] = files.listing(path)
     except Unreadable:
         return False
-    return any(name == "partition.metadata" or parse_file_name(name).kind == "log" for name in names)
+    return any(name == partition_metadata.FILE_NAME or parse_file_name(name).kind == "log" for name in names)
 
 
 def _place(path: str, reason: str | None) -> Place:

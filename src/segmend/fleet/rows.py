@@ -14,6 +14,7 @@ from segmend.checks.segment_view import SegmentView
 from segmend.findings import Finding
 from segmend.fleet.listing import Place
 from segmend.fleet.schemas import STORED
+from segmend.formats import epoch_checkpoint, offset_checkpoint
 from segmend.formats.batch import CODEC_NAMES
 from segmend.formats.names import parse_file_name
 from segmend.kernel.types import SegmentScan
@@ -23,12 +24,6 @@ from segmend.logdir.tree import LogDir, PartitionDir
 
 Row = dict[str, Any]
 
-OFFSET_CHECKPOINTS = (
-    "recovery-point-offset-checkpoint",
-    "replication-offset-checkpoint",
-    "log-start-offset-checkpoint",
-    "cleaner-offset-checkpoint",
-)
 _OWN_CHECKPOINTS = ("current", "cluster-metadata")
 
 
@@ -82,7 +77,7 @@ def log_dir_row(place: Place, log_dir: LogDir | None, *, release: str, bytes: in
 
 def checkpoint_rows(place: Place, log_dir: LogDir) -> Iterator[Row]:
     """Every line of the dir's offset checkpoints."""
-    for name in OFFSET_CHECKPOINTS:
+    for name in offset_checkpoint.FILE_NAMES:
         loaded = log_dir.offset_checkpoint(name)
         for line, entry in enumerate(loaded.value.entries if loaded.value else ()):
             yield dir_keys(place) | {
@@ -96,7 +91,7 @@ def epoch_rows(place: Place, partition: PartitionDir) -> Iterator[Row]:
     value = partition.leader_epochs.value
     for line, entry in enumerate(value.entries if value else ()):
         yield partition_keys(place, partition) | {
-            "file": f"{partition.name}/leader-epoch-checkpoint", "version": 0, "line": line,
+            "file": f"{partition.name}/{epoch_checkpoint.FILE_NAME}", "version": 0, "line": line,
             "epoch": entry.epoch, "offset": entry.start_offset,
         }  # fmt: skip
 

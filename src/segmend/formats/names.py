@@ -14,6 +14,7 @@ from segmend.formats.java_number import LONG_MAX, parse_int, parse_long
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 CLUSTER_METADATA = f"{CLUSTER_METADATA_TOPIC}-0"
 """The directory of the metadata log of a KRaft node, in its `metadata.log.dir`."""
+BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 REMOTE_INDEX_CACHE = "remote-log-index-cache"
 
 DirKind = Literal["current", "future", "delete", "stray", "cluster-metadata", "remote-index-cache", "foreign"]

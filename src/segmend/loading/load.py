@@ -26,6 +26,7 @@ from segmend.broker.recovery import (
     STRAY_SNAPSHOTS,
     first_recovered,
 )
+from segmend.formats import epoch_checkpoint
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.loading.epochs import EpochCache
 from segmend.loading.leftovers import pass_leftovers
@@ -155,7 +156,7 @@ def _trim_epochs(state: LoadState, next_offset: int) -> None:
     found = state.partition.leader_epochs.value
     before = [] if found is None else [(e.epoch, e.start_offset) for e in found.entries]
     if before != state.epochs.entries:
-        state.note("epochs-rewritten", "leader-epoch-checkpoint")
+        state.note("epochs-rewritten", epoch_checkpoint.FILE_NAME)
 
 
 def _list_snapshots(state: LoadState) -> dict[int, FileEntry]:

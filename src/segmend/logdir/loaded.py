@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 from segmend.formats.damage import Damage
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.file_system import DEFAULT_LIMIT, Unreadable
 from segmend.logdir.files import FileEntry
 
 T = TypeVar("T")
@@ -33,13 +33,23 @@ class Loaded(Generic[T]):
         """Whether the file is there and nothing is wrong with it."""
         return self.data is not None and not self.damages
 
+    def readable(self) -> Self:
+        """This very value; raises `Unreadable` for a file that is there and was refused."""
+        if self.unreadable is not None:
+            raise self.unreadable
+        return self
 
-def load(entry: FileEntry | None, parse: Callable[[bytes], tuple[T | None, tuple[Damage, ...]]]) -> Loaded[T]:
-    """Read and parse a small file; never raises."""
+
+def load(
+    entry: FileEntry | None,
+    parse: Callable[[bytes], tuple[T | None, tuple[Damage, ...]]],
+    limit: int = DEFAULT_LIMIT,
+) -> Loaded[T]:
+    """Read and parse a small file, or its first `limit` bytes; never raises."""
     if entry is None:
         return Loaded()
     try:
-        data = entry.read()
+        data = entry.read(limit)
     except Unreadable as error:
         return Loaded(entry=entry, unreadable=error)
     value, damages = parse(data)

@@ -16,7 +16,9 @@ from functools import total_ordering
 from typing import Final
 
 from segmend.errors import UsageError
-from segmend.logdir.file_system import Unreadable
+from segmend.formats import epoch_checkpoint, meta_properties, partition_metadata
+from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
+from segmend.formats.offset_checkpoint import LOG_START_OFFSET
 from segmend.logdir.tree import LogDir
 
 _PATTERN = re.compile(r"v?(\d{1,2})\.(\d{1,2})(?:\.(\d{1,2}))?(?:\.(\d{1,2}))?", re.ASCII)
@@ -72,14 +74,14 @@ NEWEST: Final = Release((4, 4))
 _LAST_WITH_ZOOKEEPER: Final = Release((3, 9))
 
 _TOP_LEVEL: Final = (
-    ("bootstrap.checkpoint", (3, 3), "bootstrap.checkpoint"),
-    ("__cluster_metadata-0", (3, 0), "__cluster_metadata-0"),
-    ("log-start-offset-checkpoint", (0, 11), "log-start-offset-checkpoint"),
-    ("meta.properties", (0, 9), "meta.properties"),
+    (BOOTSTRAP_CHECKPOINT, (3, 3)),
+    (CLUSTER_METADATA, (3, 0)),
+    (LOG_START_OFFSET, (0, 11)),
+    (meta_properties.FILE_NAME, (0, 9)),
 )
 _IN_PARTITION: Final = (
-    ("partition.metadata", (2, 8), "partition.metadata"),
-    ("leader-epoch-checkpoint", (0, 11), "leader-epoch-checkpoint"),
+    (partition_metadata.FILE_NAME, (2, 8)),
+    (epoch_checkpoint.FILE_NAME, (0, 11)),
 )
 _BY_KIND: Final = {"stray": (3, 7), "future": (1, 1), "delete": (0, 10, 2)}
 # From which floor on which release is assumed: the newest whose rules for a disk are those of the floor
@@ -133,16 +135,16 @@ def release_of_level(metadata_version: int) -> Release:
 
 
 def _traces(log_dir: LogDir) -> Iterator[_Trace]:
-    for name, since, what in _TOP_LEVEL:
+    for name, since in _TOP_LEVEL:
         if name in log_dir.entries:
-            yield _Trace(since, what)
+            yield _Trace(since, name)
     yield from _identity_traces(log_dir)
     for partition in log_dir.partitions[:_LOOKED_AT]:
         if partition.kind in _BY_KIND:
             yield _Trace(_BY_KIND[partition.kind], f"a -{partition.kind} directory")
-        for name, since, what in _IN_PARTITION:
+        for name, since in _IN_PARTITION:
             if name in partition.entries:
-                yield _Trace(since, what)
+                yield _Trace(since, name)
         if partition.layout.timeindex:
             yield _Trace((0, 10, 1), "a .timeindex file")
         if partition.layout.snapshots:
@@ -152,9 +154,9 @@ def _traces(log_dir: LogDir) -> Iterator[_Trace]:
 
 
 def _identity_traces(log_dir: LogDir) -> Iterator[_Trace]:
-    if _small(log_dir, ".kafka_cleanshutdown").strip():
+    if (log_dir.clean_shutdown.data or b"").strip():
         yield _Trace((3, 7), "a broker epoch in .kafka_cleanshutdown")
-    properties = _small(log_dir, "meta.properties")
+    properties = log_dir.meta_properties.data or b""
     if b"directory.id=" in properties:
         yield _Trace((3, 7), "directory.id in meta.properties")
     if b"version=1" in properties:
@@ -164,15 +166,5 @@ def _identity_traces(log_dir: LogDir) -> Iterator[_Trace]:
 
 
 def _written_with_zookeeper(log_dir: LogDir) -> bool:
-    properties = _small(log_dir, "meta.properties")
+    properties = log_dir.meta_properties.data or b""
     return b"broker.id=" in properties and b"node.id=" not in properties
-
-
-def _small(log_dir: LogDir, name: str) -> bytes:
-    entry = log_dir.entry(name)
-    if entry is None:
-        return b""
-    try:
-        return entry.read(limit=64 * 1024)
-    except Unreadable:
-        return b""

@@ -24,7 +24,7 @@ from segmend.formats import (
 from segmend.formats.clean_shutdown import CleanShutdown
 from segmend.formats.epoch_checkpoint import EpochCheckpoint
 from segmend.formats.meta_properties import MetaProperties
-from segmend.formats.names import CLUSTER_METADATA, DirName, parse_dir_name
+from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA, DirName, parse_dir_name
 from segmend.formats.offset_checkpoint import OffsetCheckpoint
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.formats.quorum_state import QuorumState
@@ -35,6 +35,17 @@ from segmend.logdir.layout import Layout, layout
 from segmend.logdir.loaded import Loaded, load
 
 LOCK = ".lock"
+LOG_DIR_FILES = frozenset(
+    (
+        meta_properties.FILE_NAME,
+        clean_shutdown.FILE_NAME,
+        BOOTSTRAP_CHECKPOINT,
+        *offset_checkpoint.FILE_NAMES,
+    )
+)
+"""What only a log dir has at its top, whatever it is called."""
+# partition.metadata has 43 bytes; a broker looks at its first two lines only.
+_PARTITION_METADATA_BYTES = 64 << 10
 PARTITION_KINDS = frozenset({"current", "future", "delete", "stray", "cluster-metadata"})
 
 
@@ -45,6 +56,7 @@ class LogDir:
         self.path = path
         self.entries = entries
         self.files = files
+        self._checkpoints: dict[str, Loaded[OffsetCheckpoint]] = {}
 
     @classmethod
     def open(cls, path: str, files: Files = disk) -> LogDir:
@@ -121,11 +133,6 @@ class LogDir:
             return None
         return FileEntry(self.files, self.path, name, type)
 
-    def file(self, name: str) -> bytes | None:
-        """Content of a top-level file, None if it is not there; raises `Unreadable`."""
-        entry = self.entry(name)
-        return None if entry is None else entry.read()
-
     @cached_property
     def meta_properties(self) -> Loaded[MetaProperties]:
         """meta.properties: whose dir this is."""
@@ -143,7 +150,9 @@ class LogDir:
 
     def offset_checkpoint(self, name: str) -> Loaded[OffsetCheckpoint]:
         """One of the four offset checkpoints, by its file name."""
-        return load(self.entry(name), offset_checkpoint.parse)
+        if name not in self._checkpoints:
+            self._checkpoints[name] = load(self.entry(name), offset_checkpoint.parse)
+        return self._checkpoints[name]
 
     @cached_property
     def recovery_points(self) -> dict[tuple[str, int], int]:
@@ -326,7 +335,14 @@ class PartitionDir:
     @cached_property
     def partition_metadata(self) -> Loaded[PartitionMetadata]:
         """partition.metadata: the topic id."""
-        return load(self.file(partition_metadata.FILE_NAME), partition_metadata.parse)
+        file = self.file(partition_metadata.FILE_NAME)
+        return load(file, partition_metadata.parse, _PARTITION_METADATA_BYTES)
+
+    @property
+    def topic_id(self) -> str | None:
+        """The topic id; None where the file does not tell it as a broker wants it."""
+        found = self.partition_metadata
+        return None if found.value is None or found.damages else found.value.topic_id
 
     @cached_property
     def quorum_state(self) -> Loaded[QuorumState]:
@@ -414,7 +430,7 @@ def holds_partition(name: str, entries: dict[str, EntryType]) -> bool:
 
     Log dirs are often called `kafka-1`, so the name decides only where the content says nothing.
     """
-    if {meta_properties.FILE_NAME, *offset_checkpoint.FILE_NAMES} & entries.keys():
+    if not LOG_DIR_FILES.isdisjoint(entries):
         return False
     found = layout(entries)
     if found.logs or found.index or found.known or found.snapshots or found.kraft_snapshots or found.shadowed:

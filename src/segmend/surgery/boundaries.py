@@ -14,12 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from segmend.errors import SegmendError
 from segmend.logdir import disk
-from segmend.logdir.tree import LOCK, LogDir
+from segmend.logdir.tree import LOCK, LOG_DIR_FILES, LogDir
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step
 from segmend.surgery.writing.work import folder
-
-_TOP_LEVEL = ("meta.properties", ".kafka_cleanshutdown", "recovery-point-offset-checkpoint")
 
 
 def refuse_outside(plan: Plan, vaults: Callable[[], Iterable[str]]) -> None:
@@ -39,7 +37,7 @@ def refuse_no_log_dir(plan: Plan) -> None:
     """
     for path in (each.path for each in plan.dirs):
         found = LogDir.open(path)
-        by_name = any(name in found.entries for name in _TOP_LEVEL)
+        by_name = not LOG_DIR_FILES.isdisjoint(found.entries)
         if not by_name and not any(partition.base_offsets for partition in found.partitions):
             raise SegmendError(f"refused: {path}: is no log dir of a broker; nothing was changed")
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from segmend.formats.envelope import framed
+from segmend.formats.names import CLUSTER_METADATA_TOPIC
 
 
 def decode(key: bytes | None, value: bytes | None) -> Mapping[str, Any]:
@@ -82,4 +83,4 @@ RECORDS = """
     topicName:string
 """
 
-DECODERS = {"__cluster_metadata": decode, "@metadata": decode}
+DECODERS = {CLUSTER_METADATA_TOPIC: decode, "@metadata": decode}

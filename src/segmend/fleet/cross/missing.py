@@ -8,6 +8,7 @@ from segmend.checks import remedies
 from segmend.checks.manual import NONE, WARNING, Code, Page
 from segmend.findings import Finding, Severity
 from segmend.fleet.cross.replica import Group, numbers
+from segmend.formats.names import CLUSTER_METADATA_TOPIC
 
 CODES = (Code("R03", WARNING, "a replica is missing: the topic's other partitions have more", NONE),)
 PAGE = Page(
@@ -28,7 +29,7 @@ PAGE = Page(
 def run(group: Group) -> Iterator[Finding]:
     """At most one finding for each partition."""
     held = sorted(replica.broker for replica in group.replicas)
-    if len(held) >= group.expected_replicas or group.topic == "__cluster_metadata":
+    if len(held) >= group.expected_replicas or group.topic == CLUSTER_METADATA_TOPIC:
         return
     lacking = sorted(set(group.cluster.brokers) - set(held))
     # Only when the topic should be on every broker is it certain which one lacks it.

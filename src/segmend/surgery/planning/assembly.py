@@ -110,9 +110,7 @@ def checkpoint_step(log_dir: LogDir, name: str, changes: Lines, reason: str, lik
     Order and all other lines stay. A file that is missing is made, owned as that of `like`. Raises
     `SegmendError` for a file that a broker could not read, since what else it says is not known.
     """
-    loaded = log_dir.offset_checkpoint(name)
-    if loaded.unreadable is not None:
-        raise loaded.unreadable
+    loaded = log_dir.offset_checkpoint(name).readable()
     if loaded.damages:
         raise SegmendError(
             f"{log_dir.path}/{name}: {loaded.damages[0].reason}; mend it first: segmend plan repair"

@@ -9,16 +9,13 @@ from collections.abc import Sequence
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.targets import broker_of, open_log_dirs
 from segmend.errors import SegmendError
-from segmend.formats.offset_checkpoint import FILE_NAMES
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.overview import PartitionOverview, dir_overview, partition_overview
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.tree import LOG_DIR_FILES, LogDir, PartitionDir
 from segmend.report import partitions
 from segmend.report.partitions import Choice, Disks
 from segmend.report.progress import Progress
-
-_KAFKA_FILES = frozenset({"meta.properties", ".kafka_cleanshutdown", *FILE_NAMES})
 
 
 def choice(args: argparse.Namespace) -> Choice:
@@ -65,7 +62,7 @@ def _overviews(found: Sequence[PartitionDir]) -> list[PartitionOverview]:
 
 def require_kafka(log_dir: LogDir) -> None:
     """Raise `SegmendError` for a directory that holds nothing of Kafka's, with a hint where to look."""
-    if log_dir.partitions or _KAFKA_FILES & log_dir.entries.keys():
+    if log_dir.partitions or not LOG_DIR_FILES.isdisjoint(log_dir.entries):
         return
     what = "nothing of Kafka's in it" if log_dir.entries else "an empty directory"
     inside = [name for name in log_dir.foreign if _looks_like_log_dir(f"{log_dir.path}/{name}")]
@@ -75,6 +72,6 @@ def require_kafka(log_dir: LogDir) -> None:
 
 def _looks_like_log_dir(path: str) -> bool:
     try:
-        return bool(_KAFKA_FILES & disk.listing(path).keys())
+        return not LOG_DIR_FILES.isdisjoint(disk.listing(path))
     except Unreadable:
         return False

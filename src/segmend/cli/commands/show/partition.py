@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from segmend.cli.output import emit, emit_json, style
+from segmend.formats import epoch_checkpoint, partition_metadata, quorum_state
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.overview import partition_overview, segment_overview
@@ -14,9 +15,9 @@ from segmend.report import segments
 from segmend.report.segments import OtherFile, Partition
 
 _KNOWN = {
-    "leader-epoch-checkpoint": "where each leader epoch begins",
-    "partition.metadata": "the topic id",
-    "quorum-state": "the last vote of this KRaft node, and the leader it knows",
+    epoch_checkpoint.FILE_NAME: "where each leader epoch begins",
+    partition_metadata.FILE_NAME: "the topic id",
+    quorum_state.FILE_NAME: "the last vote of this KRaft node, and the leader it knows",
 }
 
 

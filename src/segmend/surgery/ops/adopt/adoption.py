@@ -117,7 +117,8 @@ def adoption(request: Request[object], name: str, wish: str | None) -> Adoption:
     """What `--directory` names; `wish` is `--topic-id`. Raises `UsageError`, `SegmendError`."""
     partition = _named(request, name)
     metadata = request.broker.metadata
-    old_id = _topic_id(partition)
+    partition.partition_metadata.readable()
+    old_id = partition.topic_id
     topic_id = old_id if wish is None else _wished(wish, partition, metadata)
     known = "" if metadata is None or topic_id is None else metadata.names.get(topic_id, "")
     return Adoption(
@@ -146,13 +147,6 @@ def _named(request: Request[object], name: str) -> PartitionDir:
     if found[0].unreadable is not None:
         raise found[0].unreadable
     return found[0]
-
-
-def _topic_id(partition: PartitionDir) -> str | None:
-    loaded = partition.partition_metadata
-    if loaded.unreadable is not None:
-        raise loaded.unreadable
-    return None if loaded.value is None or loaded.damages else loaded.value.topic_id
 
 
 def _wished(wish: str, partition: PartitionDir, metadata: MetadataImage | None) -> str:

@@ -158,13 +158,8 @@ def given_up(found: Candidate, every: Sequence[LogDir]) -> int:
 def _twins(partition: PartitionDir, every: Sequence[LogDir]) -> Iterator[PartitionDir]:
     for other in (p for d in every for p in d.partitions if p.kind == "current"):
         same = (other.topic, other.partition) == (partition.topic, partition.partition)
-        if same and _topic_id(other) == _topic_id(partition):
+        if same and other.topic_id == partition.topic_id:
             yield other
-
-
-def _topic_id(partition: PartitionDir) -> str | None:
-    value = partition.partition_metadata.value
-    return None if value is None else value.topic_id
 
 
 def _has_all(own: ReplicaLog, other: PartitionDir) -> bool:

@@ -20,7 +20,7 @@ from segmend.surgery.ops.graft.changes import Graft
 from segmend.surgery.ops.graft.decision import Pair, Splice, decide
 from segmend.surgery.ops.graft.derived import Derived, Indexes, derive, leader_epochs, snapshot
 from segmend.surgery.ops.graft.joined import JoinedSegment, LogFile, join, whole
-from segmend.surgery.ops.graft.leader import Leader, topic_id
+from segmend.surgery.ops.graft.leader import Leader
 from segmend.surgery.ops.graft.prefix import Comparison, compare
 from segmend.surgery.ops.graft.replica import ReplicaLog
 
@@ -46,8 +46,8 @@ class Site:
     @property
     def same_id(self) -> bool:
         """Whether both have the same topic id; raises `SegmendError` if they have different ones."""
-        mine = None if self.target is None else topic_id(self.target)
-        theirs = self.leader.topic_id
+        mine = None if self.target is None else self.target.topic_id
+        theirs = self.leader.partition.topic_id
         if mine is not None and theirs is not None and mine != theirs:
             raise SegmendError(
                 f"{self.leader.path}: is of a topic with the id {theirs}, {self.log_dir.path}/{self.name} of "
@@ -190,8 +190,8 @@ def _own(
     old = None if cut.kept is None or target is None else target.leader_epochs.data
     if data != old and (data or old is not None):
         yield epoch_checkpoint.FILE_NAME, data
-    known = site.leader.topic_id or (None if target is None else topic_id(target))
-    if known is not None and (cut.kept is None or target is None or topic_id(target) is None):
+    known = site.leader.partition.topic_id or (None if target is None else target.topic_id)
+    if known is not None and (cut.kept is None or target is None or target.topic_id is None):
         yield partition_metadata.FILE_NAME, partition_metadata.render(PartitionMetadata(topic_id=known))
     states = derived[-1].scan.producers if derived else ()
     if states and cut.end_offset not in snapshots:

@@ -18,7 +18,7 @@ from segmend.formats.names import parse_dir_name
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.processes import writers
-from segmend.logdir.tree import PARTITION_KINDS, LogDir, PartitionDir
+from segmend.logdir.tree import LOG_DIR_FILES, PARTITION_KINDS, LogDir, PartitionDir
 from segmend.surgery.derive.log_starts import is_lost, told_by_epochs
 
 
@@ -77,11 +77,6 @@ class Leader:
         """Below it the cleaner of its broker may have removed records; 0 if it never did."""
         return 0 if self.home is None else self.home.cleaner_offsets.get(self.key, 0)
 
-    @property
-    def topic_id(self) -> str | None:
-        """The id in partition.metadata."""
-        return topic_id(self.partition)
-
     def limit(self, *, live: bool) -> int | None:
         """The offset to read up to, None for all of it; see the module.
 
@@ -111,12 +106,6 @@ class Leader:
         return None if writer is None else f"process {writer.pid} has it open for writing"
 
 
-def topic_id(partition: PartitionDir) -> str | None:
-    """The id in partition.metadata, None without a readable one."""
-    value = partition.partition_metadata.value
-    return None if value is None else value.topic_id
-
-
 def _parent(path: str) -> LogDir:
     """The directory around it, without names if it cannot be listed."""
     try:
@@ -126,4 +115,4 @@ def _parent(path: str) -> LogDir:
 
 
 def _is_log_dir(found: LogDir) -> bool:
-    return any(name in found.entries for name in ("meta.properties", "replication-offset-checkpoint"))
+    return not LOG_DIR_FILES.isdisjoint(found.entries)

@@ -115,7 +115,7 @@ def _home(request: Request[Options], name: str, leader: Leader) -> LogDir:
 def _refuse_other_topic(site: Site, image: MetadataImage | None) -> None:
     """The id that counts is the one that the cluster has now; a replica of another one becomes a stray."""
     wanted = None if image is None else image.ids.get(site.key[0])
-    theirs = site.leader.topic_id
+    theirs = site.leader.partition.topic_id
     if wanted is not None and theirs is not None and wanted != theirs:
         raise SegmendError(
             f"{site.leader.path}: is of a topic with the id {theirs}; "
@@ -126,7 +126,7 @@ def _refuse_other_topic(site: Site, image: MetadataImage | None) -> None:
 def _unexpected(request: Request[Options], site: Site) -> Iterator[str]:
     """A start does away with what the metadata here gives to other nodes; perhaps it is only old."""
     handling, image = STRAYS.of(request.release), request.broker.metadata
-    topic_id, node_id = site.leader.topic_id, request.broker.node_id
+    topic_id, node_id = site.leader.partition.topic_id, request.broker.node_id
     if image is None or topic_id is None or handling is StrayHandling.NONE:
         return
     path = f"{site.log_dir.path}/{site.name}"
@@ -203,7 +203,7 @@ def _notes(site: Site, found: Comparison, cut: Splice) -> Iterator[str]:
         yield f"{path}: below offset {low} each broker compacts on its own; that part is left as it is"
     if found.lost.batches:
         yield f"{path}: had gone another way from offset {cut.offset} on, as after an unclean election"
-    if site.leader.topic_id is None:
+    if site.leader.partition.topic_id is None:
         yield f"{site.leader.path}: has no topic id; only the batches prove that it is the same topic"
     mark = site.leader.high_watermark
     if mark is None:

@@ -90,10 +90,8 @@ class NewProperties:
 
 def volumes(broker: BrokerDirs) -> list[Volume]:
     """All log dirs of a broker. Raises `Unreadable` for a file that is there and cannot be read."""
-    loaded = (log_dir.meta_properties for log_dir in broker.dirs)
-    refused = next((each.unreadable for each in loaded if each.unreadable is not None), None)
-    if refused is not None:
-        raise refused
+    for log_dir in broker.dirs:
+        log_dir.meta_properties.readable()
     kraft, home = broker.kraft, broker.metadata_dir
     version = 1 if kraft or any(value.version == 1 for value in broker.identities) else 0
     return [

@@ -33,7 +33,7 @@ def _topic_id(partition: PartitionDir, scene: Scene) -> str:
         for log_dir in scene.request.dirs
         for sibling in log_dir.partitions
         if sibling.topic == partition.topic and sibling.kind == "current"
-        and (topic_id := _healthy_id(sibling)) is not None
+        and (topic_id := sibling.topic_id) is not None
     }  # fmt: skip
     if len(found) == 1:
         return found.pop()
@@ -51,8 +51,3 @@ def _without_it(scene: Scene) -> str:
     if scene.broker.kraft:
         return ""
     return "; a broker with ZooKeeper starts without the file: move it out of the log dirs"
-
-
-def _healthy_id(partition: PartitionDir) -> str | None:
-    loaded = partition.partition_metadata
-    return loaded.value.topic_id if loaded.value is not None and not loaded.damages else None
