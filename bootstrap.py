@@ -2,6 +2,7 @@
 """Set up a private environment beside this file and run segmend's main job or its tests.
 
     python3 bootstrap.py audit          audit the bundled three-broker fleet with Spark
+                                        (--fresh: as it was before you mended any of it)
     python3 bootstrap.py test           the fast tests (everything, when CI=true or --all)
     python3 bootstrap.py segmend ...    any segmend command
     python3 bootstrap.py tool ...       any program of the development environment
@@ -12,15 +13,19 @@ Python 3, so that an old interpreter answers with a sentence and not with a Synt
 
 import hashlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 VENV = os.path.join(HERE, ".venv")
 PYTHON = os.path.join(VENV, "bin", "python")
 PIP_WHEEL = "pip-26.0-py3-none-any.whl"
 NEWEST_FIRST = ["python3.%d" % minor for minor in range(19, 10, -1)]
+# MB to be fetched where pip's cache has none of it, and MB that `.venv` then has.
+SIZES = {"run.txt": (475, 1100), "dev.txt": (640, 1700)}
 # What, when changed, makes an existing environment stale.
 INPUTS = ["pyproject.toml", "hatch_build.py", "src/segmend/kernel", "requirements"]
 
@@ -40,14 +45,14 @@ def rerun_with_newer_python(argv):
     for name in NEWEST_FIRST:
         found = shutil.which(name)
         if found:
-            return subprocess.call([found, os.path.join(HERE, "bootstrap.py"), *argv])
+            become([found, os.path.join(HERE, "bootstrap.py"), *argv])
     return fail("segmend needs Python 3.11 or newer; %s is %s" % (sys.executable, sys.version.split()[0]))
 
 
 def audit(arguments):
     """Unpack the bundled fleet and audit it with Spark."""
     prepare("run.txt")
-    return subprocess.call([PYTHON, os.path.join(HERE, "examples", "fleet", "demo.py"), *arguments])
+    become([PYTHON, os.path.join(HERE, "examples", "fleet", "demo.py"), *arguments])
 
 
 def test(arguments):
@@ -57,13 +62,21 @@ def test(arguments):
     options = [each for each in arguments if each != "--all"]
     if everything:
         options += ["-m", ""]
-    return subprocess.call([PYTHON, "-m", "pytest", "-n", "2", "--dist", "loadgroup", *options], cwd=HERE)
+    os.chdir(HERE)
+    become([PYTHON, "-m", "pytest", "-n", "2", "--dist", "loadgroup", *options])
 
 
 def segmend(arguments):
     """Run the `segmend` command itself."""
     prepare("run.txt")
-    return subprocess.call([PYTHON, "-m", "segmend", *arguments])
+    become([PYTHON, "-m", "segmend", *arguments])
+
+
+def become(command):
+    """Go on as this program: nobody stands between it and Ctrl-C, or its exit code."""
+    # segmend is not on PATH; so it is told by what words it can be called again.
+    called = " ".join(["python3", shlex.quote(sys.argv[0]), "segmend"])
+    os.execve(command[0], command, dict(os.environ, SEGMEND_CALLED=called))
 
 
 def tool(arguments):
@@ -71,7 +84,11 @@ def tool(arguments):
     prepare("dev.txt")
     if not arguments:
         return fail("tool: name a program, as in: python3 bootstrap.py tool ruff check")
-    return subprocess.call([os.path.join(VENV, "bin", arguments[0]), *arguments[1:]], cwd=HERE)
+    program = os.path.join(VENV, "bin", arguments[0])
+    if not os.path.exists(program):
+        return fail("tool: no program '%s' in %s" % (arguments[0], os.path.dirname(program)))
+    os.chdir(HERE)
+    return become([program, *arguments[1:]])
 
 
 COMMANDS = {"audit": audit, "test": test, "segmend": segmend, "tool": tool}
@@ -83,35 +100,98 @@ def prepare(lock):
     wanted = fingerprint()
     if os.path.exists(stamp) and read(stamp) == wanted and os.path.exists(PYTHON):
         return
-    print("segmend: setting up %s (once; a few minutes on a slow network)" % VENV, file=sys.stderr)
-    pip = pip_command()
-    run([*pip, "install", "--require-hashes", "-r", os.path.join(HERE, "requirements", lock)])
-    run([*pip, "install", "--no-deps", "--editable", HERE])
+    started = time.time()
+    announce(lock)
+    pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "--no-input", "install"]
+    path = os.path.join(HERE, "requirements", lock)
+    count = len([line for line in read(path).splitlines() if line[:1].isalpha()])
+    say("1 of 3: a Python environment, and pip")
+    # pip comes along here, for Debian's Python has neither it nor ensurepip.
+    if not os.path.exists(PYTHON):
+        run([sys.executable, "-m", "venv", "--without-pip", VENV])
+    wheel = os.path.join(HERE, "requirements", PIP_WHEEL)
+    run([*pip, "--no-index", wheel], PYTHONPATH=wheel)
+    say("2 of 3: %d packages" % count)
+    run([*pip, "--progress-bar", "raw", "--require-hashes", "-r", path], Watcher(count))
+    say("3 of 3: segmend itself; its kernel is compiled")
+    run([*pip, "--progress-bar", "raw", "--no-deps", "--editable", HERE], Watcher(0))
+    say("set up in %d s" % (time.time() - started))
     with open(stamp, "w") as file:
         file.write(wanted)
 
 
-def pip_command():
-    """Create the environment; pip comes along here, for Debian's Python has neither it nor ensurepip."""
-    pip = [PYTHON, "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]
-    if not os.path.exists(PYTHON):
-        run([sys.executable, "-m", "venv", "--without-pip", VENV])
-    wheel = os.path.join(HERE, "requirements", PIP_WHEEL)
-    run([*pip, "install", "--no-index", wheel], PYTHONPATH=wheel)
-    return pip
-
-
-def run(command, **environment):
-    """Run one set-up step; when it fails, say in one line why and what to do."""
-    done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=dict(os.environ, **environment)
+def announce(lock):
+    """Say what is about to be fetched, and stop here if there is no room for it."""
+    fetched, held = SIZES[lock]
+    if os.path.exists(PYTHON):
+        return say("bringing %s up to date" % VENV)
+    say(
+        "setting up %s, once: %.1f GB; up to %d MB are fetched, and stay in pip's cache"
+        % (VENV, held / 1000.0, fetched)
     )
-    if done.returncode != 0:
-        words = done.stdout.decode(errors="replace")
-        lines = [line for line in words.splitlines() if line.strip()] or ["it says nothing"]
+    free = shutil.disk_usage(HERE).free // 1000000
+    if free < held:
+        sys.exit(fail("no room for that: %d MB are free in %s" % (free, HERE)))
+    return None
+
+
+def run(command, watcher=None, **environment):
+    """Run one set-up step; when it fails, say in one line why and what to do."""
+    watcher = watcher or Watcher(0)
+    lines = []
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=dict(os.environ, **environment)
+    ) as process:
+        for line in process.stdout:
+            words = line.decode(errors="replace").strip()
+            if words and not watcher.tells(words):
+                lines.append(words)
+    watcher.wipe()
+    if process.returncode != 0:
+        words = "\n".join(lines)
         if "Failed to establish a new connection" in words or "No matching distribution" in words:
             sys.exit(fail("packages cannot be fetched: connect a network, or name a mirror in PIP_INDEX_URL"))
-        sys.exit(fail("set-up failed at `%s`: %s" % (" ".join(command[1:5]), lines[-1])))
+        last = lines[-1] if lines else "it says nothing"
+        sys.exit(fail("set-up failed at `%s`: %s" % (" ".join(command[1:5]), last)))
+
+
+class Watcher:
+    """Shows at a terminal what pip is at, in one line that is drawn again and again."""
+
+    def __init__(self, count):
+        self.count = count
+        self.number = 0
+        self.name = ""
+        self.shown = sys.stderr.isatty()
+
+    def tells(self, line):
+        """Take a line of pip's; false if it is none of progress."""
+        first, _, rest = line.partition(" ")
+        if first == "Progress":  # of a download, in bytes, many times a second
+            done, _, total = rest.partition(" of ")
+            if done.isdigit() and total.isdigit():
+                self.draw("%s: %d of %d MB" % (self.name, int(done) // 10**6, int(total) // 10**6))
+            return True
+        if first == "Collecting":
+            self.number += 1
+            self.name = rest.split("=")[0].split(" ")[0].split(">")[0]
+            self.draw(self.name)
+        elif line.startswith(("Building", "Installing", "Preparing")):
+            self.draw(line)
+        return False
+
+    def draw(self, words):
+        """Show it."""
+        place = "%d of %d: " % (self.number, self.count) if 0 < self.number <= self.count else ""
+        if self.shown:
+            sys.stderr.write("\r\033[K    " + (place + words)[:70])
+            sys.stderr.flush()
+
+    def wipe(self):
+        """The next line of text begins on a clean one."""
+        if self.shown:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
 
 
 def fingerprint():
@@ -137,11 +217,21 @@ def read(path):
         return file.read()
 
 
+def say(message):
+    """One line on stderr."""
+    print("segmend: " + message, file=sys.stderr)
+    sys.stderr.flush()
+
+
 def fail(message):
     """One line on stderr and the exit code of an operational error."""
-    print("segmend: " + message, file=sys.stderr)
+    say(message)
     return 8
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        say("cancelled; the same command again goes on")
+        sys.exit(32)

@@ -1,35 +1,47 @@
-"""Unpack the bundled fleet and audit it: `python3 bootstrap.py audit [options of fleet audit]`.
+"""Unpack the bundled fleet and audit it: `python3 bootstrap.py audit [--fresh] [options of fleet audit]`.
 
-The fleet is hurt on purpose, so the audit ends with 4 (findings left); here that is success.
+The fleet is hurt on purpose, so the audit ends with 4 (findings left); here that is success. It is unpacked
+once, so that what you mend stays mended; --fresh brings the original back.
 """
 
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
+from segmend.cli import interrupt
+from segmend.cli.main import main as segmend
+from segmend.cli.output import note
+from segmend.errors import ExitCode
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+FLEET = ROOT / "out" / "fleet"
 sys.path.insert(0, str(ROOT))
 
 from tests.golden.unpack import unpack  # noqa: E402  (the path comes first)
 
-from segmend.errors import ExitCode  # noqa: E402
-
 
 def main(arguments: list[str]) -> int:
     """Run the audit; returns 0 when it found what is wrong with the fleet."""
-    fleet = ROOT / "out" / "fleet"
-    shutil.rmtree(fleet, ignore_errors=True)
-    unpack(HERE / "fleet.tar.xz", fleet)
-    out = [] if "--out" in arguments else ["--out", str(ROOT / "fleet-report")]
-    depth = [] if "--startup" in arguments else ["--deep"]
-    command = [sys.executable, "-m", "segmend", "fleet", "audit", str(fleet), *depth, *out, *arguments]
-    code = subprocess.call(command)
+    fresh, options = "--fresh" in arguments, [each for each in arguments if each != "--fresh"]
+    if fresh:
+        shutil.rmtree(FLEET, ignore_errors=True)
+    if FLEET.exists():
+        note(f"auditing {FLEET} as it is now; `python3 bootstrap.py audit --fresh` brings the original back")
+    else:
+        note(f"unpacking three brokers' log dirs to {FLEET}")
+        part = FLEET.with_name("fleet.part")
+        shutil.rmtree(part, ignore_errors=True)
+        unpack(HERE / "fleet.tar.xz", part)
+        part.rename(FLEET)
+    out = [] if "--out" in options else ["--out", str(ROOT / "fleet-report")]
+    depth = [] if "--startup" in options else ["--deep"]
+    code = segmend(["fleet", "audit", str(FLEET), *depth, *out, *options])
     return 0 if code == ExitCode.FINDINGS else code
 
 
 if __name__ == "__main__":
+    interrupt.guard()
     sys.exit(main(sys.argv[1:]))

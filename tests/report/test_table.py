@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from itertools import count, islice
 
-from segmend.report.progress import Progress
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import Column, table, width
 
@@ -49,22 +47,3 @@ def test_style() -> None:
     assert PLAIN("red", "x") == "x"
     assert Style(True).severity("error", "x") == "\x1b[31mx\x1b[0m"
     assert Style(True).severity("other", "x") == "x"
-
-
-def test_progress_is_silent_but_for_a_person() -> None:
-    quiet = io.StringIO()
-    progress = Progress(quiet)
-    progress.update(1, 2, "x")
-    progress.say("x")
-    progress.done()
-    assert quiet.getvalue() == ""
-    shown = io.StringIO()
-    progress = Progress(shown, shown=True)
-    progress.update(512, 1024, "orders\x1b-0")
-    progress.update(513, 1024, "too soon to be drawn again")
-    progress.say("and so on")
-    progress.done()
-    assert " 50 %  512 B of 1.0 KiB" in shown.getvalue()
-    assert "too soon" not in shown.getvalue()
-    assert shown.getvalue().endswith("and so on\r\x1b[K")
-    assert "orders\\x1b-0" in shown.getvalue()

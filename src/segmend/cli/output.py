@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from shutil import which
 from typing import Any
 
 from segmend.errors import SegmendError
@@ -20,8 +21,23 @@ def style(args: argparse.Namespace) -> Style:
     """Colours as `--color`, NO_COLOR and the terminal say."""
     if args.color == "auto":
         wanted = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return Style(wanted)
-    return Style(args.color == "always")
+    else:
+        wanted = args.color == "always"
+    return Style(wanted, program())
+
+
+def program() -> str:
+    """The words by which segmend can be called again from here, for commands that are to be copied.
+
+    It may lie in a directory that is not on PATH; and who calls it by a script tells by SEGMEND_CALLED how.
+    """
+    called = os.environ.get("SEGMEND_CALLED")
+    if called:
+        return called
+    name = sys.argv[0]
+    if name.endswith("/segmend/__main__.py"):
+        return f"{text.word(sys.orig_argv[0])} -m segmend"
+    return text.word(name) if name.endswith("/segmend") and which("segmend") != name else "segmend"
 
 
 # One encoder for all lines: `json.dumps` with separators makes a new one each time.

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from segmend.cli.output import emit, emit_json, flush, style
+from segmend.cli.output import emit, emit_json, flush, program, style
 from segmend.errors import Cancelled, ExitCode, SegmendError, UsageError
 from segmend.logdir import disk
 from segmend.report import text
@@ -145,7 +145,7 @@ def acknowledge(outcome: Outcome) -> None:
 def undo_command(run: Run) -> str:
     """How to take a run back, or apply it again, as it can be typed: by its path, if it is no usual place."""
     usual = folder(folder(run.path)) == disk.real_path(default_state_dir())
-    return f"segmend undo {run.name if usual else text.word(run.path)}"
+    return f"{program()} undo {run.name if usual else text.word(run.path)}"
 
 
 def left_by(plan: Plan) -> ExitCode:
@@ -208,5 +208,7 @@ def _next(plan: Plan, path: str | None) -> str:
     if not plan.steps:
         return "nothing to do"
     return (
-        "nothing was written: add -o plan.json" if path is None else f"next: segmend apply {text.word(path)}"
+        "nothing was written: add -o plan.json"
+        if path is None
+        else f"next: {program()} apply {text.word(path)}"
     )

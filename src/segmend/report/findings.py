@@ -88,5 +88,5 @@ def where(finding: Finding) -> str:
 
 
 def _remedy_lines(remedy: Remedy, style: Style) -> Iterator[str]:
-    command = style("cyan", text.clean(remedy.command))
+    command = style.command(text.clean(remedy.command))
     yield f"          next:   {command}  {style('dim', f'({_SAFETY[remedy.safety]})')}"

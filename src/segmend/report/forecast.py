@@ -56,7 +56,7 @@ def _partition(outcome: PartitionOutcome, style: Style) -> Iterator[str]:
     yield from _effects(outcome.effects, style)
     if outcome.matters:
         path = shlex.quote(f"{outcome.dir.rstrip('/')}/{outcome.name}")
-        yield f"  next:   {style('cyan', text.clean(f'segmend check --deep {path}'))}"
+        yield f"  next:   {style.command(text.clean(f'segmend check --deep {path}'))}"
 
 
 def _extents(before: Extent, after: Extent) -> str:

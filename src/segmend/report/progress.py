@@ -7,6 +7,9 @@ from typing import TextIO
 
 from segmend.report import text
 
+# An estimate out of less than this says more of how tasks begin than of when they end.
+_SECONDS, _SHARE = 2.0, 0.1
+
 
 class Progress:
     """A status line on a terminal, redrawn at most ten times a second and wiped at the end."""
@@ -14,18 +17,20 @@ class Progress:
     def __init__(self, stream: TextIO, *, shown: bool | None = None) -> None:
         self._stream = stream
         self.shown = stream.isatty() if shown is None else shown
-        self._started = time.monotonic()
+        self._total = 0
+        self._counting_since = 0.0
         self._drawn_at = 0.0
 
     def update(self, done: int, total: int, what: str) -> None:
-        """`done` of `total` bytes are behind us, now looking at `what`."""
+        """`done` of `total` bytes are behind us, now looking at `what`; `total` is 0 if that says it all."""
         now = time.monotonic()
+        if total != self._total:
+            self._total, self._counting_since, self._drawn_at = total, now, 0.0
         if not self.shown or now - self._drawn_at < 0.1:
             return
         self._drawn_at = now
-        self._draw(
-            f"{_share(done, total)}{text.size(done)} of {text.size(total)}  {self._left(done, total)}  {what}"
-        )
+        numbers = f"{100 * done / total:3.0f} %  {text.size(done)} of {text.size(total)}" if total else ""
+        self._draw("  ".join(filter(None, [numbers, self._left(done, now - self._counting_since), what])))
 
     def say(self, message: str) -> None:
         """A status without numbers."""
@@ -37,11 +42,10 @@ class Progress:
         if self.shown:
             self._put("\r\x1b[K")
 
-    def _left(self, done: int, total: int) -> str:
-        spent = time.monotonic() - self._started
-        if done <= 0 or spent < 1:
+    def _left(self, done: int, spent: float) -> str:
+        if spent < _SECONDS or done < self._total * _SHARE or done >= self._total:
             return ""
-        return f"{text.duration(spent * (total - done) / done)} left"
+        return f"{text.duration(spent * (self._total - done) / done)} left"
 
     def _draw(self, message: str) -> None:
         self._put("\r\x1b[K" + text.shorten(text.clean(message), 100))
@@ -53,7 +57,3 @@ class Progress:
             self._stream.flush()
         except OSError:
             self.shown = False
-
-
-def _share(done: int, total: int) -> str:
-    return f"{100 * done / total:3.0f} %  " if total else ""

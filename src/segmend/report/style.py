@@ -18,9 +18,13 @@ _CODES = {
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Sets text apart when `color` is on; gives it back as it is when off."""
+    """Sets text apart when `color` is on; gives it back as it is when off.
+
+    `program` are the words by which segmend can be called where its commands are read.
+    """
 
     color: bool = False
+    program: str = "segmend"
 
     def __call__(self, name: str | None, text: str) -> str:
         """`text` in the style `name`: bold, dim, red, green, yellow, blue, cyan, title."""
@@ -31,6 +35,11 @@ class Style:
     def severity(self, severity: str, text: str) -> str:
         """`text` in the colour of a finding's severity."""
         return self({"error": "red", "warning": "yellow", "info": "blue"}.get(severity), text)
+
+    def command(self, words: str) -> str:
+        """What comes next, to be copied: a command of segmend, or a sentence."""
+        own = words.startswith("segmend ")
+        return self("cyan", f"{self.program}{words.removeprefix('segmend')}" if own else words)
 
 
 PLAIN = Style()

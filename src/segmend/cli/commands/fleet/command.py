@@ -173,7 +173,7 @@ def _lines(found: list[dict[str, Any]], outcome: Outcome, look: Style) -> Iterat
         yield f"{head} {_where(first)}{times}"
         yield f"             {text.clean(first['message'])}"
         if first["remedy"] and severity != "info":
-            yield f"             next: {look('cyan', text.clean(first['remedy']['command']))}"
+            yield f"             next: {look.command(text.clean(first['remedy']['command']))}"
     if len(groups) > _SHOWN:
         yield f"... and {text.plural(len(groups) - _SHOWN, 'more code')}; the report has all of them"
     if groups:
