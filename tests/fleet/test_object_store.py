@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import pickle
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +15,19 @@ from moto.server import ThreadedMotoServer
 from obstore.store import MemoryStore
 from tests.fleet.build import plain, write_broker
 
-from segmend.checks import Level
+from segmend.checks import CheckRun, Level
 from segmend.errors import SegmendError, UsageError
 from segmend.fleet.audit import Request, audit
 from segmend.fleet.driver import LocalDriver
+from segmend.fleet.listing import Place
 from segmend.fleet.object_store import ObjectStore
 from segmend.fleet.options import parse_options
 from segmend.fleet.remote import files_of
 from segmend.fleet.tables import open_table, read
+from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
 
 # All in one worker, which fills the bucket once.
 pytestmark = pytest.mark.xdist_group("bucket")
@@ -118,6 +124,31 @@ def test_reads_are_exact_at_every_position() -> None:
         got = reader.read_into(memoryview(buffer), position)
         assert buffer[:got] == content[position : position + size]
         assert got == max(0, min(size, len(content) - position))
+
+
+def test_a_log_dir_in_a_store_is_one_like_any_other(fleet: Path) -> None:
+    """Checked and forecast without a look at the disk; only what no store tells is different."""
+    memory, home = Counting(), fleet / "b2"
+    for file in (path for path in home.rglob("*") if path.is_file()):
+        memory.store.put(str(file.relative_to(home)), file.read_bytes())
+    release = Release.parse("4.3")
+    stored = LogDir.open("mem://bucket/data", ObjectStore(memory.connect))
+    on_disk = LogDir.open(f"{home}/data")
+    found = [
+        [(finding.code, finding.file, finding.broker_effect) for finding in CheckRun([each], release=release)]
+        for each in (stored, on_disk)
+    ]
+    assert found[0] == found[1] != []
+    with pytest.raises(Unreadable, match="nothing tells its free space"):
+        stored.space()
+    assert (stored.real_path, stored.broker_running()) == ("mem://bucket/data", False)
+
+
+def test_another_process_reads_from_the_same_store() -> None:
+    place = Place(log_dir_id=0, path="s3://snap/b1", broker=1, cluster_id=None)
+    assert isinstance(place.files, ObjectStore)
+    assert isinstance(pickle.loads(pickle.dumps(place)).files, ObjectStore)
+    assert replace(place, path="/data/b1").files is disk
 
 
 def test_what_a_store_refuses_is_unreadable() -> None:

@@ -157,6 +157,11 @@ class Files(Protocol):
         """Size in bytes. On a disk cheaper than `file_stat` where only this is wanted."""
         return self.file_stat(path).size
 
+    def size_and_allocated(self, path: str) -> tuple[int, int]:
+        """Size and bytes in blocks, likewise."""
+        found = self.file_stat(path)
+        return found.size, found.allocated
+
     def real_path(self, path: str) -> str:
         """The path with all links resolved, as a broker compares log dirs."""
         return path

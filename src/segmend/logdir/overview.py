@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
-from segmend.logdir import disk
 from segmend.logdir.file_system import Space, Unreadable
 from segmend.logdir.tail import Tail, first_timestamp, last_timestamp, tail
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
@@ -94,7 +93,7 @@ class DirOverview:
 def dir_overview(log_dir: LogDir) -> DirOverview:
     """Identity, marker, lock and space; never raises."""
     meta = log_dir.meta_properties.value
-    status = _or_none(disk.file_stat, log_dir.path)
+    status = _or_none(log_dir.files.file_stat, log_dir.path)
     return DirOverview(
         dir=log_dir.path,
         node_id=meta.node_id if meta else None,
@@ -156,7 +155,7 @@ def segment_overview(segment: LogSegment) -> SegmentOverview:
     if end is not None and end.unread_bytes:
         flags.append("tail?")
     indexes = (segment.index, segment.timeindex, segment.txnindex)
-    sizes = [_or_none(disk.file_size, index.path) if index else None for index in indexes]
+    sizes = [_or_none(index.files.file_size, index.path) if index else None for index in indexes]
     flags += [f"no-{name}" for name, size in zip(("index", "timeindex"), sizes, strict=False) if size is None]
     return SegmentOverview(
         base_offset=segment.base_offset,
@@ -194,10 +193,10 @@ def _log_start_offset(partition: PartitionDir) -> int | None:
 
 def _sizes(partition: PartitionDir) -> tuple[int, int]:
     logs = set(partition.layout.logs.values())
-    path, size, allocated = partition.path, 0, 0
+    files, path, size, allocated = partition.log_dir.files, partition.path, 0, 0
     for name, type in partition.entries.items():
         if type in ("file", "link-file"):
-            found = _or_none(disk.size_and_allocated, f"{path}/{name}")
+            found = _or_none(files.size_and_allocated, f"{path}/{name}")
             if found is not None:
                 allocated += found[1]
                 size += found[0] if name in logs else 0
