@@ -26,8 +26,8 @@ from segmend.fleet.remote import files_of
 from segmend.fleet.tables import open_table, read
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
 
 # All in one worker, which fills the bucket once.
 pytestmark = pytest.mark.xdist_group("bucket")
@@ -131,11 +131,10 @@ def test_a_log_dir_in_a_store_is_one_like_any_other(fleet: Path) -> None:
     memory, home = Counting(), fleet / "b2"
     for file in (path for path in home.rglob("*") if path.is_file()):
         memory.store.put(str(file.relative_to(home)), file.read_bytes())
-    release = Release.parse("4.3")
     stored = LogDir.open("mem://bucket/data", ObjectStore(memory.connect))
     on_disk = LogDir.open(f"{home}/data")
     found = [
-        [(finding.code, finding.file, finding.broker_effect) for finding in CheckRun([each], release=release)]
+        [(finding.code, finding.file, finding.broker_effect) for finding in CheckRun(BrokerDirs([each]))]
         for each in (stored, on_disk)
     ]
     assert found[0] == found[1] != []

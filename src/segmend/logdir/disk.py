@@ -104,14 +104,8 @@ def file_size(path: str) -> int:
 
 
 def identity(path: str) -> str | None:
-    """What tells a file from any other, and from itself changed: device, inode, size and both times.
-
-    None for one that has no change time, such as a planned one; raises `Unreadable`.
-    """
-    found = file_stat(path)
-    if found.changed_ns is None:
-        return None
-    return f"{found.device}:{found.inode}:{found.size}:{found.mtime_ns}:{found.changed_ns}"
+    """`FileStat.identity` of a path; raises `Unreadable`."""
+    return file_stat(path).identity
 
 
 def size_and_allocated(path: str) -> tuple[int, int]:

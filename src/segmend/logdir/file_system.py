@@ -68,6 +68,13 @@ class FileStat:
     changed_ns: int | None = None
 
     @property
+    def identity(self) -> str | None:
+        """What tells a file from any other, and from itself changed; None where no change time is known."""
+        if self.changed_ns is None:
+            return None
+        return f"{self.device}:{self.inode}:{self.size}:{self.mtime_ns}:{self.changed_ns}"
+
+    @property
     def type(self) -> EntryType:
         """What it is, links followed."""
         if stat.S_ISDIR(self.mode):

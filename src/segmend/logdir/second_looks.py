@@ -76,9 +76,9 @@ _kept: OrderedDict[str, _Pages] = OrderedDict()
 def look_again(file: FileEntry) -> OpenFile:
     """The file, opened for reading where it is not in memory; raises `Unreadable`."""
     stat = file.files.file_stat(file.path)
-    if stat.changed_ns is None or not 0 < stat.size <= SMALL:
+    key = stat.identity
+    if key is None or stat.changed_ns is None or not 0 < stat.size <= SMALL:
         return file.reader()
-    key = f"{stat.device}:{stat.inode}:{stat.size}:{stat.mtime_ns}:{stat.changed_ns}"
     with _lock:
         pages = _kept.get(key)
         if pages is not None:
