@@ -204,7 +204,7 @@ def test_progress_counts_up_to_the_whole(tmp_path: Path) -> None:
     request = Request(paths=(str(three_brokers(tmp_path / "fleet")),), out=str(tmp_path / "out"))
     audit(request, LocalDriver(1), lambda *said: seen.append(said))
     assert seen[0][2] == "listing log dirs"
-    assert max(done for done, _, _ in seen) == seen[-1][1]
+    assert max(done for done, _, _ in seen) == max(total for _, total, _ in seen) > 0
 
 
 @pytest.mark.parametrize("name", ["4.3.1-fleet"])
