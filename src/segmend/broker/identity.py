@@ -36,6 +36,21 @@ RESERVED_ID = "Invalid reserved directory ID {} found in {}"
 DUPLICATE_ID = "Duplicate directory ID Optional[{}] found. It was the ID of {}, but also of {}"
 
 
+def is_kraft(
+    release: Release, values: Sequence[MetaProperties], *, roles: bool, has_metadata_log: bool
+) -> bool:
+    """Whether the broker runs in KRaft mode (KIP-500, KIP-631): `process.roles` says so (`roles`).
+
+    Without server.properties the files tell it: `kafka-storage format` writes version 1 of
+    meta.properties. Where none of them tells a version, only a KRaft node has a metadata log; a
+    broker with ZooKeeper follows one, too, while it migrates (3.4), but beside files of version 0.
+    """
+    if release < (2, 8):
+        return False
+    versions = {value.version for value in values} - {None}
+    return roles or release >= (4, 0) or 1 in versions or (not versions and has_metadata_log)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
     """One dir's meta.properties: `value` None if missing (or unreadable, then with `damages`)."""

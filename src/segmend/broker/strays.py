@@ -11,7 +11,6 @@ from enum import StrEnum
 from typing import Protocol
 
 from segmend.broker.rule import Rule, Words
-from segmend.logdir.release import Release
 
 
 class StrayHandling(StrEnum):
@@ -104,8 +103,3 @@ def stray_reason(
     if node_id not in replicas:
         return NOT_EXPECTED.format(path, ", ".join(map(str, replicas)), node_id)
     return None
-
-
-def is_kraft(release: Release, versions: Sequence[int | None]) -> bool:
-    """Whether the broker runs in KRaft mode, by the versions of its meta.properties (KIP-631)."""
-    return release >= (4, 0) or (release >= (2, 8) and 1 in versions)

@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import IndexRule, ProducerState, SegmentScan
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.file_system import FileStat, Unreadable
 from segmend.logdir.files import FileEntry
-from segmend.logdir.second_looks import TICK_NS, look_again
+from segmend.logdir.second_looks import TICK_NS, look_again, read_once
 
 LIMIT: Final = 32 << 20
 """Bytes that all remembered scans may take, by a rough count; the oldest go first."""
@@ -107,8 +107,9 @@ def checked_scan(
 
     It is made anew, in one pass over the file, for it also compares the indexes of this moment.
     """
-    key = _key(log, base_offset)
-    with log.reader() as reader:
+    stat = log.files.file_stat(log.path)
+    key = _key_of(stat, base_offset)
+    with read_once(log, stat) as reader:
         found = scan_log(
             reader, base_offset=base_offset, crc=deep, records=deep,
             offset_index=offset_index, time_index=time_index,
@@ -178,7 +179,10 @@ def known_scan(log: FileEntry, *, base_offset: int, crc: bool = True) -> Segment
 
 
 def _key(log: FileEntry, base_offset: int, producers: Producers = ()) -> _Key | None:
-    stat = log.files.file_stat(log.path)
+    return _key_of(log.files.file_stat(log.path), base_offset, producers)
+
+
+def _key_of(stat: FileStat, base_offset: int, producers: Producers = ()) -> _Key | None:
     if stat.changed_ns is None:
         return None
     return _Key(stat.device, stat.inode, stat.size, stat.changed_ns, base_offset, producers)

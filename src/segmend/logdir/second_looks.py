@@ -13,7 +13,7 @@ import time
 from collections import OrderedDict
 from typing import Final
 
-from segmend.logdir.file_system import OpenFile
+from segmend.logdir.file_system import FileStat, OpenFile
 from segmend.logdir.files import FileEntry
 
 SMALL: Final = 1 << 20
@@ -91,6 +91,16 @@ def look_again(file: FileEntry) -> OpenFile:
         if time.time_ns() - stat.changed_ns > TICK_NS:
             _keep(key, pages)
     return _Kept(file.path, pages, reader)
+
+
+def read_once(file: FileEntry, stat: FileStat) -> OpenFile:
+    """The file from memory where all of it is kept, else opened, for one reading of the whole of it.
+
+    `stat` is its status now.
+    """
+    with _lock:
+        pages = _kept.get(stat.identity or "")
+    return file.reader() if pages is None or pages.missing else _Kept(file.path, pages, None)
 
 
 def _keep(key: str, pages: _Pages) -> None:

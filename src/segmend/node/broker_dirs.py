@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 
-from segmend.broker.strays import is_kraft
+from segmend.broker.identity import is_kraft
 from segmend.formats.meta_properties import MetaProperties
 from segmend.formats.names import CLUSTER_METADATA
 from segmend.logdir import disk
@@ -109,16 +109,15 @@ class BrokerDirs:
         own = None if self.given is None else self.given.node_id
         return self.stored_node_id if own is None else own
 
-    @property
-    def cluster_id(self) -> str | None:
-        """The id of the cluster in the first meta.properties that tells one."""
-        return next((value.cluster_id for value in self.identities if value.cluster_id is not None), None)
-
     @cached_property
     def kraft(self) -> bool:
         """Whether the broker runs in KRaft mode."""
-        roles = self.given is not None and "process.roles" in self.given.given
-        return roles or is_kraft(self.release, [value.version for value in self.identities])
+        return is_kraft(
+            self.release,
+            self.identities,
+            roles="process.roles" in self.config.given,
+            has_metadata_log=any(each.cluster_metadata is not None for each in self.dirs),
+        )
 
     @cached_property
     def metadata_dir(self) -> LogDir | None:
