@@ -9,6 +9,7 @@ import json
 import lzma
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,9 @@ QUICK = frozenset({"0.8.2.2-killed", "4.3.1-killed"})
 settings.register_profile("all", deadline=None)
 settings.register_profile("few", deadline=None, max_examples=20)
 
+# Without compiled files each worker, and each command that a test starts, compiles the whole source anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Spark's workers unpickle functions of test modules, so they too must find `tests`.
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(GOLDEN.parents[1]), os.environ.get("PYTHONPATH")])

@@ -33,7 +33,6 @@ def replaced(fleet: Fleet) -> tuple[str, ...]:
     return ("--whole",)
 
 
-@pytest.mark.parametrize("every", [61, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("hurt", one_in(2, [diverged, replaced]))
 def test_killed_in_the_middle(fleet: Fleet, hurt: Callable[[Fleet], tuple[str, ...]], every: int) -> None:
     options = hurt(fleet)
@@ -46,7 +45,7 @@ def test_killed_in_the_middle(fleet: Fleet, hurt: Callable[[Fleet], tuple[str, .
     counting = Disk()
     apply(plan, str(state), fx=counting)
     leader = batches(fleet.replica("orders-0", "b1"))
-    for number in range(30, counting.calls, every):
+    for number in range(30, counting.calls, 5 if all_cases else 61):
         copy_tree(saved, home)
         shutil.rmtree(state)
         with pytest.raises(Died):
