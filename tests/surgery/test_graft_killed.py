@@ -34,7 +34,9 @@ def replaced(fleet: Fleet) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("hurt", one_in(2, [diverged, replaced]))
-def test_killed_in_the_middle(fleet: Fleet, hurt: Callable[[Fleet], tuple[str, ...]], every: int) -> None:
+def test_killed_in_the_middle(
+    fleet: Fleet, hurt: Callable[[Fleet], tuple[str, ...]], all_cases: bool
+) -> None:
     options = hurt(fleet)
     home, saved, state = fleet.root / "b2", fleet.root / "saved", fleet.root / "state"
     before = picture(home)
