@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.run import Ran, run, run_here
@@ -26,6 +27,7 @@ class Desk:
         self.plan_file = root / "plan.json"
         self.state = root / "state"
         self._capsys = capsys
+        self._before: list[Tree] = []
 
     def run(self, *argv: object) -> Ran:
         """`segmend ARGV...`"""
@@ -35,16 +37,26 @@ class Desk:
         """`segmend plan OPERATION DIR... OPTIONS -o plan.json --json`."""
         return self.run("plan", operation, *self.dirs, *options, "-o", self.plan_file, "--json")
 
+    def planned(self) -> dict[str, Any]:
+        """The plan's file."""
+        found: dict[str, Any] = json.loads(self.plan_file.read_bytes())
+        return found
+
     def apply(self, *options: object) -> None:
         """Apply the plan; it must work."""
+        self._before.append(self.tree())
         ran = self.run("apply", self.plan_file, "--yes", "--state-dir", self.state, *options)
-        left = json.loads(self.plan_file.read_bytes())["left"]
+        left = self.planned()["left"]
         assert ran.code == (5 if left else 1), (ran.code, left, ran.err)
 
     def undo(self, *options: object) -> None:
-        """Undo the latest journal; it must work."""
+        """Undo the latest journal; it must work, and all must be as before the latest `apply`."""
         ran = self.run("undo", "--yes", "--state-dir", self.state, *options)
         assert ran.code == 0, ran.err
+        if self._before:
+            before, now = self._before.pop(), self.tree()
+            paths = before.keys() | now.keys()
+            assert {path for path in paths if before.get(path) != now.get(path)} == set()
 
     def forecast(self, *options: object) -> Ran:
         """`segmend forecast DIR... --json`."""

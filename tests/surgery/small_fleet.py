@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.cli.run import Ran, run
+from tests.cli.run import Ran
 from tests.golden.judge import copy_tree
+from tests.surgery.desk import Desk
 
 from segmend.formats.offset_checkpoint import OffsetCheckpoint, parse, render
 
 KEPT = ("orders-0", "orders-1", "orders-3", "payments-0", "payments-1", "customers-2")
 
 
-class Fleet:
-    """Brokers `b1` (the leader) and `b2` (whose replicas are hurt), and commands on them."""
+class Fleet(Desk):
+    """Brokers `b1` (the leader) and `b2` (whose replicas are hurt), and commands on the latter."""
 
     def __init__(self, disks: Path, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        super().__init__(disks / "b2", root, capsys, copy=False)
         self.disks = disks
-        self.root = root
-        self.dirs = [disks / "b2" / "d0", disks / "b2" / "d1"]
-        self._capsys = capsys
 
     @classmethod
     def copied(cls, small: Path, root: Path, capsys: pytest.CaptureFixture[str]) -> Fleet:
@@ -34,23 +31,11 @@ class Fleet:
     def replica(self, name: str, broker: str = "b2") -> Path:
         return next(path for path in sorted((self.disks / broker).glob(f"d*/{name}")))
 
-    def run(self, *argv: object) -> Ran:
-        return run(self._capsys, *argv)
-
-    def plan(self, name: str, *options: object, source: Path | None = None) -> Ran:
+    def graft(self, name: str, *options: object, source: Path | None = None) -> Ran:
+        """`segmend plan graft`, from the other broker's replica if nothing else is said."""
         leader = source or self.replica(name, "b1")
-        where = ("--partition", name, "--from", leader, "-o", self.root / "plan.json")
+        where = ("--partition", name, "--from", leader, "-o", self.plan_file)
         return self.run("plan", "graft", *self.dirs, *where, *options)
-
-    def planned(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.root / "plan.json").read_text())
-        return found
-
-    def apply(self) -> Ran:
-        return self.run("apply", self.root / "plan.json", "--yes", "--state-dir", self.root / "state")
-
-    def undo(self) -> Ran:
-        return self.run("undo", "--yes", "--state-dir", self.root / "state")
 
     def findings(self) -> list[tuple[str, str]]:
         found = self.run("check", "--deep", *self.dirs, "--json").of("finding")

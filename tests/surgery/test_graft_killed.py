@@ -9,7 +9,6 @@ import pytest
 from tests.conftest import one_in
 from tests.golden.judge import copy_tree
 from tests.surgery.faulty import Died, Disk, Mortal
-from tests.surgery.picture import picture
 from tests.surgery.small_fleet import Fleet
 from tests.surgery.test_graft import batches, fall_behind, fork, last
 
@@ -38,24 +37,24 @@ def test_killed_in_the_middle(
     fleet: Fleet, hurt: Callable[[Fleet], tuple[str, ...]], all_cases: bool
 ) -> None:
     options = hurt(fleet)
-    home, saved, state = fleet.root / "b2", fleet.root / "saved", fleet.root / "state"
-    before = picture(home)
-    copy_tree(home, saved)
-    assert fleet.plan("orders-0", *options).code == 0
-    plan = Plan.load(str(fleet.root / "plan.json"))
+    saved, state = fleet.root / "saved", fleet.state
+    before, yes = fleet.tree(), ("--yes", "--state-dir", state)
+    copy_tree(fleet.home, saved)
+    assert fleet.graft("orders-0", *options).code == 0
+    plan = Plan.load(str(fleet.plan_file))
     assert {"append_file", "replace_file"} < {step.KIND for step in plan.steps}
     counting = Disk()
     apply(plan, str(state), fx=counting)
     leader = batches(fleet.replica("orders-0", "b1"))
     for number in range(30, counting.calls, 5 if all_cases else 61):
-        copy_tree(saved, home)
+        copy_tree(saved, fleet.home)
         shutil.rmtree(state)
         with pytest.raises(Died):
             apply(plan, str(state), fx=Mortal(number, half=True))
         if not any(run.events for run in runs(str(state))):
             continue  # nothing was begun yet; how many calls that takes depends on the depth of the path
         if number % 2:
-            assert fleet.apply().code == 1, number
+            assert fleet.run("apply", fleet.plan_file, *yes).code == 1, number
             assert batches(fleet.replica("orders-0")) == leader
-        assert fleet.undo().code == 0, number
-        assert picture(home) == before, number
+        assert fleet.run("undo", *yes).code == 0, number
+        assert fleet.tree() == before, number

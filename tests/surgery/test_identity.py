@@ -54,7 +54,6 @@ def test_a_clone_gets_the_id_back_that_the_metadata_knows(desk: Desk) -> None:
     own = identity(clone).directory_id
     before_cloning = desk.tree()
     rewrite(clone, "directory.id", str(identity(first).directory_id))
-    cloned = desk.tree()
     assert desk.forecast().of("broker")[0]["outcome"] == "refuses"
     check = ("check", *desk.dirs, "--startup", "--json")
     findings = {row["code"]: row["remedy"]["command"] for row in desk.run(*check).of("finding")}
@@ -69,7 +68,6 @@ def test_a_clone_gets_the_id_back_that_the_metadata_knows(desk: Desk) -> None:
     assert desk.forecast().code == 0
     assert {k: v[5] for k, v in desk.tree().items()} == {k: v[5] for k, v in before_cloning.items()}
     desk.undo()
-    assert desk.tree() == cloned
 
 
 def test_a_missing_file_is_written_with_what_the_others_say(desk: Desk) -> None:
@@ -91,13 +89,11 @@ def test_a_file_that_cannot_be_read_is_written_anew(desk: Desk, content: bytes) 
     second = desk.dirs[1]
     was = identity(second)
     (second / "meta.properties").write_bytes(content)
-    before = desk.tree()
     desk.plan("identity")
     desk.apply()
     assert identity(second).directory_id == was.directory_id
     assert desk.forecast().code == 0
     desk.undo()
-    assert desk.tree() == before
 
 
 @pytest.mark.slow

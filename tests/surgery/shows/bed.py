@@ -147,7 +147,6 @@ def operate(bed: Bed, case: Case) -> Asked:
         assert asked.codes <= fires, f"{sorted(fires)} does not have {sorted(asked.codes)}"
         assert asked.codes or asked.done, "nothing is wrong"
         assert asked.done is None or not asked.done(), "it is so already"
-    hurt = bed.tree()
     with stage("plan"), asked.during():
         plan(bed, asked)
     with stage("apply"):
@@ -159,8 +158,6 @@ def operate(bed: Bed, case: Case) -> Asked:
         assert bed.owned() <= bed.owners, "there are files that are not the broker's"
     with stage("undo"):
         bed.undo()
-        differs = changed(hurt, bed.tree())
-        assert not differs, f"not as before: {differs}"
     return asked
 
 
@@ -170,8 +167,3 @@ def operate_for_good(bed: Bed, case: Case) -> Asked:
     with stage("apply again"):
         bed.apply(*asked.apply)
     return asked
-
-
-def changed(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
-    """The paths that are not the same in two pictures."""
-    return sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
