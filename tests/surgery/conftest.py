@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from tests.golden.judge import copy_tree
+from tests.surgery.desk import Desk
+from tests.surgery.patient import Patient, PatientOf
 from tests.surgery.small_fleet import KEPT, Fleet, keep
 
 from segmend.surgery.execute import lock
@@ -56,3 +58,27 @@ def fleet(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Fl
 def whole(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Fleet:
     """The same for tests that only read: all share it."""
     return Fleet(small, tmp_path, capsys)
+
+
+@pytest.fixture
+def clean(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+    """A broker that was stopped in order."""
+    return Desk(golden("4.3.1-clean") / "b1", tmp_path, capsys)
+
+
+@pytest.fixture
+def killed(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+    """One that was killed."""
+    return Desk(golden("4.3.1-killed") / "b1", tmp_path, capsys)
+
+
+@pytest.fixture
+def shelf(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+    """The same, to be looked at only."""
+    return Desk(golden("4.3.1-killed") / "b1", tmp_path, capsys, copy=False)
+
+
+@pytest.fixture
+def patient_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> PatientOf:
+    """`patient_of(row)`: the log dirs of a row of the damage tables."""
+    return lambda row, **more: Patient(row, tmp_path, capsys, **more)

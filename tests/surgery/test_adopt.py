@@ -15,22 +15,6 @@ HEX = "0123456789abcdef0123456789abcdef"
 MIB_10 = 10 << 20
 
 
-@pytest.fixture
-def clean(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
-    return Desk(golden("4.3.1-clean") / "b1", tmp_path, capsys)
-
-
-@pytest.fixture
-def killed(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
-    return Desk(golden("4.3.1-killed") / "b1", tmp_path, capsys)
-
-
-@pytest.fixture
-def shelf(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
-    """A killed broker, to be looked at only."""
-    return Desk(golden("4.3.1-killed") / "b1", tmp_path, capsys, copy=False)
-
-
 def set_aside(log_dir: Path, name: str, kind: str = "stray") -> str:
     """As a broker renames it."""
     new = f"{name}.{HEX}-{kind}"

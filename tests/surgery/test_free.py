@@ -25,20 +25,9 @@ TOP = {"meta.properties", ".kafka_cleanshutdown", *offset_checkpoint.FILE_NAMES}
 
 
 @pytest.fixture
-def killed(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
-    return Desk(golden("4.3.1-killed") / "b1", tmp_path, capsys)
-
-
-@pytest.fixture
 def old(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
     """Topics of ZooKeeper's time: their own settings are not on these disks."""
     return Desk(golden("1.1.0-clean") / "b1", tmp_path, capsys)
-
-
-@pytest.fixture
-def shelf(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
-    """The killed one, to be looked at only."""
-    return Desk(golden("4.3.1-killed") / "b1", tmp_path, capsys, copy=False)
 
 
 @pytest.fixture
