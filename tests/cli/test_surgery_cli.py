@@ -286,7 +286,7 @@ def test_a_dry_run_says_what_would_keep_apply_from_it(desk: Desk) -> None:
     ran = desk.run(*back)
     assert (ran.code, "txn-0: there is nothing, not a directory" in ran.err) == (8, True), ran.err
     (desk.root / "txn-0").rename(moved)
-    desk.undo()
+    assert desk.run("undo", "--yes", "--state-dir", desk.state).code == 0
     (desk.dirs[1] / "txn-0").mkdir()
     ran = desk.run(*argv)
     assert (ran.code, "txn-0 is there already" in ran.err) == (8, True)

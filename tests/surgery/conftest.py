@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from tests.golden.judge import copy_tree
+from tests.surgery.checkpoints import lines, write
 from tests.surgery.desk import Desk
 from tests.surgery.patient import Patient, PatientOf
-from tests.surgery.small_fleet import KEPT, Fleet, keep
+from tests.surgery.small_fleet import KEPT, Fleet
 
 from segmend.surgery.execute import lock
 
@@ -42,7 +43,8 @@ def small(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
                 if path.name in KEPT or path.name == "__cluster_metadata-0":
                     copy_tree(path, home / path.name)
                 elif path.name.endswith("-offset-checkpoint"):
-                    keep(home / path.name, path.read_bytes())
+                    kept = {key: at for key, at in lines(path).items() if "{}-{}".format(*key) in KEPT}
+                    write(home / path.name, kept)
                 elif path.is_file():
                     shutil.copy2(path, home)
     return root

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from tests.cli.run import Ran
 from tests.golden.judge import copy_tree
+from tests.surgery.checkpoints import lines
 from tests.surgery.desk import Desk
-
-from segmend.formats.offset_checkpoint import OffsetCheckpoint, parse, render
 
 KEPT = ("orders-0", "orders-1", "orders-3", "payments-0", "payments-1", "customers-2")
 
@@ -46,11 +45,5 @@ class Fleet(Desk):
         topic, _, number = name.rpartition("-")
         offsets: dict[tuple[str, int], int] = {}
         for log_dir in self.dirs:
-            offsets |= parse((log_dir / f"{checkpoint}-offset-checkpoint").read_bytes())[0].offsets()
+            offsets |= lines(log_dir / f"{checkpoint}-offset-checkpoint")
         return offsets.get((topic, int(number)))
-
-
-def keep(checkpoint: Path, data: bytes) -> None:
-    """The lines of the partitions that are kept."""
-    rows = [row for row in parse(data)[0].entries if f"{row.topic}-{row.partition}" in KEPT]
-    checkpoint.write_bytes(render(OffsetCheckpoint(entries=tuple(rows))))

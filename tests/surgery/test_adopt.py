@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.surgery.checkpoints import drop, lines
 from tests.surgery.desk import Desk
 
 from segmend.formats import offset_checkpoint, partition_metadata
@@ -20,21 +21,6 @@ def set_aside(log_dir: Path, name: str, kind: str = "stray") -> str:
     new = f"{name}.{HEX}-{kind}"
     (log_dir / name).rename(log_dir / new)
     return new
-
-
-def drop_lines(log_dir: Path, topic: str, number: int) -> None:
-    for name in offset_checkpoint.FILE_NAMES:
-        value, _ = offset_checkpoint.parse((log_dir / name).read_bytes())
-        rows = [e for e in value.entries if (e.topic, e.partition) != (topic, number)]
-        (log_dir / name).write_bytes(
-            offset_checkpoint.render(offset_checkpoint.OffsetCheckpoint(entries=tuple(rows)))
-        )
-
-
-def lines(log_dir: Path, name: str) -> dict[tuple[str, int], int]:
-    value, damages = offset_checkpoint.parse((log_dir / name).read_bytes())
-    assert damages == ()
-    return value.offsets()
 
 
 def after(desk: Desk, topic: str, number: int = 0, *rules: str) -> dict[str, int]:
@@ -53,7 +39,7 @@ def after(desk: Desk, topic: str, number: int = 0, *rules: str) -> dict[str, int
 def test_brought_back_under_its_name(clean: Desk, kind: str) -> None:
     expected = after(clean, "single")
     home = clean.dirs[0]
-    drop_lines(home, "single", 0)
+    drop(home, "single", 0)
     name = set_aside(home, "single-0", kind)
     if kind != "future":  # which a broker of this release would take by itself
         assert after(clean, "single")["log_end_offset"] == 0
@@ -62,7 +48,7 @@ def test_brought_back_under_its_name(clean: Desk, kind: str) -> None:
     assert ("move_dir", f"d0/{name}") in clean.steps(ran)
     clean.apply()
     assert after(clean, "single") == expected
-    assert lines(home, offset_checkpoint.HIGH_WATERMARK)["single", 0] == expected["log_end_offset"]
+    assert lines(home / offset_checkpoint.HIGH_WATERMARK)["single", 0] == expected["log_end_offset"]
     assert clean.run("check", *clean.dirs).code == 0
     clean.undo()
 
@@ -93,7 +79,7 @@ def test_after_a_kill_the_whole_log_is_recovered(killed: Desk) -> None:
     name = set_aside(home, "single-0")
     killed.plan("adopt", "--directory", name)
     killed.apply()
-    assert ("single", 0) not in lines(home, offset_checkpoint.RECOVERY_POINT)
+    assert ("single", 0) not in lines(home / offset_checkpoint.RECOVERY_POINT)
     assert after(killed, "single") == expected
 
 
@@ -114,7 +100,7 @@ def test_an_empty_one_gives_way_if_asked(clean: Desk) -> None:
     assert ("quarantine", "d1/single-0") in clean.steps(ran)
     clean.apply()
     assert not fake.exists()
-    assert lines(other, offset_checkpoint.LOG_START_OFFSET) == {}
+    assert lines(other / offset_checkpoint.LOG_START_OFFSET) == {}
     assert after(clean, "single") == expected
     clean.undo()
 

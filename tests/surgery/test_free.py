@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran
+from tests.surgery.checkpoints import lines, write
 from tests.surgery.desk import Desk
 
 from segmend.formats import offset_checkpoint
@@ -132,16 +133,13 @@ def test_retention_s_segments_go_oldest_first_and_the_end_stays(old: Desk) -> No
 
 
 def _compacted(log_dir: Path) -> set[tuple[str, int]]:
-    value, _ = offset_checkpoint.parse((log_dir / offset_checkpoint.CLEANER_OFFSET).read_bytes())
-    return set(value.offsets())
+    return set(lines(log_dir / offset_checkpoint.CLEANER_OFFSET))
 
 
 def test_segments_below_the_log_start_need_no_setting(old: Desk) -> None:
     home = next(d for d in old.dirs if (d / "single-0").is_dir())
     path = home / offset_checkpoint.LOG_START_OFFSET
-    value, _ = offset_checkpoint.parse(path.read_bytes())
-    rows = (*value.entries, offset_checkpoint.CheckpointEntry("single", 0, 60))
-    path.write_bytes(offset_checkpoint.render(offset_checkpoint.OffsetCheckpoint(entries=rows)))
+    write(path, {**lines(path), ("single", 0): 60})
     ran = old.plan("free", "--bytes", "1GB", "--kafka", "1.1", "--now", 0)
     names = [Path(p).name for _, p in old.steps(ran) if "single-0" in p and p.endswith(".log")]
     bases = sorted(int(p.name[:20]) for p in (home / "single-0").glob("*.log"))

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran
+from tests.surgery.checkpoints import drop, lines, write
 from tests.surgery.picture import picture
 from tests.surgery.small_fleet import Fleet
 
 from segmend.formats.batch import RecordBatch, read_header
 from segmend.formats.build import NewRecord, build_batch
-from segmend.formats.offset_checkpoint import OffsetCheckpoint, parse, render
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader
 
@@ -171,9 +171,8 @@ def test_a_lost_replica_that_comes_to_another_log_dir(fleet: Fleet) -> None:
     fleet.apply()
     assert cleaner.read_bytes() == b"0\n0\n"
     for path in home.glob("*-offset-checkpoint"):
-        assert ("orders", 0) not in parse(path.read_bytes())[0].offsets()
-    recovery = parse((other / "recovery-point-offset-checkpoint").read_bytes())[0].offsets()
-    assert recovery["orders", 0] > 0
+        assert ("orders", 0) not in lines(path)
+    assert lines(other / "recovery-point-offset-checkpoint")["orders", 0] > 0
     fleet.undo()
 
 
@@ -380,9 +379,7 @@ def test_a_lost_replica_of_which_nothing_tells_where_it_was(fleet: Fleet) -> Non
     shutil.rmtree(mine)
     for log_dir in fleet.dirs:
         shutil.rmtree(log_dir / "__cluster_metadata-0", ignore_errors=True)
-        for path in log_dir.glob("*-offset-checkpoint"):
-            rows = [row for row in parse(path.read_bytes())[0].entries if row[:2] != ("orders", 0)]
-            path.write_bytes(render(OffsetCheckpoint(entries=tuple(rows))))
+        drop(log_dir, "orders", 0)
     assert "say which one gets it: --to DIR" in refused(fleet.graft("orders-0"), 16)
     assert fleet.graft("orders-0", "--to", home).code == 0
 
@@ -409,9 +406,8 @@ def running(lagging: Fleet) -> Iterator[Fleet]:
 def set_mark(log_dir: Path, offset: int | None) -> None:
     """The high watermark of orders-0."""
     path = log_dir / "replication-offset-checkpoint"
-    rows = [row for row in parse(path.read_bytes())[0].entries if row[:2] != ("orders", 0)]
-    rows += [] if offset is None else [rows[0]._replace(topic="orders", partition=0, offset=offset)]
-    path.write_bytes(render(OffsetCheckpoint(entries=tuple(rows))))
+    rest = {key: mark for key, mark in lines(path).items() if key != ("orders", 0)}
+    write(path, rest if offset is None else {**rest, ("orders", 0): offset})
 
 
 def test_a_leader_whose_broker_runs(running: Fleet) -> None:
