@@ -95,7 +95,7 @@ def test_what_derived_data_cannot_mend_is_left_with_the_next_command(patient_of:
     assert planned.code == 4
     assert "left as it is" in planned.out
     assert "L04" in planned.out
-    applied = patient.apply()
+    applied = patient.run("apply", patient.plan_file, "--yes", "--state-dir", patient.state)
     assert (applied.code, "nothing to do" in applied.out) == (4, True)
 
 
