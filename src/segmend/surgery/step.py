@@ -18,7 +18,8 @@ from typing import Any, ClassVar, Protocol, Self
 
 from segmend.logdir.file_system import Files
 from segmend.logdir.release import Release
-from segmend.surgery.fingerprint import Fingerprint
+from segmend.surgery.fingerprint import Fingerprint, look
+from segmend.surgery.typed_json import fields_from_json, fields_to_json
 from segmend.surgery.writing.work import Work, folder
 
 
@@ -121,6 +122,39 @@ class Step(Protocol):
     def preview(self, view: View, release: Release) -> None:
         """Make the change in a view."""
         ...
+
+
+class StepValue:
+    """To and from JSON, by the fields of the step."""
+
+    __slots__ = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields as plain JSON values."""
+        return fields_to_json(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The reverse; `TypeError`, `KeyError` or `ValueError` for what is no such step."""
+        return fields_from_json(cls, data)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnePath(StepValue):
+    """What all steps on one path have."""
+
+    path: str
+    reason: str
+    before: Fingerprint
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """What it changes."""
+        return (self.path,)
+
+    def differs(self, expected: Fingerprint) -> str | None:
+        """How size, owner, mode or time differ from what is expected; the bytes of a file are not read."""
+        return expected.difference(look(self.path, content=False))
 
 
 class Neighbours:

@@ -7,12 +7,43 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
-from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
+Made = TypeVar("Made")
 _LARGEST: Final = (1 << 63) - 1
 """Sizes, offsets, positions and times all fit into 64 bits; the system calls take no more."""
 _DEEPEST: Final = 20
 """JSON values of operations are a few levels deep; what writes JSON with indents cannot do a thousand."""
+
+
+def fields_to_json(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass as plain values, those that are None left out."""
+    rows = ((each.name, getattr(value, each.name)) for each in fields(value))
+    return {name: _plain(found) for name, found in rows if found is not None}
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def fields_from_json(kind: Callable[..., Made], data: Mapping[str, Any]) -> Made:
+    """The dataclass with these fields; `TypeError`, `KeyError`, `ValueError` for what is none."""
+    readers = _readers(kind)
+    rows = ((name, readers.get(name), value) for name, value in data.items())
+    found = kind(
+        **{name: value if read is None or value is None else read(value) for name, read, value in rows}
+    )
+    require_types(found)
+    return found
+
+
+@functools.cache
+def _readers(cls: Any) -> Mapping[str, Callable[[Any], Any]]:
+    """How the values of fields are read that are more than plain ones."""
+    rows = ((name, each) for name, hint in get_type_hints(cls).items() for each in (hint, *get_args(hint)))
+    return {name: each.from_json for name, each in rows if hasattr(each, "from_json")}
 
 
 def require_types(value: Any) -> None:

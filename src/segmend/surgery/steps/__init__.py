@@ -17,7 +17,6 @@ from typing import Any
 
 from segmend.errors import SegmendError
 from segmend.surgery.step import Step
-from segmend.surgery.typed_json import require_types
 
 
 @functools.cache
@@ -36,7 +35,6 @@ def step_of(data: Mapping[str, Any]) -> Step:
         raise SegmendError(f"this segmend knows no step '{kind}'; apply the plan with the one that made it")
     try:
         step = found.from_json({name: value for name, value in data.items() if name != "kind"})
-        require_types(step)
         if not step.before.is_whole:
             raise ValueError("what it expects before does not say all that an undo brings back")
         return step

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from segmend.errors import SegmendError
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint, hash_of, look
 from segmend.surgery.new_bytes import NewBytes
-from segmend.surgery.step import Need, View
+from segmend.surgery.step import Need, OnePath, View
 from segmend.surgery.writing.atomic import (
     change_in_place,
     clear,
@@ -27,16 +27,17 @@ _APPENDED = "appended"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AppendFile:
+class AppendFile(OnePath):
     """`content` goes behind the `before.size` bytes; a file that is missing before is written beside."""
 
     KIND: ClassVar[str] = "append_file"
 
-    path: str
-    before: Fingerprint
     after: Fingerprint
     content: NewBytes
-    reason: str
+
+    def __post_init__(self) -> None:
+        if (self.before.size or 0) + self.content.length != self.after.size:
+            raise ValueError("sizes that do not add up")
 
     @classmethod
     def to(cls, path: str, content: NewBytes, reason: str, *, like: Fingerprint | None = None) -> Self:
@@ -48,27 +49,6 @@ class AppendFile:
         mtime_ns = base.mtime_ns if like is None else like.mtime_ns
         after = base.but(size=(before.size or 0) + content.length, mtime_ns=mtime_ns, sha256=None)
         return cls(path=path, before=before, after=after, content=content, reason=reason)
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The file."""
-        return (self.path,)
-
-    def to_json(self) -> dict[str, Any]:
-        """All fields."""
-        return {
-            "path": self.path, "reason": self.reason, "before": self.before.to_json(),
-            "after": self.after.to_json(), "content": self.content.to_json(),
-        }  # fmt: skip
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The reverse."""
-        before, after = Fingerprint.from_json(data["before"]), Fingerprint.from_json(data["after"])
-        content = NewBytes.from_json(data["content"])
-        if (before.size or 0) + content.length != after.size:
-            raise ValueError("sizes that do not add up")
-        return cls(**{**data, "before": before, "after": after, "content": content})
 
     def words(self) -> str:
         """One line."""
@@ -82,11 +62,11 @@ class AppendFile:
 
     def not_before(self) -> str | None:
         """Compares size, owner, mode and time; also the source of the new bytes."""
-        return self.before.difference(look(self.path, content=False)) or self.content.changed()
+        return self.differs(self.before) or self.content.changed()
 
     def not_after(self) -> str | None:
         """Compares size, owner, mode, time, and the new bytes."""
-        differs = self.after.difference(look(self.path, content=False))
+        differs = self.differs(self.after)
         if differs is None and hash_of(self.path, self._start) != self.content.sha256:
             return f"its bytes from {self._start} on are not those that were put there"
         return differs
@@ -110,20 +90,20 @@ class AppendFile:
                 self.content.fill(work, self._start)(fd)
         # What comes out of a file was compared as it was written, and is not read again.
         proven = self.content.source is not None
-        differs = self.after.difference(look(self.path, content=False)) if proven else self.not_after()
+        differs = self.differs(self.after) if proven else self.not_after()
         require(differs, self.path)
 
     def undo(self, work: Work) -> None:
         """Cuts the new bytes off; if their source is gone they are kept in the vault."""
         if self._new:
             clear(work.fx, self.path)
-        if self.before.difference(look(self.path, content=False)) is not None:
+        if self.differs(self.before) is not None:
             self._must_be_ours()
             if self.not_after() is None and self.content.changed() is not None:
                 keep(work, _APPENDED, part_of(self.path, work, self._start), self.content.sha256)
             self._take_away(work)
         self._settle(work)
-        require(self.before.difference(look(self.path, content=False)), self.path)
+        require(self.differs(self.before), self.path)
 
     def preview(self, view: View, release: Release) -> None:
         """Appends in the view."""

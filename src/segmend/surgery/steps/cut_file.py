@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from segmend.errors import SegmendError
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint, hash_of, look
-from segmend.surgery.step import Need, View
+from segmend.surgery.step import Need, OnePath, View
 from segmend.surgery.writing.atomic import change_in_place, keep, part_of, read_kept, require, settle
 from segmend.surgery.writing.work import Work
 
@@ -17,16 +17,21 @@ _TAIL = "tail"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CutFile:
+class CutFile(OnePath):
     """`before.size` and `after.size` say what is cut; `tail_sha256` is of the bytes between them."""
 
     KIND: ClassVar[str] = "cut_file"
 
-    path: str
-    before: Fingerprint
     after: Fingerprint
     tail_sha256: str
-    reason: str
+
+    def __post_init__(self) -> None:
+        if (
+            self.before.size is None
+            or self.after.size is None
+            or not 0 <= self.after.size <= self.before.size
+        ):
+            raise ValueError("sizes that are none")
 
     @classmethod
     def to(cls, path: str, size: int, reason: str) -> Self:
@@ -39,26 +44,6 @@ class CutFile:
             reason=reason,
         )  # fmt: skip
 
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The file."""
-        return (self.path,)
-
-    def to_json(self) -> dict[str, Any]:
-        """All fields."""
-        return {
-            "path": self.path, "reason": self.reason, "before": self.before.to_json(),
-            "after": self.after.to_json(), "tail_sha256": self.tail_sha256,
-        }  # fmt: skip
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The reverse."""
-        before, after = Fingerprint.from_json(data["before"]), Fingerprint.from_json(data["after"])
-        if before.size is None or after.size is None or not 0 <= after.size <= before.size:
-            raise ValueError("sizes that are none")
-        return cls(**{**data, "before": before, "after": after})
-
     def words(self) -> str:
         """One line."""
         return f"cut {self.path} from {self.before.size} to {self.after.size} bytes: {self.reason}"
@@ -69,14 +54,14 @@ class CutFile:
 
     def not_before(self) -> str | None:
         """Compares size, owner, mode, time, and the bytes of the tail."""
-        differs = self.before.difference(look(self.path, content=False))
+        differs = self.differs(self.before)
         if differs is None and hash_of(self.path, self._sizes[1]) != self.tail_sha256:
             return f"its bytes from {self._sizes[1]} on are not what they were"
         return differs
 
     def not_after(self) -> str | None:
         """Compares size, owner, mode and time."""
-        return self.after.difference(look(self.path, content=False))
+        return self.differs(self.after)
 
     def protect(self, work: Work) -> None:
         """Keeps the tail."""

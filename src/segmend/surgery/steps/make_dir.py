@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import MISSING, Fingerprint, look
-from segmend.surgery.step import Need, View
+from segmend.surgery.step import Need, StepValue, View
 from segmend.surgery.writing.atomic import dress, require
 from segmend.surgery.writing.effects import sync_dir
 from segmend.surgery.writing.work import Work, folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MakeDir:
+class MakeDir(StepValue):
     """`after` has owner and mode; only steps of the same plan may put anything into it."""
 
     KIND: ClassVar[str] = "make_dir"
@@ -24,7 +24,6 @@ class MakeDir:
     path: str
     after: Fingerprint
     reason: str
-    before: Fingerprint = MISSING
 
     @classmethod
     def like(cls, path: str, model: str, reason: str) -> Self:
@@ -32,18 +31,14 @@ class MakeDir:
         return cls(path=path, after=look(model, content=False).but(mtime_ns=None), reason=reason)
 
     @property
+    def before(self) -> Fingerprint:
+        """Nothing."""
+        return MISSING
+
+    @property
     def paths(self) -> tuple[str, ...]:
         """The directory."""
         return (self.path,)
-
-    def to_json(self) -> dict[str, Any]:
-        """All fields."""
-        return {"path": self.path, "after": self.after.to_json(), "reason": self.reason}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The reverse."""
-        return cls(**{**data, "after": Fingerprint.from_json(data["after"])})
 
     def words(self) -> str:
         """One line."""

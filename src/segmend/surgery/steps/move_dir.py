@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from segmend.errors import SegmendError
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint, look
-from segmend.surgery.step import Need, View
+from segmend.surgery.step import Need, StepValue, View
 from segmend.surgery.writing.atomic import require
 from segmend.surgery.writing.transfer import allocated, differs_at, transfer
 from segmend.surgery.writing.work import Work, folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MoveDir:
+class MoveDir(StepValue):
     """Nothing may be at `target` before; `allocated` is the size on disk, which a copy takes."""
 
     KIND: ClassVar[str] = "move_dir"
 
     source: str
     target: str
+    reason: str
     before: Fingerprint
     allocated: int
-    reason: str
 
     @classmethod
     def of(cls, source: str, target: str, reason: str) -> Self:
@@ -42,18 +42,6 @@ class MoveDir:
     def paths(self) -> tuple[str, ...]:
         """Where it is, and where it goes."""
         return (self.source, self.target)
-
-    def to_json(self) -> dict[str, Any]:
-        """All fields."""
-        return {
-            "source": self.source, "target": self.target, "reason": self.reason,
-            "before": self.before.to_json(), "allocated": self.allocated,
-        }  # fmt: skip
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The reverse."""
-        return cls(**{**data, "before": Fingerprint.from_json(data["before"])})
 
     def words(self) -> str:
         """One line."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from segmend.errors import SegmendError
 from segmend.logdir.release import Release
-from segmend.surgery.fingerprint import Fingerprint, hash_of, look
+from segmend.surgery.fingerprint import hash_of, look
 from segmend.surgery.new_bytes import NewBytes
-from segmend.surgery.step import Need, View
+from segmend.surgery.step import Need, OnePath, View
 from segmend.surgery.writing.atomic import change_in_place, keep, part_of, read_kept, require, settle
 from segmend.surgery.writing.work import Work
 
@@ -18,17 +18,18 @@ _OLD = "old"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PatchFile:
+class PatchFile(OnePath):
     """`content` goes to byte `position`; `old_sha256` is of the bytes that stand there. The time is kept."""
 
     KIND: ClassVar[str] = "patch_file"
 
-    path: str
-    before: Fingerprint
     position: int
     old_sha256: str
     content: NewBytes
-    reason: str
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.position <= (self.before.size or 0) - self.content.length:
+            raise ValueError("a position outside of the file")
 
     @classmethod
     def at(cls, path: str, position: int, content: NewBytes, reason: str) -> Self:
@@ -40,26 +41,6 @@ class PatchFile:
         return cls(
             path=path, before=before, position=position, old_sha256=old, content=content, reason=reason
         )
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The file."""
-        return (self.path,)
-
-    def to_json(self) -> dict[str, Any]:
-        """All fields."""
-        return {
-            "path": self.path, "reason": self.reason, "before": self.before.to_json(),
-            "position": self.position, "old_sha256": self.old_sha256, "content": self.content.to_json(),
-        }  # fmt: skip
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The reverse."""
-        before, content = Fingerprint.from_json(data["before"]), NewBytes.from_json(data["content"])
-        if not 0 <= data["position"] <= (before.size or 0) - content.length:
-            raise ValueError("a position outside of the file")
-        return cls(**{**data, "before": before, "content": content})
 
     def words(self) -> str:
         """One line."""
@@ -111,7 +92,7 @@ class PatchFile:
         view.write(self.path, self.position, self.content.read(), self.before)
 
     def _differs(self, sha256: str) -> str | None:
-        differs = self.before.difference(look(self.path, content=False))
+        differs = self.differs(self.before)
         if differs is None and hash_of(self.path, self.position, self.content.length) != sha256:
             end = self.position + self.content.length
             return f"its bytes {self.position} to {end} are not what they should be"

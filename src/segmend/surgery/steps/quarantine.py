@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from segmend.errors import SegmendError
 from segmend.logdir.release import Release
-from segmend.surgery.fingerprint import Fingerprint, look
-from segmend.surgery.step import Need, View
+from segmend.surgery.fingerprint import look
+from segmend.surgery.step import Need, OnePath, View
 from segmend.surgery.writing.transfer import allocated, differs_at, transfer, vault_name
 from segmend.surgery.writing.work import Work, folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quarantine:
+class Quarantine(OnePath):
     """What was at `path` lies in the vault afterwards, under its name; `allocated` is its size on disk."""
 
     KIND: ClassVar[str] = "quarantine"
 
-    path: str
-    before: Fingerprint
     allocated: int
-    reason: str
 
     @classmethod
     def of(cls, path: str, reason: str) -> Self:
@@ -33,23 +30,6 @@ class Quarantine:
         if before.kind not in ("file", "dir"):
             raise SegmendError(f"{path}: is neither a file nor a directory")
         return cls(path=path, before=before, allocated=allocated(path), reason=reason)
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """What is set aside."""
-        return (self.path,)
-
-    def to_json(self) -> dict[str, Any]:
-        """All fields."""
-        return {
-            "path": self.path, "reason": self.reason, "before": self.before.to_json(),
-            "allocated": self.allocated,
-        }  # fmt: skip
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The reverse."""
-        return cls(**{**data, "before": Fingerprint.from_json(data["before"])})
 
     def words(self) -> str:
         """One line."""

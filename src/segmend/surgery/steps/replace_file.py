@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 from segmend.errors import SegmendError
 from segmend.logdir import disk
@@ -15,7 +15,8 @@ from segmend.logdir.tree import LogDir
 from segmend.surgery import recipes
 from segmend.surgery.fingerprint import Fingerprint, hash_bytes, look
 from segmend.surgery.new_bytes import NewBytes
-from segmend.surgery.step import Need, View
+from segmend.surgery.step import Need, OnePath, View
+from segmend.surgery.typed_json import fields_to_json
 from segmend.surgery.writing.atomic import (
     bytes_of,
     clear,
@@ -28,9 +29,11 @@ from segmend.surgery.writing.atomic import (
 from segmend.surgery.writing.effects import sync_dir
 from segmend.surgery.writing.work import Work, folder
 
+_OF_RECIPES: Final = ("arguments", "partition")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplaceFile:
+class ReplaceFile(OnePath):
     """The bytes come from `content`, or from a `recipe` run with `arguments` when the plan is applied.
 
     A recipe is given the log dir `log_dir` (real path) and the name of a `partition` directory in it
@@ -41,16 +44,17 @@ class ReplaceFile:
 
     KIND: ClassVar[str] = "replace_file"
 
-    path: str
-    before: Fingerprint
     after: Fingerprint
-    reason: str
     content: NewBytes | None = None
     recipe: str | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     log_dir: str | None = None
     partition: str = ""
     made_of: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.before.kind == "file" and self.before.sha256 is None:
+            raise ValueError("an old file without a hash, which an undo needs")
 
     @classmethod
     def with_bytes(cls, path: str, data: bytes, reason: str, *, like: Fingerprint | None = None) -> Self:
@@ -83,39 +87,10 @@ class ReplaceFile:
             return self
         return replace(self, content=NewBytes.inline(data), made_of=made_of)
 
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The file."""
-        return (self.path,)
-
     def to_json(self) -> dict[str, Any]:
-        """All fields; the content as `base64` in `content`, or the recipe."""
-        found: dict[str, Any] = {
-            "path": self.path, "reason": self.reason,
-            "before": self.before.to_json(), "after": self.after.to_json(),
-        }  # fmt: skip
-        if self.content is not None:
-            found["content"] = self.content.to_json()
-        if self.recipe is None:
-            return found
-        made_of = {} if self.made_of is None else {"made_of": self.made_of}
-        return {
-            **found, "recipe": self.recipe, "arguments": dict(self.arguments),
-            "log_dir": self.log_dir, "partition": self.partition, **made_of,
-        }  # fmt: skip
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The reverse."""
-        content, before = data.get("content"), Fingerprint.from_json(data["before"])
-        if before.kind == "file" and before.sha256 is None:
-            raise ValueError("an old file without a hash, which an undo needs")
-        return cls(**{
-            **data,
-            "before": before,
-            "after": Fingerprint.from_json(data["after"]),
-            "content": None if content is None else NewBytes.from_json(content),
-        })  # fmt: skip
+        """All fields; without a recipe what it is given is left out."""
+        found = fields_to_json(self)
+        return found if self.recipe else {name: found[name] for name in found if name not in _OF_RECIPES}
 
     def words(self) -> str:
         """One line."""
@@ -157,7 +132,6 @@ class ReplaceFile:
         if self.before.difference(look(self.path)) is None:
             pass
         elif self.before.sha256 is None:
-            assert self.before.kind == "missing", "a file that was there comes back, and is not removed"
             work.fx.remove(self.path)
         else:
             kept = read_kept(work, "before", self.before.sha256)
