@@ -21,7 +21,9 @@ from segmend.surgery.fingerprint import look
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import assembly
+from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.planning.twins import twins
+from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.quarantine import Quarantine
@@ -141,11 +143,10 @@ def restore(item: SetAside) -> Plan:
         raise SegmendError(f"{folder(step.path)}: is not there any more; it must be before its content")
     given = [each.path for each in run.plan.dirs]
     lock.refuse_running(given)
-    plan = assembly.make(
-        "restore", {"item": item.name}, given=given,
-        broker=BrokerDirs([LogDir.open(path) for path in given], release=run.plan.release),
-        steps=[_back(item)], notes=[f"it was set aside because: {step.reason}"],
-    )  # fmt: skip
+    broker = BrokerDirs([LogDir.open(path) for path in given], release=run.plan.release)
+    draft = Draft(steps=[_back(item)], notes=[f"it was set aside because: {step.reason}"])
+    request = Request(broker=broker, given=given, options=None)
+    plan = assembly.make("restore", {"item": item.name}, request, draft)
     twin = next(twins(plan), None)
     if twin is not None:
         raise SegmendError(twin)

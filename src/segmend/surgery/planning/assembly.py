@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from segmend.errors import SegmendError, UsageError
@@ -18,6 +18,7 @@ from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.plan import Left, Loss, Plan
 from segmend.surgery.planning.harm import Start, cut_again, left_by, spared
 from segmend.surgery.planning.view import planned
+from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
@@ -33,23 +34,34 @@ MARKER_GONE: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What an operation wants, before a broker's start was asked about it; fields as those of `Plan`."""
+
+    steps: Sequence[Step] = ()
+    losses: Sequence[Loss] = ()
+    notes: Sequence[str] = ()
+    left: Sequence[Left] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
 def make(
-    operation: str, arguments: Mapping[str, Any], *, broker: BrokerDirs, given: Sequence[str],
-    steps: Sequence[Step], losses: Sequence[Loss] = (), notes: Sequence[str] = (),
-    left: Sequence[Left] = (), extra: Mapping[str, Any] | None = None, spare: bool = False,
+    operation: str, arguments: Mapping[str, Any], request: Request[object], draft: Draft, *,
+    spare: bool = False,
 ) -> Plan:  # fmt: skip
     """The plan; raises `Unreadable`. Without steps nothing is forecast.
 
     With `spare` derived files stay as they are where a start would lose more with them than without.
     """
-    release, linked = broker.release, _linked(steps, spare=spare)
-    left = [*left, *(left_by(steps[number], why) for number, why in linked.items())]
-    steps = [step for number, step in enumerate(steps) if number not in linked]
+    broker, linked = request.broker, _linked(draft.steps, spare=spare)
+    steps = [step for number, step in enumerate(draft.steps) if number not in linked]
     plan = Plan(
-        operation=operation, arguments=arguments, release=release,
-        dirs=tuple(DirFingerprint.of(path) for path in given), steps=tuple(_with_content(steps, release)),
-        losses=tuple(losses), notes=tuple(dict.fromkeys([*_forgotten(broker), *notes])), left=tuple(left),
-        extra=extra or {},
+        operation=operation, arguments=arguments, release=broker.release,
+        dirs=tuple(DirFingerprint.of(path) for path in request.given),
+        steps=tuple(_with_content(steps, broker.release)), losses=tuple(draft.losses),
+        notes=tuple(dict.fromkeys([*_forgotten(broker), *draft.notes])),
+        left=(*draft.left, *(left_by(draft.steps[number], why) for number, why in linked.items())),
+        extra=draft.extra,
     )  # fmt: skip
     if not steps:
         return plan

@@ -23,7 +23,9 @@ from segmend.surgery.fingerprint import hash_bytes
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import assembly
+from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.planning.twins import twins
+from segmend.surgery.request import Request
 from segmend.surgery.step import Neighbours, Step
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
@@ -40,13 +42,14 @@ def composed(plans: Sequence[Plan]) -> Plan:
     dirs = _dirs(plans)
     broker = BrokerDirs([LogDir.open(each.path) for each in dirs], release=plans[0].release)
     assembly.refuse_strangers(broker.dirs, [each.given for each in dirs])
-    found = assembly.make(
-        ", ".join(plan.operation for plan in plans), {"plans": [plan.sha256 for plan in plans]},
-        broker=broker, given=[each.path for each in dirs], steps=_steps(plans),
-        losses=[loss for plan in plans for loss in plan.losses],
+    draft = Draft(
+        steps=_steps(plans), losses=[loss for plan in plans for loss in plan.losses],
         notes=[note for plan in plans for note in plan.notes],
         left=list(dict.fromkeys(left for plan in plans for left in plan.left)), extra=_extra(plans),
     )  # fmt: skip
+    request = Request(broker=broker, given=[each.path for each in dirs], options=None)
+    name, arguments = ", ".join(plan.operation for plan in plans), {"plans": [plan.sha256 for plan in plans]}
+    found = assembly.make(name, arguments, request, draft)
     twin = next(twins(found), None)
     if twin is not None:
         raise UsageError(f"{twin}: the plans do not go together")

@@ -17,11 +17,13 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import ModuleType
+from typing import Any, Self
 
 from segmend.errors import SegmendError
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
+from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.derive.sources import Arguments
 
 Build = Callable[[LogDir, str, Arguments, Release], bytes]
@@ -44,6 +46,35 @@ def only_log(name: str, arguments: Arguments) -> str | None:
     base = arguments.get("base_offset")
     reads_one = getattr(_modules().get(name), "READS_ONE_LOG", False)
     return f"{base:020d}.log" if reads_one and isinstance(base, int) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuild:
+    """A file of a log dir (`file` is relative to it) that a recipe is to make; `note` is for the plan."""
+
+    log_dir: LogDir
+    partition: str
+    file: str
+    recipe: str
+    arguments: Arguments
+    note: str = ""
+
+    @classmethod
+    def within(cls, partition: PartitionDir, name: str, recipe: str, **arguments: Any) -> Self:
+        """A file in the directory of a partition."""
+        return cls(
+            log_dir=partition.log_dir, partition=partition.name, file=f"{partition.name}/{name}",
+            recipe=recipe, arguments=arguments,
+        )  # fmt: skip
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return f"{self.log_dir.path}/{self.file}"
+
+    def build(self, release: Release) -> bytes:
+        """Its bytes; raises what the recipe raises."""
+        return build(self.recipe, self.log_dir, self.partition, self.arguments, release)
 
 
 def build(name: str, log_dir: LogDir, partition: str, arguments: Arguments, release: Release) -> bytes:

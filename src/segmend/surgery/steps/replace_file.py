@@ -15,6 +15,7 @@ from segmend.logdir.tree import LogDir
 from segmend.surgery import recipes
 from segmend.surgery.fingerprint import Fingerprint, hash_bytes, look
 from segmend.surgery.new_bytes import NewBytes
+from segmend.surgery.recipes import Rebuild
 from segmend.surgery.step import Need, OnePath, View
 from segmend.surgery.typed_json import fields_to_json
 from segmend.surgery.writing.atomic import (
@@ -64,17 +65,12 @@ class ReplaceFile(OnePath):
         return cls(path=path, before=before, after=after, reason=reason, content=NewBytes.inline(data))
 
     @classmethod
-    def with_recipe(
-        cls, path: str, recipe: str, reason: str, *, log_dir: LogDir, partition: str,
-        release: Release, arguments: Mapping[str, Any] | None = None, like: Fingerprint | None = None,
-    ) -> Self:  # fmt: skip
+    def with_recipe(cls, made: Rebuild, reason: str, release: Release) -> Self:
         """The step for what the recipe gives now; raises what the recipe raises."""
-        given = arguments or {}
-        data = recipes.build(recipe, log_dir, partition, given, release)
-        before = look(path)
+        data, before = made.build(release), look(made.path)
         return cls(
-            path=path, before=before, after=_after(path, before, data, like), reason=reason, recipe=recipe,
-            arguments=given, log_dir=log_dir.path, partition=partition,
+            path=made.path, before=before, after=_after(made.path, before, data, None), reason=reason,
+            recipe=made.recipe, arguments=made.arguments, log_dir=made.log_dir.path, partition=made.partition,
         )  # fmt: skip
 
     def with_content(self, release: Release) -> Self:

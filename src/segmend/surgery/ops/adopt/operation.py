@@ -30,6 +30,7 @@ from segmend.surgery.ops.adopt.adoption import CURRENT, Adoption, adoption, in_t
 from segmend.surgery.options import flag, given_in, option, required
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import assembly
+from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 from segmend.surgery.steps.move_dir import MoveDir
@@ -67,12 +68,10 @@ def plan(request: Request[Options]) -> Plan:
         raise SegmendError(f"{found.partition.path}: {why}; {_way_out(found)}")
     replaced = list(_replaced(request, found))
     loaded = found.load()
-    return assembly.make(
-        NAME, {name.replace("_", "-"): value for name, value in given_in(options)},
-        broker=request.broker, given=request.given,
-        steps=list(_steps(request, found, replaced, loaded)),
-        notes=[*([why] if why else []), *_notes(found, loaded)],
-    )  # fmt: skip
+    arguments = {name.replace("_", "-"): value for name, value in given_in(options)}
+    notes = [*([why] if why else []), *_notes(found, loaded)]
+    draft = Draft(steps=list(_steps(request, found, replaced, loaded)), notes=notes)
+    return assembly.make(NAME, arguments, request, draft)
 
 
 def _way_out(found: Adoption) -> str:

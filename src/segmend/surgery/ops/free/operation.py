@@ -43,6 +43,7 @@ from segmend.surgery.ops.free.start_space import Room, room_for
 from segmend.surgery.options import flag, given_in, option, required
 from segmend.surgery.plan import Left, Loss, Plan
 from segmend.surgery.planning import accepted_loss, amounts, assembly
+from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.request import Request
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.writing.work import folder
@@ -102,11 +103,9 @@ def plan(request: Request[Options]) -> Plan:
     found = _look(request)
     _refuse_place(request, found)
     steps = [Quarantine.of(path, each.words) for each in found.chosen for path in each.paths]
-    return assembly.make(
-        NAME, dict(given_in(request.options)), broker=request.broker, given=request.given,
-        steps=steps, losses=found.losses, notes=list(_notes(request, found)),
-        left=list(_left(request, found)),
-    )  # fmt: skip
+    notes, left = list(_notes(request, found)), list(_left(request, found))
+    draft = Draft(steps=steps, losses=found.losses, notes=notes, left=left)
+    return assembly.make(NAME, dict(given_in(request.options)), request, draft)
 
 
 def _look(request: Request[Options]) -> _Found:

@@ -30,6 +30,7 @@ from segmend.surgery.ops.graft.prefix import Comparison
 from segmend.surgery.options import flag, option, required
 from segmend.surgery.plan import Loss, Plan
 from segmend.surgery.planning import assembly
+from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.planning.topic_dirs import check_target
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
@@ -62,17 +63,15 @@ def plan(request: Request[Options]) -> Plan:
     found, cut = look_at(site, live=options.live_source, whole_log=options.whole, tell=request.on_progress)
     arguments = {"partition": site.name, "from": options.from_}
     if cut is None:
-        return assembly.make(
-            NAME, arguments, broker=request.broker, given=request.given, steps=[],
-            notes=[f"both replicas end at offset {found.shared.end}: nothing is missing"],
-        )  # fmt: skip
+        note = f"both replicas end at offset {found.shared.end}: nothing is missing"
+        return assembly.make(NAME, arguments, request, Draft(notes=[note]))
     graft = make(site, cut)
-    return assembly.make(
-        NAME, arguments, broker=request.broker, given=request.given,
+    draft = Draft(
         steps=[*steps_of(graft), *_checkpoints(request, site, cut, graft)],
         losses=list(_losses(site, found)), notes=[*_unexpected(request, site), *_notes(site, found, cut)],
         extra={NAME: _facts(found, cut)},
     )  # fmt: skip
+    return assembly.make(NAME, arguments, request, draft)
 
 
 def _site(request: Request[Options]) -> Site:

@@ -36,6 +36,7 @@ from segmend.surgery.ops.identity.volumes import (
 from segmend.surgery.options import given_in, option
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.planning import amounts, assembly
+from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.request import Request
 from segmend.surgery.steps.replace_file import ReplaceFile
 
@@ -91,10 +92,8 @@ def plan(request: Request[Options]) -> Plan:
         *_consequences(changed, evidence),
         *_no_vote(properties, evidence),
     ]  # fmt: skip
-    return assembly.make(
-        NAME, dict(given_in(options)), broker=request.broker, given=request.given,
-        steps=steps, notes=notes, left=list(_left(request, properties, config)),
-    )  # fmt: skip
+    draft = Draft(steps=steps, notes=notes, left=list(_left(request, properties, config)))
+    return assembly.make(NAME, dict(given_in(options)), request, draft)
 
 
 def _text(cluster_id: str | None) -> str | None:

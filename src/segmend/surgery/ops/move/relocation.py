@@ -13,6 +13,7 @@ from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import assembly
+from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 from segmend.surgery.steps.move_dir import MoveDir
@@ -48,11 +49,11 @@ def plan_moves(
         *(_step(move) for move in moves),
         *_lines(request, moves, of_target=False),
     ]
-    return assembly.make(
-        operation, arguments, broker=request.broker, given=request.given, steps=steps,
-        notes=[*remarks, *notes, *(_notes(request) if moves else ())],
+    draft = Draft(
+        steps=steps, notes=[*remarks, *notes, *(_notes(request) if moves else ())],
         extra={"kafka-reassign-partitions": _reassignment(request, moves)} if moves else {},
     )  # fmt: skip
+    return assembly.make(operation, arguments, request, draft)
 
 
 def _refuse(move: Move) -> None:

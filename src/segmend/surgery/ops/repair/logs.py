@@ -10,7 +10,7 @@ from segmend.errors import SegmendError, UsageError
 from segmend.findings import Finding
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
-from segmend.surgery.derive.sources import segment_of
+from segmend.surgery.derive.sources import log_of, segment_of
 from segmend.surgery.ops.repair import damaged_batches, header_fields
 from segmend.surgery.ops.repair.blanking import Blank, blank_of, by_log, second_copy
 from segmend.surgery.ops.repair.damaged_batches import Region, region_of
@@ -19,6 +19,7 @@ from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
 from segmend.surgery.ops.repair.transplant import transplant
 from segmend.surgery.plan import Left, Loss
 from segmend.surgery.planning import accepted_loss
+from segmend.surgery.recipes import Rebuild
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 from segmend.surgery.steps.replace_file import ReplaceFile
@@ -140,15 +141,14 @@ def _agreed(request: Request[Options], blanks: Sequence[Blank], found: LogRepair
 
 
 def _rewritten(request: Request[Options], blanks: Sequence[Blank]) -> Iterator[Step]:
-    for path, mine in by_log(blanks).items():
+    for mine in by_log(blanks).values():
         segment = mine[0].region.segment
-        yield ReplaceFile.with_recipe(
-            path, "log-with-blanks", ", ".join(sorted({blank.region.code for blank in mine})),
-            log_dir=segment.partition.log_dir, partition=segment.partition.name, release=request.release,
-            arguments={
-                "base_offset": segment.base_offset, "blanks": [blank.argument() for blank in mine],
-            },
+        made = Rebuild.within(
+            segment.partition, log_of(segment).name, "log-with-blanks",
+            base_offset=segment.base_offset, blanks=[blank.argument() for blank in mine],
         )  # fmt: skip
+        codes = ", ".join(sorted({blank.region.code for blank in mine}))
+        yield ReplaceFile.with_recipe(made, codes, request.release)
 
 
 def _left(region: Region, why: str) -> Left:

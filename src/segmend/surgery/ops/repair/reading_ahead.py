@@ -16,6 +16,7 @@ from segmend.kernel.types import IndexRule
 from segmend.logdir.tree import LogSegment
 from segmend.surgery.derive.segment_indexes import rule_of
 from segmend.surgery.derive.sources import scanned
+from segmend.surgery.ops.repair.checking import THREADS
 from segmend.surgery.ops.repair.options import Options
 from segmend.surgery.ops.repair.scene import Scene
 from segmend.surgery.request import Request
@@ -24,9 +25,9 @@ MOST: Final = 256
 """Scans of more logs might be forgotten before they are asked for."""
 
 
-def read_ahead(request: Request[Options], threads: int) -> None:
+def read_ahead(request: Request[Options]) -> None:
     """Scan logs that lack an index; what cannot be read is left to those who report it."""
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(THREADS) as pool:
         for _ in pool.map(_scan, islice(_without_index(request), MOST)):
             pass
 

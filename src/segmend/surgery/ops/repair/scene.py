@@ -1,12 +1,10 @@
-"""What mends look at, and what they ask for: files to be made anew by a recipe."""
+"""What mends look at."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 from segmend.errors import SegmendError
 from segmend.findings import Finding
@@ -23,23 +21,6 @@ from segmend.surgery.request import Request
 
 class BeyondRepair(SegmendError):
     """What this disk does not tell, so that nothing can be made anew; the words say why."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rebuild:
-    """A file of a log dir (`file` is relative to it) that a recipe is to make; `note` is for the plan."""
-
-    log_dir: LogDir
-    partition: str
-    file: str
-    recipe: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    note: str = ""
-
-    @property
-    def path(self) -> str:
-        """The file."""
-        return f"{self.log_dir.path}/{self.file}"
 
 
 class Scene:

@@ -21,6 +21,7 @@ from segmend.surgery.ops.trim.cuts import Cut, cut_of, steps_of
 from segmend.surgery.options import option
 from segmend.surgery.plan import Left, Loss, Plan
 from segmend.surgery.planning import accepted_loss, assembly
+from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 
@@ -51,13 +52,13 @@ def plan(request: Request[Options]) -> Plan:
     fatal = {id(cut): why for cut in lossy if (why := _deletes_all(cut)) is not None}
     taken = [c for c in cuts if not c.lossy or (agreed is not None and id(c) not in fatal)]
     markers, notes = _markers(request.dirs, taken)
-    return assembly.make(
-        NAME, {} if agreed is None else {"accept-loss": f"{agreed}-records"},
-        broker=request.broker, given=request.given,
+    draft = Draft(
         steps=[*markers, *(step for cut in taken for step in steps_of(cut)), *_lines(request.dirs, taken)],
         losses=[_loss(cut) for cut in taken if cut.lossy], notes=[*notes, *_gaps(taken)],
         left=[fatal.get(id(cut)) or _left(cut, total) for cut in lossy if cut not in taken],
     )  # fmt: skip
+    arguments = {} if agreed is None else {"accept-loss": f"{agreed}-records"}
+    return assembly.make(NAME, arguments, request, draft)
 
 
 def _cuts(request: Request[Options]) -> Iterator[Cut]:

@@ -13,7 +13,8 @@ from importlib import import_module
 from types import MappingProxyType
 
 from segmend.findings import Finding
-from segmend.surgery.ops.repair.scene import Rebuild, Scene
+from segmend.surgery.ops.repair.scene import Scene
+from segmend.surgery.recipes import Rebuild
 
 Mend = Callable[[Finding, Scene], Iterator[Rebuild]]
 

@@ -15,7 +15,8 @@ from segmend.formats.offset_checkpoint import (
 from segmend.kernel.scan import next_offset_from
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.derive.log_starts import is_lost, told_by_epochs
-from segmend.surgery.ops.repair.scene import Rebuild, Scene
+from segmend.surgery.ops.repair.scene import Scene
+from segmend.surgery.recipes import Rebuild
 
 CODES = frozenset(("C01", "C02", "C05", "C06", "C07", "C08", "C10", "C11", "C11b"))
 

@@ -10,7 +10,8 @@ from segmend.formats.offset_checkpoint import LOG_START_OFFSET
 from segmend.logdir.tree import PartitionDir
 from segmend.surgery.derive.log_starts import is_lost, told_by_epochs
 from segmend.surgery.ops.repair.mends.checkpoints import log_end, rewritten
-from segmend.surgery.ops.repair.scene import BeyondRepair, Rebuild, Scene
+from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
+from segmend.surgery.recipes import Rebuild
 
 CODES = frozenset(("E01", "E02", "E03", "E04", "E05", "E07"))
 
@@ -33,10 +34,7 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     start = partition.log_dir.log_start_offsets.get((partition.topic, partition.partition), first)
     if not first <= start <= log_end(partition):  # C08, C06
         start = first
-    yield Rebuild(
-        log_dir=partition.log_dir, partition=partition.name, file=f"{partition.name}/{FILE_NAME}",
-        recipe="leader-epochs", arguments={"start": start},
-    )  # fmt: skip
+    yield Rebuild.within(partition, FILE_NAME, "leader-epochs", start=start)
 
 
 def _is_tiered(partition: PartitionDir, first: int, scene: Scene) -> bool:

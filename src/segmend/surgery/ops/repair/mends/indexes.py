@@ -8,8 +8,9 @@ from segmend.broker.sanity import INDEX_SANITY, TIME_INDEX, IndexSanity
 from segmend.checks.index_sanity import offset_reason, time_reason
 from segmend.findings import Finding
 from segmend.logdir.tree import LogSegment, PartitionDir
-from segmend.surgery.ops.repair.scene import BeyondRepair, Rebuild, Scene
+from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
 from segmend.surgery.ops.repair.undamaged import require_undamaged
+from segmend.surgery.recipes import Rebuild
 
 CODES = frozenset(
     ("I01", "I02", "I03", "I04", "I05", "I06", "I07", "I08", "I09", "I10", "I11", "I12", "I13", "I14", "I15",
@@ -41,11 +42,8 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     if not TIME_INDEX.of(scene.release):
         wanted.discard("timeindex")
     for each in sorted(wanted):
-        arguments = {"base_offset": base, "interval": scene.interval(partition)}
-        yield Rebuild(
-            log_dir=partition.log_dir, partition=partition.name, file=f"{partition.name}/{stem}.{each}",
-            recipe=_RECIPES[each], arguments=arguments,
-        )  # fmt: skip
+        interval = scene.interval(partition)
+        yield Rebuild.within(partition, f"{stem}.{each}", _RECIPES[each], base_offset=base, interval=interval)
 
 
 def _refused(partition: PartitionDir, base: int, scene: Scene) -> Iterator[str]:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding
 from segmend.formats.producer_snapshot import SUFFIX
-from segmend.surgery.ops.repair.scene import Rebuild, Scene
+from segmend.surgery.ops.repair.scene import Scene
 from segmend.surgery.ops.repair.undamaged import require_undamaged
+from segmend.surgery.recipes import Rebuild
 
 CODES = frozenset(("P01", "P02", "P03", "P06"))
 
@@ -22,7 +23,5 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     offset = finding.offset or 0
     before = scene.snapshot_before(partition, offset - 1)
     require_undamaged(partition, before or 0, offset)
-    yield Rebuild(
-        log_dir=partition.log_dir, partition=partition.name, file=f"{partition.name}/{offset:020d}{SUFFIX}",
-        recipe="producer-snapshot", arguments={"offset": offset, "snapshot": before},
-    )  # fmt: skip
+    name = f"{offset:020d}{SUFFIX}"
+    yield Rebuild.within(partition, name, "producer-snapshot", offset=offset, snapshot=before)

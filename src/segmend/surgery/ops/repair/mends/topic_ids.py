@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from segmend.findings import Finding
 from segmend.formats.partition_metadata import FILE_NAME
 from segmend.logdir.tree import PartitionDir
-from segmend.surgery.ops.repair.scene import BeyondRepair, Rebuild, Scene
+from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
+from segmend.surgery.recipes import Rebuild
 
 CODES = frozenset(("M01", "M02", "M03", "M04"))
 
@@ -18,10 +19,7 @@ _METADATA_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     """The file of the partition; `BeyondRepair` if nothing on these disks knows the id."""
     partition = scene.partition(finding)
-    yield Rebuild(
-        log_dir=partition.log_dir, partition=partition.name, file=f"{partition.name}/{FILE_NAME}",
-        recipe="partition-metadata", arguments={"topic_id": _topic_id(partition, scene)},
-    )  # fmt: skip
+    yield Rebuild.within(partition, FILE_NAME, "partition-metadata", topic_id=_topic_id(partition, scene))
 
 
 def _topic_id(partition: PartitionDir, scene: Scene) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.findings import Finding
-from segmend.surgery.ops.repair.scene import Rebuild, Scene
+from segmend.surgery.ops.repair.scene import Scene
 from segmend.surgery.ops.repair.undamaged import require_undamaged
+from segmend.surgery.recipes import Rebuild
 
 CODES = frozenset(("I17", "I18", "I19", "I20", "I21"))
 
@@ -18,8 +19,4 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     base = int(name.partition(".")[0])
     snapshot = scene.snapshot_before(partition, base)
     require_undamaged(partition, snapshot or 0, base + 1)
-    yield Rebuild(
-        log_dir=partition.log_dir, partition=partition.name, file=f"{partition.name}/{name}",
-        recipe="transaction-index",
-        arguments={"base_offset": base, "snapshot": snapshot},
-    )  # fmt: skip
+    yield Rebuild.within(partition, name, "transaction-index", base_offset=base, snapshot=snapshot)

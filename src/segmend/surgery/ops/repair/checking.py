@@ -1,0 +1,67 @@
+"""What the checks say of the dirs of a repair, as they are and as its steps will leave them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from segmend.checks import CheckRun, Level, Wanted
+from segmend.checks.effects import BrokerEffects
+from segmend.findings import Finding, Severity
+from segmend.surgery.ops.repair.options import Options
+from segmend.surgery.planning.view import planned
+from segmend.surgery.request import Request
+from segmend.surgery.step import Step
+
+_ONLY_AT_STARTUP: Final = ("I25",)
+THREADS: Final = len(os.sched_getaffinity(0))
+
+
+def findings_of(request: Request[Options]) -> list[Finding]:
+    """What the checks say, and what brokers up to 2.2 say of indexes while they load."""
+    usual = CheckRun(
+        request.broker,
+        level=_level(request),
+        wanted=Wanted(names=request.names),
+        on_progress=request.on_progress,
+        jobs=THREADS,
+        effects=False,
+    )
+    startup = CheckRun(
+        request.broker,
+        level=Level.STARTUP,
+        wanted=Wanted(names=request.names, only=_ONLY_AT_STARTUP),
+        effects=False,
+    )
+    return [*usual, *startup]
+
+
+def _level(request: Request[Options]) -> Level:
+    return Level.DEEP if request.options.is_deep else Level.DEFAULT
+
+
+def with_steps(request: Request[Options], steps: Sequence[Step]) -> Request[Options]:
+    """The dirs with these steps done."""
+    return replace(request, broker=planned(request.broker, steps))
+
+
+def grave(findings: Iterable[Finding], request: Request[Options], steps: Sequence[Step]) -> list[Finding]:
+    """Those that are more than notes, by what a start does about them; of notes, the start after `steps`."""
+    found = [*findings]
+    explained = _explained(found, request)
+    raised = {
+        number for number, finding in enumerate(found)
+        if Severity.INFO == finding.severity != explained[number].severity
+    }  # fmt: skip
+    if raised and steps:
+        for number, finding in enumerate(_explained(found, with_steps(request, steps))):
+            if number in raised:
+                explained[number] = finding
+    return [finding for finding in explained if finding.severity != Severity.INFO]
+
+
+def _explained(findings: Iterable[Finding], request: Request[Options]) -> list[Finding]:
+    effects = BrokerEffects(request.broker, _level(request))
+    return [effects.explained(finding) for finding in findings]
