@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import OrderedDict
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,12 @@ from tests.brokers import broker_of
 from tests.checks import damage_index, damage_log, damage_producer
 from tests.checks.damages import Row, killed_dir
 
-from segmend.checks import CheckRun, Level, producer_replay, segment_view
+from segmend.checks import CheckRun, Level, producer_replay
 from segmend.findings import Finding
 from segmend.kernel import native
 from segmend.kernel.engine import engine_named
 from segmend.kernel.scan import scan_log
+from segmend.logdir import scans
 from segmend.logdir.tree import LogDir
 
 ALL: list[Row] = [*damage_log.ROWS, *damage_index.ROWS, *damage_producer.ROWS]
@@ -23,8 +25,10 @@ ROWS = [row for row in ALL if row.level > Level.STARTUP and row.base is not kill
 
 def findings(dirs: list[str], row: Row, engine: str, monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
     scan = functools.partial(scan_log, engine=engine_named(engine))
-    for module in (segment_view, producer_replay):
+    for module in (scans, producer_replay):
         monkeypatch.setattr(module, "scan_log", scan)
+    monkeypatch.setattr(scans, "_scans", OrderedDict())
+    monkeypatch.setattr(scans, "_held", scans._Held())
     opened = [LogDir.open(path) for path in dirs]
     return list(CheckRun(broker_of(opened, row.release), level=row.level))
 

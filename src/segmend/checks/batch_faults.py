@@ -45,10 +45,9 @@ def breaks(view: SegmentView, scan: SegmentScan, *codes: str) -> Iterator[Break]
     """The segment's breaks of these codes, in order of position; those of the metadata log are K07."""
     if view.context.partition.kind == "cluster-metadata":
         return
-    for number, region in enumerate(_regions(scan)):
-        found = _classify(view, region, number)
-        if found.code in codes:
-            yield found
+    regions = _regions(scan)
+    found = view.once("breaks", lambda: [_classify(view, each, n) for n, each in enumerate(regions)])
+    yield from (each for each in found if each.code in codes)
 
 
 def _regions(scan: SegmentScan) -> list[list[Problem]]:
@@ -87,7 +86,7 @@ def _proven(view: SegmentView, problem: Problem, end: int, *, walk: bool) -> Bre
             return Break(code=code, position=position, end=end, offset=problem.offset, size=size)
         code = "L12" if magic < 2 else "L11"
         return Break(code=code, position=position, end=end, offset=problem.offset, magic=magic)
-    if walk and problem.kind != "crc-mismatch":
+    if walk and problem.kind != "crc-mismatch" and not view.scan.crc_checked:
         return _swallowed(view, problem, end)
     return None
 

@@ -6,6 +6,7 @@ a fault; the rest reads the few bytes around one place that a scan has pointed a
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -13,6 +14,7 @@ from typing import Final, TypeVar
 
 from segmend.broker.recovery import TOO_SMALL
 from segmend.findings import Severity
+from segmend.formats import offset_index
 from segmend.formats.batch import HEADER_SIZE_V1, HEADER_SIZE_V2, RecordBatch, compute_crc, parse
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, RECOVERY_POINT
 from segmend.kernel.scan import iter_batches
@@ -129,10 +131,22 @@ def size_field(view: SegmentView, position: int) -> int:
 def headers_before(view: SegmentView, position: int, count: int = 2, start: int = 0) -> list[RecordBatch]:
     """The last `count` batches that a walk from `start` meets before `position`, in order."""
     kept: deque[RecordBatch] = deque(maxlen=count)
-    walk = iter_batches(view.reader, start=start, stop=position, resync=True, base_offset=view.base_offset)
+    near = start or _boundary_before(view, position, count)
+    walk = iter_batches(view.reader, start=near, stop=position, resync=True, base_offset=view.base_offset)
     kept.extend(islice(walk, MOST_BATCHES))
     whole = next(walk, None) is None
     return list(kept) if whole else []
+
+
+def _boundary_before(view: SegmentView, position: int, count: int) -> int:
+    """From where a walk to `position` meets at least `count` batches; 0 unless the index knows it."""
+    match, holes = view.scan.offset_index, view.scan.holes
+    if match is None or match.mismatched or not match.entries:
+        return 0
+    positions = offset_index.parse(view.offset_index or b"")[0].positions
+    row = bisect_left(positions, position) - count
+    near = positions[row] if row >= 0 else 0
+    return 0 if any(start <= near < end for start, end in holes) else near
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:

@@ -7,10 +7,9 @@ copy (L16), a stale write of an older history (L26), or a segment that grew too 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from segmend.formats.batch import RecordBatch
@@ -20,7 +19,6 @@ from segmend.kernel.types import Problem, SegmentScan
 from .evidence import MOST_BATCHES, ORDER_KINDS, batch_at, problems
 from .segment_view import SegmentView
 
-# Each place costs a walk over the headers before it.
 _LOOKED_AT: Final = 8
 
 
@@ -51,21 +49,23 @@ class _Around:
 
 def offset_faults(view: SegmentView, scan: SegmentScan, *codes: str) -> Iterator[OffsetFault]:
     """The segment's offset faults of these codes, in order of position."""
+    found = view.once("offset faults", lambda: list(_faults(view, scan)))
+    yield from (fault for fault in found if fault.code in codes)
+
+
+def _faults(view: SegmentView, scan: SegmentScan) -> Iterator[OffsetFault]:
     seen: set[tuple[str, int]] = set()
-    for problem in problems(scan, *ORDER_KINDS)[:_LOOKED_AT]:
-        fault = _judge(view, scan, problem)
+    looked_at = problems(scan, *ORDER_KINDS)[:_LOOKED_AT]
+    for problem, around in zip(looked_at, _look_around(view, scan, looked_at), strict=True):
+        fault = around and _judge(view, problem, around)
         # A batch too high is told twice: by itself and by the one after it. A wide segment is one fault.
         key = (fault.code, 0 if fault.code == "L23" else fault.batch.position) if fault else ("", 0)
         if fault and key not in seen:
             seen.add(key)
-            if fault.code in codes:
-                yield fault
+            yield fault
 
 
-def _judge(view: SegmentView, scan: SegmentScan, problem: Problem) -> OffsetFault | None:
-    around = _look_around(view, scan, problem)
-    if around is None:
-        return None
+def _judge(view: SegmentView, problem: Problem, around: _Around) -> OffsetFault:
     if problem.kind == "offset-before-base":
         return OffsetFault(code="L13", batch=around.this, expected=around.expected or view.base_offset)
     if problem.kind == "offset-overflow":
@@ -73,21 +73,29 @@ def _judge(view: SegmentView, scan: SegmentScan, problem: Problem) -> OffsetFaul
     return _judge_backwards(view, around)
 
 
-def _look_around(view: SegmentView, scan: SegmentScan, problem: Problem) -> _Around | None:
-    this = batch_at(view, problem.position)
-    if this is None:
-        return None
-    kept: deque[RecordBatch] = deque(maxlen=2)
-    copied = False
-    walk = iter_batches(view.reader, stop=problem.position, resync=True, base_offset=view.base_offset)
-    for batch in islice(walk, MOST_BATCHES):
-        kept.append(batch)
-        same = (batch.base_offset, batch.crc, batch.size) == (this.base_offset, this.crc, this.size)
-        copied = copied or same
-    before, older = (kept[-1] if kept else None), (kept[0] if len(kept) == 2 else None)
+def _look_around(view: SegmentView, scan: SegmentScan, places: list[Problem]) -> Iterator[_Around | None]:
+    """The neighbours of each place, in one walk over the headers up to the last of them."""
+    if not places:
+        return
+    walk = iter_batches(view.reader, stop=places[-1].position, resync=True, base_offset=view.base_offset)
+    headers = chain(islice(walk, MOST_BATCHES), (None,))
+    older = before = None
+    following = next(headers)
+    seen: set[tuple[int, int, int]] = set()
     last = scan.tail.position if scan.tail else scan.end
-    after = batch_at(view, problem.end) if problem.end < last else None
-    return _Around(older=older, before=before, this=this, after=after, copied=copied)
+    for problem in places:
+        while following is not None and following.position < problem.position:
+            older, before = before, following
+            seen.add(_identity(following))
+            following = next(headers)
+        this = batch_at(view, problem.position)
+        after = batch_at(view, problem.end) if problem.end < last else None
+        copied = this is not None and _identity(this) in seen
+        yield this and _Around(older=older, before=before, this=this, after=after, copied=copied)
+
+
+def _identity(batch: RecordBatch) -> tuple[int, int, int]:
+    return batch.base_offset, batch.crc, batch.size
 
 
 def _judge_overflow(view: SegmentView, around: _Around) -> OffsetFault:

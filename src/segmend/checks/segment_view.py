@@ -5,9 +5,10 @@ Reading errors are let through, as in `context`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from segmend.formats import offset_index, time_index
 from segmend.kernel.scan import iter_batches, next_offset_from
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from .context import PartitionContext
 
 
+T = TypeVar("T")
+
+
 @dataclass(slots=True, eq=False)
 class SegmentView:
     """One segment: its files' bytes and its one scan, each read on first use and then kept.
@@ -37,7 +41,7 @@ class SegmentView:
     segment: LogSegment
     log: FileEntry
     next_base: int | None
-    _kept: dict[str, Any] = field(default_factory=dict)
+    _kept: dict[str, object] = field(default_factory=dict)
 
     @property
     def base_offset(self) -> int:
@@ -62,20 +66,13 @@ class SegmentView:
     @property
     def txn_index(self) -> bytes | None:
         """The bytes of `.txnindex`, None when the file is missing."""
-        if "txnindex" not in self._kept:
-            entry = self.segment.txnindex
-            self._kept["txnindex"] = entry and entry.read(LIMIT_BYTES)
-        found: bytes | None = self._kept["txnindex"]
-        return found
+        entry = self.segment.txnindex
+        return self.once("txnindex", lambda: None if entry is None else entry.read(LIMIT_BYTES))
 
     def length(self, name: str) -> int | None:
         """Size in bytes of the file `log`, `index` or `timeindex`, asked once; None when it is missing."""
-        key = f"{name}.length"
-        if key not in self._kept:
-            entry = self.log if name == "log" else getattr(self.segment, name)
-            self._kept[key] = entry and entry.size
-        found: int | None = self._kept[key]
-        return found
+        entry: FileEntry | None = self.log if name == "log" else getattr(self.segment, name)
+        return self.once(f"{name}.length", lambda: None if entry is None else entry.size)
 
     @property
     def size(self) -> int:
@@ -84,20 +81,16 @@ class SegmentView:
 
     def _index(self, name: str, entry_size: int) -> tuple[bytes | None, int]:
         """(bytes, zero entries left out at their end)."""
-        if name not in self._kept:
-            entry = getattr(self.segment, name)
-            exact = self.context.level >= Level.DEEP
-            self._kept[name] = (None, 0) if entry is None else read_index(entry, entry_size, exact=exact)
-        found: tuple[bytes | None, int] = self._kept[name]
-        return found
+        entry: FileEntry | None = getattr(self.segment, name)
+        if entry is None:
+            return None, 0
+        exact = self.context.level >= Level.DEEP
+        return self.once(name, lambda: read_index(entry, entry_size, exact=exact))
 
     @property
     def scan(self) -> SegmentScan:
         """The scan of the whole `.log`, with the depth of the level; made once."""
-        found: SegmentScan | None = self._kept.get("scan")
-        if found is None:
-            found = self._kept["scan"] = self._known() or self._with_padding(self._read())
-        return found
+        return self.once("scan", lambda: self._known() or self._with_padding(self._read()))
 
     def _known(self) -> SegmentScan | None:
         """What somebody else has read: only without indexes to compare, and nothing asked of records."""
@@ -146,20 +139,16 @@ class SegmentView:
     @property
     def tail(self) -> BrokerEnd:
         """Where a broker ends that iterates from the last sensible index entry."""
-        return self._end_from("tail")
+        return self.once("tail", lambda: self._end_from(self._last_position()))
 
     @property
     def scan_for_end(self) -> BrokerEnd:
         """Where a broker ends that iterates from the beginning of the segment."""
-        return self._end_from("scan_for_end")
+        return self.once("scan_for_end", lambda: self._end_from(0))
 
-    def _end_from(self, name: str) -> BrokerEnd:
-        found: BrokerEnd | None = self._kept.get(name)
-        if found is None:
-            start = self._last_position() if name == "tail" else 0
-            start = start if 0 <= start < self.reader.size else 0
-            found = self._kept[name] = next_offset_from(self.reader, start, self.base_offset)
-        return found
+    def _end_from(self, start: int) -> BrokerEnd:
+        start = start if 0 <= start < self.reader.size else 0
+        return next_offset_from(self.reader, start, self.base_offset)
 
     def _last_position(self) -> int:
         """The file position in the last index entry that is not preallocated zeros; 0 if there is none."""
@@ -169,10 +158,13 @@ class SegmentView:
     @property
     def reader(self) -> OpenFile:
         """The log, for second looks at it; open until `forget`."""
-        found: OpenFile | None = self._kept.get("reader")
-        if found is None:
-            found = self._kept["reader"] = look_again(self.log)
-        return found
+        return self.once("reader", lambda: look_again(self.log))
+
+    def once(self, what: str, make: Callable[[], T]) -> T:
+        """What `make` gives, made for the first who asks for `what` and then kept."""
+        if what not in self._kept:
+            self._kept[what] = make()
+        return cast(T, self._kept[what])
 
     def forget(self) -> None:
         """Drop bytes and scans."""

@@ -281,6 +281,7 @@ class NativeWalker:
         walk = self._walk
         return SoFar(
             batches=walk.batches,
+            max_timestamp=walk.max_timestamp,
             epochs=tuple((row[0], row[1]) for row in _rows(_EPOCH, walk.epochs, walk.epoch_count)),
             producers=tuple(map(_producer, sorted(_rows(_PRODUCER, walk.producers, walk.producer_count)))),
         )
@@ -299,7 +300,7 @@ class NativeWalker:
             last_offset=walk.last_offset if walk.last_offset >= walk.base_offset else None,
             next_offset=walk.next_offset,
             min_timestamp=walk.min_timestamp,
-            max_timestamp=walk.max_timestamp,
+            max_timestamp=so_far.max_timestamp,
             offset_of_max_timestamp=walk.offset_of_max,
             epochs=so_far.epochs,
             magics=tuple((magic, number) for magic, number in enumerate(walk.magics) if number),

@@ -270,11 +270,12 @@ class ReferenceWalker:
     def so_far(self) -> SoFar:
         """See `walker.Walker`."""
         states = self._fold.states
-        return SoFar(self._batches, tuple(self._epochs), tuple(states[each] for each in sorted(states)))
+        producers = tuple(states[each] for each in sorted(states))
+        return SoFar(self._batches, self._max_timestamp, tuple(self._epochs), producers)
 
     def facts(self, *, whole: bool) -> Facts:
         """See `walker.Walker`."""
-        batches, epochs, producers = self.so_far()
+        batches, newest, epochs, producers = self.so_far()
         if not whole:
             self._indexes.holes.append((self.position, self.end))
         fold = self._fold
@@ -286,7 +287,7 @@ class ReferenceWalker:
             last_offset=self.last_offset if self.last_offset >= self._task.base_offset else None,
             next_offset=self._next_offset,
             min_timestamp=-1 if self._min_timestamp is None else self._min_timestamp,
-            max_timestamp=self._max_timestamp,
+            max_timestamp=newest,
             offset_of_max_timestamp=self._offset_of_max,
             epochs=epochs,
             magics=tuple(sorted(self._magics.items())),

@@ -256,6 +256,7 @@ class SoundPart:
     kind: str
     batches: int
     last_offset: int | None
+    max_timestamp: int
     epochs: tuple[tuple[int, int], ...]
     producers: tuple[ProducerState, ...]
 

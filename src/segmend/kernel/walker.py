@@ -96,6 +96,7 @@ class SoFar(NamedTuple):
     """Of the facts, those that a recovery takes from the batches up to here."""
 
     batches: int
+    max_timestamp: int
     epochs: tuple[tuple[int, int], ...]
     producers: tuple[ProducerState, ...]
 

@@ -96,7 +96,7 @@ def retained(
 def _largest_timestamp(loaded: LoadedLog, segment: Segment) -> tuple[int, bool]:
     """`LogSegment.largestTimestamp`: the last entry of the time index as it stands, else the mtime."""
     if segment.recovered and segment.log is not None and segment.size:
-        return lost_from(segment, 0).last_timestamp, False
+        return lost_from(segment, 0).last_timestamp if segment.newest is None else segment.newest, False
     index = _time_index(loaded, segment)
     if index is not None:
         with index.reader() as reader:

@@ -70,6 +70,7 @@ class _Walk:
     invalid: bool = False
     sure: bool = False
     in_order: bool = False
+    newest: int | None = None
     epochs: list[tuple[int, int]] = field(default_factory=list)
     states: States = field(default_factory=dict)
     last_entry: int = 0
@@ -102,7 +103,7 @@ def recover_segment(state: LoadState, segment: Segment) -> int:
     state.epochs.recover(walk.epochs)
     segment.size, segment.next_offset = walk.valid, walk.next_offset
     segment.index, segment.recovered = None, True
-    segment.sure, segment.in_order = walk.sure, walk.in_order
+    segment.sure, segment.in_order, segment.newest = walk.sure, walk.in_order, walk.newest
     if PRODUCER_STATE.of(state.settings.release):
         after_recovery(state, walk.next_offset, walk.states)
     return cut
@@ -174,6 +175,7 @@ def _by_scan(segment: Segment, reader: Prefix, found: SegmentScan) -> _Walk:
         valid=found.valid_bytes,
         sure=sound is None,
         in_order=True,
+        newest=part.max_timestamp,
         next_offset=segment.base_offset if part.last_offset is None else part.last_offset + 1,
         invalid=invalid,
         epochs=list(part.epochs),

@@ -50,7 +50,8 @@ class Segment:
 
     `index` is the offset index on disk; None if there is none, or it was rebuilt. `next_offset`
     is set once the load has walked the segment (recovery does), `sure` if it found nothing wrong,
-    `in_order` if what is left was. `end_on_disk` is the offset after all that was there before.
+    `in_order` if what is left was, `newest` being its largest timestamp. `end_on_disk` is the
+    offset after all that was there before.
     """
 
     base_offset: int
@@ -61,6 +62,7 @@ class Segment:
     recovered: bool = False
     sure: bool = False
     in_order: bool = False
+    newest: int | None = None
     end_on_disk: int | None = None
 
     @property
