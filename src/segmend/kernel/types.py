@@ -66,6 +66,11 @@ KINDS: Final = {
 TAIL_KINDS: Final = frozenset(("header-fragment", "torn-tail", "zero-tail"))
 """The kinds that can only end a file."""
 
+RECORD_KINDS: Final = frozenset(
+    ("undecodable", "record-structure", "count-mismatch", "timestamp-mismatch", "legacy-inner", "too-large")
+)
+"""The kinds that only a look into the records finds."""
+
 CHAIN_KINDS: Final = TAIL_KINDS | {"size-too-small", "size-past-end", "crc-mismatch", "bad-magic"}
 """The kinds that take bytes out of the chain of batches."""
 

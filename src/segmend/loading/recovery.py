@@ -43,7 +43,7 @@ from segmend.loading.segment import (
 from segmend.loading.state import LoadState, States
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.scans import first_part
-from segmend.logdir.second_looks import look_again
+from segmend.logdir.second_looks import Near, look_again
 
 _WALKED = frozenset(
     {"bad-magic", "offset-before-base", "offset-backwards", "offset-overflow", "control-record",
@@ -188,6 +188,7 @@ def _walk(state: LoadState, segment: Segment, reader: OpenFile, states: States) 
     walk = _Walk(next_offset=segment.base_offset)
     fold = ProducerFold(states.values())
     ongoing = first_offsets(states) if state.ongoing is None else state.ongoing
+    reader = Near(reader)
     prefix = Prefix(reader, segment.size)
     interval, first = index_interval(state), ENTRIES_NAME_FIRST_OFFSETS.of(state.settings.release)
     for batch in iter_batches(prefix):

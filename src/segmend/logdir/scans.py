@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from segmend.kernel.scan import scan_log
-from segmend.kernel.types import IndexRule, ProducerState, SegmentScan
+from segmend.kernel.types import RECORD_KINDS, IndexRule, ProducerState, SegmentScan
 from segmend.logdir.file_system import FileStat, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.second_looks import TICK_NS, look_again, read_once
@@ -82,6 +82,8 @@ def first_part(log: FileEntry, *, base_offset: int, producers: Producers = ()) -
     """The same as far as a recovery comes: to the first damage (`SegmentScan.sound`), or further."""
     key = _key(log, base_offset, producers)
     known = _recalled(key) or _recalled(key and replace(key, until_damage=True))
+    if known is None and not producers:
+        known = _recalled(key and replace(key, records=True))
     return known.scan if known else _scanned(log, key, base_offset, producers, until_damage=True)
 
 
@@ -123,6 +125,8 @@ def deep_scan(log: FileEntry, *, base_offset: int, offset_index: bytes | None) -
     """The scan of a log with checksums, records and its offset index, unless it is known."""
     key = _key(log, base_offset)
     known = _recalled(key and replace(key, records=True))
+    if known is not None and offset_index is None:
+        return replace(known.scan, offset_index=None)
     if known is not None and known.index_hash == hash(offset_index):
         return known.scan
     with look_again(log) as reader:
@@ -199,11 +203,13 @@ def _is_sound(known: _Known | None) -> bool:
 
 def _without_checksums(known: _Known | None) -> SegmentScan | None:
     """What a scan without checksums would have found, where one with them tells it."""
-    if known is None or not _is_sound(known):
+    if known is None or known.scan.sound is not None or known.scan.bounded:
         return None
     scan = known.scan
     if scan.records_checked and any(magic < 2 for magic, _ in scan.magics):
         return None  # inner messages were counted
+    if scan.records_checked and any(kind in RECORD_KINDS for kind, _ in scan.problem_counts):
+        return None
     return replace(scan, crc_checked=False, records_checked=False, null_keys=0, offset_index=None)
 
 

@@ -69,6 +69,28 @@ class _Kept(OpenFile):
             self._file.close()
 
 
+class Near(OpenFile):
+    """A file of which the last large piece that was read is kept, for short looks into it."""
+
+    __slots__ = ("_file", "_piece", "_start")
+
+    def __init__(self, file: OpenFile) -> None:
+        super().__init__(file.path, file.size)
+        self._file = file
+        self._start, self._piece = 0, b""
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """As `OpenFile`."""
+        at = position - self._start
+        if at >= 0 and at + len(buffer) <= len(self._piece):
+            buffer[:] = self._piece[at : at + len(buffer)]
+            return len(buffer)
+        got = self._file.read_into(buffer, position)
+        if got > SMALL // 4:
+            self._start, self._piece = position, bytes(buffer[:got])
+        return got
+
+
 _lock = threading.Lock()
 _kept: OrderedDict[str, _Pages] = OrderedDict()
 
