@@ -64,19 +64,12 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     base = context.views[-1].base_offset
     for code, (name, what) in _NAMES.items():
         value = context.checkpointed(name)
-        if value is not None and value > base and value > _end(context):
+        if value is not None and value > base and value > context.log_end_offset:
             yield _finding(context, code, what, value)
 
 
-def _end(context: PartitionContext) -> int:
-    """The log end offset, walked from the segment's beginning where a bad index might mislead."""
-    if context.level > Level.STARTUP:
-        return context.log_end_offset
-    return max(context.log_end_offset, context.views[-1].scan_for_end.next_offset)
-
-
 def _finding(context: PartitionContext, code: str, what: str, value: int) -> Finding:
-    end = _end(context)
+    end = context.log_end_offset
     return context.finding(
         code,
         f"the {what} is {value}, but the log ends at {end}",

@@ -96,7 +96,7 @@ def _reached(view: SegmentView, last: _Last) -> bool:
 def _past_end(view: SegmentView, context: PartitionContext, last: _Last) -> Finding:
     size = view.size
     claimed = claimed_end(context)
-    if claimed > view.scan_for_end.next_offset:
+    if claimed > view.tail.next_offset:
         words = (
             f"the log has {size:,} bytes, its index goes to {last.position:,}; offset {claimed} was reached"
         )

@@ -14,9 +14,10 @@ from segmend.formats import offset_index, time_index
 from segmend.kernel.scan import iter_batches, next_offset_from
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.files import FileEntry
-from segmend.logdir.index_file import LIMIT_BYTES, last_entry, read_index
+from segmend.logdir.index_file import LIMIT_BYTES, read_index
 from segmend.logdir.scans import checked_scan, known_scan
 from segmend.logdir.second_looks import look_again
+from segmend.logdir.tail import indexed_start
 
 from .levels import Level
 
@@ -139,21 +140,11 @@ class SegmentView:
     @property
     def tail(self) -> BrokerEnd:
         """Where a broker ends that iterates from the last sensible index entry."""
-        return self.once("tail", lambda: self._end_from(self._last_position()))
+        return self.once("tail", self._tail)
 
-    @property
-    def scan_for_end(self) -> BrokerEnd:
-        """Where a broker ends that iterates from the beginning of the segment."""
-        return self.once("scan_for_end", lambda: self._end_from(0))
-
-    def _end_from(self, start: int) -> BrokerEnd:
-        start = start if 0 <= start < self.reader.size else 0
+    def _tail(self) -> BrokerEnd:
+        start = indexed_start(self.reader, self.segment)
         return next_offset_from(self.reader, start, self.base_offset)
-
-    def _last_position(self) -> int:
-        """The file position in the last index entry that is not preallocated zeros; 0 if there is none."""
-        last = last_entry(self.segment.index, offset_index.ENTRY_SIZE)
-        return int.from_bytes(last.data[4:], "big", signed=True) if last else 0
 
     @property
     def reader(self) -> OpenFile:

@@ -23,11 +23,12 @@ from segmend.formats.batch import (
     read_header,
 )
 from segmend.formats.record import iter_records
-from segmend.kernel.scan import iter_batches
+from segmend.kernel.scan import iter_batches, next_offset_from
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import last_entry
-from segmend.logdir.tree import LogSegment
+from segmend.logdir.second_looks import look_again
+from segmend.logdir.tree import LogSegment, PartitionDir
 
 _INT32_PAIR = Struct(">ii")
 _MAX_SEGMENT_SPAN = 2**31
@@ -58,7 +59,19 @@ def tail(segment: LogSegment) -> Tail:
             next_offset=segment.base_offset, max_timestamp=newest, leader_epoch=-1, batches=0, unread_bytes=0
         )
     with segment.log.reader() as reader:
-        return _walk(reader, segment.base_offset, _start(reader, segment), newest)
+        return _walk(reader, segment.base_offset, indexed_start(reader, segment), newest)
+
+
+def whole_end_offset(partition: PartitionDir) -> int:
+    """The log end offset by all batches of the active segment, for who trusts no index.
+
+    Raises `Unreadable`.
+    """
+    active = max(partition.segments, key=lambda segment: segment.base_offset, default=None)
+    if active is None or active.log is None:
+        return 0 if active is None else active.base_offset
+    with look_again(active.log) as reader:
+        return next_offset_from(reader, 0, active.base_offset).next_offset
 
 
 def _walk(reader: OpenFile, base_offset: int, start: int, newest: int) -> Tail:
@@ -116,8 +129,8 @@ def _last_entry(index: FileEntry | None, entry_size: int) -> bytes | None:
     return None if last is None else last.data
 
 
-def _start(reader: OpenFile, segment: LogSegment) -> int:
-    """Where to begin the walk: at the batch of the last sensible index entry, or at byte 0."""
+def indexed_start(reader: OpenFile, segment: LogSegment) -> int:
+    """Where to begin the walk to the end: at the batch of the last sensible index entry, or at byte 0."""
     entry = _last_entry(segment.index, offset_index.ENTRY_SIZE)
     if entry is None:
         return 0

@@ -7,7 +7,6 @@ the epochs in the file are just those of a log that starts there, it started the
 
 from __future__ import annotations
 
-from segmend.formats import epoch_checkpoint
 from segmend.formats.offset_checkpoint import LOG_START_OFFSET
 from segmend.loading.epochs import EpochCache
 from segmend.logdir.tree import PartitionDir
@@ -24,13 +23,13 @@ def is_lost(partition: PartitionDir) -> bool:
 
 def told_by_epochs(partition: PartitionDir) -> int | None:
     """The log start offset, None if it is that of the first segment or is not told; raises `Unreadable`."""
-    entry = partition.file(epoch_checkpoint.FILE_NAME)
-    found, damages = epoch_checkpoint.parse(b"" if entry is None else entry.read())
+    file = partition.leader_epochs.readable()
+    found = () if file.value is None or file.damages else file.value.entries
     bases = sorted(partition.layout.logs)
-    if damages or not found.entries or not bases or found.entries[0].start_offset <= bases[0]:
+    if not found or not bases or found[0].start_offset <= bases[0]:
         return None
-    start = found.entries[0].start_offset
-    said = [(each.epoch, each.start_offset) for each in found.entries]
+    start = found[0].start_offset
+    said = [(each.epoch, each.start_offset) for each in found]
     cache = EpochCache()
     for base in bases:
         scan = scanned(segment_of(partition, base))

@@ -12,7 +12,7 @@ from segmend.formats.offset_checkpoint import (
     LOG_START_OFFSET,
     RECOVERY_POINT,
 )
-from segmend.kernel.scan import next_offset_from
+from segmend.logdir.tail import whole_end_offset
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.derive.log_starts import is_lost, told_by_epochs
 from segmend.surgery.ops.repair.scene import Scene
@@ -83,26 +83,17 @@ def _offset(partition: PartitionDir, name: str, said: int | None, scene: Scene) 
         # What was flushed, or replicated, before a crash is not known: the start finds out.
         return None
     if name == RECOVERY_POINT:
-        return log_end(partition)
-    return log_end(partition) if name == HIGH_WATERMARK and _is_alone(partition, scene) else None
+        return whole_end_offset(partition)
+    return whole_end_offset(partition) if name == HIGH_WATERMARK and _is_alone(partition, scene) else None
 
 
 def _within(partition: PartitionDir, name: str, said: int | None) -> int | None:
     """A log start or cleaner offset that the log reaches."""
-    if said is not None and said <= log_end(partition):
+    if said is not None and said <= whole_end_offset(partition):
         return said
     if name == CLEANER_OFFSET:
         return None if said is None else _log_start(partition)
     return told_by_epochs(partition) if said is not None or is_lost(partition) else None
-
-
-def log_end(partition: PartitionDir) -> int:
-    """The log end offset, by a walk over the active segment from its beginning."""
-    active = max(partition.segments, key=lambda segment: segment.base_offset, default=None)
-    if active is None or active.log is None:
-        return 0 if active is None else active.base_offset
-    with active.log.reader() as reader:
-        return next_offset_from(reader, 0, active.base_offset).next_offset
 
 
 def _log_start(partition: PartitionDir) -> int:
@@ -111,10 +102,8 @@ def _log_start(partition: PartitionDir) -> int:
     The line stays: that the cleaner has been at work here, offsets may be missing, is known from it alone.
     """
     first = min((segment.base_offset for segment in partition.segments), default=0)
-    checkpointed = partition.log_dir.offset_checkpoint(LOG_START_OFFSET).value
-    said = {} if checkpointed is None else checkpointed.offsets()
-    start = said.get((partition.topic, partition.partition), 0)
-    return max(first, start) if start <= log_end(partition) else first
+    start = partition.log_dir.log_start_offsets.get((partition.topic, partition.partition), 0)
+    return max(first, start) if start <= whole_end_offset(partition) else first
 
 
 def _is_alone(partition: PartitionDir, scene: Scene) -> bool:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from segmend.findings import Finding
 from segmend.formats.epoch_checkpoint import FILE_NAME
 from segmend.formats.offset_checkpoint import LOG_START_OFFSET
+from segmend.logdir.tail import whole_end_offset
 from segmend.logdir.tree import PartitionDir
 from segmend.surgery.derive.log_starts import is_lost, told_by_epochs
-from segmend.surgery.ops.repair.mends.checkpoints import log_end, rewritten
+from segmend.surgery.ops.repair.mends.checkpoints import rewritten
 from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
 from segmend.surgery.recipes import Rebuild
 
@@ -32,7 +33,7 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
             "file of another replica"
         )
     start = partition.log_dir.log_start_offsets.get((partition.topic, partition.partition), first)
-    if not first <= start <= log_end(partition):  # C08, C06
+    if not first <= start <= whole_end_offset(partition):  # C08, C06
         start = first
     yield Rebuild.within(partition, FILE_NAME, "leader-epochs", start=start)
 
