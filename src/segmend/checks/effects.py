@@ -154,7 +154,7 @@ class BrokerEffects:
         if state.log_dir is not home and finding.file == partition.name:
             where = home.path if home else "..."
             return words.refusal(UNEXPECTED_METADATA.format(partition.path, where))
-        outcome, _, refusal = look_at_metadata(_fresh(partition), self._broker.release)
+        outcome, _, refusal = look_at_metadata(partition.afresh(), self._broker.release)
         if refusal is not None:
             return words.refusal(refusal)
         mine = _about(finding, outcome.effects, partition)
@@ -212,15 +212,10 @@ class BrokerEffects:
         if key not in self._loaded:
             situation = replace(self._prelude.situation(), budget=self._budget())
             scratch = DirState(log_dir=state.log_dir, clean=state.clean, offsets=state.offsets)
-            self._loaded[key] = load_directory(scratch, _fresh(partition), situation)
+            self._loaded[key] = load_directory(scratch, partition.afresh(), situation)
             if len(self._loaded) > _KEPT:
                 self._loaded.popitem(last=False)
         return self._loaded[key]
-
-
-def _fresh(partition: PartitionDir) -> PartitionDir:
-    """A model of its own, whose memory goes with it."""
-    return PartitionDir(partition.log_dir, partition.name, partition.parsed)
 
 
 def _line(code: str) -> str:

@@ -8,7 +8,7 @@ from segmend.broker.serving import REMOTE_INDEX_CORRUPT
 from segmend.findings import Finding
 from segmend.formats import offset_index, time_index, txn_index
 from segmend.formats.java_number import parse_long
-from segmend.formats.names import REMOTE_INDEX_CACHE, parse_dir_name
+from segmend.formats.names import REMOTE_INDEX_CACHE
 from segmend.logdir.tree import LogDir, PartitionDir
 
 from . import remedies
@@ -42,7 +42,7 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     """The sanity check of each index, as a broker makes it; one finding is enough to clear the cache."""
     if log_dir.entries.get(REMOTE_INDEX_CACHE) not in ("dir", "link-dir"):
         return
-    cache = PartitionDir(log_dir, REMOTE_INDEX_CACHE, parse_dir_name(REMOTE_INDEX_CACHE))
+    cache = PartitionDir.forced(log_dir, REMOTE_INDEX_CACHE)
     for name, entry in sorted(cache.files.items()):
         base = parse_long(name.partition("_")[0])
         if base is None or entry.type != "file":

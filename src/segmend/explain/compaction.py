@@ -100,8 +100,7 @@ def _compaction(
         dir=state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
         settings=(policy, *settings),
     )  # fmt: skip
-    fresh = PartitionDir(state.log_dir, partition.name, partition.parsed)
-    loaded = load(fresh, load_settings(state, partition, situation))
+    loaded = load(partition.afresh(), load_settings(state, partition, situation))
     after = loaded.after
     if after is None:
         return replace(found, failure=str(loaded.failure))

@@ -95,10 +95,7 @@ def reasons(
 def _reasons(state: DirState, partition: PartitionDir, situation: Situation) -> Reasons:
     own = situation.topic(partition.topic)
     retention = retention_of(situation.broker.config, own, partition.topic, situation.dynamic)
-    loaded = load(
-        PartitionDir(state.log_dir, partition.name, partition.parsed),
-        load_settings(state, partition, situation),
-    )
+    loaded = load(partition.afresh(), load_settings(state, partition, situation))
     found = Reasons(
         dir=state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
         retention=retention, kraft=situation.broker.kraft,

@@ -130,9 +130,7 @@ class _Run:
                 )
 
     def _load_one(self, state: DirState, partition: PartitionDir, situation: Situation) -> None:
-        # The names of a partition are remembered by its model, so each gets one of its own to forget.
-        fresh = PartitionDir(state.log_dir, partition.name, partition.parsed)
-        loaded = load_directory(state, fresh, situation)
+        loaded = load_directory(state, partition.afresh(), situation)
         if state.unread:
             loaded = _left_alone(loaded)
         self._later.extend(loaded.later)

@@ -82,12 +82,9 @@ def path_type(path: str) -> EntryType | None:
 def file_stat(path: str, *, follow: bool = True) -> FileStat:
     """`stat` of a path; raises `Unreadable`."""
     try:
-        return _file_stat(os.stat(path, follow_symlinks=follow))
+        s = os.stat(path, follow_symlinks=follow)
     except OSError as error:
         raise Unreadable.of(error, path) from None
-
-
-def _file_stat(s: os.stat_result) -> FileStat:
     return FileStat(
         size=s.st_size, allocated=s.st_blocks * 512, mtime_ns=s.st_mtime_ns, mode=s.st_mode,
         uid=s.st_uid, gid=s.st_gid, nlink=s.st_nlink, inode=s.st_ino, device=s.st_dev,

@@ -208,6 +208,10 @@ class PartitionDir:
         """A directory taken for a partition whatever its name, so that a copied one can be looked at."""
         return cls(log_dir, name, parse_dir_name(name))
 
+    def afresh(self) -> PartitionDir:
+        """A model of its own of the same directory: what it remembers of the names goes with it."""
+        return PartitionDir(self.log_dir, self.name, self.parsed)
+
     @property
     def path(self) -> str:
         """The full path, as the log dir was given."""
