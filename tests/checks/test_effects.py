@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,8 +23,9 @@ from tests.checks.damages import (
 from tests.checks.surgery import ACTIVE, ROLLED, flipped, positions
 from tests.conftest import one_in
 
-from segmend.checks import CheckRun, Level, effects
+from segmend.checks import CheckRun, Level
 from segmend.findings import Basis, BrokerEffect, Finding, Severity
+from segmend.loading import start
 from segmend.loading.values import EFFECTS
 from segmend.logdir.tree import LogDir
 
@@ -158,27 +161,28 @@ def test_what_only_other_releases_die_of_is_a_warning(
     assert found(dirs, Level.STARTUP, release)["E03"].severity == severity
 
 
-def test_a_healthy_dir_is_not_forecast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def forecast(*_: object) -> None:
-        raise AssertionError("a directory without findings was forecast")
-
+def test_a_healthy_dir_does_not_need_the_modules_of_a_start(tmp_path: Path) -> None:
     dirs = clean_dir(tmp_path)
-    monkeypatch.setattr(effects, "load_directory", forecast)
-    monkeypatch.setattr(effects, "Prelude", lambda *_: None)
-    assert found(dirs, Level.DEEP) == {}
+    script = "import sys\nfrom segmend.cli.main import main\n"
+    script += (
+        f"status = main(['check', '--deep', *{list(map(str, dirs))}])\nprint(*sys.modules)\nsys.exit(status)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "segmend.checks.runner" in done.stdout.split()
+    assert [name for name in done.stdout.split() if name.startswith("segmend.loading")] == []
 
 
 def test_only_directories_with_findings_are_forecast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dirs = clean_dir(tmp_path)
     written(EPOCHS, "0\n7\n0 0\n")(dirs)
     loaded = []
-    original = effects.load_directory
+    original = start.load_directory
 
     def noted(state: object, partition: object, situation: object) -> object:
         loaded.append(getattr(partition, "name", None))
         return original(state, partition, situation)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(effects, "load_directory", noted)
+    monkeypatch.setattr(start, "load_directory", noted)
     assert "E01" in found(dirs)
     assert loaded == ["t-0"]
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from segmend.broker.recovery import first_recovered
 from segmend.findings import Finding, Remedy, Safety, Severity
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.logdir.file_system import Unreadable
@@ -108,6 +109,7 @@ class DirContext:
         self.path = str(log_dir.path)
         self.failures: list[ReadFailure] = []
         self._offsets: dict[str, Mapping[tuple[str, int], int]] = {}
+        self._recovered_from: dict[str, int] = {}
 
     @cached_property
     def clean(self) -> bool:
@@ -148,6 +150,24 @@ class DirContext:
             value = self.checkpoint(name).value
             self._offsets[name] = {} if value is None else value.offsets()
         return self._offsets[name]
+
+    def recovers(self, partition: PartitionDir, base_offset: int) -> bool:
+        """Whether the next start recovers this segment (`LogLoader.recoverLog`).
+
+        So it does without the clean marker, from the recovery point on, if that can be read; the
+        metadata log is always recovered.
+        """
+        if partition.kind == "cluster-metadata":
+            return True
+        if self.clean:
+            return False
+        if partition.name not in self._recovered_from:
+            found = self.checkpoint(RECOVERY_POINT)
+            points = {} if found and found[1] else self.offsets(RECOVERY_POINT)
+            bases = sorted(partition.layout.logs)
+            first = first_recovered(bases, points.get((partition.topic, partition.partition), 0))
+            self._recovered_from[partition.name] = bases[first] if bases else 0
+        return base_offset >= self._recovered_from[partition.name]
 
     def stat(self, name: str = "") -> FileStat:
         """The status of the dir itself, or of a directory in it."""

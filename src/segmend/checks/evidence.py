@@ -13,7 +13,6 @@ from itertools import islice
 from typing import Final, TypeVar
 
 from segmend.broker.recovery import TOO_SMALL
-from segmend.findings import Severity
 from segmend.formats import offset_index
 from segmend.formats.batch import HEADER_SIZE_V1, HEADER_SIZE_V2, RecordBatch, compute_crc, parse
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, RECOVERY_POINT
@@ -37,17 +36,8 @@ COMPACTED_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"
 
 
 def healed_at_start(view: SegmentView) -> bool:
-    """Whether the next start recovers this segment: cuts its tail and rebuilds its indexes.
-
-    So it is without the clean marker, from the segment of the recovery point on (a point past
-    the end selects the last segment), and always for the KRaft metadata log.
-    """
-    context = view.context
-    if context.partition.kind == "cluster-metadata":
-        return True
-    if context.clean:
-        return False
-    return view.next_base is None or view.next_base > (context.checkpointed(RECOVERY_POINT) or 0)
+    """Whether the next start recovers this segment: cuts its tail and rebuilds its indexes."""
+    return view.context.dir.recovers(view.context.partition, view.base_offset)
 
 
 def claimed_end(context: PartitionContext) -> int:
@@ -65,11 +55,6 @@ def was_cut(view: SegmentView, scan: SegmentScan) -> bool:
 def in_flight(view: SegmentView) -> bool:
     """Whether a running broker is appending to this segment: its end is not there yet."""
     return view.is_active and view.context.running
-
-
-def weighed(view: SegmentView, severity: Severity) -> Severity:
-    """`severity`, or info where the next start mends it without a loss."""
-    return Severity.INFO if healed_at_start(view) else severity
 
 
 def too_small(view: SegmentView, size: object = "...") -> str:

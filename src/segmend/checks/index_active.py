@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from struct import Struct
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.index_file import last_entry
 
 from .context import PartitionContext
-from .evidence import batch_at, claimed_end, in_flight, is_sound, too_small, weighed
+from .evidence import batch_at, claimed_end, in_flight, is_sound, too_small
 from .levels import Level, Scope
 from .manual import ERROR, LOSES, NONE, REFUSES, Code, Page
 from .segment_view import SegmentView
 
 CODES = (
-    Code("I04", ERROR, "its offset is above the last offset in the log", LOSES, NONE),
-    Code("I05", ERROR, "its position is past the end of the log", LOSES, NONE),
-    Code("I06", ERROR, "no batch begins at its position", REFUSES, NONE),
+    Code("I04", ERROR, "its offset is above the last offset in the log", LOSES, NONE, derived=True),
+    Code("I05", ERROR, "its position is past the end of the log", LOSES, NONE, derived=True),
+    Code("I06", ERROR, "no batch begins at its position", REFUSES, NONE, derived=True),
     Code(
         "L25",
         ERROR,
@@ -134,5 +134,4 @@ def _finding(
         offset=last.offset,
         broker_says=too_small(view) if code == "I06" else None,
         remedy=context.graft() if code == "L25" else context.repair(),
-        severity=None if code == "L25" else weighed(view, Severity.ERROR),
     )

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 
 from .context import PartitionContext
-from .evidence import weighed
 from .levels import Level, Scope
 from .manual import SLOW, WARNING, Code, Page
 from .segment_view import SegmentView
 
-CODES = (Code("I02", WARNING, "the .index file has 0 bytes although the log is large", SLOW),)
+CODES = (Code("I02", WARNING, "the .index file has 0 bytes although the log is large", SLOW, derived=True),)
 PAGE = Page(
     meaning="""
         The index was truncated, or created anew by a tool: kafka-dump-log makes an empty `.index` when it is
@@ -41,5 +40,4 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         file=index.name,
         offset=view.base_offset,
         remedy=context.repair(),
-        severity=weighed(view, Severity.WARNING),
     )

@@ -9,17 +9,29 @@ from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.kernel.types import IndexMatch, IndexMismatch
 
 from .context import PartitionContext
-from .evidence import counted, in_flight, too_small, weighed
+from .evidence import counted, in_flight, too_small
 from .levels import Level, Scope
 from .manual import ERROR, INFO, NONE, WRONG, Code, Page
 from .segment_view import SegmentView
 
 CODES = (
     Code("I07", INFO, "an entry has a negative position", NONE),
-    Code("I08", ERROR, "entries of a rolled segment point past the end of its log", WRONG),
-    Code("I09", ERROR, "entries point behind the batch that holds their offset", WRONG),
-    Code("I10", ERROR, "most entries point into the middle of batches: the index is not of this log", WRONG),
-    Code("I11", ERROR, "single entries are out of order or point into the middle of a batch", WRONG),
+    Code("I08", ERROR, "entries of a rolled segment point past the end of its log", WRONG, derived=True),
+    Code("I09", ERROR, "entries point behind the batch that holds their offset", WRONG, derived=True),
+    Code(
+        "I10",
+        ERROR,
+        "most entries point into the middle of batches: the index is not of this log",
+        WRONG,
+        derived=True,
+    ),
+    Code(
+        "I11",
+        ERROR,
+        "single entries are out of order or point into the middle of a batch",
+        WRONG,
+        derived=True,
+    ),
 )
 PAGE = Page(
     meaning="""
@@ -78,7 +90,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         offset=one.offset,
         broker_says=too_small(view) if code in ("I10", "I11") else None,
         remedy=context.repair(),
-        severity=Severity.INFO if code == "I07" else weighed(view, _severity(wrong)),
+        severity=None if code == "I07" else _severity(wrong),
         entries=match.entries,
         mismatched=number,
         points_to=one.position,

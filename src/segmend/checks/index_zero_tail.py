@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats.offset_index import ENTRY_SIZE
 
 from .context import PartitionContext
-from .evidence import counted, healed_at_start, in_flight, weighed
+from .evidence import counted, healed_at_start, in_flight
 from .levels import Level, Scope
 from .manual import SLOW, WARNING, Code, Page
 from .segment_view import SegmentView
 
-CODES = (Code("I12", WARNING, "the .index file ends in zeros and the next start does not trim it", SLOW),)
+CODES = (
+    Code(
+        "I12",
+        WARNING,
+        "the .index file ends in zeros and the next start does not trim it",
+        SLOW,
+        derived=True,
+    ),
+)
 PAGE = Page(
     meaning="""
         A broker preallocates the index of the active segment and trims it when it rolls the segment or stops.
@@ -44,6 +52,5 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         position=match.entries * ENTRY_SIZE,
         offset=view.base_offset,
         remedy=context.repair(),
-        severity=weighed(view, Severity.WARNING),
         zero_entries=match.padding,
     )

@@ -14,13 +14,14 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from segmend.findings import Finding, Severity
 from segmend.logdir.file_system import Unreadable
 
 from .context import MAX_MAP_COUNT, BrokerContext, DirContext, PartitionContext, ReadFailure
-from .effects import BrokerEffects
 from .levels import Level, Scope
 from .registry import Check, all_checks, known_codes
 from .segment_view import SegmentView
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from segmend.kernel.types import SegmentScan
     from segmend.logdir.tree import PartitionDir
     from segmend.node.broker_dirs import BrokerDirs
+
+    from .weighing.judge import Judge
 
 # A slice of work for one thread: big enough that handing it over costs nothing.
 SLICE_BYTES = 32 << 20
@@ -184,7 +187,7 @@ class CheckRun:
             codes=known_codes(),
             max_map_count=max_map_count or MAX_MAP_COUNT,
         )
-        self._effects = BrokerEffects(broker, level) if effects else None
+        self._plays = effects
         self._level = level
         self._jobs = jobs
         self._on_progress = on_progress
@@ -197,10 +200,16 @@ class CheckRun:
         started = time.monotonic()
         for finding in self._all():
             if self._wanted.finding(finding):
-                explained = self._effects.explained(finding) if self._effects else finding
-                self.summary.counts[explained.severity] += 1
-                yield explained
+                judged = self._judge.judged(finding)
+                self.summary.counts[judged.severity] += 1
+                yield judged
         self.summary.seconds = time.monotonic() - started
+
+    @cached_property
+    def _judge(self) -> Judge:
+        """Made with the first finding: a healthy disk does not pay for the modules of a start."""
+        made: Judge = import_module("segmend.checks.weighing.judge").Judge(self._broker, plays=self._plays)
+        return made
 
     def _all(self) -> Iterator[Finding]:
         yield from self._whole_broker()

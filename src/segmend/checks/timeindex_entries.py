@@ -6,25 +6,33 @@ from collections.abc import Iterator
 
 from segmend.broker.retention import FUTURE_TIMESTAMP
 from segmend.broker.serving import TIME_BACKWARDS
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats.time_index import ENTRY_SIZE
 from segmend.kernel.types import IndexMatch, IndexMismatch, SegmentScan
 from segmend.logdir.index_file import last_entry
 
 from .context import PartitionContext
-from .evidence import ORDER_KINDS, counted, in_flight, problems, was_cut, weighed
+from .evidence import ORDER_KINDS, counted, in_flight, problems, was_cut
 from .levels import Level, Scope
 from .manual import NONE, WARNING, WRONG, Code, Page
 from .segment_view import SegmentView
 
 CODES = (
-    Code("I15", WARNING, "the last timestamp is larger than that of any batch", NONE, ignored=True),
+    Code(
+        "I15",
+        WARNING,
+        "the last timestamp is larger than that of any batch",
+        NONE,
+        ignored=True,
+        derived=True,
+    ),
     Code(
         "I16",
         WARNING,
         "entries are out of order, outside the segment, or have another batch's timestamp",
         WRONG,
         ignored=True,
+        derived=True,
     ),
 )
 PAGE = Page(
@@ -89,7 +97,6 @@ def _too_large(view: SegmentView, context: PartitionContext, match: IndexMatch, 
         offset=view.scan.offset_of_max_timestamp,
         broker_says=FUTURE_TIMESTAMP.of(context.release),
         remedy=context.repair(),
-        severity=weighed(view, Severity.WARNING),
         timestamp_ms=timestamp,
         max_timestamp_ms=view.scan.max_timestamp,
     )
@@ -105,7 +112,6 @@ def _finding(view: SegmentView, context: PartitionContext, match: IndexMatch, on
         offset=one.offset,
         broker_says=TIME_BACKWARDS.of(context.release) if one.kind == "offset-past-end" else None,
         remedy=context.repair(),
-        severity=weighed(view, Severity.WARNING),
         kind=one.kind,
         mismatched=match.mismatched,
     )

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from segmend.broker.retention import BY_FILE_TIME
 from segmend.broker.sanity import TIME_INDEX
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 
 from .context import PartitionContext
-from .evidence import in_flight, weighed
+from .evidence import in_flight
 from .levels import Level, Scope
 from .manual import LOSES, WARNING, Code, Page
 from .segment_view import SegmentView
 
-CODES = (Code("I13", WARNING, "the .timeindex file of a segment is missing", LOSES),)
+CODES = (Code("I13", WARNING, "the .timeindex file of a segment is missing", LOSES, derived=True),)
 PAGE = Page(
     meaning="""
         It was deleted. (Before 0.10.1 there are none, and where `.index` is missing as well, I01 tells of
@@ -51,5 +51,4 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         offset=view.base_offset,
         broker_says=BY_FILE_TIME.of(context.release),
         remedy=context.repair(),
-        severity=weighed(view, Severity.WARNING),
     )

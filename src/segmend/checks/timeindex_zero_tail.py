@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.retention import BY_RECORD_TIME
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats.time_index import ENTRY_SIZE
 
 from .context import PartitionContext
-from .evidence import counted, healed_at_start, in_flight, weighed
+from .evidence import counted, healed_at_start, in_flight
 from .levels import Level, Scope
 from .manual import ERROR, LOSES, Code, Page
 from .segment_view import SegmentView
 
-CODES = (Code("I14", ERROR, "the .timeindex file ends in zeros and the next start does not trim it", LOSES),)
+CODES = (
+    Code(
+        "I14",
+        ERROR,
+        "the .timeindex file ends in zeros and the next start does not trim it",
+        LOSES,
+        derived=True,
+    ),
+)
 PAGE = Page(
     meaning="""
         As I12: normal in the active segment of a running or killed broker, wrong in a rolled segment and
@@ -47,6 +55,5 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         offset=view.base_offset,
         broker_says=BY_RECORD_TIME.of(context.release),
         remedy=context.repair(),
-        severity=weighed(view, Severity.ERROR),
         zero_entries=match.padding,
     )

@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.serving import ABORTS_BACKWARDS
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats.txn_index import ENTRY_SIZE
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
-from .evidence import counted, weighed
+from .evidence import counted
 from .levels import Level, Scope
 from .manual import ERROR, WRONG, Code, Page
 from .producer_replay import TxnIndexFacts, replay_of
 
 CODES = (
-    Code("I17", ERROR, "aborted transactions are missing from the index, or the index is missing", WRONG),
-    Code("I21", ERROR, "the index has entries that no ABORT marker stands for", WRONG),
+    Code(
+        "I17",
+        ERROR,
+        "aborted transactions are missing from the index, or the index is missing",
+        WRONG,
+        derived=True,
+    ),
+    Code("I21", ERROR, "the index has entries that no ABORT marker stands for", WRONG, derived=True),
 )
 PAGE = Page(
     meaning="""
@@ -61,7 +67,6 @@ def _missing(context: PartitionContext, facts: TxnIndexFacts) -> Finding:
         file=f"{facts.view.base_offset:020d}.txnindex",
         offset=first.last_offset,
         remedy=context.repair(),
-        severity=weighed(facts.view, Severity.ERROR),
         producer_id=first.producer_id,
         missing=len(facts.missing),
     )
@@ -78,7 +83,6 @@ def _surplus(context: PartitionContext, facts: TxnIndexFacts) -> Finding:
         offset=entry.last_offset,
         broker_says=ABORTS_BACKWARDS.of(context.release),
         remedy=context.repair(),
-        severity=weighed(facts.view, Severity.ERROR),
         producer_id=entry.producer_id,
         surplus=len(facts.surplus),
     )

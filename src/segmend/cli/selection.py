@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from segmend.cli.nearest import did_you_mean
 from segmend.cli.targets import broker_of, open_log_dirs
 from segmend.errors import UsageError
-from segmend.loading import Options
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
@@ -28,11 +26,11 @@ def is_wanted(args: argparse.Namespace, partition: PartitionDir) -> bool:
     return args.topic is None or fnmatchcase(partition.topic, args.topic)
 
 
-def asked(args: argparse.Namespace, paths: Sequence[str]) -> tuple[BrokerDirs, Options]:
-    """The log dirs of one broker, and the time it is now; raises `SegmendError` and `UsageError`."""
+def asked(args: argparse.Namespace, paths: Sequence[str]) -> BrokerDirs:
+    """The log dirs of one broker; raises `SegmendError` and `UsageError`."""
     dirs = open_log_dirs(paths)
     _check(args, dirs)
-    return broker_of(args, dirs), Options(now_ms=time.time_ns() // 1_000_000)
+    return broker_of(args, dirs)
 
 
 def _check(args: argparse.Namespace, dirs: Sequence[LogDir]) -> None:

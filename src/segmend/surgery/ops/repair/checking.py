@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from segmend.checks import CheckRun, Level, Wanted
-from segmend.checks.effects import BrokerEffects
+from segmend.checks.weighing.judge import judged
 from segmend.findings import Finding, Severity
 from segmend.surgery.ops.repair.options import Options
 from segmend.surgery.planning.view import planned
@@ -63,5 +63,4 @@ def grave(findings: Iterable[Finding], request: Request[Options], steps: Sequenc
 
 
 def _explained(findings: Iterable[Finding], request: Request[Options]) -> list[Finding]:
-    effects = BrokerEffects(request.broker, _level(request))
-    return [effects.explained(finding) for finding in findings]
+    return judged(findings, request.broker, _level(request))

@@ -35,11 +35,13 @@ For your directories: segmend explain compaction DIR... [--topic T]
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Sequence
 
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.selection import asked, is_wanted
 from segmend.explain.compaction import compactions
+from segmend.loading import Options
 from segmend.report.compaction import json_lines, lines
 
 NAME = "compaction"
@@ -49,7 +51,7 @@ OPTIONS = ("topic", "partition")
 
 def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     """Say of each compacted partition how dirty it is and what becomes of it."""
-    broker, options = asked(args, paths)
+    broker, options = asked(args, paths), Options(now_ms=time.time_ns() // 1_000_000)
     found = compactions(broker, options, lambda partition: is_wanted(args, partition))
     if args.json:
         emit_json(json_lines(found))

@@ -36,11 +36,13 @@ For your directories, segment by segment: segmend explain retention DIR... [--to
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Sequence
 
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.selection import asked, is_wanted
 from segmend.explain.retention import reasons
+from segmend.loading import Options
 from segmend.report.retention import json_lines, lines
 
 NAME = "retention"
@@ -60,7 +62,7 @@ def configure(parser: argparse._ArgumentGroup) -> None:
 
 def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     """Explain the retention of the partitions in these log dirs of one broker."""
-    broker, options = asked(args, paths)
+    broker, options = asked(args, paths), Options(now_ms=time.time_ns() // 1_000_000)
     found = reasons(broker, options, lambda partition: is_wanted(args, partition))
     if args.json:
         emit_json(json_lines(found, options.now_ms))

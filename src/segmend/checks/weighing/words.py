@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+from segmend.checks.evidence import counted
+from segmend.checks.manual import Entry
 from segmend.findings import BrokerEffect
 from segmend.loading.values import Effect
-
-from .evidence import counted
-from .manual import Entry
 
 NONE: Final = "none"
 REFUSES: Final = "broker-refuses"

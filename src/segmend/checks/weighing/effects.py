@@ -1,0 +1,188 @@
+"""What the next start does about each finding: its directory is played, and the effects matched to it.
+
+Not a check. A finding is matched by file, then by segment, then by offset; where the start has
+nothing about a fault, its page in the manual speaks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from segmend.broker.failures import DIR_FAILED, NOT_A_PARTITION, Fate, LoadFailure
+from segmend.checks import known_codes
+from segmend.findings import Basis, BrokerEffect, Finding, Severity
+from segmend.formats import meta_properties, partition_metadata
+from segmend.formats.names import parse_file_name
+from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
+from segmend.loading.dirs import DirState
+from segmend.loading.start import Start
+from segmend.loading.values import Effect
+from segmend.logdir.tree import PartitionDir
+
+from . import words
+
+_CHECKPOINTS: Final = frozenset({RECOVERY_POINT, LOG_START_OFFSET, HIGH_WATERMARK, CLEANER_OFFSET})
+_SNAPSHOTS: Final = frozenset({"snapshot-deleted", "snapshot-rebuilt"})
+_SETTING_ASIDE: Final = frozenset({"stray-renamed", "directory-deleted", "log-recreated-empty"})
+_CUTTING: Final = frozenset({"tail-truncated", "segment-emptied"})
+_REBUILDING: Final = frozenset({"recovery-scan", "index-rebuilt"})
+_UNDER_WAY: Final = (".swap", ".cleaned", ".deleted")
+
+
+def effect_of(finding: Finding, start: Start) -> BrokerEffect:
+    """What the start does about this very fault."""
+    state = start.states.get(finding.dir)
+    if state is None:
+        return _manual(finding)
+    partition = state.log_dir.partition((finding.file or "").partition("/")[0])
+    if partition is None:
+        return _of_dir(finding, start, state)
+    if partition.kind == "cluster-metadata":
+        return _of_metadata(finding, start, state, partition)
+    return _of_partition(finding, start, state, partition)
+
+
+def is_mended(finding: Finding, effect: BrokerEffect) -> bool:
+    """Whether an index is wrong that this start makes anew from its log, without a loss."""
+    index = (finding.file or "").endswith((".index", ".timeindex", ".txnindex"))
+    return index and effect.effect in _REBUILDING and not effect.records_lost
+
+
+def _of_dir(finding: Finding, start: Start, state: DirState) -> BrokerEffect:
+    """A fault at the top of a log dir."""
+    name = finding.file or ""
+    if name in state.log_dir.foreign:
+        said = NOT_A_PARTITION.of(start.broker.release).format(f"{state.path}/{name}", name)
+        return words.refusal(said)
+    if name == meta_properties.FILE_NAME:
+        return _of_identity(finding, start, state)
+    return _of_checkpoint(finding, start, state) if name in _CHECKPOINTS else _manual(finding)
+
+
+def _of_identity(finding: Finding, start: Start, state: DirState) -> BrokerEffect:
+    verdict = start.identity
+    if verdict.refusal is not None:
+        return words.refusal(verdict.refusal)
+    reason = verdict.offline.get(state.path)
+    return _offline(start, state, reason) if reason else _nothing(finding)
+
+
+def _of_checkpoint(finding: Finding, start: Start, state: DirState) -> BrokerEffect:
+    alone = start.checkpoint(state, finding.file or "")
+    if alone.fatal:
+        return words.refusal(alone.fatal)
+    if alone.offline:
+        return _offline(start, state, alone.offline)
+    return words.told(alone.effects) if alone.effects else _nothing(finding)
+
+
+def _offline(start: Start, state: DirState, reason: str) -> BrokerEffect:
+    """The dir does not serve; without it the broker may have nothing to live on."""
+    ended = start.without(state, reason)
+    return words.offline(reason) if ended is None else words.refusal(ended)
+
+
+def _of_metadata(finding: Finding, start: Start, state: DirState, partition: PartitionDir) -> BrokerEffect:
+    """A fault in the metadata log, which is read whole at every start."""
+    if not start.broker.kraft:
+        return _manual(finding)
+    misplaced = start.misplaced(state, partition) if finding.file == partition.name else None
+    if misplaced is not None:
+        return words.refusal(misplaced)
+    outcome, refusal = start.metadata(state, partition)
+    if refusal is not None:
+        return words.refusal(refusal)
+    mine = _about(finding, outcome.effects, partition)
+    return words.told(mine) if mine else _manual(finding)
+
+
+def _of_partition(finding: Finding, start: Start, state: DirState, partition: PartitionDir) -> BrokerEffect:
+    loaded = start.loaded(state, partition)
+    if loaded.failure is not None:
+        return _of_failure(finding, start, state, partition, loaded.failure)
+    twin = start.twin(state, partition) if finding.file == partition.name else None
+    if twin is not None:
+        return words.refusal(twin)
+    mine = _about(finding, loaded.outcome.effects, partition)
+    if not mine:
+        return _nothing(finding)
+    told = words.told(mine)
+    loses = any(effect.loses for effect in mine)
+    if finding.severity == Severity.ERROR and not loses and not is_mended(finding, told):
+        return replace(told, text=f"{told.text}. In general: {_line(finding)}")
+    return told
+
+
+def _of_failure(
+    finding: Finding, start: Start, state: DirState, partition: PartitionDir, failure: LoadFailure
+) -> BrokerEffect:
+    if not _concerns(finding, failure.file, partition):
+        return BrokerEffect(text=f"does not get so far: {failure}", effect=words.NONE)
+    if failure.fate == Fate.BROKER:
+        return words.refusal(str(failure))
+    return _offline(start, state, f"{DIR_FAILED.format(state.path)}: {failure}")
+
+
+def _line(finding: Finding) -> str:
+    return known_codes()[finding.code].broker_line
+
+
+def _manual(finding: Finding) -> BrokerEffect:
+    return BrokerEffect(text=_line(finding), basis=Basis.MANUAL)
+
+
+def _nothing(finding: Finding) -> BrokerEffect:
+    return words.nothing(known_codes()[finding.code])
+
+
+def _base(file: str) -> int | None:
+    return parse_file_name(file.rpartition("/")[2]).base_offset
+
+
+def _concerns(finding: Finding, file: str | None, partition: PartitionDir) -> bool:
+    """Whether what ends the load at `file` is what the finding is about."""
+    if file is None or finding.file in (None, partition.name):
+        return True
+    name, mine = file.rpartition("/")[2], (finding.file or "").rpartition("/")[2]
+    if name in (mine, partition.name):
+        return True
+    base = _base(mine)
+    return base is not None and base == _base(name)
+
+
+def _about(finding: Finding, effects: Sequence[Effect], partition: PartitionDir) -> list[Effect]:
+    """The effects that belong to the finding."""
+    file = finding.file or ""
+    if file == partition.name:
+        return [e for e in effects if e.effect != "reads-fail" and e.loses]
+    belongs = _rule(file)
+    mine = [effect for effect in effects if effect.file == file or belongs(effect)]
+    exact = [e for e in mine if e.effect == "reads-fail" and e.offset == finding.offset]
+    if finding.offset is not None and exact:
+        mine = [e for e in mine if e.effect != "reads-fail" or e in exact]
+    if any(effect.effect in _CUTTING for effect in mine):
+        mine += [e for e in effects if e.effect == "segments-deleted" and e not in mine]
+    return mine
+
+
+def _rule(file: str) -> Callable[[Effect], bool]:
+    """What belongs to a fault in `file` besides the effects on the very file."""
+    name, base = file.rpartition("/")[2], _base(file)
+    if name == partition_metadata.FILE_NAME:
+        return lambda effect: effect.effect in _SETTING_ASIDE
+    under_way = next((suffix for suffix in _UNDER_WAY if name.endswith(suffix)), None)
+    if under_way is not None:
+        return lambda effect: effect.records_lost > 0 or (effect.file or "").endswith(under_way)
+    if name.endswith(".snapshot"):
+        return lambda effect: effect.effect == "snapshot-rebuilt"
+    if base is None:
+        return lambda _effect: False
+
+    def same_segment(effect: Effect) -> bool:
+        if effect.effect in _SNAPSHOTS or effect.effect == "reads-fail":
+            return False
+        return _base(effect.file or "") == base
+
+    return same_segment

@@ -1,0 +1,115 @@
+"""The next start of one broker, played directory by directory as somebody asks about it.
+
+`segmend.loading.run` plays all of it, in order. Findings and plans ask about single directories:
+each is played once, and what became of it is what they refer to.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from dataclasses import replace
+from functools import cached_property
+
+from segmend.broker.failures import ALL_DIRS_FAILED, DIR_FAILED, DUPLICATE, METADATA_DIR_FAILED
+from segmend.broker.identity import UNEXPECTED_METADATA, Verdict
+from segmend.loading.dirs import DirState, read_checkpoint
+from segmend.loading.metadata import look_at_metadata
+from segmend.loading.prelude import Options, Prelude
+from segmend.loading.reads import Budget
+from segmend.loading.replicas import Loaded, load_directory
+from segmend.loading.values import DirectoryOutcome
+from segmend.logdir.tree import PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
+
+# Directories that are remembered; findings come directory by directory.
+_KEPT = 4
+
+
+class Start:
+    """What becomes of a broker's dirs; `reads` is what is read of each directory beyond the start itself."""
+
+    def __init__(self, broker: BrokerDirs, reads: Budget) -> None:
+        self.broker = broker
+        self._reads = reads
+        self._prelude = Prelude(broker, Options(), reads)
+        self._loaded: OrderedDict[tuple[str, str], Loaded] = OrderedDict()
+        self._metadata: dict[str, tuple[DirectoryOutcome, str | None]] = {}
+
+    @cached_property
+    def states(self) -> dict[str, DirState]:
+        """What the broker knows of each dir before it loads a log, by path."""
+        return {state.path: state for state in self._prelude.states}
+
+    @property
+    def identity(self) -> Verdict:
+        """What comes of the meta.properties of all dirs."""
+        return self._prelude.verdict
+
+    def loaded(self, state: DirState, partition: PartitionDir) -> Loaded:
+        """What becomes of one directory."""
+        key = state.path, partition.name
+        if key not in self._loaded:
+            situation = replace(self._prelude.situation(), budget=replace(self._reads))
+            scratch = DirState(log_dir=state.log_dir, clean=state.clean, offsets=state.offsets)
+            self._loaded[key] = load_directory(scratch, partition.afresh(), situation)
+            if len(self._loaded) > _KEPT:
+                self._loaded.popitem(last=False)
+        return self._loaded[key]
+
+    def metadata(self, state: DirState, partition: PartitionDir) -> tuple[DirectoryOutcome, str | None]:
+        """What becomes of a metadata log, and why the process ends over it."""
+        if state.path not in self._metadata:
+            outcome, _, refusal = look_at_metadata(partition.afresh(), self.broker.release)
+            self._metadata[state.path] = outcome, refusal
+        return self._metadata[state.path]
+
+    def misplaced(self, state: DirState, partition: PartitionDir) -> str | None:
+        """Why the process ends over a metadata log that is not where it is configured to be."""
+        home = self.broker.metadata_dir
+        if home is None or state.log_dir is home:
+            return None
+        return UNEXPECTED_METADATA.format(partition.path, home.path)
+
+    def checkpoint(self, state: DirState, name: str) -> DirState:
+        """What one of the checkpoints alone does to its dir."""
+        alone = DirState(log_dir=state.log_dir, clean=state.clean)
+        read_checkpoint(alone, name, self.broker.release)
+        if alone.doubtful:
+            alone.fatal = alone.fatal or self._dying(state)
+        return alone
+
+    def _dying(self, state: DirState) -> str | None:
+        """Why a broker dies that loads an open transaction in a dir that is marked offline already."""
+        for partition in state.log_dir.partitions:
+            if partition.kind != "cluster-metadata" and self.loaded(state, partition).open_transactions:
+                why = f"it counts as offline, and the open transaction of {partition.name} needs a snapshot"
+                return f"{DIR_FAILED.format(state.path)}: {why}"
+        return None
+
+    def without(self, state: DirState, reason: str) -> str | None:
+        """Why the broker ends if this dir does not serve; None if it has others to live on."""
+        if self.broker.kraft and state.log_dir.cluster_metadata is not None:
+            return METADATA_DIR_FAILED.format(state.path, reason)
+        if all(each.offline for each in self.states.values() if each is not state):
+            return f"{ALL_DIRS_FAILED.format(', '.join(self.states))}: {reason}"
+        return None
+
+    def twin(self, state: DirState, partition: PartitionDir) -> str | None:
+        """Why the broker ends if another directory is the same replica."""
+        mine = self.loaded(state, partition)
+        for other, same in self._replicas[partition.kind, partition.topic, partition.partition]:
+            if mine.key is None or (other is state and same.name == partition.name):
+                continue
+            found = self.loaded(other, same)
+            if found.key == mine.key:
+                name = f"{partition.topic}-{partition.partition}"
+                return DUPLICATE.of(self.broker.release).format(name, found.path, mine.path)
+        return None
+
+    @cached_property
+    def _replicas(self) -> dict[tuple[str, str, int], list[tuple[DirState, PartitionDir]]]:
+        found = defaultdict(list)
+        for state in self.states.values():
+            for each in state.log_dir.partitions:
+                found[each.kind, each.topic, each.partition].append((state, each))
+        return found
