@@ -198,3 +198,26 @@ def test_every_finding_says_what_the_start_does(tmp_path: Path, row: Row) -> Non
         assert effect.text
         assert effect.effect in CLOSED
         assert not (effect.records_lost and finding.severity == Severity.INFO)
+
+
+@pytest.mark.parametrize(
+    ("code", "release", "words"),
+    [
+        ("L09", "4.3", "Found record size 5 smaller than minimum record overhead (14) in file ..."),
+        ("L09", "1.1", "Record size is smaller than minimum record overhead (14)"),
+        ("I01", "4.3", "Could not find offset index file corresponding to log file"),
+        ("I01", "2.0", None),
+        ("I01", "0.10.2", "Could not find index file corresponding to log file"),
+        ("C08", "4.3", "Deleting all segments because logEndOffset"),
+        ("C08", "2.0", None),
+    ],
+)
+def test_a_broker_is_quoted_as_its_release_speaks(
+    tmp_path: Path, code: str, release: str, words: str | None
+) -> None:
+    row = next(row for row in all_rows() if row.codes == {code} and row.release == "4.3")
+    dirs = row.base(tmp_path)
+    row.hurt(dirs)
+    says = found(dirs, Level.DEEP, release)[code].broker_says
+    assert (says or "").startswith(words or "")
+    assert (says is None) == (words is None)

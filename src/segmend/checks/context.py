@@ -154,18 +154,17 @@ class DirContext:
     def recovers(self, partition: PartitionDir, base_offset: int) -> bool:
         """Whether the next start recovers this segment (`LogLoader.recoverLog`).
 
-        So it does without the clean marker, from the recovery point on, if that can be read; the
-        metadata log is always recovered.
+        So it does without the clean marker, from the recovery point on; the metadata log is always
+        recovered.
         """
         if partition.kind == "cluster-metadata":
             return True
         if self.clean:
             return False
         if partition.name not in self._recovered_from:
-            found = self.checkpoint(RECOVERY_POINT)
-            points = {} if found and found[1] else self.offsets(RECOVERY_POINT)
+            point = self.log_dir.recovery_points.get((partition.topic, partition.partition), 0)
             bases = sorted(partition.layout.logs)
-            first = first_recovered(bases, points.get((partition.topic, partition.partition), 0))
+            first = first_recovered(bases, point)
             self._recovered_from[partition.name] = bases[first] if bases else 0
         return base_offset >= self._recovered_from[partition.name]
 

@@ -93,7 +93,7 @@ def _moved_up(context: PartitionContext, first: EpochEntry) -> bool:
 
 def _missing(context: PartitionContext, first: tuple[int, int]) -> Finding:
     what = "is missing" if context.epochs.missing else "is empty"
-    rebuilt = not context.clean and len(context.views) == 1
+    rebuilt = context.dir.recovers(context.partition, context.views[0].base_offset)
     return context.finding(
         "E04",
         f"{FILE_NAME} {what}, but batches from offset {first[1]} on have epoch {first[0]}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.recovery import NO_INDEX
+from segmend.broker.sanity import REBUILDS_MISSING_INDEX
 from segmend.findings import Finding
 
 from .context import PartitionContext
@@ -40,11 +41,14 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     if in_flight(view):
         return
     if view.segment.index is None and f"{view.base_offset:020d}.index" not in context.partition.entries:
+        looked_for = REBUILDS_MISSING_INDEX.of(context.release)
+        rebuilt = looked_for or context.dir.recovers(context.partition, view.base_offset)
+        what = "rescans it and rebuilds its indexes" if rebuilt else "makes an empty one and never fills it"
         yield context.finding(
             "I01",
-            "the segment has no offset index; the next start rescans it and rebuilds its indexes",
+            f"the segment has no offset index; the next start {what}",
             file=f"{view.base_offset:020d}.index",
             offset=view.base_offset,
-            broker_says=NO_INDEX.say(context.release, view.segment.name),
+            broker_says=NO_INDEX.say(context.release, view.segment.name) if looked_for else None,
             remedy=context.repair(),
         )

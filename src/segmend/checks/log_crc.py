@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.sanity import REBUILDS_MISSING_INDEX
 from segmend.broker.serving import BAD_CRC
 from segmend.findings import Finding, Severity
 
@@ -72,6 +73,6 @@ def _consequence(view: SegmentView, found: Break, torn: bool) -> str:
         return "it is the last one, and the next start cuts it off"
     if healed_at_start(view):
         return "the next start cuts the segment here and deletes all later segments"
-    if found.code == "L06":
+    if found.code == "L06" and REBUILDS_MISSING_INDEX.of(view.context.release):
         return "and .index is missing, so the next start cuts the segment here and keeps the later ones"
     return "consumers and followers cannot get past it"
