@@ -54,11 +54,11 @@ def test_what_is_left_is_told_when_there_is_something_to_tell_it_by(clock: Clock
     stream = StringIO()
     progress = Progress(stream, shown=True)
     progress.say("starting Spark")
-    for seconds, done in ((50, 0), (1, 20), (2, 5), (6, 30), (3, 40), (4, 100)):
+    for seconds, done in ((50, 0), (1, 1), (1, 2), (2, 9), (1, 12), (4, 30), (3, 40), (4, 100)):
         clock.now += seconds
         progress.update(done, 100, "")
     left = [line.rpartition("100 B")[2].strip() for line in drawn(stream)[1:]]
-    assert left == ["", "", "", "21.0 s left", "18.0 s left", ""]
+    assert left == ["", "", "", "", "", "21.0 s left", "18.0 s left", ""]
 
 
 def test_the_line_is_wiped_and_steers_no_terminal(clock: Clock) -> None:

@@ -8,7 +8,7 @@ from typing import TextIO
 from segmend.report import text
 
 # An estimate out of less than this says more of how tasks begin than of when they end.
-_SECONDS, _SHARE = 2.0, 0.1
+_SECONDS, _SHARE, _STEPS = 2.0, 0.1, 5
 
 
 class Progress:
@@ -17,7 +17,7 @@ class Progress:
     def __init__(self, stream: TextIO, *, shown: bool | None = None) -> None:
         self._stream = stream
         self.shown = stream.isatty() if shown is None else shown
-        self._total = 0
+        self._total = self._done = self._steps = 0
         self._counting_since = 0.0
         self._drawn_at = 0.0
 
@@ -26,6 +26,9 @@ class Progress:
         now = time.monotonic()
         if total != self._total:
             self._total, self._counting_since, self._drawn_at = total, now, 0.0
+            self._done, self._steps = done, 0
+        if done != self._done:
+            self._done, self._steps = done, self._steps + 1
         if not self.shown or now - self._drawn_at < 0.1:
             return
         self._drawn_at = now
@@ -43,7 +46,7 @@ class Progress:
             self._put("\r\x1b[K")
 
     def _left(self, done: int, spent: float) -> str:
-        if spent < _SECONDS or done < self._total * _SHARE or done >= self._total:
+        if spent < _SECONDS or self._steps < _STEPS or not self._total * _SHARE <= done < self._total:
             return ""
         return f"{text.duration(spent * (self._total - done) / done)} left"
 
