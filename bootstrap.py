@@ -52,7 +52,7 @@ def rerun_with_newer_python(argv):
 def audit(arguments):
     """Unpack the bundled fleet and audit it with Spark."""
     prepare("run.txt")
-    become([PYTHON, os.path.join(HERE, "examples", "fleet", "demo.py"), *arguments])
+    become([PYTHON, os.path.join(HERE, "examples", "fleet", "demo.py"), *arguments], SEGMEND_CALLED=called())
 
 
 def test(arguments):
@@ -69,14 +69,17 @@ def test(arguments):
 def segmend(arguments):
     """Run the `segmend` command itself."""
     prepare("run.txt")
-    become([PYTHON, "-m", "segmend", *arguments])
+    become([PYTHON, "-m", "segmend", *arguments], SEGMEND_CALLED=called())
 
 
-def become(command):
+def become(command, **environment):
     """Go on as this program: nobody stands between it and Ctrl-C, or its exit code."""
-    # segmend is not on PATH; so it is told by what words it can be called again.
-    called = " ".join(["python3", shlex.quote(sys.argv[0]), "segmend"])
-    os.execve(command[0], command, dict(os.environ, SEGMEND_CALLED=called))
+    os.execve(command[0], command, dict(os.environ, **environment))
+
+
+def called():
+    """The words by which segmend, which is not on PATH, can be called again."""
+    return "python3 %s segmend" % shlex.quote(sys.argv[0])
 
 
 def tool(arguments):

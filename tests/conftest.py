@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
     fast = "not slow" in config.option.markexpr
     settings.load_profile("few" if fast else "all")
     chosen = config.option.basetemp or os.environ.get("TMPDIR") or os.environ.get("PYTEST_DEBUG_TEMPROOT")
-    if chosen or not fast or hasattr(config, "workerinput") or not MEMORY.is_dir():
+    if chosen or not fast or hasattr(config, "workerinput") or not os.access(MEMORY, os.W_OK | os.X_OK):
         return
     if shutil.disk_usage(MEMORY).free > ROOM:
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
