@@ -143,7 +143,7 @@ def test_of_several_runs_the_newest_counts() -> None:
     tables["findings"] = pa.concat_tables([old, tables["findings"]])
     page = html(tables)
     assert "long mended" not in page
-    assert "read in 6 min 52 s" in page
+    assert "read in 6 min 53 s" in page
 
 
 def test_columns_that_an_older_audit_lacks_read_as_null() -> None:

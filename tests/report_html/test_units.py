@@ -13,14 +13,13 @@ from segmend.report.html import units
     ("number", "text"),
     [
         (None, "—"),
-        (0, "0 bytes"),
-        (1, "1 byte"),
-        (999, "999 bytes"),
-        (1000, "0.98 KiB"),
-        (1 << 30, "1.00 GiB"),
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.0 KiB"),
+        (1 << 30, "1.0 GiB"),
         (12_345_678, "11.8 MiB"),
         (150 << 40, "150 TiB"),
-        (2**63, "8.00 EiB"),
+        (2**63, "8.0 EiB"),
     ],
 )
 def test_sizes(number: int | None, text: str) -> None:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from segmend.checks.manual import Consequence
+from segmend.report.text import plural
 
 from .columns import Row, Tables, broker_name, broker_order, number, select, sums
 from .findings import SEVERITIES, consequence, effects_flat
 from .places import Places
-from .units import percent, plural, size
+from .units import percent, size
 
 ROWS: Final = 60
 GRID_FROM: Final = 10

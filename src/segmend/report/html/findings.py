@@ -16,11 +16,12 @@ import pyarrow.compute as pc
 from markupsafe import escape
 
 from segmend.checks.manual import Consequence, Entry
+from segmend.report.text import plural
 
 from .columns import Row, Tables, broker_name, broker_order, rows
 from .consequences import of
 from .places import Places
-from .units import count, plural, shortened
+from .units import count, shortened
 
 SEVERITIES: Final = ("error", "warning", "info")
 BUDGET_CHARACTERS: Final = 850_000

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from segmend.checks.manual import Entry
+from segmend.report.text import plural
 
 from .brokers import Fleet, Verdict, bytes_of, fleet, verdict
 from .columns import Row, Tables, newest_run, rows, total
@@ -18,7 +19,7 @@ from .replicas import Replication, replication
 from .segments import Segments, segments
 from .times import Times, times
 from .topics import Palette, palette
-from .units import plural, seconds
+from .units import seconds
 
 _LEVELS: Final = {
     "startup": "what a broker looks at when it starts",

@@ -28,6 +28,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from segmend.checks.manual import Entry
+from segmend.report.text import plural
 
 from . import units
 from .columns import Tables
@@ -101,7 +102,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(count=units.count, size=units.size, plural=units.plural, inline=inline)
+    environment.filters.update(count=units.count, size=units.size, plural=plural, inline=inline)
     return environment
 
 

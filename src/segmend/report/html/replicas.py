@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from segmend.report.text import plural
+
 from .columns import Row, Tables, broker_name, broker_order, number, rows
-from .units import count, percent, plural, share
+from .units import count, percent, share
 
 ROWS: Final = 60
 STATUSES: Final = ("diverged", "missing", "behind", "in-step")

@@ -9,8 +9,10 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from segmend.report.text import plural
+
 from .columns import Tables, number, select, sums
-from .units import count, percent, plural, share, size
+from .units import count, percent, share, size
 
 _NOTHING: Final = "no batches"
 _SEVERAL: Final = "several in one segment"

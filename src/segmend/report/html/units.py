@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
+from segmend.report import text
+from segmend.report.text import plural
+
 _MS_PER_YEAR: Final = 31_556_952_000
 _LAST_DATETIME_MS: Final = 253_402_300_799_999
-_BYTE_UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _AGE_UNITS: Final = (("year", _MS_PER_YEAR), ("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000))
 
 
@@ -16,25 +18,9 @@ def count(number: int | None) -> str:
     return "—" if number is None else f"{number:,}".replace("-", "−")
 
 
-def plural(number: int, noun: str, many: str | None = None) -> str:
-    """`1 broker`, `2 brokers`."""
-    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
-
-
 def size(number: int | None) -> str:
-    """Bytes in binary units with three significant digits: `1.21 GiB`."""
-    if number is None:
-        return "—"
-    value, unit = float(number), 0
-    while abs(value) >= 1000 and unit < len(_BYTE_UNITS) - 1:
-        value, unit = value / 1024, unit + 1
-    if unit == 0:
-        return plural(number, "byte")
-    return f"{value:.{_decimals(value)}f} {_BYTE_UNITS[unit]}"
-
-
-def _decimals(value: float) -> int:
-    return 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
+    """Bytes as the terminal shows them: `1.2 GiB`."""
+    return "—" if number is None else text.size(number)
 
 
 def percent(part: float, whole: float) -> float:
@@ -64,25 +50,19 @@ def age(ms: int) -> str:
     for name, length in _AGE_UNITS:
         if ms >= length:
             value = ms / length
-            text = f"{value:.1f}".removesuffix(".0") if value < 10 else f"{value:,.0f}"
-            return f"{text} {name if text == '1' else name + 's'}"
+            shown = f"{value:.1f}".removesuffix(".0") if value < 10 else f"{value:,.0f}"
+            return f"{shown} {name if shown == '1' else name + 's'}"
     return plural(ms // 1000, "second")
 
 
 def seconds(value: float | None) -> str:
     """How long a run took: `840 ms`, `12.4 s`, `3 min 20 s`."""
-    if value is None:
-        return "—"
-    if value < 1:
-        return f"{value * 1000:.0f} ms"
-    if value < 120:
-        return f"{value:.1f} s"
-    return f"{int(value) // 60} min {int(value) % 60} s"
+    return "—" if value is None else text.duration(value)
 
 
-def shortened(text: str, limit: int) -> str:
+def shortened(words: str, limit: int) -> str:
     """At most `limit` characters; the middle goes, for paths differ at both ends."""
-    if len(text) <= limit:
-        return text
+    if len(words) <= limit:
+        return words
     head = (limit - 1) * 2 // 3
-    return f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
+    return f"{words[:head]}…{words[len(words) - (limit - 1 - head) :]}"
