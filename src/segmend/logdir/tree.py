@@ -103,6 +103,11 @@ class LogDir:
         found = [PartitionDir(self, name, p) for name, p in parsed]
         return sorted(found, key=lambda p: (p.topic, p.partition, p.name))
 
+    @property
+    def current(self) -> list[PartitionDir]:
+        """Those that a broker serves."""
+        return [partition for partition in self.partitions if partition.kind == "current"]
+
     @cached_property
     def foreign(self) -> list[str]:
         """Directories that are no partition; a broker refuses to start on any of them."""
@@ -216,6 +221,11 @@ class PartitionDir:
     def path(self) -> str:
         """The full path, as the log dir was given."""
         return f"{self.log_dir.path}/{self.name}"
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Topic and number, as the checkpoints have them."""
+        return self.parsed.topic, self.parsed.partition
 
     @property
     def kind(self) -> str:

@@ -18,7 +18,7 @@ def is_lost(partition: PartitionDir) -> bool:
     loaded = partition.log_dir.offset_checkpoint(LOG_START_OFFSET)
     if loaded.value is None or loaded.missing or loaded.damages or not loaded.value.header_lines:
         return True
-    return loaded.value.offsets().get((partition.topic, partition.partition), 0) < 0
+    return loaded.value.offsets().get(partition.key, 0) < 0
 
 
 def told_by_epochs(partition: PartitionDir) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
@@ -33,6 +34,14 @@ from segmend.surgery.writing.transfer import allocated, vault_name
 from segmend.surgery.writing.work import folder
 
 
+class SetAsideState(StrEnum):
+    """What became of something set aside; it is gone if somebody took it."""
+
+    KEPT = "kept"
+    DISCARDED = "discarded"
+    GONE = "gone"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetAside:
     """Something that a step set aside: it was at `step.path` and lies at `place`, if it still does."""
@@ -52,11 +61,11 @@ class SetAside:
         return vault_name(self.run.vault(self.number), self.step.path)
 
     @property
-    def state(self) -> str:
-        """kept, discarded, or gone (somebody took it)."""
+    def state(self) -> SetAsideState:
+        """Whether it is still there."""
         if os.path.lexists(self.place):
-            return "kept"
-        return "discarded" if self.number in self.run.discarded else "gone"
+            return SetAsideState.KEPT
+        return SetAsideState.DISCARDED if self.number in self.run.discarded else SetAsideState.GONE
 
 
 def items(runs: Sequence[Run]) -> Iterator[SetAside]:
@@ -98,7 +107,7 @@ def discard(chosen: Sequence[SetAside], *, fx: Effects, now: Callable[[], float]
     run = chosen[0].run
     if run.state is not RunState.APPLIED:
         raise SegmendError(f"{run.name}: is {run.state}; only what a finished plan set aside can go for good")
-    kept = [item for item in chosen if item.state == "kept"]
+    kept = [item for item in chosen if item.state is SetAsideState.KEPT]
     count = sum(allocated(item.place) for item in kept)
     try:
         with writing(fx, run, now) as journal:
@@ -135,7 +144,7 @@ def restore(item: SetAside) -> Plan:
     A file is copied, so that its run can still be undone as a whole; a directory is moved back.
     """
     step, run = item.step, item.run
-    if item.state != "kept":
+    if item.state is not SetAsideState.KEPT:
         raise SegmendError(f"{item.name}: {item.place} is not there any more ({item.state})")
     if os.path.lexists(step.path):
         raise SegmendError(f"{step.path}: is there again; move it out of the way first")

@@ -14,7 +14,7 @@ from segmend.errors import ExitCode
 from segmend.report import text
 from segmend.report.table import Column, table
 from segmend.surgery.execute.journal import runs
-from segmend.surgery.execute.quarantines import SetAside, discard, items, named, restore
+from segmend.surgery.execute.quarantines import SetAside, SetAsideState, discard, items, named, restore
 from segmend.surgery.writing.effects import Effects
 from segmend.surgery.writing.transfer import allocated
 
@@ -89,7 +89,7 @@ def _restore(args: argparse.Namespace) -> int:
 
 def _discard(args: argparse.Namespace) -> int:
     chosen = named(runs(args.state_dir), args.item)
-    kept = [item for item in chosen if item.state == "kept"]
+    kept = [item for item in chosen if item.state is SetAsideState.KEPT]
     if not args.json:
         emit(table(_COLUMNS, map(_row, kept), style(args)))
     if not kept:

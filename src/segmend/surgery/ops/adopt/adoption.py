@@ -169,9 +169,7 @@ def _wished(wish: str, partition: PartitionDir, metadata: MetadataImage | None) 
 def in_the_way(dirs: Sequence[LogDir], found: Adoption) -> Iterator[PartitionDir]:
     """Directories, in any log dir, that a broker takes for the same partition."""
     for log_dir in dirs:
-        for partition in log_dir.partitions:
-            if partition.kind == "current" and (partition.topic, partition.partition) == found.key:
-                yield partition
+        yield from (partition for partition in log_dir.current if partition.key == found.key)
 
 
 def is_empty(partition: PartitionDir) -> bool:

@@ -112,7 +112,7 @@ def _movable(request: Request[Options], systems: Sequence[FileSystem]) -> list[R
     dirs = [(log_dir, number) for number, system in enumerate(systems) for log_dir in system.dirs]
     every = [(partition, number) for log_dir, number in dirs for partition in log_dir.partitions]
     busy = _twice(request.dirs)
-    every = [(p, number) for p, number in every if _moves(p) and (p.topic, p.partition) not in busy]
+    every = [(p, number) for p, number in every if _moves(p) and p.key not in busy]
     rows = []
     for done, (partition, number) in enumerate(every):
         request.on_progress(done, len(every))
@@ -123,7 +123,7 @@ def _movable(request: Request[Options], systems: Sequence[FileSystem]) -> list[R
 def _twice(dirs: Sequence[LogDir]) -> set[tuple[str, int]]:
     """Partitions with a directory in two log dirs, or a move that the broker began: they stay for now."""
     partitions = [p for d in dirs for p in d.partitions if p.kind in ("current", "future")]
-    count = Counter((p.topic, p.partition) for p in partitions)
+    count = Counter(p.key for p in partitions)
     return {key for key, number in count.items() if number > 1}
 
 

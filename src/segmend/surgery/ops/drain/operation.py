@@ -39,7 +39,7 @@ def plan(request: Request[Options]) -> Plan:
     targets = [log_dir for log_dir in topic_dirs(request.broker) if log_dir is not source]
     if not targets:
         raise UsageError(f"--from {request.options.from_}: give the other log dirs of the broker too")
-    moving = [p for p in source.partitions if p.kind == "current"]
+    moving = source.current
     stay = [f"{p.path} stays: {p.kind}" for p in source.partitions if p.kind != "current"]
     stay += [f"{source.path}/{name} stays: no partition" for name in source.foreign]
     return plan_moves(NAME, {"from": request.options.from_}, request, spread(moving, source, targets), stay)

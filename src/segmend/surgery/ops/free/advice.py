@@ -17,7 +17,7 @@ def moves_that_free(request: Request[object], full: Sequence[LogDir], wanted: in
     others = [d for d in request.dirs if disk.file_stat(d.path).device not in homes]
     free = {disk.file_stat(d.path).device: d.space().available for d in others}
     sizes = sorted(
-        ((allocated(p.path), p.name) for d in full for p in d.partitions if p.kind == "current"),
+        ((allocated(p.path), p.name) for d in full for p in d.current),
         key=lambda row: (-row[0], row[1]),
     )
     chosen: dict[str, list[str]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from segmend.formats.names import REMOTE_INDEX_CACHE
@@ -15,16 +16,32 @@ from segmend.surgery.fingerprint import below
 from segmend.surgery.ops.graft.prefix import compare
 from segmend.surgery.ops.graft.replica import Batch, ReplicaLog
 
+
+class CandidateKind(StrEnum):
+    """What there is to free, least harm first."""
+
+    DELETED = "deleted"
+    CACHE = "cache"
+    DELETE = "delete"
+    STRAY = "stray"
+    FUTURE = "future"
+    ABANDONED = "abandoned"
+    DOOMED = "doomed"
+
+
 REASONS: Final = {
-    "deleted": "waits for its deletion: a start removes it when it loads the partition",
-    "cache": "a cache: the broker fetches it again from the remote storage",
-    "delete": "waits for its deletion: a broker removes it a minute after its start",
-    "stray": "the cluster expects no such replica here; no broker serves it",
-    "future": "an unfinished copy to another log dir; ask for that move again afterwards",
-    "abandoned": "an unfinished copy, and no other of this partition here",
-    "doomed": "retention deletes it within half a minute of the start",
+    CandidateKind.DELETED: "waits for its deletion: a start removes it when it loads the partition",
+    CandidateKind.CACHE: "a cache: the broker fetches it again from the remote storage",
+    CandidateKind.DELETE: "waits for its deletion: a broker removes it a minute after its start",
+    CandidateKind.STRAY: "the cluster expects no such replica here; no broker serves it",
+    CandidateKind.FUTURE: "an unfinished copy to another log dir; ask for that move again afterwards",
+    CandidateKind.ABANDONED: "an unfinished copy, and no other of this partition here",
+    CandidateKind.DOOMED: "retention deletes it within half a minute of the start",
 }
-"""What there is to free, least harm first, and why it may go."""
+"""Why each may go."""
+
+HOLD_RECORDS: Final = frozenset((CandidateKind.STRAY, CandidateKind.FUTURE, CandidateKind.ABANDONED))
+"""Directories with records that may be nowhere else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +51,7 @@ class Candidate:
     Of a segment `first_offset` and `next_offset` say what it holds.
     """
 
-    kind: str
+    kind: CandidateKind
     paths: tuple[str, ...]
     bytes: int
     partition: PartitionDir | None = None
@@ -57,10 +74,15 @@ def candidates(
     other rules. Files with other hard links are left out: they would free nothing.
     """
     found = [*_files(dirs), *_caches(dirs), *_directories(dirs, every), *_doomed(dirs, later, remote)]
-    order = list(REASONS)
+    order = list(CandidateKind)
     kept = (each for each in found if each.bytes > 0)
     return sorted(
-        kept, key=lambda c: (order.index(c.kind), -c.bytes if c.kind != "doomed" else 0, c.paths[0])
+        kept,
+        key=lambda c: (
+            order.index(c.kind),
+            -c.bytes if c.kind is not CandidateKind.DOOMED else 0,
+            c.paths[0],
+        ),
     )
 
 
@@ -74,23 +96,25 @@ def held(path: str) -> int:
 def _files(dirs: Sequence[LogDir]) -> Iterator[Candidate]:
     for partition in (p for d in dirs for p in d.partitions if p.kind not in ("delete", "stray", "future")):
         for entry in partition.deleted:
-            yield Candidate(kind="deleted", paths=(entry.path,), bytes=held(entry.path), partition=partition)
+            yield Candidate(
+                kind=CandidateKind.DELETED, paths=(entry.path,), bytes=held(entry.path), partition=partition
+            )
 
 
 def _caches(dirs: Sequence[LogDir]) -> Iterator[Candidate]:
     for log_dir in dirs:
         if log_dir.entries.get(REMOTE_INDEX_CACHE) == "dir":
             path = f"{log_dir.path}/{REMOTE_INDEX_CACHE}"
-            yield Candidate(kind="cache", paths=(path,), bytes=held(path))
+            yield Candidate(kind=CandidateKind.CACHE, paths=(path,), bytes=held(path))
 
 
 def _directories(dirs: Sequence[LogDir], every: Sequence[LogDir]) -> Iterator[Candidate]:
-    served = {(p.topic, p.partition) for d in every for p in d.partitions if p.kind == "current"}
+    served = {p.key for d in every for p in d.partitions if p.kind == "current"}
     for partition in (p for d in dirs for p in d.partitions):
         if partition.kind not in ("delete", "stray", "future") or partition.is_link:
             continue
-        abandoned = partition.kind == "future" and (partition.topic, partition.partition) not in served
-        kind = "abandoned" if abandoned else partition.kind
+        abandoned = partition.kind == "future" and partition.key not in served
+        kind = CandidateKind.ABANDONED if abandoned else CandidateKind(partition.kind)
         yield Candidate(kind=kind, paths=(partition.path,), bytes=held(partition.path), partition=partition)
 
 
@@ -106,7 +130,7 @@ def _doomed(dirs: Sequence[LogDir], later: Iterable[Later], remote: frozenset[st
         if partition is None or partition.topic in remote or not _plain(partition):
             continue
         bases = partition.base_offsets
-        mark = homes[home].high_watermarks.get((partition.topic, partition.partition), 0)
+        mark = homes[home].high_watermarks.get(partition.key, 0)
         count = min(sum(line.segments for line in lines), len(bases) - 1)
         for number in range(count):
             if bases[number + 1] > mark:
@@ -123,9 +147,9 @@ def _plain(partition: PartitionDir) -> bool:
 def _why(lines: Sequence[Later], number: int) -> str:
     for line in lines:
         if number < line.segments:
-            return f"{REASONS['doomed']} ({line.limit})"
+            return f"{REASONS[CandidateKind.DOOMED]} ({line.limit})"
         number -= line.segments
-    return REASONS["doomed"]
+    return REASONS[CandidateKind.DOOMED]
 
 
 def _segment(partition: PartitionDir, base: int, following: int, reason: str) -> Candidate:
@@ -135,8 +159,8 @@ def _segment(partition: PartitionDir, base: int, following: int, reason: str) ->
     )  # fmt: skip
     paths = tuple(f"{partition.path}/{group[base]}" for group in groups if base in group)
     return Candidate(
-        kind="doomed", paths=paths, bytes=sum(map(held, paths)), partition=partition, reason=reason,
-        first_offset=base, next_offset=following,
+        kind=CandidateKind.DOOMED, paths=paths, bytes=sum(map(held, paths)), partition=partition,
+        reason=reason, first_offset=base, next_offset=following,
     )  # fmt: skip
 
 
@@ -146,7 +170,7 @@ def given_up(found: Candidate, every: Sequence[LogDir]) -> int:
     Proven is what has the same topic id and the same batches by header and checksum.
     """
     partition = found.partition
-    if partition is None or found.kind not in ("stray", "future", "abandoned"):
+    if partition is None or found.kind not in HOLD_RECORDS:
         return 0
     own = ReplicaLog.of(partition)
     if any(_has_all(own, other) for other in _twins(partition, every)):
@@ -156,8 +180,8 @@ def given_up(found: Candidate, every: Sequence[LogDir]) -> int:
 
 
 def _twins(partition: PartitionDir, every: Sequence[LogDir]) -> Iterator[PartitionDir]:
-    for other in (p for d in every for p in d.partitions if p.kind == "current"):
-        same = (other.topic, other.partition) == (partition.topic, partition.partition)
+    for other in (p for d in every for p in d.current):
+        same = other.key == partition.key
         if same and other.topic_id == partition.topic_id:
             yield other
 

@@ -34,7 +34,9 @@ from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
 from segmend.surgery.ops.free.advice import moves_that_free
 from segmend.surgery.ops.free.candidates import (
+    HOLD_RECORDS,
     Candidate,
+    CandidateKind,
     candidates,
     first_that_reach,
     given_up,
@@ -166,7 +168,7 @@ def _choose(
 ) -> tuple[list[Candidate], list[Loss], list[tuple[Candidate, int]]]:
     """As many as it takes, what loses records last; what is given up; what was not accepted."""
     figure = request.options.accept_loss
-    asking = {"stray", "future", "abandoned"} if request.options.discard else {"abandoned"}
+    asking = HOLD_RECORDS if request.options.discard else {CandidateKind.ABANDONED}
     counted = [(each, given_up(each, request.dirs) if each.kind in asking else 0) for each in every]
     chosen = first_that_reach([each for each, records in counted if not records], request.options.bytes)
     missing = request.options.bytes - sum(each.bytes for each in chosen)
@@ -207,7 +209,7 @@ def _notes(request: Request[Options], found: _Found) -> Iterator[str]:
     if found.chosen:
         yield f"{found.bytes:,} bytes leave the disk of {home}"
         yield from _place(request, found)
-    if any(each.kind == "doomed" for each in found.chosen):
+    if any(each.kind is CandidateKind.DOOMED for each in found.chosen):
         yield from _doomed(found.chosen)
     yield (
         f"a start needs some {need.least:,} bytes there: {need.first_writes:,} for first writes to "
@@ -247,7 +249,7 @@ def _place(request: Request[Options], found: _Found) -> Iterator[str]:
 def _doomed(chosen: Sequence[Candidate]) -> Iterator[str]:
     ends: dict[str, tuple[int, int]] = {}
     for each in chosen:
-        if each.kind == "doomed" and each.partition is not None:
+        if each.kind is CandidateKind.DOOMED and each.partition is not None:
             first, _ = ends.get(each.partition.path, (each.first_offset or 0, 0))
             ends[each.partition.path] = first, each.next_offset or 0
     for path, (first, following) in ends.items():

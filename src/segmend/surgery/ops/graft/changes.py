@@ -76,7 +76,7 @@ def _begin(graft: Graft) -> Iterator[Step]:
     if graft.replaced is not None:
         yield Quarantine.of(graft.path, graft.cut.why)
     if graft.target is None:
-        siblings = [p for p in graft.log_dir.partitions if p.kind == "current" and not p.is_link]
+        siblings = [p for p in graft.log_dir.current if not p.is_link]
         like = graft.replaced or next(iter(siblings), None)
         path = graft.log_dir.path if like is None else like.path
         yield MakeDir.like(graft.path, path, "of the grafted replica")
@@ -171,7 +171,7 @@ def _cooked(graft: Graft, step: ReplaceFile, recipe: str, base: int) -> Step:
 def _model(log_dir: LogDir, target: PartitionDir | None) -> Fingerprint:
     """Owner and mode that a new file is to have: those of a log of this replica, or of another one."""
     others = [] if target is None else [target]
-    others += [p for p in log_dir.partitions if p.kind == "current"]
+    others += log_dir.current
     for partition in others:
         for name in partition.layout.logs.values():
             found = look(f"{partition.path}/{name}", content=False)

@@ -188,7 +188,7 @@ def _no_vote(properties: Sequence[NewProperties], evidence: Evidence) -> Iterato
 def _strays(broker: BrokerDirs, metadata: MetadataImage, node_id: int | None) -> Iterator[str]:
     handling = STRAYS.of(broker.release)
     count = 0
-    for partition in (p for d in broker.dirs for p in d.partitions if p.kind == "current"):
+    for partition in (p for d in broker.dirs for p in d.current):
         file = partition.partition_metadata.value
         topic_id = None if file is None else file.topic_id
         count += bool(stray_reason(

@@ -30,7 +30,7 @@ class Move:
     @property
     def key(self) -> tuple[str, int]:
         """Topic and partition number."""
-        return self.partition.topic, self.partition.partition
+        return self.partition.key
 
 
 def plan_moves(
@@ -71,7 +71,7 @@ def _begun_moves(request: Request[object], moves: Sequence[Move]) -> Iterator[St
     keys = {move.key for move in moves}
     for log_dir in request.dirs:
         for partition in log_dir.partitions:
-            if partition.kind == "future" and (partition.topic, partition.partition) in keys:
+            if partition.kind == "future" and partition.key in keys:
                 yield Quarantine.of(partition.path, "a copy that the broker began, needless after the move")
 
 

@@ -74,10 +74,9 @@ def _cuts(request: Request[Options]) -> Iterator[Cut]:
 
 
 def _partitions(request: Request[Options]) -> Iterator[PartitionDir]:
-    for log_dir in request.dirs:
-        for partition in log_dir.partitions:
-            if partition.kind == "current" and (not request.names or partition.name in request.names):
-                yield partition
+    for partition in (partition for log_dir in request.dirs for partition in log_dir.current):
+        if not request.names or partition.name in request.names:
+            yield partition
 
 
 def _size(segment: LogSegment) -> int:
@@ -87,7 +86,7 @@ def _size(segment: LogSegment) -> int:
 def _deletes_all(cut: Cut) -> Left | None:
     """Since 2.3 a log that ends before its start offset is deleted as a whole when it is loaded."""
     partition = cut.segment.partition
-    start = partition.log_dir.log_start_offsets.get((partition.topic, partition.partition), 0)
+    start = partition.log_dir.log_start_offsets.get(partition.key, 0)
     if not cut.segment.is_active or cut.next_offset >= start:
         return None
     why = f"the log would end before its start offset {start}, and the broker delete it"
@@ -119,7 +118,7 @@ def _lines(dirs: Sequence[LogDir], cuts: Sequence[Cut]) -> Iterator[Step]:
     """Checkpoints that promise no more than is left: what lies behind it was given up by its figure."""
     for log_dir in dirs:
         ends = {
-            (cut.segment.partition.topic, cut.segment.partition.partition): cut.next_offset
+            cut.segment.partition.key: cut.next_offset
             for cut in cuts
             if cut.lossy and cut.segment.is_active and cut.segment.partition.log_dir is log_dir
         }
@@ -149,7 +148,7 @@ def _gaps(cuts: Sequence[Cut]) -> Iterator[str]:
 
 def _promised(partition: PartitionDir) -> int:
     """The offset that recovery point or high watermark say the log reaches."""
-    log_dir, key = partition.log_dir, (partition.topic, partition.partition)
+    log_dir, key = partition.log_dir, partition.key
     return max(log_dir.recovery_points.get(key, 0), log_dir.high_watermarks.get(key, 0))
 
 

@@ -102,7 +102,7 @@ def _log_start(partition: PartitionDir) -> int:
     The line stays: that the cleaner has been at work here, offsets may be missing, is known from it alone.
     """
     first = min((segment.base_offset for segment in partition.segments), default=0)
-    start = partition.log_dir.log_start_offsets.get((partition.topic, partition.partition), 0)
+    start = partition.log_dir.log_start_offsets.get(partition.key, 0)
     return max(first, start) if start <= whole_end_offset(partition) else first
 
 

@@ -32,7 +32,7 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
             f"the epochs before offset {first} are in remote storage only, which is read by them; copy the "
             "file of another replica"
         )
-    start = partition.log_dir.log_start_offsets.get((partition.topic, partition.partition), first)
+    start = partition.log_dir.log_start_offsets.get(partition.key, first)
     if not first <= start <= whole_end_offset(partition):  # C08, C06
         start = first
     yield Rebuild.within(partition, FILE_NAME, "leader-epochs", start=start)
@@ -42,5 +42,5 @@ def _is_tiered(partition: PartitionDir, first: int, scene: Scene) -> bool:
     """By the topic's settings; without them by a log that starts before its first segment."""
     if partition.topic in scene.image.ids:
         return scene.image.configs.get(partition.topic, {}).get("remote.storage.enable") == "true"
-    start = partition.log_dir.log_start_offsets.get((partition.topic, partition.partition))
+    start = partition.log_dir.log_start_offsets.get(partition.key)
     return start is not None and 0 <= start < first
