@@ -104,7 +104,7 @@ class Finding:
     detail: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """The `--json` object of design.md; keys are never renamed, only added."""
+        """The object of `check --json`; keys are never renamed, only added."""
         remedy = self.remedy
         return {
             "type": "finding",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from tests.kernel.test_engines_agree import needs_native
 
 import segmend.crc32c
 from segmend.kernel import native
+from segmend.kernel.layout import fits
 
 SOURCE = Path(segmend.crc32c.__file__).parent
 PROGRAM = """
@@ -74,6 +76,29 @@ def copy_of_the_core(target: Path) -> Path:
 @needs_native
 def test_a_library_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "ABI", native.ABI + 1)
-    assert native._bind(native.LIBRARY) is None
+    with pytest.warns(RuntimeWarning, match="version 5 there, 6 here"):
+        assert native._bind(native.LIBRARY) is None
     monkeypatch.undo()
     assert native._bind(native.LIBRARY) is not None
+
+
+@needs_native
+def test_a_library_with_a_field_elsewhere_is_not_used() -> None:
+    assert native.LIBRARY is not None
+
+    class Swapped(ctypes.Structure):
+        _fields_ = (native.Walk._fields_[1], native.Walk._fields_[0], *native.Walk._fields_[2:])
+
+    class Shorter(ctypes.Structure):
+        _fields_ = native.Walk._fields_[:-1]
+
+    for structure, words in (
+        (Swapped, "stop is 8 there, 0 here"),
+        (Shorter, "build_time_room is [0-9]+ there, None here"),
+    ):
+        with pytest.warns(RuntimeWarning, match=words):
+            assert not fits(native.LIBRARY, "segmend_walk_places", structure, native._SIZES)
+    with pytest.warns(RuntimeWarning, match="sizeof epoch_t is 16 there, 24 here"):
+        assert not fits(native.LIBRARY, "segmend_walk_places", native.Walk, {**native._SIZES, "epoch_t": 24})
+    with pytest.warns(RuntimeWarning, match="it has no segmend_other_places"):
+        assert not fits(native.LIBRARY, "segmend_other_places", native.Walk, {})

@@ -1,4 +1,4 @@
-"""Which fault of the catalogue a break in the chain of batches is. Not a check.
+"""Which fault a break in the chain of batches is. Not a check.
 
 The kernel says where no sound batch could be read and where the next one begins. Bytes 0
 to 16 of a v2 batch (offset, size, epoch, magic) are not covered by its CRC, so the CRC can
@@ -25,7 +25,7 @@ _WALKED: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Break:
-    """Bytes `position` to `end` that are no sound batch; `code` is a row of the catalogue.
+    """Bytes `position` to `end` that are no sound batch; `code` is that of its finding.
 
     `offset` is the base offset of the first broken batch, or what would come next there;
     `size` is its size field where that is what is wrong; `magic` likewise.

@@ -2,7 +2,7 @@
 
 `BrokerContext` > `DirContext` > `PartitionContext` > `SegmentView`. All are lazy and
 remember what they read; a partition's memory goes when the partition is done. Reading
-errors (`OSError`) are let through: the runner notes them as `ReadFailure`s, which the
+errors (`Unreadable`) are let through: the runner notes them as `ReadFailure`s, which the
 environment checks turn into findings.
 """
 

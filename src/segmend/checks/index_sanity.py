@@ -24,8 +24,7 @@ PAGE = Page(
     meaning="""
         Brokers up to 2.2 looked at the first and last entry of each index while loading. The zeros that a
         killed broker leaves in its active segments fail this check in releases up to 1.1, so after a crash
-        these messages are normal. Since 2.3 no broker looks. (This code is not in the catalogue; it stands
-        for what those releases log.)""",
+        these messages are normal. Since 2.3 no broker looks.""",
     broker="""
         "Found a corrupted index file corresponding to log file ... due to ..., recovering segment and
         rebuilding index files...": it scans the segment and rebuilds its indexes.""",

@@ -1,4 +1,4 @@
-"""Which fault of the catalogue a batch out of order is. Not a check.
+"""Which fault a batch out of order is. Not a check.
 
 The base offset is not covered by the CRC, so a batch may be sound and yet stand at a wrong
 offset. Its neighbours tell whether its offset was hurt (L13, L14), whether it is a second

@@ -74,7 +74,7 @@ class Summary:
         return sum(self.counts.values())
 
     def to_json(self) -> dict[str, Any]:
-        """The last `--json` object of design.md."""
+        """The last object of `check --json`."""
         return {
             "type": "summary",
             "errors": self.counts[Severity.ERROR],
@@ -146,7 +146,7 @@ class _Pending:
 
 
 class _SameThread:
-    """An executor that is none: for one job, and for --startup, where threads only cost."""
+    """Runs jobs inline: for one job, and for --startup, where threads only cost."""
 
     def submit(self, function: Callable[..., Any], /, *args: Any) -> Future[Any]:
         done: Future[Any] = Future()

@@ -2,7 +2,7 @@
 
 Every entry of a `.index` points at the first byte of a batch, so a range between two of
 them needs no search for a boundary. The index may be the very thing that is damaged:
-whoever reads a range looks at its ends first (`tables.verified`).
+whoever reads a range looks at its ends first (`ranges.verified`).
 """
 
 from __future__ import annotations

@@ -42,6 +42,7 @@ def iter_batches(
         while position < stop:
             batch = _batch_at(window, position)
             if batch is not None and (not crc or _is_sound(batch, salvage)):
+                assert batch.end > position, "a batch is no bytes: this walk would not end"
                 yield batch
                 position, last = batch.end, max(last, batch.last_offset)
                 continue
@@ -49,6 +50,7 @@ def iter_batches(
             found = salvage.next_batch(position + 1, stop, last + 1) if resync else None
             if found is None:
                 return
+            assert position < found < stop
             position = found
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 from segmend.crc32c import LIBRARY
 from segmend.formats.batch import RecordBatch, render_header
 from segmend.kernel.indexes import OFFSET_ENTRY, TIME_ENTRY
+from segmend.kernel.layout import fits, warn
 from segmend.kernel.native_index import NativeIndex
 from segmend.kernel.types import (
     DECODE_LIMIT,
@@ -107,6 +108,13 @@ class Walk(ctypes.Structure):
     )
 
 
+_SIZES: Final = {
+    "walk_t": ctypes.sizeof(Walk),
+    "problem_t": _PROBLEM.size,
+    "epoch_t": _EPOCH.size,
+    "aborted_t": _ABORTED.size,
+    "producer_t": _PRODUCER.size,
+}
 _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "segmend_abi": (c_int64, ()),
     "segmend_walk": (c_int64, (c_void_p, c_void_p, c_int64, c_int64)),
@@ -126,15 +134,15 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
 
 def _bind(library: ctypes.CDLL | None) -> Any:
     """The library with its signatures declared; None if there is none, or one of another version."""
-    if library is None:
+    if library is None or not fits(library, "segmend_walk_places", Walk, _SIZES):
         return None
-    try:
-        for function, (result, arguments) in _SIGNATURES.items():
-            bound = getattr(library, function)
-            bound.restype, bound.argtypes = result, arguments
-    except AttributeError:
-        return None
-    return library if library.segmend_abi() == ABI * 1_000_000 + ctypes.sizeof(Walk) else None
+    for function, (result, arguments) in _SIGNATURES.items():
+        bound = getattr(library, function)
+        bound.restype, bound.argtypes = result, arguments
+    there = library.segmend_abi() // 1_000_000
+    if there != ABI:
+        warn(f"version {there} there, {ABI} here")
+    return library if there == ABI else None
 
 
 _C: Final = _bind(LIBRARY)

@@ -10,6 +10,7 @@ from segmend.crc32c import LIBRARY
 from segmend.formats.batch import RecordBatch, render_header
 from segmend.kernel.columns import Allocate, Binary, Buffer, Headers, RecordColumns, Run, Wanted
 from segmend.kernel.decoder import DAMAGE, FULL, MORE, NO_MEMORY, RECORDS, Step
+from segmend.kernel.layout import fits
 from segmend.kernel.native import KINDS, address
 from segmend.kernel.types import DECODE_LIMIT
 
@@ -45,9 +46,9 @@ class Columns(ctypes.Structure):
 
 
 def _bind(library: ctypes.CDLL | None) -> Any:
-    if library is None or not hasattr(library, "segmend_columns_size"):
+    sizes = {"columns_t": ctypes.sizeof(Columns)}
+    if library is None or not fits(library, "segmend_columns_places", Columns, sizes):
         return None
-    library.segmend_columns_size.restype = c_int64
     signatures = {
         "segmend_decode": (c_void_p, c_void_p, c_int64, c_int64),
         "segmend_decode_payload": (c_void_p, c_void_p, c_void_p, c_int64),
@@ -58,7 +59,7 @@ def _bind(library: ctypes.CDLL | None) -> Any:
         bound.restype, bound.argtypes = c_int64, arguments
     library.segmend_free_columns.restype = None
     library.segmend_free_columns.argtypes = (c_void_p,)
-    return library if library.segmend_columns_size() == ctypes.sizeof(Columns) else None
+    return library
 
 
 LIBRARY_OF_COLUMNS: Final = _bind(LIBRARY)

@@ -95,6 +95,7 @@ class ReferenceWalker:
             computed = checksum(body, magic) if crc is None else crc
             if computed != batch.crc:
                 return Stop(DAMAGE, kind="crc-mismatch", computed=computed)
+        assert self.position < batch.end <= self.end, "a sound batch is no bytes, or goes past the file"
         self._accept(batch, body, whole=crc is None)
         self.position = batch.end
         return None
@@ -224,6 +225,7 @@ class ReferenceWalker:
 
     def skip(self, end: int, next_offset: int | None) -> None:
         """See `walker.Walker`."""
+        assert end >= self.position, "damage is passed forwards"
         self._indexes.holes.append((self.position, end))
         self._after_hole = True
         self.position = end

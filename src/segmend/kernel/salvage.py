@@ -1,8 +1,8 @@
 """The way past damage: where does the next sound batch begin?
 
-A broker never looks: its recovery cuts there, its reads fail there. The rule is that of
-`kafka-storage` appendix B: slide on byte by byte, and take a place for a batch only if its
-offset, size and magic are possible and its checksum is right.
+A broker never looks: its recovery cuts there, its reads fail there. The rule: slide on byte
+by byte, and take a place for a batch only if its offset, size and magic are possible and its
+checksum is right.
 """
 
 from __future__ import annotations

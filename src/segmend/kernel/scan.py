@@ -91,11 +91,14 @@ class _Pass:
     def run(self) -> SegmentScan:
         walker = self._walker
         while not self._in_tail and not (self._until_damage and self._sound):
+            before = walker.position
             stop = walker.walk(self._window.view, self._window.start)
+            assert walker.position >= before, "a walk went back"
             self._drain()
             if stop.status == END:
                 break
             if stop.status == MORE:
+                assert not self._window.covers(walker.position, stop.need), "the window has what is wanted"
                 self._load(stop.need)
             elif stop.status == DAMAGE:
                 self._pass_damage(stop)
@@ -164,6 +167,7 @@ class _Pass:
         if found.problem.kind in TAIL_KINDS:
             self._in_tail = True
             return
+        assert position < found.problem.end <= walker.end, "damage ends behind where it begins, in the file"
         self._damaged_batches += 1
         self._damaged_bytes += found.problem.end - position
         walker.skip(found.problem.end, found.next_offset)
@@ -183,6 +187,8 @@ class _Pass:
         facts = walker.facts(whole=whole)
         self._counts.update(self._quiet or {})
         end = walker.end if self._in_tail else walker.position
+        assert sum(n for _, n in facts.magics) == facts.batches == sum(n for _, n in facts.codecs)
+        assert len(self._problems) <= self._counts.total(), "a problem was not counted"
         bounded = {*facts.bounded, *(("problems",) if self._counts.total() > len(self._problems) else ())}
         return SegmentScan(
             size=walker.end, start=task.start, end=end, base_offset=task.base_offset,

@@ -43,6 +43,7 @@ class Window:
         grows beyond `need` for large ones.
         """
         wanted = self._standard if 4 * need <= self._standard else min(4 * need, max(need, WINDOW_LIMIT))
+        assert position >= 0, "no file begins before byte 0"
         here = self.view[position - self.start :] if position >= self.start else self.view[:0]
         self._resize(wanted)
         size = max(min(len(self._buffer), self.end - position), 0)
@@ -51,6 +52,7 @@ class Window:
         target[:got] = here[:got]
         while got < size:
             count = self._reader.read_into(target[got:], position + got)
+            assert count <= size - got, "a reader gave more than was asked for"
             if count <= 0:
                 self.end = position + got
                 break
@@ -61,6 +63,10 @@ class Window:
     def _resize(self, wanted: int) -> None:
         if wanted > len(self._buffer) and self.end - self.start > len(self._buffer):
             self._buffer = bytearray(wanted)
+
+    def covers(self, position: int, need: int) -> bool:
+        """Whether `need` bytes from `position` are here."""
+        return self.start <= position and position + need <= self.start + len(self.view)
 
     def at(self, position: int, need: int) -> memoryview:
         """The bytes from `position`, at least `need` if the file has them; reads only if it must."""

@@ -1,5 +1,5 @@
 /* Records and batch headers as columns in the caller's buffers, laid out as Arrow wants them. */
-#include "kernel.h"
+#include "layout.h"
 
 enum { D_END, D_MORE, D_DAMAGE, D_NO_MEMORY, D_FULL, D_PAYLOAD, D_LEGACY, D_RECORDS, D_CODEC };
 enum { SLACK = 64, RUN_FIELDS = 7 };
@@ -11,7 +11,7 @@ typedef struct {
     int64_t size, room, nulls;
 } binary_t;
 
-/* Mirrored by native_columns.Columns: 8 bytes each. A NULL pointer: the column is not wanted. */
+/* Mirrored by native_decoder.Columns: 8 bytes each. A NULL pointer: the column is not wanted. */
 typedef struct {
     int64_t position, stop, end, check_crc, want_control, decode_limit;
     int64_t low_offset, high_offset, low_time, high_time;
@@ -254,6 +254,36 @@ EXPORT void segmend_free_columns(columns_t *c) {
     c->scratch_room = 0;
 }
 
+EXPORT const place_t segmend_columns_places[] = {
+    AT(columns_t, position), AT(columns_t, stop), AT(columns_t, end), AT(columns_t, check_crc),
+    AT(columns_t, want_control), AT(columns_t, decode_limit), AT(columns_t, low_offset),
+    AT(columns_t, high_offset), AT(columns_t, low_time), AT(columns_t, high_time), AT(columns_t, need),
+    AT(columns_t, need_bytes), AT(columns_t, fault), AT(columns_t, computed), AT(columns_t, found),
+    AT(columns_t, rows), AT(columns_t, row_room), UNDER(columns_t, headers, "header_count"),
+    AT(columns_t, header_room), AT(columns_t, offsets), AT(columns_t, timestamps), AT(columns_t, sequences),
+    UNDER(columns_t, key.offsets, "key_offsets"), UNDER(columns_t, key.bytes, "key_bytes"),
+    UNDER(columns_t, key.valid, "key_valid"), UNDER(columns_t, key.size, "key_size"),
+    UNDER(columns_t, key.room, "key_room"), UNDER(columns_t, key.nulls, "key_nulls"),
+    UNDER(columns_t, value.offsets, "value_offsets"), UNDER(columns_t, value.bytes, "value_bytes"),
+    UNDER(columns_t, value.valid, "value_valid"), UNDER(columns_t, value.size, "value_size"),
+    UNDER(columns_t, value.room, "value_room"), UNDER(columns_t, value.nulls, "value_nulls"),
+    AT(columns_t, header_starts), UNDER(columns_t, header_key.offsets, "header_key_offsets"),
+    UNDER(columns_t, header_key.bytes, "header_key_bytes"),
+    UNDER(columns_t, header_key.valid, "header_key_valid"),
+    UNDER(columns_t, header_key.size, "header_key_size"),
+    UNDER(columns_t, header_key.room, "header_key_room"),
+    UNDER(columns_t, header_key.nulls, "header_key_nulls"),
+    UNDER(columns_t, header_value.offsets, "header_value_offsets"),
+    UNDER(columns_t, header_value.bytes, "header_value_bytes"),
+    UNDER(columns_t, header_value.valid, "header_value_valid"),
+    UNDER(columns_t, header_value.size, "header_value_size"),
+    UNDER(columns_t, header_value.room, "header_value_room"),
+    UNDER(columns_t, header_value.nulls, "header_value_nulls"), AT(columns_t, runs),
+    AT(columns_t, run_count), AT(columns_t, run_room), AT(columns_t, scratch), AT(columns_t, scratch_room),
+    SIZE(columns_t), END_OF_PLACES
+};
+
+/* For the tests. */
 EXPORT int64_t segmend_columns_size(void) { return (int64_t)sizeof(columns_t); }
 
 /* Whether all bytes are ASCII: header keys that are not have to be looked at as UTF-8. */

@@ -34,7 +34,7 @@ enum { LOG_OVERHEAD = 12, PREFIX_SIZE = 17, HEADER_V0 = 26, HEADER_V1 = 34, HEAD
 enum { CONTROL_LIMIT = 4096, MAX_EPOCHS = 65536, MAX_ABORTED = 100000, MAX_PRODUCERS = 100000 };
 enum { MAX_INDEX_ENTRIES = 1 << 22, OFFSET_ENTRY = 8, TIME_ENTRY = 12 };
 
-/* Verdicts on index entries; the order is that of VERDICTS in native.py. */
+/* Verdicts on index entries; the order is that of VERDICTS in native_index.py. */
 enum {
     V_UNSEEN, V_AGREES, V_UNVERIFIABLE, V_POSITION_PAST_END, V_NOT_A_BOUNDARY, V_OFFSET_BEHIND,
     V_OFFSET_PAST_END, V_NO_BATCH, V_TIMESTAMP_DIFFERS, V_TIMESTAMP_EXCEEDED
@@ -69,7 +69,7 @@ typedef struct {
     uint8_t *times; int64_t time_count, time_room;
 } build_t;
 
-/* Mirrored by native.Walk field by field: 8 bytes each. */
+/* Mirrored by native.Walk field by field, 8 bytes each; compared when the library is loaded (layout.h). */
 typedef struct {
     /* what to do */
     int64_t base_offset, stop, end, check_crc, check_records, decode_limit, seed;
@@ -118,7 +118,7 @@ uint32_t sm_crc32(const uint8_t *p, size_t n, uint32_t crc);
  * `limit` bytes, into *out, which grows. -2: out of memory. */
 int64_t sm_decompress(int codec, const uint8_t *p, int64_t n, int64_t limit, uint8_t **out, int64_t *room);
 
-/* header.c */
+/* walk.c */
 int64_t sm_header_size(int64_t magic);
 void sm_read_header(const uint8_t *p, int64_t position, batch_t *batch);
 

@@ -1,8 +1,8 @@
 """A damaged batch made an empty one: its records are given up, its offsets stay.
 
 An empty batch is what the cleaner leaves of a batch whose records are all gone: 61 bytes with the
-same offsets, epoch and producer, and no record (kafka-storage: brokers, consumers and followers
-pass over it). A control batch is never blanked: without its marker a transaction would go on.
+same offsets, epoch and producer, and no record (brokers, consumers and followers pass
+over it). A control batch is never blanked: without its marker a transaction would go on.
 """
 
 from __future__ import annotations

@@ -1,0 +1,38 @@
+/* Where Python finds the fields of walk_t, and the sizes of its rows. */
+#include "layout.h"
+
+EXPORT const place_t segmend_walk_places[] = {
+    AT(walk_t, base_offset), AT(walk_t, stop), AT(walk_t, end), AT(walk_t, check_crc),
+    AT(walk_t, check_records), AT(walk_t, decode_limit), AT(walk_t, seed), AT(walk_t, position),
+    AT(walk_t, last_offset), AT(walk_t, previous_last), AT(walk_t, previous_epoch), AT(walk_t, after_hole),
+    AT(walk_t, quiet), AT(walk_t, need), AT(walk_t, damage), AT(walk_t, computed), AT(walk_t, batches),
+    AT(walk_t, records), AT(walk_t, records_exact), AT(walk_t, first_offset), AT(walk_t, next_offset),
+    AT(walk_t, min_timestamp), AT(walk_t, max_timestamp), AT(walk_t, offset_of_max), AT(walk_t, null_keys),
+    AT(walk_t, magics), AT(walk_t, codecs), AT(walk_t, control_batches), AT(walk_t, transactional),
+    AT(walk_t, commits), AT(walk_t, aborts), AT(walk_t, unmatched_markers), AT(walk_t, unmatched_aborts),
+    AT(walk_t, other_control), AT(walk_t, quiet_counts), AT(walk_t, bounded_epochs),
+    AT(walk_t, bounded_producers), AT(walk_t, bounded_aborted), AT(walk_t, problems),
+    AT(walk_t, problem_count), AT(walk_t, problem_room), AT(walk_t, deferred), AT(walk_t, deferred_count),
+    AT(walk_t, deferred_room), AT(walk_t, epochs), AT(walk_t, epoch_count), AT(walk_t, epoch_room),
+    AT(walk_t, aborted), AT(walk_t, aborted_count), AT(walk_t, aborted_room), AT(walk_t, producers),
+    AT(walk_t, producer_count), AT(walk_t, producer_room), AT(walk_t, slots), AT(walk_t, slot_count),
+    AT(walk_t, heap), AT(walk_t, heap_count), AT(walk_t, heap_room), AT(walk_t, scratch),
+    AT(walk_t, scratch_room), UNDER(walk_t, offsets.entries, "offset_index_entries"),
+    UNDER(walk_t, offsets.verdicts, "offset_index_verdicts"),
+    UNDER(walk_t, offsets.expected, "offset_index_expected"),
+    UNDER(walk_t, offsets.count, "offset_index_count"), UNDER(walk_t, offsets.next, "offset_index_next"),
+    UNDER(walk_t, times.entries, "time_index_entries"),
+    UNDER(walk_t, times.verdicts, "time_index_verdicts"),
+    UNDER(walk_t, times.expected, "time_index_expected"), UNDER(walk_t, times.count, "time_index_count"),
+    UNDER(walk_t, times.next, "time_index_next"), UNDER(walk_t, build.interval, "build_interval"),
+    UNDER(walk_t, build.first_offsets, "build_first_offsets"),
+    UNDER(walk_t, build.last_position, "build_last_position"),
+    UNDER(walk_t, build.last_offset, "build_last_offset"), UNDER(walk_t, build.newest, "build_newest"),
+    UNDER(walk_t, build.offset_of_newest, "build_offset_of_newest"),
+    UNDER(walk_t, build.last_timestamp, "build_last_timestamp"),
+    UNDER(walk_t, build.bounded, "bounded_index"), UNDER(walk_t, build.offsets, "build_offsets"),
+    UNDER(walk_t, build.offset_count, "build_offset_count"),
+    UNDER(walk_t, build.offset_room, "build_offset_room"), UNDER(walk_t, build.times, "build_times"),
+    UNDER(walk_t, build.time_count, "build_time_count"), UNDER(walk_t, build.time_room, "build_time_room"),
+    SIZE(walk_t), SIZE(problem_t), SIZE(epoch_t), SIZE(aborted_t), SIZE(producer_t), END_OF_PLACES
+};
