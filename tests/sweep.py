@@ -1,6 +1,6 @@
 """`python -m tests.sweep [--seed N] [PYTEST OPTION...]`: whole, what CI takes samples of; takes hours.
 
-Every fault and every row of the damage tables through an operator's evening, many pairs of faults, other
+Every fault, of the lab and on written log dirs, through an operator's evening, many pairs of faults, other
 losses of power, more faults on live brokers, each operation on each golden release with a broker after
 it. What is drawn depends on the seed: that of the day, unless one is given. It is printed first and last.
 """

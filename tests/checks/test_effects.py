@@ -5,13 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
-from tests.checks.damages import (
-    Row,
-    all_rows,
+from tests.faults.hands import flipped, positions
+from tests.faults.table import fault_called
+from tests.faults.written import (
+    ACTIVE,
+    ROLLED,
     clean_dir,
     in_place,
     killed_dir,
@@ -20,17 +23,11 @@ from tests.checks.damages import (
     two_dirs,
     written,
 )
-from tests.checks.surgery import ACTIVE, ROLLED, flipped, positions
-from tests.conftest import one_in
 
 from segmend.checks import CheckRun, Level
 from segmend.findings import Basis, BrokerEffect, Finding, Severity
 from segmend.loading import start
-from segmend.loading.values import EFFECTS
-from segmend.logdir.tree import LogDir
 
-CLOSED = EFFECTS.keys() | {"broker-refuses", "dir-offline", "none", None}
-"""The values of `effect`."""
 EPOCHS = "t-0/leader-epoch-checkpoint"
 POINTS = "recovery-point-offset-checkpoint"
 
@@ -187,37 +184,29 @@ def test_only_directories_with_findings_are_forecast(tmp_path: Path, monkeypatch
     assert loaded == ["t-0"]
 
 
-@pytest.mark.parametrize("row", one_in(4, all_rows()), ids=lambda row: f"{sorted(row.codes)}-{row.name}")
-def test_every_finding_says_what_the_start_does(tmp_path: Path, row: Row) -> None:
-    dirs = row.base(tmp_path)
-    row.hurt(dirs)
-    opened = [LogDir.open(str(path)) for path in dirs]
-    for finding in CheckRun(broker_of(opened, row.release), level=row.level):
-        effect = finding.broker_effect
-        assert effect is not None
-        assert effect.text
-        assert effect.effect in CLOSED
-        assert not (effect.records_lost and finding.severity == Severity.INFO)
-
-
 @pytest.mark.parametrize(
-    ("code", "release", "words"),
+    ("fault", "release", "words"),
     [
-        ("L09", "4.3", "Found record size 5 smaller than minimum record overhead (14) in file ..."),
-        ("L09", "1.1", "Record size is smaller than minimum record overhead (14)"),
-        ("I01", "4.3", "Could not find offset index file corresponding to log file"),
-        ("I01", "2.0", None),
-        ("I01", "0.10.2", "Could not find index file corresponding to log file"),
-        ("C08", "4.3", "Deleting all segments because logEndOffset"),
-        ("C08", "2.0", None),
+        (
+            "log-size-5-old",
+            "4.3",
+            "Found record size 5 smaller than minimum record overhead (14) in file ...",
+        ),
+        ("log-size-5-old", "1.1", "Record size is smaller than minimum record overhead (14)"),
+        ("index-missing-rolled", "4.3", "Could not find offset index file corresponding to log file"),
+        ("index-missing-rolled", "2.0", None),
+        ("index-missing-rolled", "0.10.2", "Could not find index file corresponding to log file"),
+        ("start-beyond-end", "4.3", "Deleting all segments because logEndOffset"),
+        ("start-beyond-end", "2.0", None),
     ],
 )
 def test_a_broker_is_quoted_as_its_release_speaks(
-    tmp_path: Path, code: str, release: str, words: str | None
+    tmp_path: Path, fault: str, release: str, words: str | None
 ) -> None:
-    row = next(row for row in all_rows() if row.codes == {code} and row.release == "4.3")
-    dirs = row.base(tmp_path)
-    row.hurt(dirs)
-    says = found(dirs, Level.DEEP, release)[code].broker_says
+    given = fault_called(fault)
+    scene = replace(given.scenes[0], base=clean_dir)
+    patient = scene.write(tmp_path)
+    given.hurt(patient)
+    says = found(patient.dirs, Level.DEEP, release)[scene.codes.rstrip("+")].broker_says
     assert (says or "").startswith(words or "")
     assert (says is None) == (words is None)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
-from tests.checks.damages import clean_dir, killed_dir, zookeeper
+from tests.faults.written import clean_dir, killed_dir, with_zookeeper
 
 from segmend.checks import CheckRun, Level
 from segmend.findings import Finding, Severity
@@ -103,7 +103,8 @@ def test_too_many_segments_for_the_kernel(tmp_path: Path) -> None:
     dirs = clean_dir(tmp_path)
     (finding,) = found(dirs, Level.STARTUP, max_map_count=2_001)
     assert (finding.code, finding.severity) == ("K20", Severity.WARNING)
-    old = zookeeper(clean_dir)(tmp_path / "old")
+    old = clean_dir(tmp_path / "old")
+    with_zookeeper(old)
     (eager,) = found(old, Level.STARTUP, release="2.2", max_map_count=2_001)
     assert eager.severity == Severity.ERROR
     assert not found(dirs, Level.STARTUP, max_map_count=2_014)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.brokers import broker_of
 from tests.checks import build_partition as build
-from tests.checks.damage_log import TORN
-from tests.checks.damages import clean_dir, in_place, killed_dir, written
-from tests.checks.surgery import ACTIVE, ROLLED, field, flipped, positions, with_field, zeroed
+from tests.faults.hands import field, flipped, positions, with_field, zeroed
+from tests.faults.log import TORN
+from tests.faults.written import ACTIVE, ROLLED, clean_dir, in_place, killed_dir, written
 
 from segmend.checks import CheckRun, Level
 from segmend.checks.context import DirContext

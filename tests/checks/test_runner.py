@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
-from tests.checks.damages import clean_dir, killed_dir, two_dirs
+from tests.faults.written import clean_dir, killed_dir, two_dirs
 
 from segmend.checks import CheckRun, Level, Wanted
 from segmend.findings import Severity

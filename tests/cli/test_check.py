@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.checks.damages import clean_dir, killed_dir, two_dirs
+from tests.faults.written import clean_dir, killed_dir, two_dirs
 
 from segmend.cli.commands.check import command as check
 from segmend.cli.main import main

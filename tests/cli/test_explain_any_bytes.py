@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from tests.cli.run import run
 from tests.conftest import one_in
+from tests.faults.written import two_dirs
 from tests.loading.test_any_bytes import hurt
-from tests.loading.test_outcomes import broker
 
 
 @pytest.mark.parametrize("seed", one_in(5, range(100, 124)))
 def test_any_bytes(seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    dirs = broker(tmp_path, clean=seed % 2 == 0)
+    dirs = two_dirs(tmp_path, clean=seed % 2 == 0)
     hurt(dirs, seed)
     release = ("4.3.1", "3.9", "2.8", "2.2", "1.1", "0.10.2")[seed % 6]
     for topic in ("startup", "retention", "compaction"):

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from tests.cli.run import run
-from tests.loading.test_outcomes import CLEANER, broker, checkpoint
+from tests.faults.patient import CLEANER
+from tests.faults.written import checkpoint, two_dirs
 
 Golden = Callable[[str], Path]
 Capture = pytest.CaptureFixture[str]
@@ -18,7 +19,7 @@ Capture = pytest.CaptureFixture[str]
 def dirs(tmp_path: Path) -> list[Path]:
     """`u-0` has segments at 0, 18 and 36 and no transactions; everything is compacted."""
     (tmp_path / "server.properties").write_text("log.cleanup.policy=compact\n")
-    return broker(tmp_path, clean=True)
+    return two_dirs(tmp_path)
 
 
 def partition(capsys: Capture, dirs: list[Path], name: str, *rows: str) -> dict[str, Any]:
@@ -115,6 +116,6 @@ def test_for_people(dirs: list[Path], capsys: Capture) -> None:
 
 
 def test_nothing_compacted(tmp_path: Path, capsys: Capture) -> None:
-    ran = run(capsys, "explain", "compaction", *broker(tmp_path, clean=True), "--kafka", "4.3")
+    ran = run(capsys, "explain", "compaction", *two_dirs(tmp_path), "--kafka", "4.3")
     assert ran.code == 0
     assert "no compacted partition here" in ran.out

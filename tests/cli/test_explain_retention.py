@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.checks.damages import in_place, removed, written
 from tests.cli.run import run
-from tests.loading.test_outcomes import BASES, END, HIGH, START, broker, checkpoint
+from tests.faults.patient import HIGH, START
+from tests.faults.written import BASES, END, checkpoint, in_place, removed, two_dirs, written
 
 from segmend.loading.limits import retention_of
 from segmend.logdir.config import ServerConfig
@@ -27,7 +27,7 @@ LOGS = [f"t-0/{base:020d}" for base in BASES]
 @pytest.fixture
 def dirs(tmp_path: Path) -> list[Path]:
     """A broker whose `t-0` has segments that are 10, 9, 8 and 7 days old; retention is 7 days."""
-    found = broker(tmp_path, clean=True)
+    found = two_dirs(tmp_path)
     for number, log in enumerate(LOGS):
         stamped(found, log, NOW - (10 - number) * DAY - HOUR)
     return found

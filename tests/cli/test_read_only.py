@@ -8,14 +8,20 @@ every byte, size, mode and time is what it was.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.cli.run import python, run
-from tests.conftest import golden_names
+from tests.conftest import golden_names, golden_params
+
+from segmend.cli.commands.explain.topics import all_topics
+from segmend.cli.frame import whole_parser
+from segmend.cli.parser import LateParser, subparsers_of
 
 Golden = Callable[[str], Path]
 
@@ -41,37 +47,96 @@ def hook(event, args):
         seen.append(f"{event} {args}")
 
 from segmend.cli.main import main
+
+def ended(argv):
+    try:
+        return main(argv)
+    except SystemExit as stop:
+        return stop.code or 0
+
 out, sys.stdout = sys.stdout, open(os.devnull, "w")
 sys.addaudithook(hook)
-codes = [main(argv) for argv in json.loads(sys.argv[1])]
+codes = [ended(argv) for argv in json.loads(sys.argv[1])]
 sys.stdout = out
 print(json.dumps({"codes": codes, "seen": seen, "opened": opened[0]}))
 """
 
 
-def commands(root: Path) -> list[list[str]]:
-    """Every reading command there is, on dirs, partitions and each kind of file."""
-    dirs = [str(path) for path in sorted((root / "b1").glob("d*"))]
-    partitions = sorted(path for path in root.glob("b1/d*/*-0") if path.is_dir())
-    kinds = {path.name.lstrip("0123456789"): path for path in root.rglob("*") if path.is_file()}
-    shows = [["show", str(path)] for path in [*partitions[:6], *kinds.values()] if path.name != ".lock"]
+Way = Callable[["Place"], list[list[object]]]
+
+
+class Place:
+    """A golden directory, an unhurt partition in it, and a folder elsewhere."""
+
+    def __init__(self, root: Path, away: Path) -> None:
+        self.root, self.away = root, away
+        self.dirs = sorted((root / "b1").glob("d*"))
+        self.partitions = sorted(path for path in root.glob("b1/d*/*-0") if path.is_dir())
+        self.mine = next(path for path in self.partitions if path.name.startswith("codec-none"))
+        self.plan, self.leader = away / "plan.json", away / self.mine.name
+
+
+def shows(place: Place) -> list[list[object]]:
+    kinds = {path.name.lstrip("0123456789"): path for path in place.root.rglob("*") if path.is_file()}
+    files = [path for path in [*place.partitions[:6], *kinds.values()] if path.name != ".lock"]
     return [
-        ["show", *dirs],
-        ["show", *dirs, "--json"],
-        *shows,
-        ["show", *map(str, partitions), "--records"],
-        ["check", "--startup", *dirs],
-        ["check", *dirs],
-        ["check", "--deep", *dirs, "--json"],
-        ["forecast", *dirs],
-        ["forecast", "--unclean", *dirs, "--json"],
-        ["plan", "trim", *dirs],
-        ["plan", "drain", *dirs, "--from", dirs[0], "--json"],
-        ["plan", "repair", *dirs],
-        ["journal", "list", "--state-dir", str(root / "none")],
-        ["explain"],
-        *(["explain", topic, *dirs] for topic in ("startup", "retention", "compaction")),
+        [*place.dirs],
+        [*place.dirs, "--json"],
+        *([path] for path in files),
+        [*place.partitions, "--records"],
     ]
+
+
+def on_dirs(*options: object) -> Way:
+    return lambda place: [[*place.dirs, *options]]
+
+
+WAYS: dict[str, Way] = {
+    "check": lambda p: [["--startup", *p.dirs], [*p.dirs], ["--deep", *p.dirs, "--json"]],
+    "completion": lambda _: [["bash"], ["zsh"], ["fish"]],
+    "explain": lambda p: [[], ["L05"], *([topic, *p.dirs] for topic in all_topics())],
+    "forecast": lambda p: [[*p.dirs], ["--unclean", *p.dirs, "--json"]],
+    "help": lambda _: [[], ["plan", "repair"]],
+    "journal list": lambda p: [["--state-dir", p.away / "none"]],
+    "man": lambda _: [[]],
+    "plan adopt": lambda p: [[*p.dirs, "--directory", next(p.root.glob("b1/d*/*-delete"), p.mine).name]],
+    "plan balance": on_dirs("--json"),
+    "plan compose": lambda p: [[p.plan]],
+    "plan drain": lambda p: [[*p.dirs, "--from", p.dirs[0], "--json"]],
+    "plan free": on_dirs("--bytes", "1KB", "--discard"),
+    "plan graft": lambda p: [[*p.dirs, "--partition", p.mine.name, "--from", p.leader]],
+    "plan identity": on_dirs(),
+    "plan move": lambda p: [
+        [*p.dirs, "--partition", p.mine.name, "--to", next(each for each in p.dirs if each != p.mine.parent)]
+    ],
+    "plan repair": on_dirs(),
+    "plan show": lambda p: [[p.plan]],
+    "plan trim": on_dirs(),
+    "quarantine list": lambda p: [["--state-dir", p.away / "none"]],
+    "show": shows,
+}  # fmt: skip
+"""How each reading command is called; a test tells of one that is missing here."""
+CHANGING = {"apply", "undo", "quarantine restore", "quarantine discard"}
+ELSEWHERE = {"fleet audit"}
+"""Its tasks are other processes, out of the hook's sight: it has a line of its own in the test."""
+REFUSES = {"plan adopt", "plan balance"}
+"""Plans that need a cause which a sound directory does not give them; they have read by then."""
+
+
+def leaves(parser: argparse.ArgumentParser, *words: str) -> Iterator[str]:
+    """Every command there is, with its sub-commands."""
+    if isinstance(parser, LateParser):
+        parser.complete()
+    below = subparsers_of(parser)
+    if below is None:
+        yield " ".join(words)
+    for name, each in below.choices.items() if below else ():
+        yield from leaves(each, *words, name)
+
+
+def test_every_reading_command_is_watched() -> None:
+    assert set(leaves(whole_parser())) - CHANGING - ELSEWHERE == WAYS.keys()
+    assert set(leaves(whole_parser())) >= CHANGING | ELSEWHERE
 
 
 def state(root: Path) -> dict[str, tuple[object, ...]]:
@@ -95,27 +160,30 @@ def state(root: Path) -> dict[str, tuple[object, ...]]:
     return found
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        name if name == "4.3.1-clean" else pytest.param(name, marks=pytest.mark.slow)
-        for name in golden_names()
-        if name.endswith("-killed")
-    ],
-)
+@pytest.mark.parametrize("name", golden_params(name for name in golden_names() if name.endswith("-killed")))
 def test_no_reading_command_changes_anything(
     name: str, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = golden(name)
+    place = Place(root, tmp_path)
+    run(capsys, "plan", "trim", *place.dirs, "-o", place.plan)
+    shutil.copytree(place.mine, place.leader)
     before = state(root)
-    ran = python("-c", WATCHER, json.dumps(commands(root)))
+    commands = [(command, way) for command in WAYS for way in WAYS[command](place)]
+    argvs = [[*command.split(), *map(str, way)] for command, way in commands]
+    ran = python("-c", WATCHER, json.dumps(argvs))
     assert ran.returncode == 0, ran.stderr
     told = json.loads(ran.stdout)
     assert told["seen"] == []
-    assert set(told["codes"]) <= {0, 4}
+    ended = {command: set() for command, _ in commands}
+    for (command, _), code in zip(commands, told["codes"], strict=True):
+        ended[command].add(code)
+    odd = {command: codes for command, codes in ended.items() if not codes <= {0, 4}}
+    assert all(codes <= {8, 16} for codes in odd.values()), odd
+    assert odd.keys() <= REFUSES, odd
     assert told["opened"] > 100
     audit = ["fleet", "audit", str(root), "--out", str(tmp_path / "report"), "--driver", "local", "--deep"]
-    assert run(capsys, *audit).code in {0, 4}  # its tasks are other processes, out of the hook's sight
+    assert run(capsys, *audit).code in {0, 4}
     assert state(root) == before
 
 

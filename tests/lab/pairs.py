@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.lab.faults.patient import Patient, lonely_topic, patient_in
-from tests.lab.faults.table import Fault, all_faults
+from tests.faults.patient import Patient, lonely_topic, patient_in
+from tests.faults.table import Fault, recorded_faults
 from tests.lab.releases import release
 
 PLUS = " + "
@@ -37,7 +37,7 @@ class Pair:
     @classmethod
     def named(cls, name: str) -> Pair:
         """The pair of that name."""
-        faults = {each.name: each for each in all_faults()}
+        faults = {each.name: each for each in recorded_faults()}
         first, second = name.split(PLUS)
         return cls(faults[first], faults[second])
 
@@ -50,7 +50,6 @@ class Pair:
         """The pair as a fault, which is recorded and compared like any other."""
         return Fault(
             name=self.name,
-            row=f"{self.first.row} {self.second.row}",
             hurt=self.hurt,
             marks=self.first.marks & self.second.marks,
             alone=self.first.alone | self.second.alone,
@@ -73,7 +72,7 @@ class Pair:
 
 def drawn(version: str, mark: str, seed: int) -> Iterator[Pair]:
     """Pairs without end, in an order that only the arguments and the table of faults decide."""
-    table = [fault for fault in all_faults() if fault.applies(release(version).number, mark)]
+    table = [fault for fault in recorded_faults() if fault.applies(release(version).number, mark)]
     draw = random.Random(f"{version} {mark} {seed}")
     while True:
         first, second = draw.sample(table, 2)

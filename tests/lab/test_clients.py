@@ -8,9 +8,9 @@ import pytest
 
 from segmend.loading import Options, PartitionOutcome, forecast
 from tests.brokers import broker_of
+from tests.faults.patient import lonely_topic, patient_in
+from tests.faults.table import fault_called
 from tests.lab.clients import CLIENTS
-from tests.lab.faults.patient import lonely_topic, patient_in
-from tests.lab.faults.table import all_faults
 from tests.lab.test_live import Live
 from tests.lab.test_verdicts import opened
 from tests.lab.trial import copy_base, started
@@ -35,7 +35,7 @@ def test_each_client_gets_what_is_forecast(name: str, tmp_path: Path) -> None:
     live, root = Live(name, tmp_path), tmp_path / "trial"
     copy_base(live.base("few"), root)
     patient = patient_in(root, topic := lonely_topic(root))
-    next(fault for fault in all_faults() if fault.name == "log-flip-rolled").hurt(patient)
+    fault_called("log-flip-rolled").hurt(patient)
     end = readable_until(list(patient.dirs), version, topic)
     left = [offset for offset in live.whole if offset < end]
     assert 0 < len(left) < len(live.whole)

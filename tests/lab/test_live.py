@@ -23,7 +23,7 @@ from tests.lab.errors import LabError
 from tests.lab.known import KNOWN, KNOWN_READS
 from tests.lab.ports import free_port, is_free
 from tests.lab.releases import release
-from tests.lab.test_verdicts import NAMES, archive, compare, recorded, verdicts
+from tests.lab.test_verdicts import NAMES, archive, compare, hurt_copy, recorded, verdicts
 from tests.lab.verdict import HEALTHY, Recorder
 from tests.real.conftest import need_kafka
 from tests.seeds import SEED, SWEEP
@@ -121,4 +121,5 @@ def as_recorded(name: str, tmp_path: Path) -> None:
             live.lonely(fault)  # on a busy machine the broker leads later than a reader waits
         now = live.verdicts[fault.name]
         assert (fault.name, differences(now, then, live.version)) == (fault.name, {})
-        assert (fault.name, compare(name, fault, live.root, tmp_path / "hurt", now)) == (fault.name, ([], []))
+        patient = hurt_copy(fault, live.root, tmp_path / "hurt")
+        assert (fault.name, compare(name, patient, patient.topic, now)) == (fault.name, ([], []))

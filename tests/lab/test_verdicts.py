@@ -1,7 +1,9 @@
-"""The forecast against the real broker: every fault that was recorded, on every release, point by point.
+"""Forecast and findings against the real broker: every fault that was recorded, on every release.
 
-The verdicts were recorded by `tests.lab.verdict`; beside each lies the base that was hurt. Starts or
-refuses, log dirs, log start and end offset, segments and their bytes, files gone, strays.
+The verdicts were recorded by `tests.lab.verdict`; beside each lies the base that was hurt. A copy of it is
+hurt once. Its forecast is compared point by point: starts or refuses, log dirs, log start and end offset,
+segments and their bytes, files gone, strays, what a consumer gets. What its findings say is judged by
+`tests.lab.findings`.
 """
 
 from __future__ import annotations
@@ -14,13 +16,16 @@ from typing import Any
 
 import pytest
 
+from segmend.checks import CheckRun, Level
 from segmend.loading import Options, forecast
 from segmend.logdir.tree import LogDir
 from tests.brokers import broker_of
+from tests.faults.hurts import unhurt
+from tests.faults.patient import Patient, lonely_topic, patient_in
+from tests.faults.table import Fault, recorded_faults
 from tests.golden.unpack import unpack
 from tests.lab.compare import disagreements, of_reads
-from tests.lab.faults.patient import lonely_topic, patient_in
-from tests.lab.faults.table import Fault, all_faults
+from tests.lab.findings import excuses, judged, offsets
 from tests.lab.known import KNOWN, KNOWN_READS, UNFINISHED
 from tests.lab.pairs import PLUS, Pair
 from tests.lab.releases import release
@@ -39,7 +44,7 @@ NOT_LED = frozenset(
     }
 )
 """The broker starts, but does not lead the partition (the last two: not soon): no client sees its offsets."""
-UNHURT = Fault(name=HEALTHY, row="", hurt=lambda _patient: None)
+UNHURT = Fault(name=HEALTHY, hurt=unhurt)
 
 
 @functools.cache
@@ -52,7 +57,7 @@ def verdicts(name: str) -> dict[str, Any]:
 def recorded(name: str) -> list[Fault]:
     """The faults with a verdict, and the pairs."""
     pairs = [Pair.named(each).as_fault() for each in verdicts(name) if PLUS in each]
-    return [fault for fault in [*all_faults(), UNHURT, *pairs] if fault.name in verdicts(name)]
+    return [fault for fault in [*recorded_faults(), UNHURT, *pairs] if fault.name in verdicts(name)]
 
 
 def archive(name: str) -> Path:
@@ -65,21 +70,30 @@ def opened(path: Path) -> LogDir:
     return LogDir.open(str(path)) if path.is_dir() else LogDir(str(path), {})
 
 
-def compare(
-    name: str, fault: Fault, base: Path, root: Path, verdict: dict[str, Any]
-) -> tuple[list[str], list[str]]:
-    """Hurt a copy of the base, forecast its start, and compare: the start, and what a consumer gets."""
+def hurt_copy(fault: Fault, base: Path, root: Path) -> Patient:
+    """The fault done to a copy of the base."""
     shutil.rmtree(root, ignore_errors=True)
     shutil.copytree(base, root, symlinks=True)
-    topic = lonely_topic(root)
-    patient = patient_in(root, topic)
-    place = f"{patient.log_dir.name}/{patient.partition.name}"
+    patient = patient_in(root, lonely_topic(root))
     fault.hurt(patient)
-    before = listing(list(patient.dirs)).get(place, {})
+    return patient
+
+
+def compare(name: str, patient: Patient, topic: str, verdict: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """Forecast the start of hurt log dirs, and compare: the start, and what a consumer gets."""
+    before = listing(list(patient.dirs)).get(patient.place, {})
     broker = broker_of((opened(path) for path in patient.dirs), name.partition("-")[0])
     lines = list(forecast(broker, Options()))
     whole = verdicts(name)[HEALTHY]["records"]
     return disagreements(verdict, before, lines, topic), of_reads(verdict, lines, topic, whole)
+
+
+def found_in(name: str, patient: Patient, fault: Fault) -> tuple[str | None, set[str]]:
+    """What is wrong with the findings of a deep check, and the entries that excuse the rest."""
+    dirs = [LogDir.open(str(path)) for path in patient.dirs if path.is_dir()]
+    findings = list(CheckRun(broker_of(dirs, name.partition("-")[0]), level=Level.DEEP))
+    on_disk = set(offsets(dirs, patient.partition.name))
+    return judged(name, fault.name, verdicts(name)[fault.name], findings, on_disk)
 
 
 def only_known_ones_differ(found: dict[str, list[str]], known: dict[str, str]) -> None:
@@ -91,35 +105,53 @@ def only_known_ones_differ(found: dict[str, list[str]], known: dict[str, str]) -
 @pytest.mark.parametrize("name", SINGLE)
 def test_every_fault_is_recorded(name: str) -> None:
     version, _, mark = name.partition("-")
-    wanted = {fault.name for fault in all_faults() if fault.applies(release(version).number, mark)}
+    wanted = {fault.name for fault in recorded_faults() if fault.applies(release(version).number, mark)}
     done = set(verdicts(name)) - {HEALTHY}
     assert done <= wanted
     assert (done == wanted) == (name not in UNFINISHED), wanted - done
 
 
+def unseen(name: str) -> list[str]:
+    """The faults after which the broker starts with all log dirs, and no client saw the offsets."""
+    served = {n: v for n, v in verdicts(name).items() if v["outcome"] == "starts" and "offline" not in v}
+    return [n for n, v in served.items() if not isinstance(v["partition"]["offsets"], list)]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_offsets_were_seen_of_all_that_is_served(name: str) -> None:
-    served = {n: v for n, v in verdicts(name).items() if v["outcome"] == "starts" and "offline" not in v}
-    unseen = [n for n, v in served.items() if not isinstance(v["partition"]["offsets"], list)]
-    assert [n for n in unseen if NOT_LED.isdisjoint(n.split(PLUS))] == []
+    assert [n for n in unseen(name) if NOT_LED.isdisjoint(n.split(PLUS))] == []
 
 
-def agree(name: str, faults: list[Fault], tmp_path: Path) -> None:
-    """What is forecast for these faults is what the broker did."""
+def test_each_that_is_not_led_was_recorded_so() -> None:
+    assert {fault for name in SINGLE for fault in unseen(name)} == NOT_LED
+
+
+def agree(name: str, faults: list[Fault], tmp_path: Path) -> set[str]:
+    """Forecasts and findings of these faults are what the broker did; the entries that excused findings."""
     base = unpack(archive(name), tmp_path / "base")
-    hurt, said = tmp_path / "hurt", verdicts(name)
-    both = {fault.name: compare(name, fault, base, hurt, said[fault.name]) for fault in faults}
-    for known, points in ((KNOWN, 0), (KNOWN_READS, 1)):
-        listed = {fault: why for fault, why in known.get(name, {}).items() if fault in both}
-        only_known_ones_differ({fault: found[points] for fault, found in both.items()}, listed)
+    starts, reads, wrong, excused = {}, {}, {}, set()
+    for fault in faults:
+        patient = hurt_copy(fault, base, tmp_path / "hurt")
+        starts[fault.name], reads[fault.name] = compare(
+            name, patient, patient.topic, verdicts(name)[fault.name]
+        )
+        if name in SINGLE and fault.name not in KNOWN.get(name, {}):  # there the forecast itself is wrong
+            wrong[fault.name], by = found_in(name, patient, fault)
+            excused |= by
+    for known, differing in ((KNOWN, starts), (KNOWN_READS, reads)):
+        listed = {fault: why for fault, why in known.get(name, {}).items() if fault in starts}
+        only_known_ones_differ(differing, listed)
+    assert {fault: words for fault, words in wrong.items() if words} == {}
+    return excused
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_forecast_of_some_faults_is_what_the_broker_did(name: str, tmp_path: Path) -> None:
+def test_some_faults_end_as_forecast_and_found(name: str, tmp_path: Path) -> None:
     agree(name, recorded(name)[::EACH], tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_the_forecast_of_every_fault_is_what_the_broker_did(name: str, tmp_path: Path) -> None:
-    agree(name, recorded(name), tmp_path)
+def test_every_fault_ends_as_forecast_and_found(name: str, tmp_path: Path) -> None:
+    excused = agree(name, recorded(name), tmp_path)
+    assert excused == (excuses(name) if name in SINGLE else set()), "no longer needed: take them out"

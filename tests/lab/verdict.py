@@ -21,10 +21,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.faults.patient import lonely_topic, patient_in
+from tests.faults.table import Fault, recorded_faults
 from tests.golden.pack import pack
 from tests.lab.base import Base, base
-from tests.lab.faults.patient import lonely_topic, patient_in
-from tests.lab.faults.table import Fault, all_faults
 from tests.lab.jars import cache_dir
 from tests.lab.pairs import drawn
 from tests.lab.releases import release
@@ -145,11 +145,11 @@ class Recorder:
         root = self.work / "trial"
         copy_base(self.base("few"), root)
         patient = patient_in(root, topic := lonely_topic(root))
-        place = f"{patient.log_dir.name}/{patient.partition.name}"
+        place = patient.place
         fault.hurt(patient)
         before = listing(list(patient.dirs))
         trial = run_trial(self.base("few"), root, [topic])
-        verdict: dict[str, Any] = {"row": fault.row, "place": place.replace(topic, "T")}
+        verdict: dict[str, Any] = {"place": place.replace(topic, "T")}
         verdict["outcome"] = "starts" if trial.starts else "refuses"
         if (fatal := trial.fatal()) is not None:
             verdict["fatal"] = without_names(fatal, topic)[:300]
@@ -183,7 +183,7 @@ class Recorder:
         for fault in faults:
             topic = topics[fault.name]
             verdict = of_partition(trial, topic, before, self.whole)
-            self.verdicts[fault.name] = {"row": fault.row, "outcome": "starts", "partition": verdict}
+            self.verdicts[fault.name] = {"outcome": "starts", "partition": verdict}
         self.save()
 
     def apart(self, trial: Trial, faults: list[Fault], topics: dict[str, str]) -> Iterator[list[Fault]]:
@@ -220,7 +220,7 @@ def pack_base(version: str, mark: str) -> None:
 def singles(recorder: Recorder, names: Sequence[str]) -> list[Fault]:
     """The faults of these names, or those that are not recorded yet."""
     number, mark = release(recorder.version).number, recorder.mark
-    wanted = [fault for fault in all_faults() if fault.applies(number, mark)]
+    wanted = [fault for fault in recorded_faults() if fault.applies(number, mark)]
     return [each for each in wanted if (each.name in names if names else each.name not in recorder.verdicts)]
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import one_in
-from tests.loading.test_outcomes import broker, start
+from tests.faults.written import two_dirs
+from tests.loading.test_outcomes import start
 
 from segmend.loading import EFFECTS, BrokerOutcome, DirectoryOutcome, PartitionOutcome
 
@@ -41,7 +42,7 @@ def hurt(dirs: list[Path], seed: int) -> None:
 
 @pytest.mark.parametrize("seed", one_in(4, range(60)))
 def test_any_bytes(seed: int, tmp_path: Path) -> None:
-    dirs = broker(tmp_path, clean=seed % 2 == 0)
+    dirs = two_dirs(tmp_path, clean=seed % 2 == 0)
     hurt(dirs, seed)
     release = ("4.3.1", "3.9", "2.8", "2.2", "1.1", "0.10.2", "0.8")[seed % 7]
     lines = start(dirs, release)

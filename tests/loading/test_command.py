@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.checks.damages import removed, written
 from tests.cli.run import run
-from tests.loading.test_outcomes import END, LAST, RECOVERY, broker
+from tests.faults.patient import RECOVERY
+from tests.faults.written import ACTIVE, END, removed, two_dirs, written
 
 from segmend.loading import EFFECTS
 
@@ -16,7 +16,7 @@ STATES = {"log_start_offset", "log_end_offset", "segments", "bytes"}
 
 @pytest.fixture
 def dirs(tmp_path: Path) -> list[Path]:
-    return broker(tmp_path, clean=True)
+    return two_dirs(tmp_path)
 
 
 def test_a_healthy_broker_starts_and_loses_nothing(
@@ -68,7 +68,7 @@ def test_a_refusal_says_why(dirs: list[Path], capsys: pytest.CaptureFixture[str]
 
 
 def test_the_marker_can_be_imagined_away(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
-    zeros = dirs[0] / f"{LAST}.log"
+    zeros = dirs[0] / f"{ACTIVE}.log"
     zeros.write_bytes(zeros.read_bytes() + bytes(4096))
     assert run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--json").json[-1]["outcome"] == "refuses"
     ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--json", "--unclean")

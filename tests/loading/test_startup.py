@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
-from tests.checks.damages import written
-from tests.loading.test_outcomes import RECOVERY, broker
+from tests.faults.patient import RECOVERY
+from tests.faults.written import two_dirs, written
 
 from segmend.explain.disk_speed import BATCH_BYTES, Speed, batch_bytes, measure
 from segmend.explain.rolling_restart import PERIOD_SECONDS, bounce, probe
@@ -27,7 +27,7 @@ def study_of(dirs: list[Path], release: Release = NEW, threads: int = 1) -> Stud
 
 @pytest.fixture
 def dirs(tmp_path: Path) -> list[Path]:
-    return broker(tmp_path, clean=False)
+    return two_dirs(tmp_path, clean=False)
 
 
 def scanned(found: Study) -> list[int]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.lacking import lacking
 
 from segmend.errors import SegmendError
 
@@ -15,22 +15,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def _absent(reason: str) -> None:
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"CI must run the Spark tests: {reason}", pytrace=False)
-    pytest.skip(reason)
-
-
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A session as `segmend fleet` starts it, with one shuffle partition."""
     if find_spec("pyspark") is None:
-        _absent("pyspark is not installed")
+        lacking("pyspark is not installed")
     from segmend.spark.session import session
 
     try:
         started = session("local[2]", conf={"spark.sql.shuffle.partitions": "1"})
     except SegmendError as error:
-        _absent(str(error))
+        lacking(str(error))
     yield started
     started.stop()

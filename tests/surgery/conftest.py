@@ -10,7 +10,7 @@ import pytest
 from tests.golden.judge import copy_tree
 from tests.surgery.checkpoints import lines, write
 from tests.surgery.desk import Desk
-from tests.surgery.patient import Patient, PatientOf
+from tests.surgery.patient import PatientOf, Treated
 from tests.surgery.small_fleet import KEPT, Fleet
 
 from segmend.surgery.execute import lock
@@ -82,5 +82,5 @@ def shelf(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 @pytest.fixture
 def patient_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> PatientOf:
-    """`patient_of(row)`: the log dirs of a row of the damage tables."""
-    return lambda row, **more: Patient(row, tmp_path, capsys, **more)
+    """`patient_of(case)`, or of what hurts a patient: the hurt log dirs."""
+    return lambda given, **more: Treated(given, tmp_path, capsys, **more)

@@ -1,4 +1,4 @@
-"""The log dirs of a row of the damage tables after its damage, and commands on them."""
+"""Log dirs with a fault, and commands on them."""
 
 from __future__ import annotations
 
@@ -8,43 +8,51 @@ from pathlib import Path
 
 import pytest
 from tests.checks.build_partition import topic_id
-from tests.checks.damage_epochs import second_partition
-from tests.checks.damages import Row
 from tests.cli.run import Ran
+from tests.faults.epochs import second_partition
+from tests.faults.hurts import Hurt
+from tests.faults.table import Case, Fault, Scene
+from tests.faults.written import Base, clean_dir
 from tests.surgery.desk import Desk
 
-from segmend.checks import Level
 
-LEVELS = {Level.STARTUP: ("--startup",), Level.DEEP: ("--deep",)}
-
-
-class Patient(Desk):
-    """`other` is the first log dir before its damage; with `siblings` a topic has two partitions."""
+class Treated(Desk):
+    """`other` is the first log dir before its damage; with `siblings` the topic has two partitions."""
 
     def __init__(
-        self, row: Row, root: Path, capsys: pytest.CaptureFixture[str], *, siblings: bool = False
+        self,
+        given: Case | Hurt,
+        root: Path,
+        capsys: pytest.CaptureFixture[str],
+        *,
+        base: Base = clean_dir,
+        siblings: bool = False,
     ) -> None:
-        dirs = row.base(root / "disks")
+        case = given if isinstance(given, Case) else custom(given, base)
+        self.patient = case.scene.write(root / "disks")
         if siblings:
-            second_partition(topic_id("u"))(dirs)
+            second_partition(topic_id(self.patient.topic), self.patient.topic)(self.patient)
         shutil.copytree(root / "disks", root / "other", symlinks=True)
-        row.hurt(dirs)
+        case.fault.hurt(self.patient)
         super().__init__(root / "disks", root, capsys, copy=False)
-        self.row, self.dirs, self.other = row, [*dirs], root / "other" / "a"
+        self.scene, self.dirs, self.other = case.scene, [*self.patient.dirs], root / "other" / "a"
+        self.deep = ["--deep"] if "++" in case.scene.codes else []
 
-    def mend(self, *options: object) -> Ran:
-        """`segmend plan repair`, as deep as the damage lies."""
-        deep = ["--deep"] if self.row.level == Level.DEEP else []
-        where = ("--kafka", self.row.release, "-o", self.plan_file)
-        return self.run("plan", "repair", *self.dirs, *where, *deep, *options)
+    def mend(self, *options: object, operation: str = "repair") -> Ran:
+        """`segmend plan repair`, as deep as it is told."""
+        where = ("--kafka", self.scene.release, "-o", self.plan_file)
+        return self.run("plan", operation, *self.dirs, *where, *options)
 
     def codes(self, *options: str) -> set[str]:
-        """What checks find, at the level of the row too."""
-        runs = [
-            self.run("check", *self.dirs, "--kafka", self.row.release, "--json", "--max", 0, *level)
-            for level in {options, LEVELS.get(self.row.level, ())}
-        ]
+        """What checks find: all of it, at the levels at which the fault is seen."""
+        where = (*self.dirs, "--kafka", self.scene.release, "--json", "--max", 0)
+        runs = [self.run("check", *where, *level) for level in ([*self.deep, *options], ["--startup"])]
         return {line["code"] for found in runs for line in found.of("finding")}
 
 
-PatientOf = Callable[..., Patient]
+def custom(hurt: Hurt, base: Base) -> Case:
+    """A fault that stands in no table."""
+    return Case(Fault(name="custom", hurt=hurt), Scene(codes="", start="", base=base), 0)
+
+
+PatientOf = Callable[..., Treated]

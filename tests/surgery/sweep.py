@@ -27,7 +27,6 @@ from tests.surgery.picture import Tree, picture
 from segmend.cli.main import main
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.disk import FileReader
-from segmend.surgery.ops.repair.damaged_batches import UNREADABLE
 
 STOP = frozenset({"C12", "C13"})
 """They tell how a broker stopped, by what the files look like: mended files look otherwise."""
@@ -39,6 +38,9 @@ TURNS = {"L06": "L05"}
 """With its index back, a segment with a bad batch is not cut any more by the start."""
 CLAIM_MORE = frozenset({"L13", "L15", "C08"})
 """A log, or its start, that claims offsets which it does not have: mended, it ends earlier."""
+
+UNREADABLE = frozenset({"L18", "L19", "L20"})
+"""A batch of a right CRC whose records nobody can read: it counts as sound here, and may be blanked."""
 
 Plan = dict[str, Any]
 Findings = dict[tuple[str, str], dict[str, Any]]

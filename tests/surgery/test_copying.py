@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.lacking import lacking
 
 from segmend.errors import SegmendError
 from segmend.logdir.disk import FileReader
@@ -154,8 +155,10 @@ def test_what_cannot_be_shared_changes_nothing(tmp_path: Path, source: Path) -> 
 def sharing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A file system that shares blocks, on a loop device."""
     kind = request.param
-    if os.geteuid() != 0 or shutil.which(f"mkfs.{kind}") is None:
-        pytest.skip(f"root and mkfs.{kind} are needed to make a file system with reflinks")
+    if os.geteuid() != 0:
+        pytest.skip("only root can make a file system")
+    if shutil.which(f"mkfs.{kind}") is None:
+        lacking(f"mkfs.{kind} is needed to make a file system with reflinks")
     home = tmp_path_factory.mktemp(kind)
     with open(home / "image", "wb") as image:
         image.truncate(400 * MIB)
@@ -163,7 +166,7 @@ def sharing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     (home / "mount").mkdir()
     done = subprocess.run(["mount", "-o", "loop", home / "image", home / "mount"], capture_output=True)
     if done.returncode != 0:
-        pytest.skip(f"no loop mount of {kind} here: {done.stderr.decode().strip()}")
+        lacking(f"no loop mount of {kind} here: {done.stderr.decode().strip()}")
     try:
         yield home / "mount"
     finally:

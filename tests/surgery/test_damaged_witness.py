@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 from tests.checks.build_partition import write_log_dir
-from tests.checks.damages import metadata_dir, plain
+from tests.faults.patient import START, Patient, lonely_topic, patient_in
+from tests.faults.table import fault_called
+from tests.faults.written import metadata_dir, plain
 from tests.golden.unpack import unpack
-from tests.lab.faults.patient import START, Patient, lonely_topic, patient_in
-from tests.lab.faults.table import all_faults
 from tests.lab.test_verdicts import archive
 from tests.surgery.sweep import run
-
-FAULTS = {each.name: each.hurt for each in all_faults()}
 
 
 class Bed:
@@ -27,7 +25,7 @@ class Bed:
         self.whole = unpack(archive(name), root / "whole")
         shutil.copytree(self.whole, root / "hurt", symlinks=True)
         self.patient: Patient = patient_in(root / "hurt", lonely_topic(root / "hurt"))
-        FAULTS[fault](self.patient)
+        fault_called(fault).hurt(self.patient)
 
     def plan(self, *options: object) -> dict[str, Any]:
         where = self.root / "plan.json"
@@ -71,7 +69,7 @@ def test_an_index_that_would_make_the_next_start_cut_more_is_not_made(tmp_path: 
 def test_an_index_that_would_make_the_next_start_fail_is_not_made(tmp_path: Path) -> None:
     """Without it the start cuts off a marker of no known kind before any replay comes upon it."""
     bed = Bed("4.3.1-killed", "snapshot-only-newest", tmp_path)
-    FAULTS["log-flip-old-without-index"](bed.patient)
+    fault_called("log-flip-old-without-index").hurt(bed.patient)
     words = next(words for words in bed.plan()["left"] if words.startswith("I01"))
     assert "made anew, the next start would fail" in words
 
@@ -79,7 +77,7 @@ def test_an_index_that_would_make_the_next_start_fail_is_not_made(tmp_path: Path
 def test_a_broker_that_does_not_start_is_not_made_to_start_and_delete(tmp_path: Path) -> None:
     """Corrupt indexes bring it to a rolled segment that ends in zeros; without them it would cut there."""
     bed = Bed("1.1.0-killed", "timeindex-zero-tail-old", tmp_path)
-    FAULTS["log-tail-zeros-rolled"](bed.patient)
+    fault_called("log-tail-zeros-rolled").hurt(bed.patient)
     plan = bed.plan()
     assert {Path(step["path"]).parent.name for step in plan["steps"]} == {"f000-0"}
     words = next(words for words in plan["left"] if words.startswith("I14"))
@@ -89,7 +87,7 @@ def test_a_broker_that_does_not_start_is_not_made_to_start_and_delete(tmp_path: 
 def test_what_is_no_better_without_a_mend_is_mended(tmp_path: Path) -> None:
     """It is the start offset that comes to be right by which records are there to be lost."""
     bed = Bed("1.1.0-killed", "start-beyond-end", tmp_path)
-    FAULTS["log-old-batch-at-tail"](bed.patient)
+    fault_called("log-old-batch-at-tail").hurt(bed.patient)
     bed.plan()
     bed.apply()
     assert bed.plan()["steps"] == []
@@ -113,13 +111,13 @@ def test_a_missing_transaction_index_is_not_made_of_a_damaged_log(tmp_path: Path
 
 def test_what_comes_to_light_by_a_repair_is_named(tmp_path: Path) -> None:
     bed = Bed("4.3.1-killed", "log-magic-3-rolled", tmp_path)
-    FAULTS["log-size-large-rolled"](bed.patient)
+    fault_called("log-size-large-rolled").hurt(bed.patient)
     assert [words for words in bed.plan()["left"] if words.startswith("L11") and "then plan again" in words]
 
 
 def test_epochs_made_anew_do_not_begin_beyond_the_log(tmp_path: Path) -> None:
     bed = Bed("4.3.1-clean", "start-beyond-end", tmp_path)
-    FAULTS["epochs-negative"](bed.patient)
+    fault_called("epochs-negative").hurt(bed.patient)
     bed.plan()
     bed.apply()
     epochs = (bed.patient.partition / "leader-epoch-checkpoint").read_bytes()

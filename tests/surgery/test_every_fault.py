@@ -1,4 +1,4 @@
-"""Every fault of the lab and of the damage tables through plan, apply, check, plan and undo (`sweep`).
+"""Every fault, of the lab and on written log dirs, through plan, apply, check, plan and undo (`sweep`).
 
 A few each time; CI takes every eighth one, and some pairs of faults; `python -m tests.sweep` takes all.
 """
@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.checks.damages import Row, all_rows
+from tests.faults.hurts import Hurt
+from tests.faults.patient import lonely_topic, patient_in
+from tests.faults.table import Case, all_cases, recorded_faults
 from tests.golden.unpack import unpack
-from tests.lab.faults.patient import Patient, lonely_topic, patient_in
-from tests.lab.faults.table import all_faults
 from tests.lab.pairs import CANNOT, Pair, drawn
 from tests.lab.releases import release
 from tests.lab.test_verdicts import archive
@@ -44,13 +43,13 @@ WAYS = {
 }
 LOSSY = ("blank", "trim")
 
-Hurts = dict[str, Callable[[Patient], object]]
+Hurts = dict[str, Hurt]
 
 
 def hurts(name: str) -> Hurts:
     """The faults of a base."""
     version, mark = name.split("-")
-    return {each.name: each.hurt for each in all_faults() if each.applies(release(version).number, mark)}
+    return {each.name: each.hurt for each in recorded_faults() if each.applies(release(version).number, mark)}
 
 
 def drawn_of(names: list[str], salt: object) -> list[str]:
@@ -69,9 +68,7 @@ def complaints_of_lab(name: str, hurts: Hurts, root: Path, *, way: str = "repair
     }
 
 
-def complaints_of_one(
-    name: str, base: Path, hurt: Callable[[Patient], object], root: Path, way: str
-) -> list[str]:
+def complaints_of_one(name: str, base: Path, hurt: Hurt, root: Path, way: str) -> list[str]:
     """Hurt a copy, and mend it in one of the ways."""
     shutil.rmtree(root, ignore_errors=True)
     shutil.copytree(base, root / "disks", symlinks=True)
@@ -89,11 +86,10 @@ def complaints_of_one(
     return complaints(evening)
 
 
-def complaints_of_row(row: Row, root: Path, *options: str) -> list[str]:
-    """The same for a row of a damage table."""
-    dirs = row.base(root / "disks")
-    row.hurt(dirs)
-    return complaints(Evening(root=root, dirs=dirs, release=row.release, options=options))
+def complaints_of_case(case: Case, root: Path, *options: str) -> list[str]:
+    """The same for a fault on a written log dir."""
+    dirs = case.hurt(root / "disks").dirs
+    return complaints(Evening(root=root, dirs=dirs, release=case.scene.release, options=options))
 
 
 def test_a_few_faults(tmp_path: Path) -> None:
@@ -115,7 +111,7 @@ def test_faults_of_the_lab(name: str, way: str, tmp_path: Path) -> None:
 def of_logs(name: str) -> Hurts:
     """The faults in batches, for which there are the ways that lose something or take it elsewhere."""
     table = hurts(name)
-    return {each.name: table[each.name] for each in all_faults() if each.row[0] == "L" and each.name in table}
+    return {each.name: each.hurt for each in recorded_faults() if each.family == "log" and each.name in table}
 
 
 @pytest.mark.slow
@@ -127,19 +123,16 @@ def test_damaged_batches(name: str, way: str, tmp_path: Path) -> None:
     assert complaints_of_lab(name, {fault: table[fault] for fault in some}, tmp_path, way=way) == {}
 
 
-def rows(salt: str) -> Iterator[Row]:
-    """Every eighth row of the damage tables."""
-    draw = random.Random(f"{SEED} {salt}")
-    every = all_rows()
-    return iter(draw.sample(every, len(every) // EACH))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--deep",)], ids=["default", "deep"])
-def test_rows_of_the_damage_tables(options: tuple[str, ...], tmp_path: Path) -> None:
+def test_faults_on_written_log_dirs(options: tuple[str, ...], tmp_path: Path) -> None:
+    draw, cases = (
+        random.Random(f"{SEED} {'-'.join(options)}"),
+        [case for case in all_cases() if not case.scene.vast],
+    )
     found = {
-        f"{number} {row.name}": complaints_of_row(row, tmp_path / str(number), *options)
-        for number, row in enumerate(rows("-".join(options)))
+        str(case): complaints_of_case(case, tmp_path / str(number), *options)
+        for number, case in enumerate(draw.sample(cases, len(cases) // EACH))
     }
     assert {name: words for name, words in found.items() if words} == {}
 

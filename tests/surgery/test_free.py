@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran
+from tests.lacking import lacking
 from tests.surgery.checkpoints import lines, write
 from tests.surgery.desk import Desk
 
@@ -37,7 +38,7 @@ def elsewhere(tmp_path: Path) -> Iterator[Path]:
     others = [Path(name) for name in ("/dev/shm", "/var/tmp", "/tmp") if Path(name).is_dir()]
     other = next((path for path in others if path.stat().st_dev != tmp_path.stat().st_dev), None)
     if other is None:
-        pytest.skip("no second file system to write to")
+        lacking("no second file system to write to")
     place = Path(tempfile.mkdtemp(dir=other))
     yield place
     shutil.rmtree(place)

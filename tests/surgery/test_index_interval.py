@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.checks.build_partition import PartitionWriter, write_log_dir
-from tests.checks.damages import plain
+from tests.faults.written import plain
 
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.derive.index_interval import interval_of

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.checks.damages import clean_dir
+from tests.faults.written import clean_dir
 from tests.surgery.recovery_rule import batches_of
 
 from segmend.errors import SegmendError

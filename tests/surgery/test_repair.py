@@ -1,13 +1,15 @@
-"""`plan repair`, `apply` and `undo` over every damage of the checks' tables that derived data can mend."""
+"""`plan`, `apply` and `undo` over every fault on written log dirs for which the table names a mend."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.checks.damages import Row, all_rows, zookeeper
+from tests.cli.run import Ran
+from tests.faults.table import Case, all_cases, fault_called
 from tests.surgery.patient import PatientOf
 
 from segmend.surgery.ops.repair import logs as log_repair
@@ -15,82 +17,80 @@ from segmend.surgery.ops.repair.mends import mends
 
 STAYS = {"C12", "C13"}
 """Codes that tell how a broker stopped, by what its files look like."""
-TURNS = {"L06": "L05"}
-"""With its index back, a segment with a bad batch is not cut any more."""
 FAST = {"I09", "I17", "P06", "E07", "M01", "C01", "L10"}
-"""Codes of which one row is run each time; CI runs all."""
+"""Codes of which one fault is mended each time; CI mends all."""
+CASES = [case for case in all_cases() if case.scene.mend]
 
 
-MENDED = mends().keys() | log_repair.ALWAYS
-
-
-def mendable(rows: Sequence[Row]) -> Iterator[Row]:
-    """Rows in which something is to be mended."""
-    return (row for row in rows if row.codes & MENDED)
-
-
-def params(rows: Sequence[Row]) -> Iterator[Any]:
-    """All rows, one of each fast code at once."""
+def params() -> Iterator[Any]:
+    """All cases, one of each fast code at once."""
     fast = set(FAST)
-    for row in rows:
-        quick = row.codes & fast
+    for case in CASES:
+        quick = {code.rstrip("+") for code in case.scene.codes.split()} & fast
         fast -= quick
-        name = f"{'-'.join(sorted(row.codes))}-{row.name}"
-        yield pytest.param(row, id=name, marks=() if quick else pytest.mark.slow)
+        yield pytest.param(case, id=str(case), marks=() if quick else pytest.mark.slow)
 
 
-ROWS = list(mendable(all_rows()))
-
-
-@pytest.mark.parametrize("row", list(params(ROWS)))
-def test_plan_apply_check_undo(row: Row, patient_of: PatientOf) -> None:
-    patient = patient_of(row, siblings=any(code.startswith("M") for code in row.codes))
-    before, found = patient.tree(), patient.codes()
-    planned = patient.mend()
+@pytest.mark.parametrize("case", list(params()))
+def test_plan_apply_check_undo(case: Case, patient_of: PatientOf) -> None:
+    mend, _, left = case.scene.mend.partition(":")
+    operation, *options = mend.split()
+    patient = patient_of(case, siblings="M0" in case.scene.codes)
+    before = patient.tree()
+    of_log = case.fault.family == "log"
+    loss = accepted(patient.mend(*options, operation=operation)) if of_log else []
+    planned = patient.mend(*options, *loss, operation=operation)
     assert planned.code == (4 if "\nleft as it is: " in planned.out else 0), planned.err
     assert patient.tree() == before
     patient.apply()
-    after = patient.codes()
-    assert after & MENDED == set()
-    assert after <= found | STAYS | {TURNS.get(code, code) for code in found}
-    assert {path for path, value in patient.tree().items() if before.get(path) != value}
-    if not row.codes & log_repair.ALWAYS:
+    assert patient.codes() - STAYS == set(left.split())
+    after = patient.tree()
+    assert {path for path, value in after.items() if before.get(path) != value}
+    if not of_log:
         logs = {path: value for path, value in before.items() if path.endswith(".log")}
-        assert logs.items() <= patient.tree().items()
-    assert patient.mend().out.count("nothing to do") == 1
+        assert logs.items() <= after.items()
+    assert patient.mend(*options, operation=operation).out.count("nothing to do") == 1
     patient.undo()
 
 
-def test_every_code_that_is_mended_has_its_row() -> None:
+def accepted(planned: Ran) -> list[str]:
+    """What gives up the records that a plan asks to give up."""
+    figure = re.search(r"--accept-loss \d+-records", planned.out)
+    return figure[0].split() if figure else []
+
+
+def test_every_code_that_is_mended_has_its_fault() -> None:
     """A mend nobody saw work does not exist."""
-    assert frozenset().union(*(row.codes for row in ROWS)) >= MENDED
+    gone = set()
+    for case in CASES:
+        fired = {code.rstrip("+-=") for code in case.scene.codes.split()}
+        gone |= fired - set(case.scene.mend.partition(":")[2].split())
+    assert gone >= mends().keys() | log_repair.ALWAYS
 
 
-def row_called(name: str, code: str) -> Row:
-    return next(row for row in ROWS if row.name == name and code in row.codes)
+def case_called(name: str) -> Case:
+    fault = fault_called(name)
+    return Case(fault, fault.scenes[0], 0)
 
 
 def test_a_topic_id_that_nobody_knows_is_left(patient_of: PatientOf) -> None:
-    patient = patient_of(row_called("id-missing", "M01"))
-    planned = patient.mend()
+    planned = patient_of(case_called("topic-id-missing")).mend()
     assert planned.code == 4
     assert "nothing to do" in planned.out
-    assert "the id of topic u is not on these disks" in planned.out
-    assert "kafka-topics --describe --topic u" in planned.out
+    assert "the id of topic t is not on these disks" in planned.out
+    assert "kafka-topics --describe --topic t" in planned.out
     assert "ZooKeeper" not in planned.out
 
 
 def test_zookeeper_s_broker_can_do_without_the_file_of_the_topic_id(patient_of: PatientOf) -> None:
-    row = row_called("id-empty", "M02")
-    patient = patient_of(replace(row, base=zookeeper(row.base), release="3.6"))
-    planned = patient.mend()
+    case = case_called("topic-id-empty")
+    planned = patient_of(replace(case, scene=replace(case.scene, zookeeper=True, release="3.6"))).mend()
     assert planned.code == 4
     assert "starts without the file: move it out of the log dirs" in " ".join(planned.out.split())
 
 
 def test_what_derived_data_cannot_mend_is_left_with_the_next_command(patient_of: PatientOf) -> None:
-    row = next(row for row in all_rows() if row.name == "hole")
-    patient = patient_of(row)
+    patient = patient_of(case_called("log-hole-rolled"))
     planned = patient.mend()
     assert planned.code == 4
     assert "left as it is" in planned.out
@@ -101,17 +101,16 @@ def test_what_derived_data_cannot_mend_is_left_with_the_next_command(patient_of:
 
 def test_what_the_plan_mends_is_not_left_by_another_name(patient_of: PatientOf) -> None:
     """A note is graver if a start sets its directory aside; after this plan none does."""
-    patient = patient_of(row_called("id-missing", "M01"), siblings=True)
-    (patient.dirs[0] / "u-0" / "00000000000000000000.log.deleted").write_bytes(b"")
-    shown = patient.mend()
+    treated = patient_of(case_called("topic-id-missing"), siblings=True)
+    treated.patient.write("00000000000000000000.log.deleted", b"")
+    shown = treated.mend()
     assert (shown.code, "left as it is" in shown.out) == (0, False), shown.out
-    patient.apply()
-    assert "N12" in patient.codes()
+    treated.apply()
+    assert "N12" in treated.codes()
 
 
 def test_a_healthy_dir_needs_nothing(patient_of: PatientOf) -> None:
-    row = next(row for row in all_rows() if not row.codes)
-    patient = patient_of(row)
+    patient = patient_of(case_called("metadata-healthy"))
     planned = patient.mend()
     assert (planned.code, planned.err) == (0, "")
     assert "nothing to do" in planned.out

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from crc32c import crc32c
 from tests.checks import build_partition as build
-from tests.checks.damages import Row, all_rows, clean_dir, in_place
-from tests.checks.surgery import ACTIVE, ROLLED, flipped, one, positions
-from tests.surgery.patient import PatientOf
+from tests.faults.hands import flipped, in_batch, positions, resealed, with_number, zeroed
+from tests.faults.hurts import Hurt, on
+from tests.faults.patient import Patient
+from tests.faults.table import fault_called
+from tests.faults.written import ACTIVE, ROLLED, one
+from tests.surgery.patient import PatientOf, Treated
 from tests.surgery.recovery_rule import batches_of
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
-
-
-def row_called(name: str) -> Row:
-    return next(row for row in all_rows() if row.name == name)
 
 
 def content(root: Path) -> dict[str, bytes]:
@@ -27,20 +25,14 @@ def content(root: Path) -> dict[str, bytes]:
     }
 
 
-def custom(name: str, hurt: Callable[[Sequence[Path]], None]) -> Row:
-    return Row(name=name, codes=frozenset(), hurt=hurt, base=clean_dir)
+CRC, HOLE = on("rolled", flipped(8)), on("rolled", zeroed(6, 9))
+FIRST, LAST = on("rolled", flipped(0)), on("active", flipped(-1))
+TWO = on("rolled", lambda data: flipped(8)(flipped(3)(data)))
 
 
-FIRST = custom("first", in_place(f"{ROLLED}.log", flipped(0)))
-LAST = custom("last", in_place(f"{ACTIVE}.log", flipped(-1)))
-TWO = custom("two", in_place(f"{ROLLED}.log", lambda data: flipped(8)(flipped(3)(data))))
-
-
-@pytest.mark.parametrize(
-    "row", [row_called("crc-rolled"), row_called("hole"), FIRST, LAST, TWO], ids=lambda row: row.name
-)
-def test_a_replica_gives_the_very_bytes_back(row: Row, patient_of: PatientOf) -> None:
-    patient = patient_of(row)
+@pytest.mark.parametrize("hurt", [CRC, HOLE, FIRST, LAST, TWO], ids=["crc", "hole", "first", "last", "two"])
+def test_a_replica_gives_the_very_bytes_back(hurt: Hurt, patient_of: PatientOf) -> None:
+    patient = patient_of(hurt)
     planned = patient.mend("--from", patient.other)
     assert planned.code == 0, planned.out
     assert "lost: nothing" in planned.out
@@ -50,7 +42,7 @@ def test_a_replica_gives_the_very_bytes_back(row: Row, patient_of: PatientOf) ->
 
 
 def test_a_replica_that_went_on_gives_the_last_batch(patient_of: PatientOf) -> None:
-    patient = patient_of(custom("behind", in_place(f"{ACTIVE}.log", flipped(-1))))
+    patient = patient_of(LAST)
     whole = (patient.other / f"{ACTIVE}.log").read_bytes()
     with (patient.other / f"{ACTIVE}.log").open("ab") as log:
         last = batches_of(patient.other / f"{ACTIVE}.log")[-1]
@@ -72,11 +64,9 @@ def lone() -> build.PartitionWriter:
     return writer
 
 
-@pytest.mark.parametrize("segment", ["t-0/00000000000000000003", "t-0/00000000000000000006"])
-def test_a_batch_alone_in_its_segment_is_known_by_its_checksum(segment: str, patient_of: PatientOf) -> None:
-    hurt = in_place(f"{segment}.log", flipped(0))
-    row = Row(name="lone", codes=frozenset(), hurt=hurt, base=one(lone))
-    patient = patient_of(row)
+@pytest.mark.parametrize("role", ["last-rolled", "active"])
+def test_a_batch_alone_in_its_segment_is_known_by_its_checksum(role: str, patient_of: PatientOf) -> None:
+    patient = patient_of(on(role, flipped(0)), base=one(lone))
     assert patient.mend("--from", patient.other).code == 0
     patient.apply()
     assert content(patient.dirs[0]) == content(patient.other)
@@ -84,8 +74,7 @@ def test_a_batch_alone_in_its_segment_is_known_by_its_checksum(segment: str, pat
 
 def test_a_batch_alone_is_not_that_of_a_replica_with_another_checksum(patient_of: PatientOf) -> None:
     name = "t-0/00000000000000000003.log"
-    row = Row(name="lone", codes=frozenset(), hurt=in_place(name, flipped(0)), base=one(lone))
-    patient = patient_of(row)
+    patient = patient_of(on("last-rolled", flipped(0)), base=one(lone))
     other = bytearray((patient.other / name).read_bytes())
     other[-1] ^= 1
     (patient.other / name).write_bytes(build.seal(bytes(other)))
@@ -95,14 +84,10 @@ def test_a_batch_alone_is_not_that_of_a_replica_with_another_checksum(patient_of
 
 
 def test_a_replica_that_is_another_one_gives_nothing(patient_of: PatientOf) -> None:
-    patient = patient_of(row_called("crc-rolled"))
+    patient = patient_of(CRC)
     other = patient.other / f"{ROLLED}.log"
-    data = bytearray(other.read_bytes())
-    at = positions(bytes(data))[7]
-    size = 12 + struct.unpack_from(">i", data, at + 8)[0]
-    data[at + size - 1] ^= 1
-    data[at : at + size] = build.seal(bytes(data[at : at + size]))
-    other.write_bytes(data)
+    change = in_batch(7, lambda batch: build.seal(batch[:-1] + bytes([batch[-1] ^ 1])))
+    other.write_bytes(change(other.read_bytes()))
     planned = patient.mend("--from", patient.other)
     assert planned.code == 4
     assert "does not have 121 bytes between the same batches" in planned.out
@@ -110,24 +95,25 @@ def test_a_replica_that_is_another_one_gives_nothing(patient_of: PatientOf) -> N
 
 
 def test_from_the_same_dir_is_refused(patient_of: PatientOf) -> None:
-    patient = patient_of(row_called("crc-rolled"))
+    patient = patient_of(CRC)
     planned = patient.mend("--from", patient.dirs[0])
     assert "is the directory that is to be repaired" in planned.out + planned.err
 
 
 @pytest.mark.parametrize(
-    ("row", "lost"),
-    [
-        (row_called("crc-rolled"), 2),
-        (row_called("codec-7"), 3),
-        (row_called("not-gzip"), 3),
-        (row_called("record-count"), 3),
-        (TWO, 4),
-    ],
-    ids=lambda value: getattr(value, "name", str(value)),
+    ("fault", "lost"),
+    [("log-flip-rolled", 2), ("log-codec-7", 3), ("log-not-gzip", 3), ("log-count-wrong", 3)],
 )
-def test_blanks(row: Row, lost: int, patient_of: PatientOf) -> None:
-    patient = patient_of(row)
+def test_blanks(fault: str, lost: int, patient_of: PatientOf) -> None:
+    blanks(patient_of(fault_called(fault).hurt, base=fault_called(fault).scenes[0].base), lost)
+
+
+def test_two_blanks(patient_of: PatientOf) -> None:
+    blanks(patient_of(TWO), 4)
+
+
+def blanks(patient: Treated, lost: int) -> None:
+    """Damaged batches become empty once the loss is accepted."""
     asked = patient.mend("--blank")
     assert asked.code == 4
     assert f"--accept-loss {lost}-records" in asked.out
@@ -142,7 +128,7 @@ def test_blanks(row: Row, lost: int, patient_of: PatientOf) -> None:
 
 
 def test_an_empty_batch_keeps_offsets_epoch_and_producer(patient_of: PatientOf) -> None:
-    patient = patient_of(row_called("crc-rolled"))
+    patient = patient_of(CRC)
     whole = batches_of(patient.other / f"{ROLLED}.log")[8]
     patient.mend("--blank", "--accept-loss", "2-records")
     patient.apply()
@@ -161,15 +147,19 @@ def test_an_empty_batch_keeps_offsets_epoch_and_producer(patient_of: PatientOf) 
     ]
 
 
-def a_marker(dirs: Sequence[Path]) -> None:
-    """The CRC of a transaction's end is hurt."""
-    path = dirs[0] / f"{ROLLED}.log"
-    number = next(n for n, batch in enumerate(batches_of(path)) if batch.is_control)
-    path.write_bytes(flipped(number)(path.read_bytes()))
+def marker_of(data: bytes) -> int:
+    """The number of the first end of a transaction."""
+    return next(n for n, at in enumerate(positions(data)) if data[at + 22] & 0x20)
+
+
+MARKER = on("rolled", lambda data: flipped(marker_of(data))(data))
+"""The CRC of a transaction's end is hurt."""
+BARE = on("rolled", lambda data: in_batch(marker_of(data), lambda one: one[:17] + bytes(6) + one[23:])(data))
+"""The end of a transaction whose checksum and attributes are zeros."""
 
 
 def test_the_end_of_a_transaction_is_never_blanked(patient_of: PatientOf) -> None:
-    patient = patient_of(custom("marker", a_marker))
+    patient = patient_of(MARKER)
     planned = patient.mend("--blank")
     assert planned.code == 4
     assert "never blanked" in planned.out
@@ -177,36 +167,23 @@ def test_the_end_of_a_transaction_is_never_blanked(patient_of: PatientOf) -> Non
     assert patient.mend("--from", patient.other).code == 0
 
 
-def a_marker_of_no_attributes(dirs: Sequence[Path]) -> None:
-    """The end of a transaction whose checksum and attributes are zeros."""
-    path = dirs[0] / f"{ROLLED}.log"
-    data = bytearray(path.read_bytes())
-    marker = next(batch for batch in batches_of(path) if batch.is_control)
-    data[marker.position + 17 : marker.position + 23] = bytes(6)
-    path.write_bytes(data)
-
-
 def test_what_has_the_size_of_a_marker_is_never_blanked_among_transactions(patient_of: PatientOf) -> None:
-    planned = patient_of(custom("bare-marker", a_marker_of_no_attributes)).mend("--blank")
+    planned = patient_of(BARE).mend("--blank")
     assert planned.code == 4
     assert "never blanked" in planned.out
 
 
 def test_a_hole_among_transactions_is_never_blanked(patient_of: PatientOf) -> None:
-    planned = patient_of(row_called("hole")).mend("--blank")
+    planned = patient_of(HOLE).mend("--blank")
     assert "it may hold the end of a transaction" in planned.out
 
 
-def plain_hole(dirs: Sequence[Path]) -> None:
-    path = dirs[0] / "u-0" / "00000000000000000018.log"
-    data = bytearray(path.read_bytes())
-    start, end = positions(bytes(data))[2:5:2]
-    data[start:end] = bytes(end - start)
-    path.write_bytes(data)
+def plain_hole(patient: Patient) -> None:
+    patient.edit(patient.other / "00000000000000000018.log", zeroed(2, 4))
 
 
 def test_a_hole_becomes_one_empty_batch_over_its_offsets(patient_of: PatientOf) -> None:
-    patient = patient_of(custom("plain-hole", plain_hole))
+    patient = patient_of(plain_hole)
     assert patient.mend("--blank", "--accept-loss", "6-records").code == 0
     patient.apply()
     assert patient.codes("--deep") == set()
@@ -223,36 +200,24 @@ def old_messages() -> build.PartitionWriter:
 
 
 def test_old_formats_have_no_empty_message(patient_of: PatientOf) -> None:
-    row = Row(
-        name="old", codes=frozenset(), base=one(old_messages),
-        hurt=in_place("t-0/00000000000000000000.log", flipped(2, at=40)),
-    )  # fmt: skip
-    planned = patient_of(row).mend("--blank", "--kafka", "1.1")
+    patient = patient_of(on("first", flipped(2, at=40)), base=one(old_messages))
+    planned = patient.mend("--blank", "--kafka", "1.1")
     assert "a message of format 0 or 1 has no empty form" in planned.out
     assert "another replica may have it: --from" in planned.out
     assert "to cut the segment off there: segmend plan trim" in planned.out
 
 
 def test_a_loss_needs_blank_and_a_figure_in_words(patient_of: PatientOf) -> None:
-    patient = patient_of(row_called("crc-rolled"))
+    patient = patient_of(CRC)
     assert patient.mend("--accept-loss", "2-records").code == 16
     assert patient.mend("--blank", "--accept-loss", "2").code == 16
 
 
 def test_damage_that_a_mended_header_brings_to_light_is_named(patient_of: PatientOf) -> None:
     """Behind a wrong batch size lies a batch whose header counts one record too many."""
-
-    def hurt(dirs: Sequence[Path]) -> None:
-        path = dirs[0] / f"{ROLLED}.log"
-        data = bytearray(path.read_bytes())
-        at, after = positions(bytes(data))[1:3]
-        batch = bytearray(data[at:after])
-        struct.pack_into(">i", batch, 57, struct.unpack_from(">i", batch, 57)[0] + 1)
-        data[at:after] = build.seal(bytes(batch))
-        struct.pack_into(">i", data, at + 8, after - at - 12 + 3)
-        path.write_bytes(data)
-
-    patient = patient_of(custom("count behind a size", hurt))
+    count = resealed(1, 57, ">i", lambda number: number + 1)
+    size = in_batch(1, lambda one: with_number(one, ">i", 8, lambda number: number + 3))
+    patient = patient_of(on("rolled", lambda data: size(count(data))))
     ran = patient.mend("--blank")
     assert (ran.code, "apply this plan first, then plan again" in ran.out) == (4, True)
     patient.apply()

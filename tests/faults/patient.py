@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-Change = Callable[[bytes], bytes]
+from tests.faults.hands import Change
+
 RECOVERY, HIGH = "recovery-point-offset-checkpoint", "replication-offset-checkpoint"
 START, CLEANER = "log-start-offset-checkpoint", "cleaner-offset-checkpoint"
 
@@ -29,6 +29,11 @@ class Patient:
     def topic(self) -> str:
         """The partition's topic."""
         return self.partition.name.rpartition("-")[0]
+
+    @property
+    def place(self) -> str:
+        """Where the partition lies, as `d0/t-0`."""
+        return f"{self.log_dir.name}/{self.partition.name}"
 
     @property
     def bases(self) -> list[int]:

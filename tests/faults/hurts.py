@@ -1,0 +1,87 @@
+"""Damage that more than one family does: each makes a function that hurts a patient."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+
+from tests.faults.hands import Change
+from tests.faults.patient import Patient, put
+
+Hurt = Callable[[Patient], object]
+HEX = "0123456789abcdef0123456789abcdef"
+SET = ("log", "index", "timeindex", "txnindex")
+
+
+def unhurt(_patient: Patient) -> None:
+    """Nothing: what is written has the damage in it."""
+
+
+def both(*hurts: Hurt) -> Hurt:
+    """Several that make one."""
+    return lambda patient: [hurt(patient) for hurt in hurts]
+
+
+def on(role: str, change: Change) -> Hurt:
+    """A segment's log changed."""
+    return lambda patient: patient.log(role, change)
+
+
+def index(role: str, change: Change, kind: str = "index") -> Hurt:
+    """An index changed whose zeros were taken off."""
+    return lambda patient: patient.index(role, kind, change)
+
+
+def removed(*kinds: str, role: str = "rolled") -> Hurt:
+    """Files of a segment removed."""
+    return lambda patient: patient.remove(role, *kinds)
+
+
+def segment_removed(role: str) -> Hurt:
+    """Everything of a segment removed, its snapshot too."""
+
+    def hurt(patient: Patient) -> None:
+        for path in list(patient.partition.glob(f"{patient.base(role):020d}.*")):
+            path.unlink()
+
+    return hurt
+
+
+def left(name: str, content: str | bytes = b"") -> Hurt:
+    """A file in the partition directory."""
+    return lambda patient: patient.write(name, content)
+
+
+def file(name: str, content: str | bytes) -> Hurt:
+    """A file of the partition's log dir rewritten."""
+    return lambda patient: put(patient.log_dir / name, content)
+
+
+def edited(name: str, change: Change) -> Hurt:
+    """A file of the log dir changed."""
+    return lambda patient: patient.edit(patient.log_dir / name, change)
+
+
+def gone(name: str) -> Hurt:
+    """A file of the log dir removed."""
+    return lambda patient: (patient.log_dir / name).unlink()
+
+
+def folder(name: str) -> Hurt:
+    """A directory in the log dir."""
+    return lambda patient: (patient.log_dir / name).mkdir()
+
+
+def renamed(suffix: str) -> Hurt:
+    """The directory renamed."""
+    return lambda patient: patient.partition.rename(f"{patient.partition}{suffix}")
+
+
+def copied(old: str, new: str, *, to: int = 0) -> Hurt:
+    """A file or directory of the first log dir copied to another name."""
+
+    def hurt(patient: Patient) -> None:
+        source, target = patient.dirs[0] / old, patient.dirs[to] / new
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
+
+    return hurt

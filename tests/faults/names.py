@@ -1,0 +1,261 @@
+"""Faults in names, in the set of segments, and in the layout (catalogue 6.6)."""
+
+from __future__ import annotations
+
+import shutil
+
+from tests.checks import build_partition as build
+from tests.faults.hands import with_field
+from tests.faults.hurts import (
+    HEX,
+    SET,
+    Hurt,
+    both,
+    copied,
+    file,
+    folder,
+    left,
+    removed,
+    renamed,
+    segment_removed,
+    unhurt,
+)
+from tests.faults.patient import START, Patient, put
+from tests.faults.table import alone, fault, killed, under, written
+from tests.faults.written import metadata_dir, plain
+
+FIRST, SECOND, THIRD = (f"{base:020d}" for base in (0, 18, 36))
+"""The segments of `u-0`."""
+V11 = (1, 1)
+
+
+def swapped(role: str) -> Hurt:
+    """All of a segment has the names that a finished compaction gives it."""
+
+    def hurt(patient: Patient) -> None:
+        base = patient.base(role)
+        for kind in ("log", "index", "timeindex"):
+            path = patient.partition / f"{base:020d}.{kind}"
+            path.rename(f"{path}.swap")
+
+    return hurt
+
+
+def segment_gone(role: str, *kinds: str) -> Hurt:
+    """Files of a segment removed; the role goes with its log: the others are those of the next one."""
+    return removed(*(kinds or SET), role=role)
+
+
+def wrong_base(patient: Patient, role: str = "rolled", by: int = 3) -> None:
+    """A segment under a name some offsets too high."""
+    base = patient.base(role)
+    for kind in SET:
+        old = patient.partition / f"{base:020d}.{kind}"
+        if old.exists():
+            old.rename(patient.partition / f"{base + by:020d}.{kind}")
+
+
+def emptied(patient: Patient, keep: str) -> None:
+    """No file left but those that `keep` names."""
+    for path in list(patient.partition.iterdir()):
+        if path.name not in keep.split():
+            path.unlink()
+
+
+def swap_set(patient: Patient) -> None:
+    """The swap files of a finished compaction of the rolled segment, beside the originals."""
+    patient.copy("rolled", ".swap")
+
+
+def swap_alone(patient: Patient) -> None:
+    """The same, with the originals gone."""
+    for kind in ("log", "index", "timeindex"):
+        patient.file("rolled", kind).rename(patient.file("rolled", f"{kind}.swap"))
+
+
+def swap_of_two(patient: Patient) -> None:
+    """A swap log that holds two segments."""
+    patient.copy("rolled", ".swap")
+    base = patient.base("rolled")
+    more = patient.file("last-rolled").read_bytes()
+    path = patient.partition / f"{base:020d}.log.swap"
+    path.write_bytes(path.read_bytes() + more)
+
+
+def swap_absurd(patient: Patient) -> None:
+    """A swap log whose last batch claims offset 1,000,000."""
+    patient.copy("rolled", ".swap")
+    path = patient.partition / f"{patient.base('rolled'):020d}.log.swap"
+    path.write_bytes(with_field(-1, "offset", lambda _: 1_000_000)(path.read_bytes()))
+
+
+def cleaned_below_swap(patient: Patient) -> None:
+    """A `.cleaned` of a lower base condemns the swap, whose originals are gone already."""
+    swap_alone(patient)
+    patient.copy("old", ".cleaned", kinds="log")
+
+
+def unpadded(patient: Patient) -> None:
+    """A segment behind the end whose name lacks its zeros."""
+    shutil.copyfile(patient.file("rolled"), patient.partition / f"{patient.end + 5}.log")
+
+
+def copied_with_new_base(patient: Patient) -> None:
+    """Two segments that hold the same offsets."""
+    patient.copy("rolled", "", base=patient.base("rolled") + 1)
+
+
+def in_two_dirs(patient: Patient) -> None:
+    """The same partition in both log dirs."""
+    shutil.copytree(patient.partition, patient.other.parent / patient.partition.name)
+
+
+def moved(patient: Patient) -> None:
+    """The partition carried to the other log dir by hand, without its checkpoint lines."""
+    shutil.move(patient.partition, patient.other.parent / patient.partition.name)
+
+
+def overlapping(patient: Patient) -> None:
+    """The first segment as it was before a split: it goes on to the end of the second."""
+    whole = plain("u", segments=2, batches=9).write_to(patient.log_dir.parent / "other")
+    for kind in ("log", "index", "timeindex"):
+        shutil.copy(whole / f"{FIRST}.{kind}", patient.partition)
+
+
+def started_before(patient: Patient) -> None:
+    """The log start offset lies below the first segment that is left."""
+    segment_removed("first")(patient)
+    patient.write("leader-epoch-checkpoint", "0\n1\n0 18\n")
+    put(patient.log_dir / START, "0\n1\nu 0 9\n")
+
+
+def linked(patient: Patient) -> None:
+    """A symbolic link where the directory was."""
+    target = patient.log_dir.parent / f"elsewhere-{patient.topic}"
+    patient.partition.rename(target)
+    patient.partition.symlink_to(target)
+
+
+def index_swap(patient: Patient) -> None:
+    """An index of a compaction whose log is not there."""
+    shutil.copyfile(patient.file("old", "index"), patient.file("rolled", "index.swap"))
+
+
+def named_twice(patient: Patient) -> None:
+    """A segment once more, under its base without the zeros."""
+    shutil.copyfile(patient.file("rolled"), patient.partition / f"{patient.base('rolled')}.log")
+
+
+ONE_RECORD = build.batch(954, [build.record(0, b"k", b"v")])
+FAULTS = [
+    alone("dir-lost-found", folder("lost+found"),
+        "N01", "refuses", says="is not in the form of topic-partition"),
+    alone("dir-bak", folder("t-0.bak"), "N01", "refuses"),
+    alone("dir-foo-delete", folder("foo-delete"), "N21", "refuses"),
+    alone("dir-backup-7", folder("backup-7"), "N11", "0..220", marks="clean killed"),
+    alone("dir-trash-1000", folder(".Trash-1000"), "N11", "0..220"),
+    alone("file-foo-log", left("foo.log"), "N03", "refuses", says='For input string: "foo"'),
+    alone("file-x-cleaned", left("x.cleaned"), "N03", "refuses", says='For input string: "x"'),
+    alone("file-x-swap", left("x.swap"), "N03", "refuses"),
+    alone("file-x-index", left("x.index"), "N03", "refuses"),
+    fault("segment-unpadded", unpadded,
+        "N04", "index-created index-rebuilt segment-skipped snapshot-deleted 0..225"),
+    fault("segment-wrong-base", wrong_base, "I11+ I19 N05+", "refuses index-rebuilt", alone="killed"),
+    fault("segments-overlap", copied_with_new_base, "I17+ N05+", "0..220", alone="killed"),
+    fault("segment-missing-old", segment_gone("old"),
+        "I01 I17+ I22", "file-deleted index-created index-rebuilt snapshot-deleted 0..220",
+        mend="repair: I22"),
+    fault("segment-missing-rolled", segment_gone("rolled"),
+        "I01 I17+ I22", "file-deleted index-created index-rebuilt snapshot-deleted snapshot-rebuilt 0..220",
+        mend="repair: I22"),
+    fault("log-missing-rolled", segment_gone("rolled", "log"),
+        "I22", "file-deleted snapshot-deleted 0..220", says="orphaned index file"),
+    fault("segment-missing-first", segment_gone("first"),
+        "I01 I17+ I22", "file-deleted index-created index-rebuilt snapshot-deleted 54..220",
+        killed("I01 I17+ I22",
+            "file-deleted index-created index-rebuilt recovery-scan snapshot-deleted 54..220",
+            mend="repair: I22")),
+    fault("segment-missing-active", segment_gone("active"),
+        "C04 C10b E06+ I01 I17+ N10",
+            "epochs-rewritten file-deleted high-watermark-reset index-created index-rebuilt "
+            "snapshot-deleted 0..164",
+        mend="repair: C04 C10b E06 N10"),
+    fault("log-missing-active", segment_gone("active", "log"),
+        "C04 C10b E06+ N10", "epochs-rewritten file-deleted high-watermark-reset snapshot-deleted 0..164"),
+    fault("partition-empty", lambda p: emptied(p, ""), "N11", "log-recreated-empty stray-renamed 0..0"),
+    fault("partition-only-metadata", lambda p: emptied(p, "partition.metadata"),
+        "N11", "high-watermark-reset 0..0"),
+    fault("partition-only-text", lambda p: emptied(p, "partition.metadata leader-epoch-checkpoint"),
+        "N11", "epochs-rewritten high-watermark-reset 0..0"),
+    fault("partition-missing", lambda p: shutil.rmtree(p.partition), "", ""),
+    fault("deleted-left", lambda p: p.copy("rolled", ".deleted"),
+        "N12", "file-deleted 0..220", killed("N12", "file-deleted recovery-scan 0..220")),
+    fault("deleted-active", lambda p: p.file("active").rename(p.file("active", "log.deleted")),
+        "C04 C10b E06+ N10 N12",
+            "epochs-rewritten file-deleted high-watermark-reset snapshot-deleted 0..164"),
+    fault("cleaned-left", lambda p: p.copy("rolled", ".cleaned"), "N13", "file-deleted 0..220"),
+    fault("cleaned-below-swap", cleaned_below_swap,
+        "I01 I22 N13 N14 N16", "file-deleted index-created swap-completed 0..220",
+        mend="repair: I22 N13 N14 N16"),
+    fault("swap-complete", swap_set, "N14", "file-deleted swap-completed 0..220"),
+    fault("swap-alone", swap_alone,
+        "I01 I22 N14 N16", "file-deleted index-created swap-completed 0..220",
+        under("2.7",
+            "I01 I22 N14 N16", "file-deleted index-created index-rebuilt swap-completed 0..220",
+            mend="repair: I22 N14 N16"),
+        under("1.1",
+            "I01 I22 N14 N16",
+            "file-deleted index-created index-rebuilt segments-deleted snapshot-deleted "
+            "swap-completed 54..220 -50", mend="repair: I22 N14 N16"),
+        mend="repair: I22 N14 N16"),
+    fault("swap-of-two", swap_of_two, "N14", "file-deleted swap-completed 0..220"),
+    fault("swap-log-only", lambda p: p.copy("rolled", ".swap", kinds="log"),
+        "N14", "file-deleted index-created swap-completed 0..220"),
+    fault("swap-absurd-offset", swap_absurd,
+        "N14 N15+", "file-deleted segments-deleted snapshot-rebuilt swap-completed 0..1000002 -51",
+        alone="clean killed"),
+    fault("swap-index-only", index_swap, "N16", "0..220"),
+    alone("partition-in-two-dirs", in_two_dirs,
+        "N17", "refuses", marks="clean killed", says="Duplicate log directories"),
+    alone("partition-moved", moved, "", "0..220", marks="clean killed"),
+    alone("partition-future-only", renamed(f".{HEX}-future"), "N18", "", since=V11),
+    alone("partition-delete", renamed(f".{HEX}-delete"), "N19", "", since=V11),
+    alone("partition-stray", renamed(f".{HEX}-stray"), "N20", "", since=V11),
+    alone("partition-delete-without-id", renamed("-delete"), "N21", "refuses"),
+    fault("foreign-file", left("notes.txt", b"x"), "N22", "0..220"),
+    fault("foreign-folder", lambda p: put(p.partition / "old" / "notes.txt", "x"), "N22", "0..220"),
+    alone("partition-linked", linked, "N23", "0..220"),
+    alone("dir-copy-1", folder("u-0 (1)"), "N24", "refuses"),
+    alone("dir-long-topic", folder("u" * 250 + "-0"), "N11 N25", "0..220"),
+    fault("segment-named-twice", named_twice, "N26", "segment-skipped 0..220"),
+    written("segment-removed-first", segment_removed("first"), "", "snapshot-deleted 54..220"),
+    written("segment-removed-second", segment_removed("old"), "N08+", "0..54", on="u-0"),
+    written("log-removed-active", removed("log", role="active"),
+        "C04 C10b N10", "file-deleted high-watermark-reset snapshot-deleted 0..36", on="u-0"),
+    written("swap-instead", swapped("last-rolled"),
+        "I22 N14", "file-deleted swap-completed 0..220",
+        under("2.7", "I22 N14", "file-deleted index-rebuilt swap-completed 0..220"),
+        under("1.1",
+            "I22 N14",
+            "file-deleted index-rebuilt segments-deleted snapshot-deleted swap-completed 0..220 -50")),
+    written("dir-trash-with-files", file(".Trash-1000/info", "x"), "N02", "0..220"),
+    written("dir-backup-with-files", file("backup-7/all.tar", "x"), "N02", "0..220"),
+    written("segment-renamed-active", lambda p: wrong_base(p, "active", 9),
+        "I04 N05+", "high-watermark-reset snapshot-deleted tail-truncated 0..45 -9", on="u-0",
+        mend="repair: N05"),
+    written("segment-of-before-a-split", overlapping, "N07+", "0..54", on="u-0"),
+    written("segment-missing-below-start", started_before, "N09", "snapshot-deleted 18..54", on="u-0"),
+    written("cleaned-empty-below-swap", both(swapped("old"), left(f"{FIRST}.log.cleaned")),
+        "N08+ N13", "file-deleted snapshot-deleted 0..54 -18", on="u-0"),
+    written("swap-of-one-record", left("00000000000000000054.log.swap", ONE_RECORD),
+        "N14 N15+",
+            "file-deleted index-created segments-deleted snapshot-rebuilt swap-completed 0..955 -51"),
+    written("swap-of-zeros", left(f"{SECOND}.log.swap", bytes(100)), "N14 N15+", "refuses", on="u-0"),
+    written("partition-with-leading-zero", copied("u-0", "u-00"), "N17", "refuses", on="u-0"),
+    written("partition-future-beside", copied("u-0", f"u-0.{HEX}-future"), "", "0..54", on="u-0"),
+    written("epochs-tmp-left", left("leader-epoch-checkpoint.tmp", "x"), "", "0..220"),
+    written("dir-colon", folder("u-0:Zone.Identifier"), "N24", "refuses"),
+    written("partition-of-long-topic", lambda p: p.rename_partition("u" * 250 + "-0"), "N25", "", on="u-0"),
+    written("remote-index-cache-empty", folder("remote-log-index-cache"), "", "0..220"),
+    written("metadata-log-healthy", unhurt, "", "0..220", base=metadata_dir),
+]  # fmt: skip

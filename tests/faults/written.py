@@ -1,0 +1,150 @@
+"""Healthy log dirs of a broker, written without one: what faults are done to."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from tests.checks import build_metadata as metadata
+from tests.checks import build_partition as build
+from tests.checks.build_partition import PartitionWriter
+
+Dirs = Sequence[Path]
+Base = Callable[[Path, bool], Dirs]
+"""Writes log dirs below a directory, as after a clean stop or as after a kill."""
+SECOND_ID = "5Ck7mLhOSHGMUSQB0K3Dfg"
+QUORUM_STATE = (
+    '{"leaderId":1,"leaderEpoch":2,"votedId":1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}'
+)
+"""Of version 1, since KIP-853."""
+ROLLED, ACTIVE = "t-0/00000000000000000054", "t-0/00000000000000000164"
+BASES, END = [0, 54, 109, 164], 220
+"""Of `t-0`."""
+
+
+def plain(topic: str, *, segments: int = 3, batches: int = 6) -> PartitionWriter:
+    """A partition without producers, transactions or holes."""
+    writer = PartitionWriter(topic)
+    for number in range(segments):
+        for _ in range(batches):
+            writer.append(3)
+        if number < segments - 1:
+            writer.roll()
+    return writer
+
+
+def clean_dir(root: Path, clean: bool = True) -> Dirs:
+    """One log dir: `t-0` with four segments and `u-0`, short and plain."""
+    return [build.write_log_dir(root / "a", [build.story("t"), plain("u")], clean=clean)]
+
+
+def killed_dir(root: Path) -> Dirs:
+    """The same after kill -9."""
+    return clean_dir(root, clean=False)
+
+
+def two_dirs(root: Path, clean: bool = True) -> Dirs:
+    """Two log dirs of one broker: `t-0` and `u-0` in `a`, `v-0` in `b`."""
+    second = build.write_log_dir(root / "b", [plain("v")], clean=clean, directory_id=SECOND_ID)
+    return [*clean_dir(root, clean), second]
+
+
+def unflushed_dirs(root: Path, clean: bool = True) -> Dirs:
+    """The same, and nothing was ever flushed: a start after a kill reads all of every log."""
+    dirs = two_dirs(root, clean)
+    for path in dirs:
+        (path / "recovery-point-offset-checkpoint").write_text("0\n0\n")
+    return dirs
+
+
+def one(*writers: Callable[[], PartitionWriter]) -> Base:
+    """One log dir with these partitions."""
+
+    def made(root: Path, clean: bool = True) -> Dirs:
+        return [build.write_log_dir(root / "a", [writer() for writer in writers], clean=clean)]
+
+    return made
+
+
+def with_zookeeper(dirs: Dirs) -> None:
+    """A meta.properties of version 0."""
+    for path in dirs:
+        (path / "meta.properties").write_text("version=0\nbroker.id=1\ncluster.id=lAb5pZ9vTWWx4JmKu0o3Ng\n")
+
+
+def metadata_dir(root: Path, clean: bool = True) -> Dirs:
+    """A KRaft node's dir: `t-0`, and `__cluster_metadata-0` with a snapshot at its start."""
+    return with_controller(clean_dir(root, clean))
+
+
+def node_dirs(root: Path, clean: bool = True) -> Dirs:
+    """The same with a second log dir, of `v-0`."""
+    return with_controller(two_dirs(root, clean))
+
+
+def with_controller(dirs: Dirs) -> Dirs:
+    """Beside what lies there a log of records that nobody looks at, and a snapshot."""
+    log = PartitionWriter("__cluster_metadata", epoch=2)
+    for _ in range(2):
+        for _ in range(5):
+            log.append(2)
+        log.roll()
+    log.append(2)
+    path = log.write_to(dirs[0])
+    for snapshot in path.glob("*.snapshot"):
+        snapshot.unlink()
+    (path / "quorum-state").write_text(QUORUM_STATE)
+    (path / f"{20:020d}-{2:010d}.checkpoint").write_bytes(kraft_snapshot())
+    return dirs
+
+
+def kraft_snapshot() -> bytes:
+    """Header, two records, footer: three batches."""
+    header = build.batch(0, [build.record(0, struct.pack(">hh", 0, 3), b"\0\0")], attributes=0x20)
+    data = build.batch(1, [build.record(i, None, b"x") for i in range(2)])
+    footer = build.batch(3, [build.record(0, struct.pack(">hh", 0, 4), b"\0\0")], attributes=0x20)
+    return header + data + footer
+
+
+def with_metadata(records: Sequence[bytes], dirs: Base = clean_dir) -> Base:
+    """A node that follows a metadata log with these records."""
+    return partial(_followed, records, dirs)
+
+
+def _followed(records: Sequence[bytes], base: Base, root: Path, clean: bool = True) -> Dirs:
+    dirs = base(root, clean)
+    metadata.write_metadata(dirs[0], records)
+    return dirs
+
+
+def checkpoint(name: str, *lines: str) -> Callable[[Dirs], None]:
+    """An offset checkpoint of a log dir with these lines."""
+    return written(name, "\n".join(["0", str(len(lines)), *lines, ""]))
+
+
+def in_place(name: str, change: Callable[[bytes], bytes], log_dir: int = 0) -> Callable[[Dirs], None]:
+    """Rewrite a file of a log dir with what `change` makes of it."""
+
+    def hurt(dirs: Dirs) -> None:
+        path = dirs[log_dir] / name
+        path.write_bytes(change(path.read_bytes()))
+
+    return hurt
+
+
+def written(name: str, content: str | bytes, log_dir: int = 0) -> Callable[[Dirs], None]:
+    """Write a file, with the directories above it."""
+
+    def hurt(dirs: Dirs) -> None:
+        path = dirs[log_dir] / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    return hurt
+
+
+def removed(name: str, log_dir: int = 0) -> Callable[[Dirs], None]:
+    """Remove a file."""
+    return lambda dirs: (dirs[log_dir] / name).unlink()
