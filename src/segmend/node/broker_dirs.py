@@ -19,6 +19,7 @@ from segmend.logdir.release import Release, guess_release
 from segmend.logdir.tree import LogDir
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.metadata_log import MetadataLog, read_metadata_log
+from segmend.node.metadata_version import registered_metadata_version
 
 
 class BrokerDirs:
@@ -74,8 +75,9 @@ class BrokerDirs:
     def _guess(self) -> tuple[Release, str]:
         if self._release is not None:
             return self._release
-        logs = filter(None, map(self.metadata_log, self.dirs))
-        return guess_release(self.dirs, next((log.registered for log in logs if log.registered), None))
+        logs = filter(None, (log_dir.cluster_metadata for log_dir in self.dirs))
+        found = (registered_metadata_version(log, self.stored_node_id) for log in logs)
+        return guess_release(self.dirs, next(filter(None, found), None))
 
     @property
     def release(self) -> Release:
@@ -139,7 +141,7 @@ class BrokerDirs:
             return None
         with self._reading:
             if log_dir.path not in self._metadata_logs:
-                self._metadata_logs[log_dir.path] = read_metadata_log(partition, self.stored_node_id)
+                self._metadata_logs[log_dir.path] = read_metadata_log(partition)
             return self._metadata_logs[log_dir.path]
 
     @property

@@ -116,3 +116,5 @@ _HANDLERS = {
     "BROKER_REGISTRATION_CHANGE_RECORD": MetadataImage._register,
     "FEATURE_LEVEL_RECORD": MetadataImage._feature,
 }
+APPLIED = frozenset(_HANDLERS)
+"""The kinds of records that an image takes; it ignores the others."""
