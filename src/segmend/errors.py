@@ -46,6 +46,11 @@ class MissingExtra(SegmendError):
         super().__init__(f"{needs}: run `pip install '.[{extra}]'` in a clone of segmend{instead}")
 
 
+def system_words(error: OSError) -> str:
+    """What the system says when it refuses something."""
+    return (error.strerror or str(error)).lower()
+
+
 class UsageError(SegmendError):
     """The command line, or an argument of the API, does not make sense."""
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from shutil import which
 from typing import Any
 
-from segmend.errors import SegmendError
+from segmend.errors import SegmendError, system_words
 from segmend.report import text
 from segmend.report.style import Style
 
@@ -78,7 +78,7 @@ def _put(line: str) -> None:
 
 def _no_output(error: OSError) -> SegmendError:
     """Such as a full disk, to which the output was sent."""
-    return SegmendError(f"standard output: {(error.strerror or str(error)).lower()}")
+    return SegmendError(f"standard output: {system_words(error)}")
 
 
 def _spelled_out(error: UnicodeError) -> tuple[str, int]:

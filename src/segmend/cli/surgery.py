@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 from segmend.cli.output import emit, emit_json, flush, program, style
-from segmend.errors import Cancelled, ExitCode, SegmendError, UsageError
+from segmend.errors import Cancelled, ExitCode, SegmendError, UsageError, system_words
 from segmend.logdir import disk
 from segmend.report import text
 from segmend.report.plan import plan_lines, plan_objects
@@ -139,7 +139,7 @@ def acknowledge(outcome: Outcome) -> None:
     try:
         journal.acknowledge(Effects(), outcome.run, time.time)
     except OSError as error:
-        raise SegmendError(f"{outcome.run.journal}: {(error.strerror or str(error)).lower()}") from None
+        raise SegmendError(f"{outcome.run.journal}: {system_words(error)}") from None
 
 
 def undo_command(run: Run) -> str:
@@ -191,7 +191,7 @@ def write_plan(plan: Plan, path: str) -> None:
     try:
         write_atomically(work, real, bytes_of(plan.render(), work), Fingerprint(kind="file", mode=0o644))
     except OSError as error:
-        raise SegmendError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        raise SegmendError(f"{path}: {system_words(error)}") from None
 
 
 def tell_plan(args: argparse.Namespace, plan: Plan, path: str | None) -> int:

@@ -15,10 +15,6 @@ from segmend.node.broker_dirs import BrokerDirs
 OptionsType = TypeVar("OptionsType", covariant=True)
 
 
-def _silent(_done: int, _total: int) -> None:
-    return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request(Generic[OptionsType]):
     """One broker, its log dirs opened by their real paths.
@@ -31,7 +27,7 @@ class Request(Generic[OptionsType]):
     given: Sequence[str]
     options: OptionsType
     names: frozenset[str] = frozenset()
-    on_progress: Callable[[int, int], None] = _silent
+    on_progress: Callable[[int, int], None] = lambda _done, _total: None
 
     @property
     def dirs(self) -> tuple[LogDir, ...]:

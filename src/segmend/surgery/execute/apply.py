@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from segmend.errors import SegmendError, UsageError
+from segmend.errors import SegmendError, UsageError, system_words
 from segmend.logdir import disk
 from segmend.surgery.boundaries import refuse_no_log_dir, refuse_outside
 from segmend.surgery.execute import lock
@@ -103,7 +103,5 @@ def _made(fx: Effects, state_dir: str, plan: Plan) -> Run:
     try:
         return new_run(fx, state_dir, plan)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise SegmendError(
-            f"{error.filename or state_dir}: {reason}; nothing was changed (give another --state-dir)"
-        ) from None
+        where = f"{error.filename or state_dir}: {system_words(error)}"
+        raise SegmendError(f"{where}; nothing was changed (give another --state-dir)") from None

@@ -235,11 +235,7 @@ def acknowledge(fx: Effects, run: Run, now: Callable[[], float]) -> None:
         journal.write("told", run.direction, synced=False)
 
 
-def _ignore(_problem: SegmendError) -> None:
-    return None
-
-
-def runs(state_dir: str, on_problem: Callable[[SegmendError], None] = _ignore) -> list[Run]:
+def runs(state_dir: str, on_problem: Callable[[SegmendError], None] = lambda _: None) -> list[Run]:
     """Every run of a state dir, oldest first; `on_problem` is given why one cannot be read."""
     home = f"{disk.real_path(state_dir)}/{_RUNS}"
     loaded: list[Run] = []

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from segmend.errors import SegmendError, UsageError
+from segmend.errors import SegmendError, UsageError, system_words
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -23,12 +23,12 @@ from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import Draft
-from segmend.surgery.planning.twins import twins
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
+from segmend.surgery.twins import twins
 from segmend.surgery.writing.effects import Effects, sync_dir
 from segmend.surgery.writing.transfer import allocated, vault_name
 from segmend.surgery.writing.work import folder
@@ -113,8 +113,8 @@ def discard(chosen: Sequence[SetAside], *, fx: Effects, now: Callable[[], float]
         with writing(fx, run, now) as journal:
             _discard(fx, journal, chosen, kept)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise SegmendError(f"{error.filename or run.path}: {reason}; the same command goes on") from None
+        where = error.filename or run.path
+        raise SegmendError(f"{where}: {system_words(error)}; the same command goes on") from None
     return count
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from segmend.errors import Cancelled, SegmendError
+from segmend.errors import Cancelled, SegmendError, system_words
 from segmend.logdir import disk
 from segmend.surgery.boundaries import refuse_outside
 from segmend.surgery.execute import lock
@@ -29,18 +29,10 @@ from segmend.surgery.execute.preconditions import (
     refuse_read_only,
 )
 from segmend.surgery.plan import Plan
-from segmend.surgery.planning.twins import twins
 from segmend.surgery.step import Step
+from segmend.surgery.twins import twins
 from segmend.surgery.writing.effects import Effects, sync_dir
 from segmend.surgery.writing.work import Work, folder
-
-
-def _never() -> bool:
-    return False
-
-
-def _nothing(*_: object) -> None:
-    return None
 
 
 class StepState(StrEnum):
@@ -59,9 +51,9 @@ class Watch:
     `progress` is told (done, total) bytes that steps write; `now` gives seconds since the epoch.
     """
 
-    stopped: Callable[[], bool] = field(default=_never)
-    tell: Callable[[int, Step, StepState], None] = field(default=_nothing)
-    progress: Callable[[int, int], None] = field(default=_nothing)
+    stopped: Callable[[], bool] = field(default=lambda: False)
+    tell: Callable[[int, Step, StepState], None] = field(default=lambda *_: None)
+    progress: Callable[[int, int], None] = field(default=lambda *_: None)
     now: Callable[[], float] = field(default=lambda: 0.0)
 
 
@@ -283,5 +275,4 @@ def _said(run: Run) -> Iterator[None]:
         yield
     except OSError as error:
         name = os.fsdecode(error.filename) if error.filename is not None else run.path
-        reason = (error.strerror or str(error)).lower()
-        raise SegmendError(f"{name}: {reason}; {_ways(run)}") from None
+        raise SegmendError(f"{name}: {system_words(error)}; {_ways(run)}") from None

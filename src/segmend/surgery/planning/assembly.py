@@ -16,7 +16,7 @@ from segmend.surgery.boundaries import links
 from segmend.surgery.dir_fingerprint import DirFingerprint
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.plan import Left, Loss, Plan
-from segmend.surgery.planning.harm import Start, cut_again, left_by, spared
+from segmend.surgery.planning.harm import Start, left_by, still_harmful, without_harmful
 from segmend.surgery.planning.view import planned
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
@@ -68,10 +68,10 @@ def make(
     before, after = Start.of(broker), _after(plan, broker)
     if spare and (worse := after.worse_than(before)):
         # Where a start is no better without these steps, something else in the plan has made it so.
-        helped = after.worse_than(_after(spared(plan, worse), broker)).keys() & worse.keys()
-        plan = spared(plan, {place: worse[place] for place in helped})
+        helped = after.worse_than(_after(without_harmful(plan, worse), broker)).keys() & worse.keys()
+        plan = without_harmful(plan, {place: worse[place] for place in helped})
         after = _after(plan, broker)
-        plan = replace(plan, notes=(*plan.notes, *cut_again(after.worse_than(before))))
+        plan = replace(plan, notes=(*plan.notes, *still_harmful(after.worse_than(before))))
     return replace(plan, forecast={"before": before.line, "after": after.line} if plan.steps else {})
 
 

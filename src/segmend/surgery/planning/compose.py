@@ -24,11 +24,11 @@ from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import Draft
-from segmend.surgery.planning.twins import twins
 from segmend.surgery.request import Request
 from segmend.surgery.step import Neighbours, Step
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
+from segmend.surgery.twins import twins
 
 _LIMIT: Final = 64 << 20
 Entries = dict[tuple[str, int], CheckpointEntry]

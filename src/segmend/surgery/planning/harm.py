@@ -64,7 +64,7 @@ class Start:
         }
 
 
-def spared(plan: Plan, worse: Mapping[Place, tuple[Harm, Harm]]) -> Plan:
+def without_harmful(plan: Plan, worse: Mapping[Place, tuple[Harm, Harm]]) -> Plan:
     """The plan without the steps for derived files of these partitions, which are then named as left."""
     kept, left = [], list(plan.left)
     for step in plan.steps:
@@ -85,7 +85,7 @@ def left_by(step: Step, why: str) -> Left:
     return Left(why=why, path=step.paths[0], wanted=getattr(step, "reason", step.KIND))
 
 
-def cut_again(worse: Mapping[Place, tuple[Harm, Harm]]) -> Iterator[str]:
+def still_harmful(worse: Mapping[Place, tuple[Harm, Harm]]) -> Iterator[str]:
     """Where the plan still makes the start lose more: mended batches bring it to what it cuts off."""
     for (log_dir, name), (harm, was) in worse.items():
         more = f"{harm.records - was.records:,} records"

@@ -10,10 +10,6 @@ from segmend.logdir.release import NEWEST, Release
 from segmend.surgery.writing.effects import Effects
 
 
-def _nothing(*_: object) -> None:
-    return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
     """What a step is given to work with.
@@ -26,8 +22,8 @@ class Work:
     vault: str
     token: str = "0" * 32
     release: Release = NEWEST
-    check: Callable[[], None] = field(default=_nothing)
-    tell: Callable[[int], None] = field(default=_nothing)
+    check: Callable[[], None] = field(default=lambda *_: None)
+    tell: Callable[[int], None] = field(default=lambda *_: None)
 
 
 def folder(path: str) -> str:

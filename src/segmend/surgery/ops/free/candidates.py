@@ -13,7 +13,7 @@ from segmend.loading.values import Later
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.fingerprint import below
-from segmend.surgery.ops.graft.prefix import compare
+from segmend.surgery.ops.graft.comparison import compare
 from segmend.surgery.ops.graft.replica import Batch, ReplicaLog
 
 

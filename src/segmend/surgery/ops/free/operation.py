@@ -32,7 +32,6 @@ from segmend.loading import DirectoryOutcome, Later, PartitionOutcome
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
-from segmend.surgery.ops.free.advice import moves_that_free
 from segmend.surgery.ops.free.candidates import (
     HOLD_RECORDS,
     Candidate,
@@ -41,6 +40,7 @@ from segmend.surgery.ops.free.candidates import (
     first_that_reach,
     given_up,
 )
+from segmend.surgery.ops.free.moves_instead import moves_that_free
 from segmend.surgery.ops.free.start_space import Room, room_for
 from segmend.surgery.options import flag, given_in, option, required
 from segmend.surgery.plan import Left, Loss, Plan

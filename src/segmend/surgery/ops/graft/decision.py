@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from segmend.errors import SegmendError
 from segmend.kernel.types import TAIL_KINDS
-from segmend.surgery.ops.graft.prefix import Comparison, Position, Tally
+from segmend.surgery.ops.graft.comparison import Comparison, Position, Tally
 from segmend.surgery.ops.graft.replica import Batch, Damaged, ReplicaLog
 
 

@@ -22,7 +22,7 @@ from segmend.logdir.release import Release
 from segmend.surgery.derive.hash_order import HASH_ORDER
 from segmend.surgery.derive.segment_indexes import indexes_in
 from segmend.surgery.new_bytes import NewBytes
-from segmend.surgery.ops.graft.joined import HashingReader, JoinedSegment
+from segmend.surgery.ops.graft.joined_log import JoinedReader, JoinedSegment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ def derive(
     """
     states = tuple(producers)
     for segment, theirs in segments:
-        with HashingReader(segment) as reader:
+        with JoinedReader(segment) as reader:
             scan = scan_log(
                 reader, base_offset=segment.base, producers=states, build=rule,
                 offset_index=None if theirs is None else theirs.offset,
@@ -70,7 +70,7 @@ def derive(
         yield Derived(
             segment=segment, scan=scan, built=built, txn_index=_aborted(scan),
             sound=(_agrees(scan.offset_index, built.offset_index), _agrees_in_time(scan, theirs)),
-            copied=reader.piece(),
+            copied=reader.copied(),
         )  # fmt: skip
         states = scan.producers
 

@@ -22,11 +22,11 @@ from segmend.formats.offset_checkpoint import FILE_NAMES
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.metadata_image import MetadataImage
-from segmend.surgery.ops.graft.assembly import Site, lines, look_at, make
-from segmend.surgery.ops.graft.changes import Graft, steps_of
+from segmend.surgery.ops.graft.comparison import Comparison
 from segmend.surgery.ops.graft.decision import Splice
+from segmend.surgery.ops.graft.graft_steps import Graft, steps_of
 from segmend.surgery.ops.graft.leader import Leader
-from segmend.surgery.ops.graft.prefix import Comparison
+from segmend.surgery.ops.graft.preparation import Site, lines, look_at, make
 from segmend.surgery.options import flag, option, required
 from segmend.surgery.plan import Loss, Plan
 from segmend.surgery.planning import assembly

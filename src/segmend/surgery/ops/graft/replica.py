@@ -19,10 +19,6 @@ _ROW: Final = Struct(f"={WIDTH}q")
 Open: TypeAlias = Callable[[], AbstractContextManager[Reader]]
 
 
-def _silent(_size: int) -> None:
-    return None
-
-
 @contextmanager
 def _opened(log: FileEntry, tell: Callable[[int], None]) -> Iterator[Reader]:
     with log.reader() as reader:
@@ -58,7 +54,7 @@ class ReplicaLog:
     logs: tuple[tuple[int, Open], ...]
 
     @classmethod
-    def of(cls, partition: PartitionDir, tell: Callable[[int], None] = _silent) -> ReplicaLog:
+    def of(cls, partition: PartitionDir, tell: Callable[[int], None] = lambda _: None) -> ReplicaLog:
         """The segments of a directory, `tell` is told the size of each that was read; `Unreadable`."""
         found = sorted(partition.layout.logs.items())
         return cls(tuple((base, partial(_opened, partition.files[name], tell)) for base, name in found))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Final, NamedTuple
 
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
+from segmend.logdir.file_system import OpenFile
 from segmend.surgery.new_bytes import NewBytes
-from segmend.surgery.ops.graft.prefix import Position
+from segmend.surgery.ops.graft.comparison import Position
 
 LARGEST_FILE: Final = (1 << 31) - 1
 LARGEST_SPAN: Final = (1 << 31) - 1
@@ -57,23 +57,32 @@ class JoinedSegment:
         """In bytes."""
         return sum(part.length for part in self.parts)
 
-    def open(self) -> JoinedReader:
-        """Its bytes; raises `Unreadable`."""
-        return JoinedReader(self.parts)
 
+class JoinedReader(OpenFile):
+    """The bytes of a segment, file after file; what is copied is hashed as it is read for the first time.
 
-class JoinedReader:
-    """A `Reader` over pieces of files, one after the other."""
+    Who reads from the beginning to the end has the hash for nothing.
+    """
 
-    def __init__(self, parts: Sequence[FileRange]) -> None:
-        self._parts = parts
-        self._readers = [FileReader(part.path) for part in parts]
-        self.size = sum(part.length for part in parts)
+    def __init__(self, segment: JoinedSegment) -> None:
+        super().__init__(segment.parts[-1].path, segment.size)
+        self._segment = segment
+        self._readers = [FileReader(part.path) for part in segment.parts]
+        self._next = 0 if segment.kept is None else segment.kept.length
+        self._digest = hashlib.sha256()
+        self._made_of = None if segment.copied is None else disk.identity(segment.copied.path)
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         """Fill `buffer` from byte `position`; short only at the end, or where a file became shorter."""
+        got = self._read(buffer, position)
+        if position <= self._next < position + got:
+            self._digest.update(buffer[self._next - position : got])
+            self._next = position + got
+        return got
+
+    def _read(self, buffer: memoryview, position: int) -> int:
         filled, begin = 0, 0
-        for part, reader in zip(self._parts, self._readers, strict=True):
+        for part, reader in zip(self._segment.parts, self._readers, strict=True):
             at = position + filled - begin
             wanted = min(len(buffer) - filled, part.length - at)
             if wanted > 0:
@@ -84,48 +93,7 @@ class JoinedReader:
             begin += part.length
         return filled
 
-    def read(self, size: int, position: int) -> bytes:
-        """At most `size` bytes from `position`."""
-        data = bytearray(max(0, min(size, self.size - position)))
-        return bytes(data[: self.read_into(memoryview(data), position)])
-
-    def __enter__(self) -> JoinedReader:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for reader in self._readers:
-            reader.close()
-
-
-class HashingReader:
-    """A `Reader` of a segment that hashes what is copied, as it is read for the first time.
-
-    Who reads from the beginning to the end has the hash for nothing.
-    """
-
-    def __init__(self, segment: JoinedSegment) -> None:
-        self._reader = segment.open()
-        self._segment = segment
-        self._next = 0 if segment.kept is None else segment.kept.length
-        self._digest = hashlib.sha256()
-        self._made_of = None if segment.copied is None else disk.identity(segment.copied.path)
-        self.size = segment.size
-
-    def read_into(self, buffer: memoryview, position: int) -> int:
-        """As that of `JoinedReader`."""
-        got = self._reader.read_into(buffer, position)
-        if position <= self._next < position + got:
-            self._digest.update(buffer[self._next - position : got])
-            self._next = position + got
-        return got
-
-    def read(self, size: int, position: int) -> bytes:
-        """At most `size` bytes from `position`."""
-        return self._reader.read(size, position)
-
-    def piece(self) -> NewBytes | None:
+    def copied(self) -> NewBytes | None:
         """What is copied, for a plan; None without it, or if not all of it was read."""
         copied = self._segment.copied
         if copied is None or self._next != self.size:
@@ -135,13 +103,10 @@ class HashingReader:
             position=copied.start, made_of=self._made_of,
         )  # fmt: skip
 
-    def __enter__(self) -> HashingReader:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._reader.__exit__(kind, value, trace)
+    def close(self) -> None:
+        """Close the files."""
+        for reader in self._readers:
+            reader.close()
 
 
 def join(

@@ -16,12 +16,12 @@ from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.derive.segment_indexes import rule_of
 from segmend.surgery.derive.sources import producers_before
-from segmend.surgery.ops.graft.changes import Graft
+from segmend.surgery.ops.graft.comparison import Comparison, compare
 from segmend.surgery.ops.graft.decision import Pair, Splice, decide
 from segmend.surgery.ops.graft.derived import Derived, Indexes, derive, leader_epochs, snapshot
-from segmend.surgery.ops.graft.joined import JoinedSegment, LogFile, join, whole
+from segmend.surgery.ops.graft.graft_steps import Graft
+from segmend.surgery.ops.graft.joined_log import JoinedSegment, LogFile, join, whole
 from segmend.surgery.ops.graft.leader import Leader
-from segmend.surgery.ops.graft.prefix import Comparison, compare
 from segmend.surgery.ops.graft.replica import ReplicaLog
 
 Lines = Mapping[str, int | None]

@@ -18,7 +18,7 @@ from segmend.surgery.fingerprint import MISSING, Fingerprint, look
 from segmend.surgery.new_bytes import MOST_INLINE, NewBytes
 from segmend.surgery.ops.graft.decision import Splice
 from segmend.surgery.ops.graft.derived import Derived
-from segmend.surgery.ops.graft.joined import FileRange
+from segmend.surgery.ops.graft.joined_log import FileRange
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.cut_file import CutFile
