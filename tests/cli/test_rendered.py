@@ -13,10 +13,17 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run_here
+from tests.lacking import lacking
 
 from segmend.cli.described import described
 from segmend.cli.frame import whole_parser
 from segmend.errors import EXIT_CODES
+
+
+def need(program: str) -> None:
+    if shutil.which(program) is None:
+        lacking(f"no {program} here")
+
 
 ASKED = [
     (["segmend", "ch"], {"check"}),
@@ -35,9 +42,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     folder = tmp_path_factory.mktemp("completions")
 
     def made(shell: str) -> Path:
-        if shutil.which(shell) is None:
-            assert os.environ.get("CI") != "true", f"no {shell} here; .ci/run installs it"
-            pytest.skip(f"no {shell} here")
+        need(shell)
         ran = run_here("completion", shell)
         assert (ran.code, ran.err) == (0, "")
         path = folder / ("_segmend" if shell == "zsh" else f"segmend.{shell}")
@@ -136,8 +141,8 @@ def test_the_manual_has_every_command_option_and_exit_code() -> None:
     assert all(f".TP\n.B {code}\n{meaning}\n" in page for code, meaning in EXIT_CODES.items())
 
 
-@pytest.mark.skipif(shutil.which("man") is None or shutil.which("groff") is None, reason="no man here")
 def test_man_finds_no_fault_with_it(tmp_path: Path) -> None:
+    need("man")
     page = tmp_path / "segmend.1"
     page.write_text(run_here("man").out)
     ran = subprocess.run(["man", "--warnings", "-l", page], capture_output=True, text=True, check=True)
