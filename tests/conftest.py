@@ -10,7 +10,8 @@ import lzma
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 from hypothesis import settings
 
 from tests.golden.unpack import unpack
+from tests.lacking import lacking
 
 GOLDEN = Path(__file__).parent / "golden"
 MEMORY = Path("/dev/shm")
@@ -138,6 +140,18 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         return target
 
     return unpacked
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[Path]:
+    """A directory on another file system."""
+    others = [Path(name) for name in ("/dev/shm", "/var/tmp", "/tmp") if Path(name).is_dir()]
+    other = next((path for path in others if path.stat().st_dev != tmp_path.stat().st_dev), None)
+    if other is None:
+        lacking("no second file system to write to")
+    place = Path(tempfile.mkdtemp(dir=other))
+    yield place
+    shutil.rmtree(place)
 
 
 @functools.cache

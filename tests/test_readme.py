@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -11,6 +12,13 @@ from pathlib import Path
 import pytest
 
 from segmend.cli.main import main
+from segmend.surgery.ops.balance import operation as balance
+from tests.conftest import one_in
+from tests.faults.patient import Patient
+from tests.faults.table import fault_called
+from tests.golden.judge import copy_tree
+from tests.surgery.picture import picture
+from tests.surgery.test_balance import disks
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "README.md").read_text()
@@ -109,6 +117,77 @@ def test_each_command_takes_json(
         lines = capsys.readouterr().out.splitlines()
         assert lines, command
         assert all(line.startswith("{") and line.endswith("}") for line in lines), command
+
+
+MENDS = {
+    "repair": "index-missing-rolled",
+    "repair --from": "log-flip-rolled",
+    "trim": "log-torn-more",
+    "graft": "partition-missing",
+    "adopt": "partition-stray",
+    "free": "partition-delete",
+    "identity": "meta-missing-second",
+}
+"""The faults that the commands of "Mend it" are for; the others want none."""
+LINES = re.findall("^    segmend .*", section("## Mend it"), re.MULTILINE)
+MEND = [line.partition(" #")[0].split() for line in LINES]
+PLANS = [words for words in MEND if words[1] == "plan"]
+AFTERWARDS = [words for words in MEND if words[1] != "plan"]
+
+
+def patient_of(whole: Path, root: Path) -> Patient:
+    """A copy of a golden directory, and a partition of it."""
+    copy_tree(whole, root / "b1")
+    dirs = tuple(sorted((root / "b1").iterdir()))
+    mine = next(path for log_dir in dirs for path in log_dir.glob("codec-none-0"))
+    return Patient(dirs, mine, next(dirs[1].glob("codec-gzip-0"), mine))
+
+
+@pytest.mark.parametrize("words", one_in(5, PLANS), ids=lambda words: " ".join(words[2:]))
+def test_mend_it(
+    words: list[str],
+    golden: Callable[[str], Path],
+    tmp_path: Path,
+    elsewhere: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Its plan, applied, listed and undone as the block says; names and sizes are those that are there."""
+    whole = golden("4.3.1-clean") / "b1"
+    patient = patient_of(whole, tmp_path)
+    leader = next(whole.glob(f"*/{patient.partition.name}"))
+    operation = "repair --from" if words[2] == "repair" and "--from" in words else words[2]
+    if operation in MENDS:
+        fault_called(MENDS[operation]).hurt(patient)
+    there = {
+        "DIR…": [*patient.dirs],
+        "orders-3": [patient.partition.name],
+        "orders-3.1f0c…-stray": [path.name for log_dir in patient.dirs for path in log_dir.glob("*-stray")],
+        "/disk1/kafka": [patient.log_dir],
+        "/disk2/kafka": [next(path for path in patient.dirs if path != patient.log_dir)],
+        "/mnt/replica/orders-3": [leader],
+        "/mnt/leader/orders-3": [leader],
+        "/mnt/spare": [elsewhere],
+        "40GB": ["1KB"],
+    }
+    monkeypatch.chdir(tmp_path)
+    if operation == "balance":
+        dirs = [str(path) for path in patient.dirs]
+        assert main(["plan", "drain", *dirs, "--from", dirs[1], "-o", "drain.json"]) == 0
+        assert main(["apply", "drain.json", "--yes", "--state-dir", "drained"]) == 1
+        used = sum(path.stat().st_size for path in patient.dirs[0].rglob("*"))
+        monkeypatch.setattr(balance, "file_systems", disks(2 * used, room=1 << 40))
+    hurt = picture(tmp_path / "b1")
+    argv = [str(part) for word in words[1:] for part in there.get(word, [word])]
+    assert main(argv) == 0, capsys.readouterr()
+    assert json.loads(Path("plan.json").read_text())["steps"]
+    before, more = hurt, {"apply": ["--yes"], "undo": ["--yes"]}
+    if operation == "free":
+        more["apply"] += ["--backup-dir", str(elsewhere)]
+    for each in AFTERWARDS:
+        assert main([*each[1:], *more.get(each[1], []), "--state-dir", "state"]) == (each[1] == "apply")
+        assert (picture(tmp_path / "b1") == before) == (each[1] != "apply"), each
+    capsys.readouterr()
 
 
 def test_the_python_example(

@@ -5,13 +5,11 @@ from __future__ import annotations
 import itertools
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran
-from tests.lacking import lacking
 from tests.surgery.checkpoints import lines, write
 from tests.surgery.desk import Desk
 
@@ -30,18 +28,6 @@ TOP = {"meta.properties", ".kafka_cleanshutdown", *offset_checkpoint.FILE_NAMES}
 def old(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
     """Topics of ZooKeeper's time: their own settings are not on these disks."""
     return Desk(golden("1.1.0-clean") / "b1", tmp_path, capsys)
-
-
-@pytest.fixture
-def elsewhere(tmp_path: Path) -> Iterator[Path]:
-    """A directory on another file system."""
-    others = [Path(name) for name in ("/dev/shm", "/var/tmp", "/tmp") if Path(name).is_dir()]
-    other = next((path for path in others if path.stat().st_dev != tmp_path.stat().st_dev), None)
-    if other is None:
-        lacking("no second file system to write to")
-    place = Path(tempfile.mkdtemp(dir=other))
-    yield place
-    shutil.rmtree(place)
 
 
 def used(root: Path) -> int:
