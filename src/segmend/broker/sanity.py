@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from struct import Struct
 
 from segmend.broker.failures import LoadFailure, fatal
 from segmend.broker.rule import Rule
+from segmend.formats import offset_index, time_index
 from segmend.formats.txn_index import VERSION, AbortedTxn
+from segmend.logdir.index_file import Ends
 from segmend.logdir.release import Release
 
 
@@ -25,6 +28,8 @@ class IndexSanity(StrEnum):
     """Its last offset must not be below the base offset."""
     NONE = "none"
 
+
+_TIME_ENTRY = Struct(">qi")
 
 INDEX_SANITY: Rule[IndexSanity] = Rule(
     "OffsetIndex.sanityCheck; relaxed in 2.0, dropped in 2.3 (KAFKA-7283, KAFKA-6324)",
@@ -64,37 +69,36 @@ TXN_VERSION_WORDS: Rule[str] = Rule(
 TXN_INDEX: Rule[bool] = Rule("TransactionIndex; KIP-98", (((0, 8), False), ((0, 11), True)))
 
 
-def offset_index_fault(
-    release: Release, *, name: str, base_offset: int, last_relative: int | None, rest: int, size: int
-) -> str | None:
-    """Kafka's words on a corrupt `.index`, None if it passes; `rest` bytes make no whole entry."""
-    if last_relative is not None:
-        offset = base_offset + last_relative
+def offset_index_fault(release: Release, name: str, base_offset: int, found: Ends) -> str | None:
+    """Kafka's words on a corrupt `.index`, None if it passes."""
+    if found.entries:
+        offset = base_offset + int.from_bytes(found.last[:4], "big", signed=True)
         strict = INDEX_SANITY.of(release) == IndexSanity.STRICT
         if offset < base_offset or (strict and offset == base_offset):
             words = NOT_ABOVE.of(release) if strict else "less than"
-            found = f"Corrupt index found, index file ({name}) has non-zero size but the last offset"
-            return f"{found} is {offset} which is {words} the base offset {base_offset}."
-    return odd_length("Index", name, size, 8) if rest else None
+            corrupt = f"Corrupt index found, index file ({name}) has non-zero size but the last offset"
+            return f"{corrupt} is {offset} which is {words} the base offset {base_offset}."
+    return _odd_length("Index", name, found, offset_index.ENTRY_SIZE)
 
 
-def time_index_fault(
-    *, name: str, base_offset: int, first: int, last: tuple[int, int] | None, rest: int, size: int
-) -> str | None:
-    """As `offset_index_fault` for a `.timeindex`; `first` and `last[0]` are timestamps."""
-    found = f"Corrupt time index found, time index file ({name}) has non-zero size but the last"
-    if last is not None and last[0] < first:
-        return f"{found} timestamp is {last[0]} which is less than the first timestamp {first}"
-    if last is not None and last[1] < 0:
-        offset = base_offset + last[1]
-        return f"{found} offset is {offset} which is less than the first offset {base_offset}"
-    return odd_length("Time index", name, size, 12) if rest else None
+def time_index_fault(name: str, base_offset: int, found: Ends) -> str | None:
+    """As `offset_index_fault` for a `.timeindex`."""
+    if found.entries:
+        first, (timestamp, relative) = _TIME_ENTRY.unpack(found.first)[0], _TIME_ENTRY.unpack(found.last)
+        corrupt = f"Corrupt time index found, time index file ({name}) has non-zero size but the last"
+        if timestamp < first:
+            return f"{corrupt} timestamp is {timestamp} which is less than the first timestamp {first}"
+        if relative < 0:
+            offset = base_offset + relative
+            return f"{corrupt} offset is {offset} which is less than the first offset {base_offset}"
+    return _odd_length("Time index", name, found, time_index.ENTRY_SIZE)
 
 
-def odd_length(kind: str, name: str, size: int, unit: int) -> str:
-    """Kafka's words on a length that is no multiple of an entry."""
-    found = f"{kind} file {name} is corrupt, found {size} bytes"
-    return f"{found} which is neither positive nor a multiple of {unit}."
+def _odd_length(kind: str, name: str, found: Ends, unit: int) -> str | None:
+    if not found.rest:
+        return None
+    corrupt = f"{kind} file {name} is corrupt, found {found.entries * unit + found.rest} bytes"
+    return f"{corrupt} which is neither positive nor a multiple of {unit}."
 
 
 def txn_index_fault(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 
 from segmend.broker.recovery import CORRUPT_INDEX
@@ -56,35 +55,15 @@ def _check(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         f"brokers up to 2.2 rebuild the indexes of this segment: {reason}",
         file=view.segment.name,
         offset=view.base_offset,
-        broker_says=_words(context, view.segment.name, reason),
+        broker_says=CORRUPT_INDEX.of(context.release).format(why=reason, files="...", log=view.segment.name),
     )
-
-
-def _words(context: PartitionContext, log: str, reason: str) -> str:
-    return CORRUPT_INDEX.of(context.release).format(why=reason, files="...", log=log)
 
 
 def offset_reason(release: Release, base_offset: int, index: FileEntry) -> str | None:
     """Why a broker of that release takes an offset index for corrupt; raises `Unreadable`."""
-    found = ends(index, offset_index.ENTRY_SIZE)
-    return offset_index_fault(
-        release,
-        name=index.name,
-        base_offset=base_offset,
-        last_relative=int.from_bytes(found.last[:4], "big", signed=True) if found.entries else None,
-        rest=found.rest,
-        size=index.size,
-    )
+    return offset_index_fault(release, index.name, base_offset, ends(index, offset_index.ENTRY_SIZE))
 
 
 def time_reason(base_offset: int, times: FileEntry) -> str | None:
     """Why such a broker takes a time index for corrupt, where it looks at it; raises `Unreadable`."""
-    found = ends(times, time_index.ENTRY_SIZE)
-    return time_index_fault(
-        name=times.name,
-        base_offset=base_offset,
-        first=int.from_bytes(found.first[:8], "big", signed=True),
-        last=struct.unpack(">qi", found.last) if found.entries else None,
-        rest=found.rest,
-        size=times.size,
-    )
+    return time_index_fault(times.name, base_offset, ends(times, time_index.ENTRY_SIZE))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.recovery import INVALID_MESSAGES
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC
 
 from .context import PartitionContext
@@ -15,9 +15,9 @@ from .manual import ERROR, LOSES, NONE, REFUSES, Code, Page
 from .segment_view import SegmentView
 
 CODES = (
-    Code("L01", ERROR, "the last batch is shorter than its size field says", LOSES, NONE),
-    Code("L02", ERROR, "up to 17 bytes follow the last batch, less than a header", LOSES, NONE),
-    Code("L03", ERROR, "the log ends in zero bytes", REFUSES, NONE),
+    Code("L01", ERROR, "the last batch is shorter than its size field says", LOSES, NONE, trimmed=True),
+    Code("L02", ERROR, "up to 17 bytes follow the last batch, less than a header", LOSES, NONE, trimmed=True),
+    Code("L03", ERROR, "the log ends in zero bytes", REFUSES, NONE, trimmed=True),
 )
 PAGE = Page(
     meaning="""
@@ -100,7 +100,6 @@ def _finding(view: SegmentView, context: PartitionContext, kind: str, position: 
         position=position,
         broker_says=cut if healed else too_small(view, 0),
         remedy=context.trim(),
-        severity=Severity.INFO if healed and view.is_active else None,
         bytes=length,
     )
 

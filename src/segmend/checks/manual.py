@@ -46,7 +46,8 @@ class Code:
     where that is something else. The only harm of a `fatal` code is that the start ends over it:
     where the forecast shows that this release does not mind, it is a warning. What the page says
     that the broker does about an `ignored` code begins with that: nothing. A `derived` code is about
-    an index, which is made anew where the start recovers its segment: then it is but a note.
+    an index, which is made anew where the start recovers its segment, a `trimmed` one about the end of
+    the log, which is cut off where the start recovers the active segment: then it is but a note.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Code:
     fatal: bool = field(default=False, kw_only=True)
     ignored: bool = field(default=False, kw_only=True)
     derived: bool = field(default=False, kw_only=True)
+    trimmed: bool = field(default=False, kw_only=True)
 
     def consequence(self, *, clean: bool) -> Consequence:
         """What a start makes of it; `clean`: the log dir has the marker `.kafka_cleanshutdown`."""

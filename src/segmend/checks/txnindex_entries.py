@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.recovery import CORRUPT_INDEX
 from segmend.broker.sanity import less_than_start, txn_version_fault
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding
 from segmend.formats.txn_index import ENTRY_SIZE, VERSION, TransactionIndex, parse
 from segmend.logdir.tree import PartitionDir
 
@@ -76,7 +76,6 @@ def _unreadable(
             yield context.finding(
                 "I18",
                 f"entry {row} has version {entry.version}: {fate}",
-                severity=None if words else Severity.WARNING,
                 file=name,
                 position=row * ENTRY_SIZE,
                 broker_says=words,

@@ -178,28 +178,12 @@ def _fault(state: LoadState, segment: Segment, stem: str) -> str | None:
 
 def _old_fault(state: LoadState, segment: Segment, stem: str) -> str | None:
     """What brokers up to 2.2 looked at."""
-    base = segment.base_offset
+    base, release = segment.base_offset, state.settings.release
     index, times = state.file(f"{stem}.index"), state.file(f"{stem}.timeindex")
+    fault = None
     if index is not None:
         found = ends(index, offset_index.ENTRY_SIZE)
-        fault = offset_index_fault(
-            state.settings.release,
-            name=state.path(index.name),
-            base_offset=base,
-            last_relative=int.from_bytes(found.last[:4], "big", signed=True) if found.entries else None,
-            rest=found.rest,
-            size=index.size,
-        )
-        if fault:
-            return fault
-    if times is None or not TIME_INDEX.of(state.settings.release):
-        return None
-    found = ends(times, time_index.ENTRY_SIZE)
-    return time_index_fault(
-        name=state.path(times.name),
-        base_offset=base,
-        first=int.from_bytes(found.first[:8], "big", signed=True),
-        last=_TIME_ENTRY.unpack(found.last) if found.entries else None,
-        rest=found.rest,
-        size=times.size,
-    )
+        fault = offset_index_fault(release, state.path(index.name), base, found)
+    if fault is not None or times is None or not TIME_INDEX.of(release):
+        return fault
+    return time_index_fault(state.path(times.name), base, ends(times, time_index.ENTRY_SIZE))

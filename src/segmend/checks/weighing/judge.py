@@ -37,21 +37,27 @@ class Judge:
 
     def judged(self, finding: Finding) -> Finding:
         """The finding as everybody sees it; what its check says of the severity is taken for the worst."""
-        if self._is_made_anew(finding):
+        if self._is_healed(finding):
             finding = replace(finding, severity=Severity.INFO)
         if self._start is None:
             return finding
         effect = effect_of(finding, self._start)
         return replace(finding, broker_effect=effect, severity=_weighed(finding, effect))
 
-    def _is_made_anew(self, finding: Finding) -> bool:
-        """Whether it is about an index of a segment that the start recovers."""
-        context = self._dirs.get(finding.dir)
-        if context is None or not known_codes()[finding.code].code.derived:
+    def _is_healed(self, finding: Finding) -> bool:
+        """Whether it is gone once the start has recovered the segment."""
+        context, code = self._dirs.get(finding.dir), known_codes()[finding.code].code
+        if context is None or not (code.derived or code.trimmed):
             return False
         name, _, file = (finding.file or "").partition("/")
         partition, base = context.log_dir.partition(name), parse_file_name(file).base_offset
-        return partition is not None and base is not None and context.recovers(partition, base)
+        if (
+            partition is None
+            or base is None
+            or (code.trimmed and base != max(partition.layout.logs, default=None))
+        ):
+            return False
+        return context.recovers(partition, base)
 
 
 def judged(findings: Iterable[Finding], broker: BrokerDirs, level: Level) -> list[Finding]:
