@@ -84,11 +84,11 @@ def _without_node(context: DirContext, value: MetaProperties) -> Iterator[Findin
 
 def _changed(context: DirContext, own: str | None) -> Iterator[Finding]:
     """An id the node never registered, or none, is a new disk, unless a registered one is nowhere."""
-    metadata, node = context.broker_dirs.metadata, context.broker_dirs.node_id
-    registered = metadata.log_dirs.get(node, ()) if metadata and node is not None else ()
+    broker = context.broker_dirs
+    registered, node = broker.registered_dirs, broker.node_id
     if not registered or own in registered:
         return
-    present = {value.directory_id for value in context.broker_dirs.identities}
+    present = {value.directory_id for value in broker.identities}
     told = "no directory id" if own is None else f"directory id {own}"
     missing = sorted({*registered} - present)
     if missing:

@@ -14,30 +14,28 @@ from segmend.broker.strays import PROMOTES_FUTURE
 from segmend.loading.dirs import DirState
 from segmend.loading.replicas import EMPTY, Loaded
 from segmend.loading.values import Effect, Extent, PartitionOutcome
-from segmend.logdir.release import Release
-from segmend.node.metadata_image import MetadataImage
+from segmend.node.broker_dirs import BrokerDirs
 
 _NOTHING = Extent(log_start_offset=0, log_end_offset=0, segments=0, bytes=0)
 
 
 def missing_replicas(
-    image: MetadataImage,
-    node_id: int | None,
-    loaded: Sequence[Loaded],
-    states: Sequence[DirState],
-    release: Release,
+    broker: BrokerDirs, loaded: Sequence[Loaded], states: Sequence[DirState]
 ) -> Iterator[Loaded]:
     """A line for each expected replica without a directory, as the broker then serves it."""
+    image, node_id = broker.image, broker.node_id
+    if image is None:
+        return
     known = {(one.outcome.topic, one.outcome.partition) for one in loaded if _is_current(one)}
     futures = {one.key[1:]: one for one in loaded if one.key is not None and one.key[0] == "future"}
-    homes = {_directory_id(state): state for state in states}
+    homes = {state.log_dir.directory_id: state for state in states}
     for (topic_id, partition), replicas in sorted(image.replicas.items()):
         topic = image.names.get(topic_id)
         if topic is None or node_id not in replicas or (topic, partition) in known:
             continue
         assigned = homes.get(image.directory(topic_id, partition, node_id))
         future = futures.get((topic, partition))
-        if future is not None and assigned is future.dir_state and PROMOTES_FUTURE.of(release):
+        if future is not None and assigned is future.dir_state and PROMOTES_FUTURE.of(broker.release):
             yield _promoted(future, topic, partition)
         elif states and not any(state.offline for state in states):
             yield _created(assigned or states[0], topic, partition)
@@ -45,11 +43,6 @@ def missing_replicas(
 
 def _is_current(loaded: Loaded) -> bool:
     return isinstance(loaded.outcome, PartitionOutcome)
-
-
-def _directory_id(state: DirState) -> str | None:
-    value = state.log_dir.meta_properties.value
-    return None if value is None else value.directory_id
 
 
 def _promoted(future: Loaded, topic: str, partition: int) -> Loaded:

@@ -92,9 +92,7 @@ class _Run:
         self._load_all(states, prelude.situation())
         for state in states:
             self._refuse(state.fatal)
-        if broker.image is not None:
-            node, release = broker.node_id, broker.release
-            self._loaded.extend(missing_replicas(broker.image, node, list(self._loaded), states, release))
+        self._loaded.extend(missing_replicas(broker, list(self._loaded), states))
         self._duplicates()
         self._doubtful()
         for state in states:

@@ -143,6 +143,12 @@ class LogDir:
         """meta.properties: whose dir this is."""
         return load(self.entry(meta_properties.FILE_NAME), meta_properties.parse)
 
+    @property
+    def directory_id(self) -> str | None:
+        """Its own id (KIP-858), None if none can be read."""
+        value = self.meta_properties.value
+        return None if value is None else value.directory_id
+
     @cached_property
     def clean_shutdown(self) -> Loaded[CleanShutdown]:
         """The content of the marker of a clean stop."""

@@ -151,6 +151,12 @@ class BrokerDirs:
         return found.image if found is not None and found.records and found.whole else None
 
     @property
+    def registered_dirs(self) -> tuple[str, ...]:
+        """The directory ids that this node registered last, as far as the metadata tells them."""
+        metadata, node_id = self.metadata, self.node_id
+        return () if metadata is None or node_id is None else metadata.log_dirs.get(node_id, ())
+
+    @property
     def image(self) -> MetadataImage | None:
         """The metadata that the broker goes by; None in ZooKeeper mode."""
         return self.metadata if self.kraft else None

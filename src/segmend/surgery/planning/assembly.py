@@ -100,14 +100,11 @@ def _with_content(steps: Sequence[Step], release: Release) -> Iterator[Step]:
 
 def _forgotten(broker: BrokerDirs) -> Iterator[str]:
     """Log dirs of the broker that were not given, as far as the metadata in those that were tells."""
-    metadata, node_id, given = broker.metadata, broker.node_id, len(broker.dirs)
-    if metadata is None or node_id is None:
-        return
-    registered = metadata.log_dirs.get(node_id, ())
+    registered, given, node = broker.registered_dirs, len(broker.dirs), broker.node_id
     missing = sorted(set(registered) - {value.directory_id for value in broker.identities})
     if missing and len(registered) > given:
         yield (
-            f"node {node_id} has {len(registered)} log dirs in the metadata, {given} of them given here: "
+            f"node {node} has {len(registered)} log dirs in the metadata, {given} of them given here: "
             f"what is said of the whole broker needs the others too (directory.id {', '.join(missing)})"
         )
 

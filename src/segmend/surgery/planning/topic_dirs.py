@@ -6,16 +6,17 @@ comes back empty elsewhere, or is read from another replica.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from segmend.errors import UsageError
 from segmend.formats.offset_checkpoint import RECOVERY_POINT
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
-from segmend.node.metadata_image import MetadataImage
 
 
 def topic_dirs(broker: BrokerDirs) -> list[LogDir]:
     """The dirs in which the broker looks for partitions, in the same order."""
-    return [log_dir for log_dir in broker.dirs if _has_topics(log_dir, broker.metadata)]
+    return [log_dir for log_dir in broker.dirs if _has_topics(log_dir, broker.registered_dirs)]
 
 
 def check_target(broker: BrokerDirs, target: LogDir) -> None:
@@ -27,16 +28,13 @@ def check_target(broker: BrokerDirs, target: LogDir) -> None:
         )
 
 
-def _has_topics(log_dir: LogDir, metadata: MetadataImage | None) -> bool:
+def _has_topics(log_dir: LogDir, registered: Collection[str]) -> bool:
     """By the directory ids that the broker registered; else by a file that all of `log.dirs` have.
 
     `LogManager` writes recovery points into each of them once a minute and when it stops.
     """
     if log_dir.cluster_metadata is None:
         return True
-    stamp = log_dir.meta_properties.value
-    if metadata is not None and stamp is not None and stamp.node_id is not None and stamp.directory_id:
-        registered = metadata.log_dirs.get(stamp.node_id)
-        if registered:
-            return stamp.directory_id in registered
+    if registered and log_dir.directory_id is not None:
+        return log_dir.directory_id in registered
     return RECOVERY_POINT in log_dir.entries

@@ -102,8 +102,7 @@ def _home(request: Request[Options], name: str, leader: Leader) -> LogDir:
     if image is not None:
         wanted = image.directory(image.ids.get(leader.key[0], ""), leader.key[1], request.broker.node_id)
         for log_dir in request.dirs:
-            value = log_dir.meta_properties.value
-            if value is not None and value.directory_id is not None and value.directory_id == wanted:
+            if log_dir.directory_id is not None and log_dir.directory_id == wanted:
                 return log_dir
     known = [d for d in request.dirs if leader.key in d.recovery_points or leader.key in d.high_watermarks]
     if len(known) != 1:
