@@ -15,7 +15,7 @@ from bench.peers import segmend
 from bench.scale import Scale
 from bench.table import show, show_waits
 from segmend.checks import Level
-from segmend.fleet.audit import Request, audit
+from segmend.fleet.audit import AuditRequest, audit
 from segmend.fleet.driver import Driver, LocalDriver
 from segmend.spark.driver import SparkDriver
 from segmend.spark.session import session
@@ -76,7 +76,7 @@ def timed(driver: Driver, path: Path, level: Level) -> Callable[[], float]:
     def once() -> float:
         with tempfile.TemporaryDirectory() as out:
             started = time.perf_counter()
-            audit(Request(paths=(str(path),), out=out, level=level), driver)
+            audit(AuditRequest(paths=(str(path),), out=out, level=level), driver)
             return time.perf_counter() - started
 
     return once

@@ -14,7 +14,7 @@ from tests.fleet.build import Edit, plain, three_brokers, write_broker
 from segmend.checks import Level
 from segmend.errors import SegmendError, UsageError
 from segmend.fleet import delta
-from segmend.fleet.audit import Outcome, Request, audit
+from segmend.fleet.audit import AuditOutcome, AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.publish import finding_objects, summary, write_summary
 from segmend.fleet.schemas import AUDIT_TABLES, STORED, SUMMARY_KEYS
@@ -22,8 +22,8 @@ from segmend.logdir import disk
 from segmend.logdir.file_system import EntryType, Unreadable
 
 
-def run(root: Path, out: Path, *, level: Level = Level.DEEP, processes: int = 1) -> Outcome:
-    return audit(Request(paths=(str(root),), out=str(out), level=level), LocalDriver(processes))
+def run(root: Path, out: Path, *, level: Level = Level.DEEP, processes: int = 1) -> AuditOutcome:
+    return audit(AuditRequest(paths=(str(root),), out=str(out), level=level), LocalDriver(processes))
 
 
 def codes(root: Path, out: Path) -> dict[str, int]:
@@ -201,7 +201,7 @@ def test_the_summary_file(tmp_path: Path) -> None:
 
 def test_progress_counts_up_to_the_whole(tmp_path: Path) -> None:
     seen: list[tuple[int, int, str]] = []
-    request = Request(paths=(str(three_brokers(tmp_path / "fleet")),), out=str(tmp_path / "out"))
+    request = AuditRequest(paths=(str(three_brokers(tmp_path / "fleet")),), out=str(tmp_path / "out"))
     audit(request, LocalDriver(1), lambda *said: seen.append(said))
     assert seen[0][2] == "listing log dirs"
     assert max(done for done, _, _ in seen) == max(total for _, total, _ in seen) > 0

@@ -15,7 +15,7 @@ from tests.fleet.build import plain, write_broker
 
 from segmend.checks import CheckRun, Level
 from segmend.errors import SegmendError, UsageError
-from segmend.fleet.audit import Request, audit
+from segmend.fleet.audit import AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.listing import Place
 from segmend.fleet.object_store import ObjectStore
@@ -89,7 +89,7 @@ def test_every_table_is_the_same_from_the_store(fleet: Path, bucket: str, table:
 
 @pytest.mark.slow
 def test_an_audit_of_a_bucket(bucket: str, tmp_path: Path) -> None:
-    outcome = audit(Request(paths=(bucket,), out=str(tmp_path), level=Level.DEEP), LocalDriver(1))
+    outcome = audit(AuditRequest(paths=(bucket,), out=str(tmp_path), level=Level.DEEP), LocalDriver(1))
     assert set(outcome.codes) >= {"I13"}
     assert (outcome.row["brokers"], outcome.row["partitions"]) == (2, 4)
 

@@ -17,7 +17,7 @@ from tests.golden.unpack import unpack
 from segmend.checks import Level
 from segmend.errors import SegmendError
 from segmend.fleet import delta
-from segmend.fleet.audit import Outcome, Request, audit
+from segmend.fleet.audit import AuditOutcome, AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.schemas import AUDIT_TABLES
 from segmend.spark.driver import SparkDriver
@@ -32,7 +32,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return unpack(BUNDLED, tmp_path_factory.mktemp("bundled"))
 
 
-def rows(out: Path, outcome: Outcome, name: str) -> list[str]:
+def rows(out: Path, outcome: AuditOutcome, name: str) -> list[str]:
     found = delta.read(str(out), name, run_id=outcome.run.run_id).drop_columns("run_id").to_pylist()
     return sorted(map(repr, found))
 
@@ -40,9 +40,9 @@ def rows(out: Path, outcome: Outcome, name: str) -> list[str]:
 def test_spark_and_the_local_driver_write_the_same_tables(
     spark: SparkSession, fleet: Path, tmp_path: Path
 ) -> None:
-    def run(driver: Any) -> tuple[Path, Outcome]:
+    def run(driver: Any) -> tuple[Path, AuditOutcome]:
         out = tmp_path / driver.name
-        return out, audit(Request(paths=(str(fleet),), out=str(out), level=Level.DEEP), driver)
+        return out, audit(AuditRequest(paths=(str(fleet),), out=str(out), level=Level.DEEP), driver)
 
     (ours, local), (theirs, on_spark) = run(LocalDriver(1)), run(SparkDriver(spark))
     assert on_spark.codes == local.codes
@@ -57,7 +57,9 @@ def test_spark_and_the_local_driver_write_the_same_tables(
 def test_any_spark_reads_the_tables(spark: SparkSession, tmp_path: Path) -> None:
     from deltalake import DeltaTable
 
-    audit(Request(paths=(str(three_brokers(tmp_path / "f")),), out=str(tmp_path / "o")), SparkDriver(spark))
+    audit(
+        AuditRequest(paths=(str(three_brokers(tmp_path / "f")),), out=str(tmp_path / "o")), SparkDriver(spark)
+    )
     frame = spark.read.parquet(*DeltaTable(tmp_path / "o/segments").file_uris())
     assert frame.groupBy("broker").count().count() == 3
     assert frame.selectExpr("sum(records)").first()[0] == 1440
@@ -67,7 +69,7 @@ def test_progress_and_the_session_s_settings_survive(spark: SparkSession, tmp_pa
     before = spark.conf.get("spark.sql.codegen.wholeStage")
     write_broker(tmp_path / "f", 1, [plain("t", 0)])
     seen: list[str] = []
-    request = Request(paths=(str(tmp_path / "f"),), out=str(tmp_path / "o"))
+    request = AuditRequest(paths=(str(tmp_path / "f"),), out=str(tmp_path / "o"))
     audit(request, SparkDriver(spark), lambda done, total, what: seen.append(what))
     assert seen[0] == "listing log dirs"
     assert seen[-1] == "comparing replicas"

@@ -26,7 +26,7 @@ from segmend.fleet.delta import Part, Run
 from segmend.fleet.driver import Driver
 from segmend.fleet.listing import Place, brokers
 from segmend.fleet.pack import pack
-from segmend.fleet.plan import Plan, make_plan
+from segmend.fleet.plan import AuditPlan, make_plan
 from segmend.fleet.schemas import REPLICAS
 from segmend.fleet.sql import Row, compare
 from segmend.fleet.task import Result, run_task
@@ -44,7 +44,7 @@ OnProgress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class AuditRequest:
     """What to audit and where to put it; `release` None: read off each broker's disks."""
 
     paths: tuple[str, ...]
@@ -55,7 +55,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class AuditOutcome:
     """The `runs` row, findings by code, and what could not be read."""
 
     run: Run
@@ -69,7 +69,7 @@ class Outcome:
         return int(self.row["exit_code"])
 
 
-def audit(request: Request, driver: Driver, progress: OnProgress = lambda *_: None) -> Outcome:
+def audit(request: AuditRequest, driver: Driver, progress: OnProgress = lambda *_: None) -> AuditOutcome:
     """Run it all. Bad files are findings; UsageError or SegmendError only for what stops us."""
     started, run = time.monotonic(), delta.new_run()
     progress(0, 0, "listing log dirs")
@@ -97,7 +97,7 @@ def audit(request: Request, driver: Driver, progress: OnProgress = lambda *_: No
     for (code, _), count in codes.items():
         by_code[code] += count
     unreadable = tuple(path for result in results for path in result.unreadable)
-    return Outcome(run=run, row=row, codes=dict(sorted(by_code.items())), unreadable=unreadable)
+    return AuditOutcome(run=run, row=row, codes=dict(sorted(by_code.items())), unreadable=unreadable)
 
 
 def _make_folder(out: str) -> None:
@@ -109,7 +109,7 @@ def _make_folder(out: str) -> None:
         raise SegmendError(f"--out {out}: no permission to write there")
 
 
-def _scan(plan: Plan, driver: Driver, progress: OnProgress) -> list[Result]:
+def _scan(plan: AuditPlan, driver: Driver, progress: OnProgress) -> list[Result]:
     sizes = [task.bytes for task in plan.tasks]
 
     def done(number: int) -> None:
@@ -126,7 +126,7 @@ class _Compared:
     codes: Counter[tuple[str, str]]
 
 
-def _compare(plan: Plan, driver: Driver, parts: Sequence[Part]) -> _Compared:
+def _compare(plan: AuditPlan, driver: Driver, parts: Sequence[Part]) -> _Compared:
     """The joins, a look at the bytes of what they suspect, and what is wrong after that."""
     files: dict[str, list[str]] = {}
     for part in parts:
@@ -235,7 +235,11 @@ def _replica_row(row: Row, diverged: Diverged) -> dict[str, Any]:
 
 
 def _run_row(
-    request: Request, driver: Driver, plan: Plan, results: Sequence[Result], joined: Counter[tuple[str, str]]
+    request: AuditRequest,
+    driver: Driver,
+    plan: AuditPlan,
+    results: Sequence[Result],
+    joined: Counter[tuple[str, str]],
 ) -> dict[str, Any]:
     counts = _add_up(result.counts for result in results)
     codes = _add_up(result.codes for result in results) + joined

@@ -18,7 +18,7 @@ from segmend.node.broker_dirs import BrokerDirs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class AuditPlan:
     """The tasks of an audit, the heaviest first, and what they add up to."""
 
     job: Job
@@ -32,7 +32,7 @@ class Plan:
 
 def make_plan(
     paths: Sequence[str], out: str, run: Run, *, level: Level, release: Release | None, cores: int
-) -> Plan:
+) -> AuditPlan:
     """List `paths` and pack their partitions; UsageError when a path or `out` makes no sense."""
     places = find_places(paths)
     _keep_out(out, places)
@@ -53,7 +53,7 @@ def make_plan(
         dir_bytes=_dir_bytes(pieces),
     )
     tasks = (Task(job=job, pieces=tuple(packed)) for packed in pack(pieces, cores=cores))
-    return Plan(job=job, tasks=tuple(tasks))
+    return AuditPlan(job=job, tasks=tuple(tasks))
 
 
 def _pieces(place: Place, log_dir: LogDir) -> Iterable[Piece]:

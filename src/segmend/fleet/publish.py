@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from segmend.fleet import delta
-from segmend.fleet.audit import Outcome
+from segmend.fleet.audit import AuditOutcome
 from segmend.fleet.schemas import AUDIT_TABLES, SUMMARY_KEYS
 
 _ORDER = {"error": 0, "warning": 1, "info": 2}
@@ -48,7 +48,7 @@ def tables_of(out: str, run_id: str) -> dict[str, pa.Table]:
     return {name: delta.read(out, name, run_id=run_id) for name in names}
 
 
-def summary(outcome: Outcome, out: str, report: str | None) -> dict[str, Any]:
+def summary(outcome: AuditOutcome, out: str, report: str | None) -> dict[str, Any]:
     """The object of OUT/summary.json, and the last line of `--json`."""
     values = dict(outcome.row) | {
         "type": "summary",
@@ -72,6 +72,6 @@ def write_text(out: str, name: str, text: str) -> str:
     return path
 
 
-def write_summary(outcome: Outcome, out: str, report: str | None) -> str:
+def write_summary(outcome: AuditOutcome, out: str, report: str | None) -> str:
     """Write OUT/summary.json; its path."""
     return write_text(out, "summary.json", json.dumps(summary(outcome, out, report), indent=2) + "\n")

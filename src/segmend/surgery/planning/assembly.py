@@ -16,7 +16,7 @@ from segmend.surgery.boundaries import links
 from segmend.surgery.dir_fingerprint import DirFingerprint
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.plan import Left, Loss, Plan
-from segmend.surgery.planning.harm import Start, left_by, still_harmful, without_harmful
+from segmend.surgery.planning.harm import HarmOfStart, left_by, still_harmful, without_harmful
 from segmend.surgery.planning.view import planned
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
@@ -65,7 +65,7 @@ def make(
     )  # fmt: skip
     if not steps:
         return plan
-    before, after = Start.of(broker), _after(plan, broker)
+    before, after = HarmOfStart.of(broker), _after(plan, broker)
     if spare and (worse := after.worse_than(before)):
         # Where a start is no better without these steps, something else in the plan has made it so.
         helped = after.worse_than(_after(without_harmful(plan, worse), broker)).keys() & worse.keys()
@@ -109,8 +109,8 @@ def _forgotten(broker: BrokerDirs) -> Iterator[str]:
         )
 
 
-def _after(plan: Plan, broker: BrokerDirs) -> Start:
-    return Start.of(planned(broker, plan.steps))
+def _after(plan: Plan, broker: BrokerDirs) -> HarmOfStart:
+    return HarmOfStart.of(planned(broker, plan.steps))
 
 
 def checkpoint_step(log_dir: LogDir, name: str, changes: Lines, reason: str, like: LogDir) -> Step | None:

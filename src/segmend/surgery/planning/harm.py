@@ -37,14 +37,14 @@ class Harm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class HarmOfStart:
     """What a start would do: the last line of a forecast, and the harm to each partition."""
 
     line: Mapping[str, Any]
     harm: Mapping[Place, Harm] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, broker: BrokerDirs) -> Start:
+    def of(cls, broker: BrokerDirs) -> HarmOfStart:
         """Of the dirs as they are."""
         run = forecast(broker, Options())
         harm = {
@@ -55,7 +55,7 @@ class Start:
         line = {} if run.broker is None else {**run.broker.to_json(), "kafka_because": "as the plan"}
         return cls(line=line, harm=harm)
 
-    def worse_than(self, other: Start) -> dict[Place, tuple[Harm, Harm]]:
+    def worse_than(self, other: HarmOfStart) -> dict[Place, tuple[Harm, Harm]]:
         """Where it does more harm than the other start: (this harm, that harm)."""
         return {
             place: (harm, other.harm[place])

@@ -20,7 +20,7 @@ from segmend.report.progress import Progress
 from segmend.report.style import Style
 
 if TYPE_CHECKING:
-    from segmend.fleet.audit import Outcome
+    from segmend.fleet.audit import AuditOutcome
     from segmend.fleet.driver import Driver
 
 EXAMPLES = """\
@@ -77,12 +77,12 @@ def run(args: argparse.Namespace) -> int:
         _need("jinja2")
     # These need the extras that were looked for just now.
     from segmend.checks import Level
-    from segmend.fleet.audit import Request, audit
+    from segmend.fleet.audit import AuditRequest, audit
     from segmend.fleet.listing import find_places
 
     # A path that is not there is told at once, not after Spark has started.
     find_places(args.paths)
-    request = Request(
+    request = AuditRequest(
         paths=tuple(args.paths),
         out=args.out,
         level=Level.STARTUP if args.startup else Level.DEEP if args.deep else Level.DEFAULT,
@@ -132,7 +132,7 @@ def _cache() -> Path | None:
     return folder if os.access(folder, os.W_OK) else None
 
 
-def _publish(args: argparse.Namespace, outcome: Outcome) -> None:
+def _publish(args: argparse.Namespace, outcome: AuditOutcome) -> None:
     from segmend.fleet import publish
 
     report = None if args.no_report else _write_report(args, outcome)
@@ -145,7 +145,7 @@ def _publish(args: argparse.Namespace, outcome: Outcome) -> None:
         emit([f"tables: {args.out}", *([f"report: {report}"] if report else [])])
 
 
-def _write_report(args: argparse.Namespace, outcome: Outcome) -> str:
+def _write_report(args: argparse.Namespace, outcome: AuditOutcome) -> str:
     from segmend.fleet import publish
     from segmend.fleet.cross import whole_manual
     from segmend.report.html import render
@@ -161,7 +161,7 @@ def _write_report(args: argparse.Namespace, outcome: Outcome) -> str:
     return publish.write_text(args.out, "report.html", page)
 
 
-def _lines(found: list[dict[str, Any]], outcome: Outcome, look: Style) -> Iterator[str]:
+def _lines(found: list[dict[str, Any]], outcome: AuditOutcome, look: Style) -> Iterator[str]:
     """One line a code with its first place, the worst first, and what was looked at."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for finding in found:
