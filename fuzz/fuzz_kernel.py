@@ -17,7 +17,8 @@ import time
 from typing import Any
 
 import pyarrow as pa
-from tests.kernel.log_writer import seal, starts, varied_log
+from tests.faults.hands import positions
+from tests.kernel.log_writer import seal, varied_log
 
 from segmend.kernel.arrow import COLUMNS, batch_headers, record_batches
 from segmend.kernel.engine import engine_named
@@ -53,7 +54,7 @@ def mutate(chance: random.Random, data: bytearray) -> None:
 def header_field(chance: random.Random, data: bytearray) -> None:
     """Something else in one field of one header."""
     try:
-        begins = starts(bytes(data))
+        begins = positions(bytes(data))
     except struct.error:
         return
     at = chance.choice(begins)

@@ -57,13 +57,16 @@ def varint(value: int) -> bytes:
     return bytes(out)
 
 
-def _bytes(value: bytes | None) -> bytes:
+def nullable(value: bytes | None) -> bytes:
+    """Bytes with their size before them, -1 for none."""
     return varint(-1) if value is None else varint(len(value)) + value
 
 
 def record(offset_delta: int, key: bytes | None, value: bytes | None, *, timestamp_delta: int = 0) -> bytes:
     """One record of a v2 batch (DefaultRecord)."""
-    body = b"\0" + varint(timestamp_delta) + varint(offset_delta) + _bytes(key) + _bytes(value) + varint(0)
+    body = (
+        b"\0" + varint(timestamp_delta) + varint(offset_delta) + nullable(key) + nullable(value) + varint(0)
+    )
     return varint(len(body)) + body
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -223,18 +224,23 @@ def test_a_task_that_cannot_go_on_is_one_line() -> None:
         list(LocalDriver(2).run(_fail, [1, 2]))
 
 
+def refuse(monkeypatch: pytest.MonkeyPatch, place: str, number: int) -> None:
+    """No directory of that name can be listed."""
+    listing = disk.listing
+
+    def refused(path: str) -> dict[str, EntryType]:
+        if path.endswith(place):
+            raise Unreadable(path, os.strerror(number).lower(), number)
+        return listing(path)
+
+    monkeypatch.setattr(disk, "listing", refused)
+
+
 def test_a_log_dir_that_cannot_be_listed_is_a_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = three_brokers(tmp_path / "fleet")
-    listing = disk.listing
-
-    def refused(path: str) -> dict[str, EntryType]:
-        if path.endswith("b2/data"):
-            raise Unreadable(path, "permission denied", errno.EACCES)
-        return listing(path)
-
-    monkeypatch.setattr(disk, "listing", refused)
+    refuse(monkeypatch, "b2/data", errno.EACCES)
     outcome = run(root, tmp_path / "out")
     assert outcome.exit_code == 12
     assert outcome.unreadable == (f"{root}/b2/data",)
@@ -244,14 +250,7 @@ def test_a_log_dir_that_cannot_be_listed_is_a_finding(
 
 def test_a_partition_that_cannot_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = three_brokers(tmp_path / "fleet")
-    listing = disk.listing
-
-    def refused(path: str) -> dict[str, EntryType]:
-        if path.endswith("b2/data/orders-0"):
-            raise Unreadable(path, "input/output error", errno.EIO)
-        return listing(path)
-
-    monkeypatch.setattr(disk, "listing", refused)
+    refuse(monkeypatch, "b2/data/orders-0", errno.EIO)
     outcome = run(root, tmp_path / "out")
     assert outcome.exit_code == 4
     assert outcome.codes["K14b"] == 1

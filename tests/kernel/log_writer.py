@@ -13,11 +13,10 @@ import cramjam
 import lz4.frame
 import zstandard
 from crc32c import crc32c
+from tests.checks.build_partition import START_MS, nullable, varint
 
-START_MS = 1_700_000_000_000
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 TRANSACTIONAL, CONTROL, APPEND_TIME, DELETE_HORIZON = 0x10, 0x20, 0x08, 0x40
-ABORT, COMMIT = 0, 1
 
 
 @dataclass(frozen=True)
@@ -29,20 +28,6 @@ class Message:
     value: bytes | None = b"v"
     timestamp: int = 0
     headers: tuple[tuple[bytes, bytes | None], ...] = ()
-
-
-def varint(value: int) -> bytes:
-    rest = (value << 1) ^ (value >> 63)
-    out = bytearray()
-    while rest > 0x7F:
-        out.append((rest & 0x7F) | 0x80)
-        rest >>= 7
-    out.append(rest)
-    return bytes(out)
-
-
-def nullable(value: bytes | None) -> bytes:
-    return varint(-1) if value is None else varint(len(value)) + value
 
 
 def record_bytes(message: Message) -> bytes:
@@ -181,12 +166,3 @@ def varied_log(seed: int, batches: int = 30, base: int = 100, *, codecs: Iterabl
             out.append(batch_bytes(offset, messages, codec=codec, flags=flags, epoch=epoch, producer=who))
             offset += len(messages) + random_.choice([0, 0, 0, 3])
     return b"".join(out)
-
-
-def starts(log: bytes) -> list[int]:
-    """Positions of the batches of a healthy log."""
-    found, at = [], 0
-    while at < len(log):
-        found.append(at)
-        at += 12 + struct.unpack_from(">i", log, at + 8)[0]
-    return found

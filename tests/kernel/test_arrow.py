@@ -13,18 +13,18 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.checks.build_partition import START_MS
 from tests.conftest import examples, golden_params
+from tests.faults.hands import positions
 from tests.kernel.log_writer import (
     GZIP,
     LZ4,
-    START_MS,
     ZSTD,
     Message,
     batch_bytes,
     legacy_message,
     legacy_wrapper,
     marker,
-    starts,
     varied_log,
 )
 from tests.kernel.test_engines_agree import damaged, needs_native
@@ -83,7 +83,7 @@ def test_bounds_by_offset_time_and_position(engine: str) -> None:
     assert found["offset"].to_pylist() == [104, 105, 106, 107]
     found = records(data, engine, since=START_MS + 1, until=START_MS + 2)[0]
     assert found["offset"].to_pylist() == list(range(103, 109))
-    at = starts(data)
+    at = positions(data)
     assert records(data, engine, start=at[1], stop=at[2])[0]["offset"].to_pylist() == [103, 104, 105]
 
 
@@ -200,7 +200,7 @@ def test_both_engines_give_the_same_of_damaged_logs(seed: int) -> None:
 def test_a_batch_position_points_at_its_batch(engine: str) -> None:
     data = varied_log(6)
     table, _ = records(data, engine, control=True)
-    assert set(table["batch_position"].to_pylist()) <= set(starts(data))
+    assert set(table["batch_position"].to_pylist()) <= set(positions(data))
     for row in table.to_pylist()[:50]:
         size = struct.unpack_from(">i", data, row["batch_position"] + 8)[0]
         assert size > 0

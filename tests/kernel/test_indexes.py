@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 
 import pytest
-from tests.kernel.log_writer import START_MS, Message, batch_bytes
+from tests.checks.build_partition import START_MS
+from tests.kernel.log_writer import Message, batch_bytes
 
 from segmend.kernel.engine import engine_named
 from segmend.kernel.scan import scan_log

@@ -7,15 +7,14 @@ import struct
 from typing import Any
 
 import pytest
+from tests.checks.build_partition import ABORT, COMMIT, START_MS
+from tests.faults.hands import positions
 from tests.kernel.log_writer import (
-    ABORT,
     APPEND_TIME,
-    COMMIT,
     CONTROL,
     DELETE_HORIZON,
     GZIP,
     LZ4,
-    START_MS,
     TRANSACTIONAL,
     Message,
     batch_bytes,
@@ -25,7 +24,6 @@ from tests.kernel.log_writer import (
     marker,
     record_bytes,
     seal,
-    starts,
     varied_log,
 )
 
@@ -111,17 +109,17 @@ CHAIN_DAMAGE = {
 @pytest.mark.parametrize("kind", CHAIN_DAMAGE)
 def test_damage_of_the_chain_is_one_problem_and_the_scan_goes_on(kind: str, engine: str) -> None:
     log = b"".join(plain(BASE + 10 * n) for n in range(5))
-    at = starts(log)[2]
+    at = positions(log)[2]
     found = scan(CHAIN_DAMAGE[kind](log, at), engine)
     assert kinds(found) == [kind]
     problem = found.problems[0]
     if kind in ("header-fragment", "zero-tail"):
         assert (found.batches, problem.position, found.tail) == (5, len(log), problem)
     elif kind == "torn-tail":
-        assert (found.batches, problem.position, problem.end) == (4, starts(log)[4], len(log) - 5)
+        assert (found.batches, problem.position, problem.end) == (4, positions(log)[4], len(log) - 5)
     else:
-        assert (found.batches, problem.position, problem.end) == (4, at, starts(log)[3])
-        assert found.holes == ((at, starts(log)[3]),)
+        assert (found.batches, problem.position, problem.end) == (4, at, positions(log)[3])
+        assert found.holes == ((at, positions(log)[3]),)
         assert found.next_offset == 143
     assert found.valid_bytes == problem.position
 
@@ -136,7 +134,7 @@ def test_a_magic_that_would_be_right_as_2_says_so(engine: str) -> None:
     log = plain(100) + plain(103)
     found = scan(log[:16] + b"\x82" + log[17:], engine)
     assert found.problems[0].facts == {
-        "magic": -126, "sound_as_magic_2": 1, "size": starts(log)[1] - 12, "next": "boundary",
+        "magic": -126, "sound_as_magic_2": 1, "size": positions(log)[1] - 12, "next": "boundary",
     }  # fmt: skip
 
 
@@ -262,7 +260,7 @@ def test_what_the_broker_would_die_of_or_warn_about_in_producer_state(engine: st
 
 def test_a_range_sees_the_batches_that_begin_in_it(engine: str) -> None:
     data = varied_log(3)
-    cuts = [0, *starts(data)[7::7], len(data)]
+    cuts = [0, *positions(data)[7::7], len(data)]
     parts = [scan(data, engine, start=a, stop=b) for a, b in itertools.pairwise(cuts)]
     whole = scan(data, engine)
     assert sum(part.batches for part in parts) == whole.batches

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ import pytest
 from segmend.formats.build import NewRecord, build_batch
 from segmend.kernel.types import IndexRule, ProducerState
 from segmend.logdir import scans
-from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
 
 NAME = "00000000000000000000.log"
@@ -29,20 +27,6 @@ def log(tmp_path: Path) -> FileEntry:
     (tmp_path / NAME).write_bytes(b"".join(map(batch, range(3))))
     time.sleep(0.03)
     return FileEntry.at(f"{tmp_path}/{NAME}")
-
-
-@pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """The bytes of every read from now on."""
-    found: list[int] = []
-    read_into = FileReader.read_into
-
-    def counted(self: FileReader, buffer: memoryview, position: int) -> int:
-        found.append(read_into(self, buffer, position))
-        return found[-1]
-
-    monkeypatch.setattr(FileReader, "read_into", counted)
-    return found  # type: ignore[return-value]
 
 
 def test_the_second_who_asks_reads_nothing(log: FileEntry, reads: list[int]) -> None:

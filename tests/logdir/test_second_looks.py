@@ -25,20 +25,6 @@ def written(directory: Path, data: bytes) -> FileEntry:
     return FileEntry.at(f"{directory}/{NAME}")
 
 
-@pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The bytes of every read of the disk from now on."""
-    found: list[int] = []
-    read_into = FileReader.read_into
-
-    def counted(self: FileReader, buffer: memoryview, position: int) -> int:
-        found.append(read_into(self, buffer, position))
-        return found[-1]
-
-    monkeypatch.setattr(FileReader, "read_into", counted)
-    return found
-
-
 def test_only_the_first_look_reads(tmp_path: Path, reads: list[int]) -> None:
     log = written(tmp_path, bytes(range(256)) * 100)
     with look_again(log) as reader:
