@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.brokers import broker_of
+from tests.conftest import one_in
 from tests.faults.patient import CLEANER
 from tests.faults.table import Case, all_cases
 from tests.faults.written import two_dirs
@@ -51,7 +52,7 @@ def said(lines: list[Any], name: str) -> str:
     return "\n".join(filter(None, reasons))
 
 
-@pytest.mark.parametrize("case", list(all_cases()), ids=str)
+@pytest.mark.parametrize("case", one_in(2, all_cases()), ids=str)
 def test_a_start_does_what_the_table_says(case: Case, tmp_path: Path) -> None:
     lines = start(case.hurt(tmp_path).dirs, case.scene.release)
     assert told(lines, case.scene.on) == case.scene.start
