@@ -1,8 +1,9 @@
-"""`python -m tests.sweep [--seed N] [PYTEST OPTION...]`: whole, what CI takes samples of; takes hours.
+"""`python -m tests.sweep [--seed N] [WHAT...]`: whole, what CI takes samples of; all of it takes hours.
 
-Every fault, of the lab and on written log dirs, through an operator's evening, many pairs of faults, other
-losses of power, more faults on live brokers, each operation on each golden release with a broker after
-it. What is drawn depends on the seed: that of the day, unless one is given. It is printed first and last.
+`faults`: every fault, of the lab and on written log dirs, and many pairs through an operator's evening;
+`crash`: other losses of power; `live`: more faults on live brokers; `shows`: each operation on each golden
+release with a broker after it. What is drawn depends on the seed, that of the day if none is given: it is
+printed first and last, and with it the same is drawn again.
 """
 
 from __future__ import annotations
@@ -16,26 +17,29 @@ import time
 from tests.seeds import ALL, NUMBER
 
 DAY = 86_400
-SWEEPS = (
-    "tests/surgery/test_every_fault.py",
-    "tests/surgery/test_crash.py",
-    "tests/surgery/test_kill.py",
-    "tests/lab/test_live.py",
-)
+PYTEST = (sys.executable, "-m", "pytest", "-m", "", "--timeout", "0")
+SWEEPS = {
+    "faults": (*PYTEST, "tests/surgery/test_every_fault.py", "tests/surgery/test_own_bytes.py"),
+    "crash": (*PYTEST, "tests/surgery/test_crash.py"),
+    "live": (*PYTEST, "tests/lab/test_live.py"),
+    "shows": (sys.executable, "-m", "tests.surgery.shows", "all"),
+}
 
 
 def main(words: list[str]) -> int:
-    """Run all of it; 0 if nothing was found."""
+    """Run what is asked for; 0 if nothing was found."""
     parser = argparse.ArgumentParser(prog="python -m tests.sweep", description=__doc__)
     parser.add_argument("--seed", type=int, default=int(time.time()) // DAY)
-    given, options = parser.parse_known_args(words)
-    again = f"sweep: seed {given.seed} (the same again: python -m tests.sweep --seed {given.seed})"
+    parser.add_argument("what", nargs="*", metavar="WHAT", help=", ".join(SWEEPS))
+    given = parser.parse_args(words)
+    if unknown := set(given.what) - SWEEPS.keys():
+        parser.error(f"no such sweep: {', '.join(unknown)}")
+    chosen = given.what or list(SWEEPS)
+    again = f"sweep: the same again: python -m tests.sweep --seed {given.seed} {' '.join(chosen)}"
     print(again, flush=True)
     drawn = {**os.environ, NUMBER: str(given.seed), ALL: "whole"}
-    tests = [sys.executable, "-m", "pytest", "-m", "", "--timeout", "0", *options, *SWEEPS]
-    shows = [sys.executable, "-m", "tests.surgery.shows", "all"]
-    failed = [command for command in (tests, shows) if subprocess.call(command, env=drawn) != 0]
-    print(again, *(f"failed: {' '.join(command)}" for command in failed), sep="\n")
+    failed = [name for name in chosen if subprocess.call(SWEEPS[name], env=drawn) != 0]
+    print(again, *(f"sweep: {name} found something" for name in failed), sep="\n")
     return min(len(failed), 1)
 
 

@@ -27,7 +27,7 @@ from segmend.surgery.steps import kinds
 
 # The whole of it is a hundred seconds of work.
 pytestmark = pytest.mark.timeout(900)
-FEW = 2
+FEW = 1
 MEMORY = Path("/dev/shm")
 COMMANDS = pytest.mark.parametrize("command", ["apply", "undo"])
 HOW = pytest.mark.parametrize("how", ["killed", "unplugged", "refused", "refused for good"])

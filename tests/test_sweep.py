@@ -1,0 +1,43 @@
+"""The sweep draws by a seed that it tells, and takes all."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import sweep
+from tests.conftest import GOLDEN
+
+
+def test_it_tells_its_seed_and_goes_through_all(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran: list[tuple[tuple[str, ...], str]] = []
+
+    def call(command: tuple[str, ...], env: dict[str, str]) -> int:
+        ran.append((command, env["SEGMEND_LAB_SEED"]))
+        assert env["SEGMEND_SWEEP"] == "whole"
+        return int(command == sweep.SWEEPS["crash"])
+
+    monkeypatch.setattr(subprocess, "call", call)
+    assert sweep.main(["--seed", "17"]) == 1
+    assert ran == [(command, "17") for command in sweep.SWEEPS.values()]
+    told = capsys.readouterr().out.splitlines()
+    assert (
+        told[0]
+        == told[1]
+        == "sweep: the same again: python -m tests.sweep --seed 17 " + " ".join(sweep.SWEEPS)
+    )
+    assert told[2:] == ["sweep: crash found something"]
+    assert sweep.main(["live"]) == 0
+    assert int(ran[-1][1]) > 20_000  # days since 1970: another one each day
+
+
+def test_what_it_runs_is_there() -> None:
+    for command in sweep.SWEEPS.values():
+        files = [word for word in command if word.endswith(".py")]
+        assert files or command[:2] == (sys.executable, "-m")
+        assert all((GOLDEN.parents[1] / Path(file)).exists() for file in files)
