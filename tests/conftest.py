@@ -101,10 +101,10 @@ def golden_params(names: Iterable[str] = ()) -> list[Any]:
     ]
 
 
-def examples(most: int, **options: Any) -> settings:
-    """So many examples of hypothesis; a fifth of them in the fast tests."""
+def examples(most: int, few: int = 0, **options: Any) -> settings:
+    """So many examples of hypothesis; in the fast tests `few`, or a fifth."""
     fast = settings.default.max_examples < 100
-    return settings(max_examples=max(most // 5, 10) if fast else most, **options)
+    return settings(max_examples=(few or max(most // 5, 10)) if fast else most, **options)
 
 
 def one_in(count: int, values: Iterable[Any]) -> list[Any]:

@@ -157,7 +157,9 @@ def _mutated(data: dict[str, Any], draw: st.DataObject, root: Path) -> dict[str,
     return data
 
 
-def _whatever_it_says(draw: st.DataObject, capsys: Cap) -> None:
+@examples(500, few=20, suppress_health_check=list(HealthCheck))
+@given(draw=st.data())
+def test_any_plan_at_all(draw: st.DataObject, capsys: Cap) -> None:
     """No traceback, nothing changed elsewhere, and an undo brings everything back."""
     with tempfile.TemporaryDirectory() as home:
         root = Path(os.path.realpath(home)) / "w"
@@ -176,19 +178,6 @@ def _whatever_it_says(draw: st.DataObject, capsys: Cap) -> None:
         undone = run(capsys, "undo", "--yes", "--state-dir", world.state)
         assert undone.code in ((0,) if code == left + 1 else (0, 16)), (err, undone.err)
         assert world.tree() == before
-
-
-@examples(25, suppress_health_check=list(HealthCheck))
-@given(draw=st.data())
-def test_any_plan_at_all(draw: st.DataObject, capsys: Cap) -> None:
-    _whatever_it_says(draw, capsys)
-
-
-@pytest.mark.slow
-@examples(500, suppress_health_check=list(HealthCheck))
-@given(draw=st.data())
-def test_any_plan_at_all_at_length(draw: st.DataObject, capsys: Cap) -> None:
-    _whatever_it_says(draw, capsys)
 
 
 @examples(60, suppress_health_check=list(HealthCheck))
@@ -222,7 +211,9 @@ def _says(data: bytes) -> Any:
 EVENT: list[Any] = [None, True, -1, 10**30, "x", [], {}, {"a": "b"}, ["x"], [-1], "forward", "told"]
 
 
-def _whatever_the_journal_says(draw: st.DataObject, capsys: Cap) -> None:
+@examples(100, few=10, suppress_health_check=list(HealthCheck))
+@given(draw=st.data())
+def test_any_journal_at_all(draw: st.DataObject, capsys: Cap) -> None:
     """One line for what cannot be read; what an undo takes back is taken back whole, or not at all."""
     with tempfile.TemporaryDirectory() as home:
         root = Path(os.path.realpath(home)) / "w"
@@ -243,16 +234,3 @@ def _whatever_the_journal_says(draw: st.DataObject, capsys: Cap) -> None:
             assert ran.err.count("\n") <= 1, ran.err
         assert _elsewhere(world) == outside
         assert world.tree() in (before, after) or ran.code == 8
-
-
-@examples(12, suppress_health_check=list(HealthCheck))
-@given(draw=st.data())
-def test_any_journal_at_all(draw: st.DataObject, capsys: Cap) -> None:
-    _whatever_the_journal_says(draw, capsys)
-
-
-@pytest.mark.slow
-@examples(100, suppress_health_check=list(HealthCheck))
-@given(draw=st.data())
-def test_any_journal_at_all_at_length(draw: st.DataObject, capsys: Cap) -> None:
-    _whatever_the_journal_says(draw, capsys)
