@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from segmend.surgery.execute import lock
 from tests.golden.unpack import unpack
 from tests.lacking import lacking
 
@@ -119,6 +120,13 @@ def one_in(count: int, values: Iterable[Any]) -> list[Any]:
 def all_cases(pytestconfig: pytest.Config) -> bool:
     """Whether a test with many cases takes all of them: it does where slow tests run, too."""
     return "not slow" not in pytestconfig.option.markexpr
+
+
+@pytest.fixture
+def no_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaves out the looks through /proc before an `apply`, which take as long as the surgery itself."""
+    for look in ("writers", "brokers"):
+        monkeypatch.setattr(lock, look, lambda _dirs: iter(()))
 
 
 @pytest.fixture(scope="session")

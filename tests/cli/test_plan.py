@@ -25,6 +25,7 @@ from segmend.surgery.writing.effects import Effects
 
 Golden = Callable[[str], Path]
 Cap = pytest.CaptureFixture[str]
+pytestmark = pytest.mark.usefixtures("no_other_processes")
 GARBAGE = bytes(range(1, 40))
 
 

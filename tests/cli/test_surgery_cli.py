@@ -22,6 +22,7 @@ from segmend.cli.commands.apply import command as apply
 from segmend.surgery import ops
 
 Cap = pytest.CaptureFixture[str]
+pytestmark = pytest.mark.usefixtures("no_other_processes")
 
 
 @pytest.fixture

@@ -13,8 +13,6 @@ from tests.surgery.desk import Desk
 from tests.surgery.patient import PatientOf, Treated
 from tests.surgery.small_fleet import KEPT, Fleet
 
-from segmend.surgery.execute import lock
-
 Golden = Callable[[str], Path]
 
 
@@ -24,11 +22,10 @@ def processes() -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_other_processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other tests leave out the looks through all of /proc, which take as long as the surgery itself."""
+def alone(request: pytest.FixtureRequest) -> None:
+    """All others leave out the look at other processes."""
     if "processes" not in request.fixturenames:
-        monkeypatch.setattr(lock, "writers", lambda _dirs: iter(()))
-        monkeypatch.setattr(lock, "brokers", lambda _dirs: iter(()))
+        request.getfixturevalue("no_other_processes")
 
 
 @pytest.fixture(scope="session")
