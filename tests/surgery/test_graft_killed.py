@@ -32,6 +32,7 @@ def replaced(fleet: Fleet) -> tuple[str, ...]:
     return ("--whole",)
 
 
+@pytest.mark.timeout(900)  # on a busy machine
 @pytest.mark.parametrize("hurt", one_in(2, [diverged, replaced]))
 def test_killed_in_the_middle(
     fleet: Fleet, hurt: Callable[[Fleet], tuple[str, ...]], all_cases: bool

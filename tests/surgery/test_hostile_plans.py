@@ -157,6 +157,7 @@ def _mutated(data: dict[str, Any], draw: st.DataObject, root: Path) -> dict[str,
     return data
 
 
+@pytest.mark.timeout(900)  # on a busy machine
 @examples(500, few=20, suppress_health_check=list(HealthCheck))
 @given(draw=st.data())
 def test_any_plan_at_all(draw: st.DataObject, capsys: Cap) -> None:
