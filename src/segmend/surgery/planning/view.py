@@ -224,6 +224,11 @@ class _ChangedFile(OpenFile):
                 piece.read_into(view[low - position : high - position], low)
         return count
 
+    def close(self) -> None:
+        """Close what is left of the old file."""
+        if self._base is not None:
+            self._base.close()
+
 
 def planned(broker: BrokerDirs, steps: Sequence[Step]) -> BrokerDirs:
     """The broker with its log dirs as the steps of a plan will leave them; raises what a recipe raises."""
