@@ -6,13 +6,19 @@ from pathlib import Path
 
 from tests.surgery.recovery_rule import batches_of
 from tests.surgery.shows.bed import Asked, Bed, Case
-from tests.surgery.test_repair_golden import flip
 
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 
 OLD_FORMAT = "a message of format 0 or 1 has no empty form"
 AFTER_A_KILL = frozenset({"C13", "I25"})
 """Notes up to 2.2: indexes are as after a clean stop but no marker is there; or the other way round."""
+
+
+def flip(path: Path, at: int) -> None:
+    """A bit of a byte turned over."""
+    data = bytearray(path.read_bytes())
+    data[at] ^= 0x40
+    path.write_bytes(data)
 
 
 def rolled(partition: Path, number: int, suffix: str = ".log") -> Path:
