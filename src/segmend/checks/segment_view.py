@@ -67,13 +67,21 @@ class SegmentView:
     @property
     def txn_index(self) -> bytes | None:
         """The bytes of `.txnindex`, None when the file is missing."""
-        entry = self.segment.txnindex
-        return self.once("txnindex", lambda: None if entry is None else entry.read(LIMIT_BYTES))
+
+        def read() -> bytes | None:
+            entry = self.segment.txnindex
+            return None if entry is None else entry.read(LIMIT_BYTES)
+
+        return self.once("txnindex", read)
 
     def length(self, name: str) -> int | None:
         """Size in bytes of the file `log`, `index` or `timeindex`, asked once; None when it is missing."""
-        entry: FileEntry | None = self.log if name == "log" else getattr(self.segment, name)
-        return self.once(f"{name}.length", lambda: None if entry is None else entry.size)
+
+        def look() -> int | None:
+            entry: FileEntry | None = self.log if name == "log" else getattr(self.segment, name)
+            return None if entry is None else entry.size
+
+        return self.once(f"{name}.length", look)
 
     @property
     def size(self) -> int:
@@ -82,11 +90,13 @@ class SegmentView:
 
     def _index(self, name: str, entry_size: int) -> tuple[bytes | None, int]:
         """(bytes, zero entries left out at their end)."""
-        entry: FileEntry | None = getattr(self.segment, name)
-        if entry is None:
-            return None, 0
-        exact = self.context.level >= Level.DEEP
-        return self.once(name, lambda: read_index(entry, entry_size, exact=exact))
+
+        def read() -> tuple[bytes | None, int]:
+            entry: FileEntry | None = getattr(self.segment, name)
+            exact = self.context.level >= Level.DEEP
+            return (None, 0) if entry is None else read_index(entry, entry_size, exact=exact)
+
+        return self.once(name, read)
 
     @property
     def scan(self) -> SegmentScan:

@@ -16,7 +16,7 @@ from segmend.kernel.scan import scan_log
 from segmend.kernel.types import RECORD_KINDS, IndexRule, ProducerState, SegmentScan
 from segmend.logdir.file_system import FileStat, Unreadable
 from segmend.logdir.files import FileEntry
-from segmend.logdir.second_looks import TICK_NS, look_again, read_once
+from segmend.logdir.second_looks import SMALL, TICK_NS, look_again, read_once
 
 LIMIT: Final = 32 << 20
 """Bytes that all remembered scans may take, by a rough count; the oldest go first."""
@@ -24,8 +24,7 @@ LIMIT: Final = 32 << 20
 Producers = tuple[ProducerState, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
+class _Key(NamedTuple):
     """A log as it was when it was read, and what was asked of the scan.
 
     A file that a plan leaves alone is the same one in a view of the plan, under another path.
@@ -81,9 +80,9 @@ def whole_scan(
 def first_part(log: FileEntry, *, base_offset: int, producers: Producers = ()) -> SegmentScan:
     """The same as far as a recovery comes: to the first damage (`SegmentScan.sound`), or further."""
     key = _key(log, base_offset, producers)
-    known = _recalled(key) or _recalled(key and replace(key, until_damage=True))
+    known = _recalled(key) or _recalled(key and key._replace(until_damage=True))
     if known is None and not producers:
-        known = _recalled(key and replace(key, records=True))
+        known = _recalled(key and key._replace(records=True))
     return known.scan if known else _scanned(log, key, base_offset, producers, until_damage=True)
 
 
@@ -91,14 +90,14 @@ def plain_scan(log: FileEntry, *, base_offset: int) -> SegmentScan:
     """The scan of a log without checksums: headers, offsets, times; raises `Unreadable`."""
     key = _key(log, base_offset)
     if key is not None:
-        known = _recalled(replace(key, crc=False))
-        found = known.scan if known else _without_checksums(_recalled(key))
-        found = found or _without_checksums(_recalled(replace(key, records=True)))
+        known = _recalled(key._replace(crc=False))
+        found = known.scan if known is not None else _without_checksums(_recalled(key))
+        found = found or _without_checksums(_recalled(key._replace(records=True)))
         if found is not None:
             return found
     with look_again(log) as reader:
         found = scan_log(reader, base_offset=base_offset, crc=False)
-    _remember(key and replace(key, crc=False), _Known(found))
+    _remember(key and key._replace(crc=False), _Known(found))
     return found
 
 
@@ -108,6 +107,7 @@ def checked_scan(
     """The scan that checks judge a segment by, `deep` with checksums and records; raises `Unreadable`.
 
     It is made anew, in one pass over the file, for it also compares the indexes of this moment.
+    Of a small log it is not remembered: `second_looks` has its bytes for whoever looks again.
     """
     stat = log.files.file_stat(log.path)
     key = _key_of(stat, base_offset)
@@ -116,22 +116,22 @@ def checked_scan(
             reader, base_offset=base_offset, crc=deep, records=deep,
             offset_index=offset_index, time_index=time_index,
         )  # fmt: skip
-    kept = replace(found, time_index=None, offset_index=found.offset_index if deep else None)
-    _remember(key and replace(key, crc=deep, records=deep), _Known(kept, index_hash=hash(offset_index)))
+    if key is not None and key.size > SMALL:
+        _remember(key._replace(crc=deep, records=deep), _Known(found, index_hash=hash(offset_index)))
     return found
 
 
 def deep_scan(log: FileEntry, *, base_offset: int, offset_index: bytes | None) -> SegmentScan:
     """The scan of a log with checksums, records and its offset index, unless it is known."""
     key = _key(log, base_offset)
-    known = _recalled(key and replace(key, records=True))
+    known = _recalled(key and key._replace(records=True))
     if known is not None and offset_index is None:
         return replace(known.scan, offset_index=None)
     if known is not None and known.index_hash == hash(offset_index):
         return known.scan
     with look_again(log) as reader:
         found = scan_log(reader, base_offset=base_offset, records=True, offset_index=offset_index)
-    _remember(key and replace(key, records=True), _Known(found, index_hash=hash(offset_index)))
+    _remember(key and key._replace(records=True), _Known(found, index_hash=hash(offset_index)))
     return found
 
 
@@ -145,7 +145,7 @@ def _scanned(
     until_damage: bool = False,
 ) -> SegmentScan:
     # Checksums that were right before other producers are right now; the bytes are the same.
-    proven = key is not None and producers != () and _is_sound(_recalled(replace(key, producers=())))
+    proven = key is not None and producers != () and _is_sound(_recalled(key._replace(producers=())))
     with look_again(log) as reader:
         found = scan_log(
             reader, base_offset=base_offset, producers=producers, build=build, crc=not proven,
@@ -154,14 +154,14 @@ def _scanned(
     if proven:
         found = replace(found, crc_checked=True)
     whole = not until_damage or found.sound is None
-    _remember(key if whole else key and replace(key, until_damage=True), _Known(found, build))
+    _remember(key if whole else key and key._replace(until_damage=True), _Known(found, build))
     return found
 
 
 def known_deep_scan(log: FileEntry, *, base_offset: int) -> SegmentScan | None:
     """The deep scan if it is known, whatever index it was compared with."""
     key = _key(log, base_offset)
-    known = _recalled(key and replace(key, records=True))
+    known = _recalled(key and key._replace(records=True))
     return None if known is None else replace(known.scan, offset_index=None)
 
 
@@ -217,8 +217,8 @@ def _remember(key: _Key | None, known: _Known) -> None:
     if key is None or time.time_ns() - key.changed_ns <= TICK_NS:
         return
     with _lock:
-        before = _scans.pop(key, None)
-        _held.bytes -= 0 if before is None else _weight(before.scan)
+        if (before := _scans.pop(key, None)) is not None:
+            _held.bytes -= _weight(before.scan)
         _scans[key] = known
         _held.bytes += _weight(known.scan)
         while _held.bytes > LIMIT:
@@ -229,6 +229,6 @@ def _weight(scan: SegmentScan) -> int:
     """About how many bytes it takes."""
     built = 0 if scan.built is None else len(scan.built.offset_index) + len(scan.built.time_index)
     rows = len(scan.producers) + len(scan.aborted) + len(scan.problems)
-    rows += 0 if scan.offset_index is None else len(scan.offset_index.mismatches)
+    rows += sum(len(match.mismatches) for match in (scan.offset_index, scan.time_index) if match)
     rows += 0 if scan.sound is None else len(scan.sound.producers)
     return 4096 + built + 320 * rows + 128 * len(scan.epochs)

@@ -120,8 +120,10 @@ def read_once(file: FileEntry, stat: FileStat) -> OpenFile:
 
     `stat` is its status now.
     """
-    with _lock:
-        pages = _kept.get(stat.identity or "")
+    pages = None
+    if _kept and stat.identity is not None:
+        with _lock:
+            pages = _kept.get(stat.identity)
     return file.reader() if pages is None or pages.missing else _Kept(file.path, pages, None)
 
 
