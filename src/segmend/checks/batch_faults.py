@@ -43,7 +43,7 @@ class Break:
 
 def breaks(view: SegmentView, scan: SegmentScan, *codes: str) -> Iterator[Break]:
     """The segment's breaks of these codes, in order of position; those of the metadata log are K07."""
-    if view.context.partition.kind == "cluster-metadata":
+    if not scan.problems or view.context.partition.kind == "cluster-metadata":
         return
     regions = _regions(scan)
     found = view.once("breaks", lambda: [_classify(view, each, n) for n, each in enumerate(regions)])

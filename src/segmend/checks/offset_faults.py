@@ -49,6 +49,8 @@ class _Around:
 
 def offset_faults(view: SegmentView, scan: SegmentScan, *codes: str) -> Iterator[OffsetFault]:
     """The segment's offset faults of these codes, in order of position."""
+    if not scan.problems:
+        return
     found = view.once("offset faults", lambda: list(_faults(view, scan)))
     yield from (fault for fault in found if fault.code in codes)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from segmend.formats import offset_index, time_index
 from segmend.kernel.scan import iter_batches, next_offset_from
@@ -42,7 +42,7 @@ class SegmentView:
     segment: LogSegment
     log: FileEntry
     next_base: int | None
-    _kept: dict[str, object] = field(default_factory=dict)
+    _kept: dict[str, Any] = field(default_factory=dict)
 
     @property
     def base_offset(self) -> int:
@@ -77,11 +77,12 @@ class SegmentView:
     def length(self, name: str) -> int | None:
         """Size in bytes of the file `log`, `index` or `timeindex`, asked once; None when it is missing."""
 
-        def look() -> int | None:
-            entry: FileEntry | None = self.log if name == "log" else getattr(self.segment, name)
-            return None if entry is None else entry.size
-
-        return self.once(f"{name}.length", look)
+        key = f"{name}.length"
+        if key not in self._kept:
+            entry = self.log if name == "log" else getattr(self.segment, name)
+            self._kept[key] = entry and entry.size
+        found: int | None = self._kept[key]
+        return found
 
     @property
     def size(self) -> int:
@@ -91,17 +92,20 @@ class SegmentView:
     def _index(self, name: str, entry_size: int) -> tuple[bytes | None, int]:
         """(bytes, zero entries left out at their end)."""
 
-        def read() -> tuple[bytes | None, int]:
-            entry: FileEntry | None = getattr(self.segment, name)
+        if name not in self._kept:
+            entry = getattr(self.segment, name)
             exact = self.context.level >= Level.DEEP
-            return (None, 0) if entry is None else read_index(entry, entry_size, exact=exact)
-
-        return self.once(name, read)
+            self._kept[name] = (None, 0) if entry is None else read_index(entry, entry_size, exact=exact)
+        found: tuple[bytes | None, int] = self._kept[name]
+        return found
 
     @property
     def scan(self) -> SegmentScan:
         """The scan of the whole `.log`, with the depth of the level; made once."""
-        return self.once("scan", lambda: self._known() or self._with_padding(self._read()))
+        found: SegmentScan | None = self._kept.get("scan")
+        if found is None:
+            found = self._kept["scan"] = self._known() or self._with_padding(self._read())
+        return found
 
     def _known(self) -> SegmentScan | None:
         """What somebody else has read: only without indexes to compare, and nothing asked of records."""
@@ -165,7 +169,8 @@ class SegmentView:
         """What `make` gives, made for the first who asks for `what` and then kept."""
         if what not in self._kept:
             self._kept[what] = make()
-        return cast(T, self._kept[what])
+        found: T = self._kept[what]
+        return found
 
     def forget(self) -> None:
         """Drop bytes and scans."""
