@@ -22,9 +22,9 @@ from tests.lacking import lacking
 
 from segmend.formats.codec import CodecError, decompress
 from segmend.kernel import native
-from segmend.kernel.columns import COLUMNS, Wanted
+from segmend.kernel.columns import COLUMNS, WantedRecords
 from segmend.kernel.native_decoder import NativeDecoder, zeros
-from segmend.kernel.walker import DAMAGE, END, MORE, Task
+from segmend.kernel.walker import DAMAGE, END, MORE, ScanTask
 
 PROT_NONE = 0
 HERE = Path(__file__).parent
@@ -65,7 +65,7 @@ class Guarded:
 
 
 def walk_guarded(data: bytes, *, records: bool) -> None:
-    task = Task(
+    task = ScanTask(
         base_offset=0, start=0, stop=len(data), end=len(data), crc=False, records=records,
         offset_index=None, time_index=None, producers=(),
     )  # fmt: skip
@@ -86,7 +86,7 @@ def decode_guarded(data: bytes) -> None:
     guarded = Guarded(data)
     limits = (0, len(data), len(data))
     decoder = NativeDecoder(
-        Wanted(columns=frozenset(COLUMNS)), limits, crc=False, target=1 << 16, allocate=zeros
+        WantedRecords(columns=frozenset(COLUMNS)), limits, crc=False, target=1 << 16, allocate=zeros
     )
     for _ in range(10_000):
         step = decoder.decode(guarded.view, 0)

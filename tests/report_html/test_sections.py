@@ -11,7 +11,7 @@ from tests.report_html.sample import NOW, NOW_MS, table
 from segmend.checks import Consequence
 from segmend.report.html.brokers import fleet, verdict
 from segmend.report.html.consequences import of
-from segmend.report.html.disks import Disks, disks
+from segmend.report.html.disks import DisksSection, disks
 from segmend.report.html.places import places
 from segmend.report.html.replicas import PartitionReplicas, Replication, replication
 from segmend.report.html.segments import segments
@@ -142,7 +142,7 @@ def test_brokers_sort_as_numbers_and_dirs_that_nobody_owns_come_last() -> None:
 # Disk use
 
 
-def drawn(*parts: dict[str, Any], dirs: list[dict[str, Any]] | None = None) -> Disks:
+def drawn(*parts: dict[str, Any], dirs: list[dict[str, Any]] | None = None) -> DisksSection:
     tables = {
         "partitions": table(
             "partitions", [{"broker": 1, "log_dir_id": 0, "partition": 0, **p} for p in parts]

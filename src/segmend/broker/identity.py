@@ -77,18 +77,20 @@ def _breaks(damage: Damage) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class IdentityVerdict:
     """`refusal`: why the process ends, or None. `offline`: dirs in error, by path, with Kafka's words."""
 
     refusal: str | None
     offline: dict[str, str]
 
 
-def verify(identities: Sequence[Identity], *, kraft: bool, node_id: int | None, release: Release) -> Verdict:
+def verify(
+    identities: Sequence[Identity], *, kraft: bool, node_id: int | None, release: Release
+) -> IdentityVerdict:
     """Judge all dirs; `node_id` is that of server.properties, None if not known."""
     offline = {each.path: UNREADABLE.format(each.path) for each in identities if _failed(each, release)}
     refusal = next(_refusals(identities, kraft=kraft, node_id=node_id, release=release), None)
-    return Verdict(refusal=refusal, offline=offline)
+    return IdentityVerdict(refusal=refusal, offline=offline)
 
 
 def _failed(identity: Identity, release: Release) -> bool:

@@ -123,7 +123,7 @@ HOLDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class SegmentFate:
     """What becomes of one segment: it goes at the next look (`goes` says why), or it stays (`holds`).
 
     `due_ms` is when time alone would delete it, `date_ms` when it can go for that, with all in
@@ -140,7 +140,7 @@ class Verdict:
 
 def judge(
     segments: Sequence[Retained], limits: Limits, *, log_start: int, high_watermark: int, now_ms: int
-) -> list[Verdict]:
+) -> list[SegmentFate]:
     """Why each segment goes or stays, by the same look as `breaches`; every timestamp must be known."""
     found = breaches(segments, limits, log_start=log_start, high_watermark=high_watermark, now_ms=now_ms)
     reasons = [breach.limit for breach in found for _ in range(breach.count)]
@@ -154,7 +154,7 @@ def judge(
         room += each.size if goes is None else 0
         holds = None if goes else _holds(segments, number, limits, now_ms, len(reasons))
         verdicts.append(
-            Verdict(
+            SegmentFate(
                 segment=each, goes=goes, holds=holds, due_ms=due, date_ms=date if timed else None,
                 bytes_until=max(room, 0) if sized and goes is None else None,
             )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from segmend.formats.offset_checkpoint import OffsetCheckpoint
     from segmend.kernel.types import SegmentScan
     from segmend.logdir.file_system import FileStat
-    from segmend.logdir.loaded import Loaded
+    from segmend.logdir.loaded import LoadedFile
     from segmend.logdir.tree import LogDir, PartitionDir
     from segmend.node.broker_dirs import BrokerDirs
 
@@ -130,17 +130,17 @@ class DirContext:
         """Remember what could not be read, and go on."""
         self.failures.append(self.failure(error))
 
-    def _noted(self, found: Loaded[T]) -> Loaded[T]:
+    def _noted(self, found: LoadedFile[T]) -> LoadedFile[T]:
         if found.unreadable is not None:
             self.note(found.unreadable)
         return found
 
     @cached_property
-    def identity(self) -> Loaded[MetaProperties]:
+    def identity(self) -> LoadedFile[MetaProperties]:
         """meta.properties."""
         return self._noted(self.log_dir.meta_properties)
 
-    def checkpoint(self, name: str) -> Loaded[OffsetCheckpoint]:
+    def checkpoint(self, name: str) -> LoadedFile[OffsetCheckpoint]:
         """An offset checkpoint."""
         return self._noted(self.log_dir.offset_checkpoint(name))
 
@@ -250,7 +250,7 @@ class PartitionContext:
         return found
 
     @property
-    def epochs(self) -> Loaded[EpochCheckpoint]:
+    def epochs(self) -> LoadedFile[EpochCheckpoint]:
         """The leader-epoch-checkpoint."""
         return self.partition.leader_epochs.readable()
 

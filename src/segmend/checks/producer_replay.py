@@ -46,7 +46,7 @@ class TxnIndexFacts:
     view: SegmentView
     entries: int | None
     expected: int
-    missing: tuple[kernel.AbortedTxn, ...]
+    missing: tuple[kernel.AbortedRange, ...]
     surplus: tuple[tuple[int, AbortedTxn], ...]
 
 
@@ -216,7 +216,7 @@ class _Replayer:
             )
             self._found.txn_indexes.append(facts)
 
-    def _expected(self, view: SegmentView, scan: SegmentScan) -> tuple[kernel.AbortedTxn, ...]:
+    def _expected(self, view: SegmentView, scan: SegmentScan) -> tuple[kernel.AbortedRange, ...]:
         """The rows a broker would write, those of transactions begun earlier included."""
         states = self._found.states
         begun = {pid for pid, state in states.items() if state.current_txn_first_offset >= 0}
@@ -238,7 +238,7 @@ class _Replayer:
         self,
         view: SegmentView,
         index: TransactionIndex | None,
-        known: Mapping[tuple[int, int], kernel.AbortedTxn],
+        known: Mapping[tuple[int, int], kernel.AbortedRange],
     ) -> Iterator[tuple[int, AbortedTxn]]:
         """Rows without an ABORT marker, or that begin elsewhere; a beginning no longer there is believed."""
         for number, row in enumerate(index.entries if index else ()):

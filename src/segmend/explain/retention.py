@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from segmend.broker.retention import Verdict, judge
+from segmend.broker.retention import SegmentFate, judge
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.loading.dirs import DirState
 from segmend.loading.later import retained
@@ -38,27 +38,27 @@ class Reasons:
     log_end_offset: int = 0
     high_watermark: int | None = None
     alone: bool = False
-    verdicts: Sequence[Verdict] = ()
+    verdicts: Sequence[SegmentFate] = ()
     failure: str | None = None
 
     @property
-    def goes(self) -> list[Verdict]:
+    def goes(self) -> list[SegmentFate]:
         """The segments that the next look deletes."""
         return [each for each in self.verdicts if each.goes]
 
     @property
-    def held(self) -> list[Verdict]:
+    def held(self) -> list[SegmentFate]:
         """Those whose time has come, and that stay all the same."""
         return [each for each in self.verdicts if each.holds in ("behind", "high-watermark")]
 
     @property
-    def blocker(self) -> Verdict | None:
+    def blocker(self) -> SegmentFate | None:
         """The first segment that stays, if it keeps others that are due."""
         first = next((each for each in self.verdicts if each.goes is None), None)
         return first if self.held or (first is not None and first.holds == "future") else None
 
     @property
-    def doubtful(self) -> list[Verdict]:
+    def doubtful(self) -> list[SegmentFate]:
         """Segments whose time is none of their records': 0 from an index of zeros, or the file's mtime."""
         timed = [each for each in self.verdicts if each.due_ms is not None and each.segment.size]
         return [each for each in timed if each.segment.by_mtime or each.segment.largest_timestamp == 0]

@@ -35,7 +35,7 @@ THREADS: Final = (1, 2, 4, 8, 16)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Segments:
+class PartitionSegments:
     """One partition: base offsets and sizes of its logs, and what the checkpoints say of it."""
 
     name: str
@@ -60,7 +60,7 @@ class Study:
     machine: Machine
     speed: Speed
     batch_bytes: float
-    dirs: Sequence[tuple[LogDir, Sequence[Segments]]]
+    dirs: Sequence[tuple[LogDir, Sequence[PartitionSegments]]]
 
     def estimate(self, case: str, *, threads: int | None = None, eager: bool | None = None) -> Estimate:
         """The start in one of `CASES`; `eager` overrides whether the release checks all indexes."""
@@ -89,11 +89,11 @@ class Study:
         costs = COSTS.of(self.release)
         return costs.stop + self.partitions * costs.closed + self.segments * costs.closed_segment
 
-    def _work(self, log_dir: LogDir, found: Sequence[Segments], case: str, check: bool) -> DirWork:
+    def _work(self, log_dir: LogDir, found: Sequence[PartitionSegments], case: str, check: bool) -> DirWork:
         jobs = [Job(name=each.name, work=self._of_partition(each, case, check)) for each in found]
         return DirWork(path=log_dir.path, jobs=jobs, metadata=self._metadata(log_dir), device=log_dir.device)
 
-    def _of_partition(self, each: Segments, case: str, check: bool) -> Work:
+    def _of_partition(self, each: PartitionSegments, case: str, check: bool) -> Work:
         scanned = _scanned(each, case)
         count = len(each.bases)
         replayed = _replayed(each) if case == "clean" and PRODUCER_STATE.of(self.release) else 0
@@ -166,18 +166,18 @@ def index_files(dirs: Sequence[LogDir]) -> Iterator[FileEntry]:
                     yield entry
 
 
-def _partitions(log_dir: LogDir) -> Iterator[Segments]:
+def _partitions(log_dir: LogDir) -> Iterator[PartitionSegments]:
     points = log_dir.recovery_points
     for partition in log_dir.partitions:
         if partition.kind != "cluster-metadata":
             yield _segments(partition, points.get((partition.topic, partition.partition), 0))
 
 
-def _segments(partition: PartitionDir, recovery_point: int) -> Segments:
+def _segments(partition: PartitionDir, recovery_point: int) -> PartitionSegments:
     logs = partition.layout.logs
     bases = sorted(logs)
     files = [entry for base in bases if (entry := partition.file(logs[base])) is not None]
-    return Segments(
+    return PartitionSegments(
         name=partition.name,
         bases=bases,
         logs=files,
@@ -194,7 +194,7 @@ def _size(entry: FileEntry) -> int:
         return 0
 
 
-def _scanned(each: Segments, case: str) -> Sequence[int]:
+def _scanned(each: PartitionSegments, case: str) -> Sequence[int]:
     """The sizes of the segments that are recovered."""
     if case == "clean" or not each.sizes:
         return ()
@@ -207,7 +207,7 @@ def _scanned(each: Segments, case: str) -> Sequence[int]:
     return max(last, list(each.sizes[each.unflushed :]), key=sum)
 
 
-def _replayed(each: Segments) -> int:
+def _replayed(each: PartitionSegments) -> int:
     """Bytes behind the newest producer snapshot, if that is not the one of the last clean stop."""
     newest = each.newest_snapshot
     if newest is None or not each.bases or newest >= each.bases[-1]:

@@ -6,14 +6,15 @@ are generated messages in the flexible encoding. Damage kinds: `bad-key`, `bad-v
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from struct import Struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from segmend.formats.cursor import Cursor, Malformed, write_uvarint
 from segmend.formats.damage import Damage
-from segmend.formats.kafka_uuid import SIZE, parse_uuid, uuid_text
+from segmend.formats.kafka_uuid import parse_uuid
+from segmend.formats.schema import Message, read
 
 ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS = range(7)
 TYPE_NAMES = (
@@ -27,6 +28,19 @@ TYPE_NAMES = (
 )
 MAX_VALUE_SIZE = 1 << 20
 _KEY = Struct(">hh")
+_VOTER = "{id:i32 directory:uuid@1+}"
+_MESSAGES = {
+    kind: Message(name=TYPE_NAMES[kind], table=table, flexible=0, highest=2**15 - 1)
+    for kind, table in {
+        LEADER_CHANGE: f"leader:i32 voters:[]{_VOTER}? granting:[]{_VOTER}?",
+        SNAPSHOT_HEADER: "timestamp:i64",
+        SNAPSHOT_FOOTER: "",
+        KRAFT_VERSION: "level:i16",
+        KRAFT_VOTERS: "voters:[]{id:i32 directory:uuid endpoints:[]{name:string host:string port:u16}? "
+        "supported:{min:i16 max:i16}}?",
+    }.items()
+}
+"""What follows the version; unlike other messages, these have it as their first field."""
 
 
 class EndTxnMarker(NamedTuple):
@@ -124,7 +138,7 @@ def parse(key: bytes | None, value: bytes | None) -> tuple[ControlRecord, tuple[
     if version < 0:
         reason = f"Invalid version found for control record: {version}. May indicate data corruption"
         return ControlRecord(type=kind, key_version=version), (Damage("bad-key", 0, reason),)
-    if not 0 <= kind < len(_READERS):
+    if not 0 <= kind < len(TYPE_NAMES):
         record = ControlRecord(type=kind, key_version=version)
         return record, (Damage("bad-key", 2, f"Unknown control record type {kind}"),)
     try:
@@ -132,86 +146,38 @@ def parse(key: bytes | None, value: bytes | None) -> tuple[ControlRecord, tuple[
             raise Malformed(0, "null value")
         if len(value) > MAX_VALUE_SIZE:
             raise Malformed(0, f"{len(value)} bytes are more than Kafka ever writes")
-        read = _READERS[kind](Cursor(value))
+        read_value = _read(kind, Cursor(value))
     except Malformed as error:
         reason = f"{TYPE_NAMES[kind]}: {error.reason}"
         return ControlRecord(type=kind, key_version=version), (Damage("bad-value", error.position, reason),)
-    return ControlRecord(type=kind, key_version=version, value=read), ()
+    return ControlRecord(type=kind, key_version=version, value=read_value), ()
 
 
-def _end_txn(cursor: Cursor) -> EndTxnMarker:
-    version, epoch = cursor.i16(), cursor.i32()
-    if version < 0:
-        raise Malformed(0, f"Invalid version found for end transaction marker: {version}")
-    return EndTxnMarker(version, epoch)
-
-
-def _leader_change(cursor: Cursor) -> LeaderChange:
-    version, leader = cursor.i16(), cursor.i32()
-    voters, granting = _voters(cursor, version), _voters(cursor, version)
-    cursor.tagged_fields()
-    return LeaderChange(version, leader, voters, granting)
-
-
-def _voters(cursor: Cursor, version: int) -> tuple[Voter, ...]:
-    return tuple(_voter(cursor, version) for _ in range(cursor.compact_count()))
-
-
-def _voter(cursor: Cursor, version: int) -> Voter:
-    voter = Voter(cursor.i32(), uuid_text(cursor.take(SIZE)) if version >= 1 else None)
-    cursor.tagged_fields()
-    return voter
-
-
-def _snapshot_header(cursor: Cursor) -> SnapshotHeader:
-    header = SnapshotHeader(cursor.i16(), cursor.i64())
-    cursor.tagged_fields()
-    return header
-
-
-def _snapshot_footer(cursor: Cursor) -> SnapshotFooter:
-    footer = SnapshotFooter(cursor.i16())
-    cursor.tagged_fields()
-    return footer
-
-
-def _kraft_version(cursor: Cursor) -> KRaftVersion:
-    level = KRaftVersion(cursor.i16(), cursor.i16())
-    cursor.tagged_fields()
-    return level
-
-
-def _voter_set(cursor: Cursor) -> Voters:
+def _read(kind: int, cursor: Cursor) -> ControlValue:
+    """The value of that type; a version above those that are known has the fields that are known."""
     version = cursor.i16()
-    voters = tuple(_voter_set_entry(cursor) for _ in range(cursor.compact_count()))
-    cursor.tagged_fields()
-    return Voters(version, voters)
+    if kind in (ABORT, COMMIT):
+        if version < 0:
+            raise Malformed(0, f"Invalid version found for end transaction marker: {version}")
+        return EndTxnMarker(version, cursor.i32())
+    data = read(_MESSAGES[kind], cursor, max(version, 0))
+    if kind == LEADER_CHANGE:
+        groups = (data["voters"] or (), data["granting"] or ())
+        voters, granting = (tuple(Voter(v["id"], v.get("directory")) for v in group) for group in groups)
+        return LeaderChange(version, data["leader"], voters, granting)
+    if kind == SNAPSHOT_HEADER:
+        return SnapshotHeader(version, data["timestamp"])
+    if kind == SNAPSHOT_FOOTER:
+        return SnapshotFooter(version)
+    if kind == KRAFT_VERSION:
+        return KRaftVersion(version, data["level"])
+    return Voters(version, tuple(map(_voter_set_entry, data["voters"] or ())))
 
 
-def _voter_set_entry(cursor: Cursor) -> VoterSetEntry:
-    voter_id, directory_id = cursor.i32(), uuid_text(cursor.take(SIZE))
-    endpoints = tuple(_endpoint(cursor) for _ in range(cursor.compact_count()))
-    low, high = cursor.i16(), cursor.i16()
-    cursor.tagged_fields()
-    cursor.tagged_fields()
-    return VoterSetEntry(voter_id, directory_id, endpoints, low, high)
-
-
-def _endpoint(cursor: Cursor) -> Endpoint:
-    endpoint = Endpoint(cursor.compact_string(), cursor.compact_string(), cursor.u16())
-    cursor.tagged_fields()
-    return endpoint
-
-
-_READERS: tuple[Callable[[Cursor], ControlValue], ...] = (
-    _end_txn,
-    _end_txn,
-    _leader_change,
-    _snapshot_header,
-    _snapshot_footer,
-    _kraft_version,
-    _voter_set,
-)
+def _voter_set_entry(data: Mapping[str, Any]) -> VoterSetEntry:
+    endpoints = tuple(Endpoint(e["name"], e["host"], e["port"]) for e in data["endpoints"] or ())
+    supported = data["supported"]
+    return VoterSetEntry(data["id"], data["directory"], endpoints, supported["min"], supported["max"])
 
 
 def render(record: ControlRecord) -> tuple[bytes, bytes]:

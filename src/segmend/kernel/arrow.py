@@ -17,12 +17,12 @@ from segmend.kernel.columns import (
     COLUMNS,
     LONG_MAX,
     LONG_MIN,
+    BatchRun,
     Binary,
     Buffer,
     Headers,
     RecordColumns,
-    Run,
-    Wanted,
+    WantedRecords,
 )
 from segmend.kernel.decode import TARGET, record_columns
 from segmend.kernel.engine import ENGINE
@@ -102,7 +102,7 @@ def record_batches(
     must be a batch boundary. `target` is about the bytes of keys or values of one batch.
     """
     names = [name for name in RECORD_FIELDS if name in columns]
-    wanted = Wanted(
+    wanted = WantedRecords(
         columns=frozenset(names),
         control=control,
         first_offset=first_offset,
@@ -144,8 +144,8 @@ class _Makers:
 
     def __init__(self, piece: RecordColumns) -> None:
         self._piece = piece
-        runs = np.frombuffer(memoryview(piece.runs), np.int64, piece.run_count * len(Run._fields))
-        self._runs = runs.reshape(-1, len(Run._fields))
+        runs = np.frombuffer(memoryview(piece.runs), np.int64, piece.run_count * len(BatchRun._fields))
+        self._runs = runs.reshape(-1, len(BatchRun._fields))
 
     def _numbers(self, buffer: Buffer | None, kind: pa.DataType) -> pa.Array:
         return pa.Array.from_buffers(kind, self._piece.rows, [None, pa.py_buffer(buffer)])

@@ -35,7 +35,7 @@ Allocate = Callable[[int], Buffer]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedRecords:
     """Which records, and what of them. Offsets and timestamps (ms) are inclusive bounds."""
 
     columns: frozenset[str]
@@ -68,7 +68,7 @@ class Headers(NamedTuple):
     values: Binary
 
 
-class Run(NamedTuple):
+class BatchRun(NamedTuple):
     """`rows` records of one batch, and what they have in common."""
 
     rows: int
@@ -84,7 +84,7 @@ class Run(NamedTuple):
 class RecordColumns:
     """Some records; a column that was not wanted is None.
 
-    `offsets` and `timestamps` are int64, `sequences` int32. `runs` holds `Run` rows as int64.
+    `offsets` and `timestamps` are int64, `sequences` int32. `runs` holds `BatchRun` rows as int64.
     """
 
     rows: int
@@ -127,7 +127,7 @@ class BinaryBuilder:
 class RecordBuilder:
     """Appends records one by one: the plain engine, and the wrappers of magic 0 and 1 of both."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: WantedRecords) -> None:
         self._columns = wanted.columns
         self.rows = 0
         self.size = 0
@@ -156,7 +156,7 @@ class RecordBuilder:
             self._header_values.append(header_value)
         self._starts.append(self._starts[-1] + len(headers))
 
-    def end_run(self, run: Run) -> None:
+    def end_run(self, run: BatchRun) -> None:
         """The last `run.rows` records were of one batch."""
         if run.rows:
             self._runs.extend(run)
@@ -176,5 +176,5 @@ class RecordBuilder:
             value=self._value.finish() if "value" in columns else None,
             headers=headers if "headers" in columns else None,
             runs=self._runs,
-            run_count=len(self._runs) // len(Run._fields),
+            run_count=len(self._runs) // len(BatchRun._fields),
         )

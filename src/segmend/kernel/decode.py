@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC, RecordBatch, read_header
 from segmend.formats.record import decode as decode_records
 from segmend.kernel import native_decoder
-from segmend.kernel.columns import Allocate, RecordBuilder, RecordColumns, Wanted
+from segmend.kernel.columns import Allocate, RecordBuilder, RecordColumns, WantedRecords
 from segmend.kernel.decoder import CODEC, DAMAGE, END, FULL, LEGACY, MORE, PAYLOAD, RECORDS, Decoder, Step
 from segmend.kernel.diagnosis import diagnose
 from segmend.kernel.engine import ENGINE, engine_named
@@ -32,7 +32,7 @@ Report = Callable[[Problem], None]
 
 def record_columns(
     reader: Reader,
-    wanted: Wanted,
+    wanted: WantedRecords,
     *,
     base_offset: int,
     report: Report,
@@ -66,7 +66,7 @@ class _Driver:
     """Moves the window, and does what the decoder cannot."""
 
     def __init__(
-        self, decoder: Decoder, window: Window, wanted: Wanted, report: Report, salvage: Salvage
+        self, decoder: Decoder, window: Window, wanted: WantedRecords, report: Report, salvage: Salvage
     ) -> None:
         self._decoder = decoder
         self._window = window

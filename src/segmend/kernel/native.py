@@ -19,13 +19,13 @@ from segmend.kernel.layout import fits, warn
 from segmend.kernel.native_index import NativeIndex
 from segmend.kernel.types import (
     DECODE_LIMIT,
-    AbortedTxn,
+    AbortedRange,
     BuiltIndexes,
     ControlFacts,
     Problem,
     ProducerState,
 )
-from segmend.kernel.walker import DAMAGE, MORE, Deferred, Facts, SoFar, Sought, Stop, Task
+from segmend.kernel.walker import DAMAGE, MORE, Deferred, Facts, ScanTask, SoFar, Sought, Stop
 
 name: Final = "native"
 
@@ -162,7 +162,7 @@ def address(view: memoryview | bytearray) -> int:
 class NativeWalker:
     """See `walker.Walker`."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: ScanTask) -> None:
         self._task = task
         self._lists = _spare_lists.pop() if _spare_lists else _new_lists()
         self._offsets = NativeIndex.of_offsets(_C, task.offset_index, task.base_offset)
@@ -380,11 +380,13 @@ def _producer(row: tuple[int, ...]) -> ProducerState:
     )  # fmt: skip
 
 
-def _aborted(row: tuple[int, ...]) -> AbortedTxn:
-    return AbortedTxn(producer_id=row[0], first_offset=row[1], last_offset=row[2], last_stable_offset=row[3])
+def _aborted(row: tuple[int, ...]) -> AbortedRange:
+    return AbortedRange(
+        producer_id=row[0], first_offset=row[1], last_offset=row[2], last_stable_offset=row[3]
+    )
 
 
-def walker(task: Task) -> NativeWalker:
+def walker(task: ScanTask) -> NativeWalker:
     """See `walker.Engine`."""
     return NativeWalker(task)
 

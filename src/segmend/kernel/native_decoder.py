@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from segmend.crc32c import LIBRARY
 from segmend.formats.batch import RecordBatch, render_header
-from segmend.kernel.columns import Allocate, Binary, Buffer, Headers, RecordColumns, Run, Wanted
+from segmend.kernel.columns import Allocate, BatchRun, Binary, Buffer, Headers, RecordColumns, WantedRecords
 from segmend.kernel.decoder import DAMAGE, FULL, MORE, NO_MEMORY, RECORDS, Step
 from segmend.kernel.layout import fits
 from segmend.kernel.native import KINDS, address
@@ -74,7 +74,13 @@ class NativeDecoder:
     """See `decoder.Decoder`."""
 
     def __init__(
-        self, wanted: Wanted, limits: tuple[int, int, int], *, crc: bool, target: int, allocate: Allocate
+        self,
+        wanted: WantedRecords,
+        limits: tuple[int, int, int],
+        *,
+        crc: bool,
+        target: int,
+        allocate: Allocate,
     ) -> None:
         self._wanted = wanted
         self._allocate = allocate
@@ -106,7 +112,7 @@ class NativeDecoder:
     def _renew(self) -> None:
         """Fresh buffers: the old ones now belong to whoever took them."""
         rows, size = self._room["rows"], self._room["bytes"]
-        sizes = {"runs": _RUNS * len(Run._fields) * 8}
+        sizes = {"runs": _RUNS * len(BatchRun._fields) * 8}
         widths = {"offset": ("offsets", 8), "timestamp": ("timestamps", 8), "sequence": ("sequences", 4)}
         for column, (field, width) in widths.items():
             if column in self._wanted.columns:

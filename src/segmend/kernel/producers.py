@@ -13,7 +13,14 @@ from dataclasses import replace
 from segmend.formats.batch import RecordBatch
 from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.kernel.records import problem_of
-from segmend.kernel.types import MAX_ABORTED, MAX_PRODUCERS, AbortedTxn, ControlFacts, Problem, ProducerState
+from segmend.kernel.types import (
+    MAX_ABORTED,
+    MAX_PRODUCERS,
+    AbortedRange,
+    ControlFacts,
+    Problem,
+    ProducerState,
+)
 
 ABORT = 0
 
@@ -41,7 +48,7 @@ class ProducerFold:
 
     def __init__(self, states: Iterable[ProducerState]) -> None:
         self.states = {state.producer_id: state for state in states}
-        self.aborted: list[AbortedTxn] = []
+        self.aborted: list[AbortedRange] = []
         self.problems: list[Problem] = []
         self.facts = ControlFacts()
         self.bounded: set[str] = set()
@@ -124,7 +131,7 @@ class ProducerFold:
         )
         stable = min(still_open, default=batch.base_offset + 1)
         self.aborted.append(
-            AbortedTxn(
+            AbortedRange(
                 producer_id=batch.producer_id, first_offset=first, last_offset=batch.base_offset,
                 last_stable_offset=stable,
             )

@@ -25,7 +25,18 @@ from segmend.kernel.indexes import PlainIndexes, Walked
 from segmend.kernel.producers import ProducerFold
 from segmend.kernel.records import check_payload, end_txn_marker, legacy_parts, problem_of, signed64
 from segmend.kernel.types import MAX_EPOCHS, Problem
-from segmend.kernel.walker import CONTROL_LIMIT, DAMAGE, END, MORE, Deferred, Facts, SoFar, Sought, Stop, Task
+from segmend.kernel.walker import (
+    CONTROL_LIMIT,
+    DAMAGE,
+    END,
+    MORE,
+    Deferred,
+    Facts,
+    ScanTask,
+    SoFar,
+    Sought,
+    Stop,
+)
 
 name = "reference"
 
@@ -35,7 +46,7 @@ _CANDIDATE = b"(?s)(?=(?:%s).{4}(?!\x00\x00\x00[\x00-\x0d])[\x00-\x7f].{7}[\x00-
 class ReferenceWalker:
     """See `walker.Walker`."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: ScanTask) -> None:
         self._task = task
         self.position = task.start
         self.end = task.end
@@ -323,7 +334,7 @@ def checksum(body: bytes, magic: int) -> int:
     return zlib.crc32(memoryview(body)[CRC_START_LEGACY:])
 
 
-def walker(task: Task) -> ReferenceWalker:
+def walker(task: ScanTask) -> ReferenceWalker:
     """See `walker.Engine`."""
     return ReferenceWalker(task)
 

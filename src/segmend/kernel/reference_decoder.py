@@ -10,7 +10,7 @@ from segmend.formats.batch import (
     increment_sequence,
     read_header,
 )
-from segmend.kernel.columns import Allocate, RecordBuilder, RecordColumns, Run, Wanted
+from segmend.kernel.columns import Allocate, BatchRun, RecordBuilder, RecordColumns, WantedRecords
 from segmend.kernel.decoder import CODEC, DAMAGE, END, FULL, LEGACY, MORE, PAYLOAD, RECORDS, Step
 from segmend.kernel.records import (
     RecordFields,
@@ -28,7 +28,13 @@ class ReferenceDecoder:
     """See `decoder.Decoder`."""
 
     def __init__(
-        self, wanted: Wanted, limits: tuple[int, int, int], *, crc: bool, target: int, allocate: Allocate
+        self,
+        wanted: WantedRecords,
+        limits: tuple[int, int, int],
+        *,
+        crc: bool,
+        target: int,
+        allocate: Allocate,
     ) -> None:
         self.position, self._stop, self.end = limits
         self._wanted = wanted
@@ -165,9 +171,9 @@ def _bad_records(problem: Problem) -> Step:
     return Step(RECORDS, kind=problem.kind, detail=problem.detail)
 
 
-def run_of(batch: RecordBatch, rows: int) -> Run:
+def run_of(batch: RecordBatch, rows: int) -> BatchRun:
     """What `rows` records of `batch` have in common."""
-    return Run(
+    return BatchRun(
         rows=rows,
         position=batch.position,
         magic=batch.magic,

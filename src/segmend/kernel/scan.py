@@ -28,7 +28,7 @@ from segmend.kernel.types import (
     SegmentScan,
     SoundPart,
 )
-from segmend.kernel.walker import DAMAGE, END, MORE, Deferred, Engine, Stop, Task, sort_problems
+from segmend.kernel.walker import DAMAGE, END, MORE, Deferred, Engine, ScanTask, Stop, sort_problems
 from segmend.kernel.window import Window
 
 __all__ = ["iter_batches", "next_offset_from", "scan_log"]
@@ -62,7 +62,7 @@ def scan_log(
     Follows LogSegment.recover for what it folds; unlike it, it does not stop at damage.
     """
     size = reader.size
-    task = Task(
+    task = ScanTask(
         base_offset=base_offset, start=start, stop=size if stop is None else min(stop, size), end=size,
         crc=crc, records=records, offset_index=offset_index, time_index=time_index, producers=producers,
         build=build,
@@ -74,7 +74,7 @@ def scan_log(
 class _Pass:
     """The state of one `scan_log`."""
 
-    def __init__(self, engine: Engine, window: Window, task: Task, *, until_damage: bool) -> None:
+    def __init__(self, engine: Engine, window: Window, task: ScanTask, *, until_damage: bool) -> None:
         self._task = task
         self._window = window
         self._walker = engine.walker(task)

@@ -218,7 +218,7 @@ class ProducerState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AbortedTxn:
+class AbortedRange:
     """One row a broker would write to the `.txnindex` (class AbortedTxn).
 
     `last_offset` is that of the ABORT marker; `last_stable_offset` that of the partition
@@ -324,7 +324,7 @@ class SegmentScan:
 
     control: ControlFacts
     producers: tuple[ProducerState, ...]
-    aborted: tuple[AbortedTxn, ...]
+    aborted: tuple[AbortedRange, ...]
 
     problems: tuple[Problem, ...]
     problem_counts: tuple[tuple[str, int], ...]

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Protocol
 
 from segmend.formats.batch import RecordBatch
 from segmend.kernel.types import (
-    AbortedTxn,
+    AbortedRange,
     BuiltIndexes,
     ControlFacts,
     IndexMatch,
@@ -51,7 +51,7 @@ class Deferred(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class ScanTask:
     """What to walk: the arguments of `scan.scan_log`, checked. `end` is the readable size of the file."""
 
     base_offset: int
@@ -85,7 +85,7 @@ class Facts:
     null_keys: int
     control: ControlFacts
     producers: tuple[ProducerState, ...]
-    aborted: tuple[AbortedTxn, ...]
+    aborted: tuple[AbortedRange, ...]
     offset_index: IndexMatch | None
     time_index: IndexMatch | None
     built: BuiltIndexes | None
@@ -169,7 +169,7 @@ class Engine(Protocol):
 
     name: str
 
-    def walker(self, task: Task) -> Walker:
+    def walker(self, task: ScanTask) -> Walker:
         """A walker at the beginning of `task`."""
         ...
 

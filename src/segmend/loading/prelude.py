@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from segmend.broker.identity import UNEXPECTED_METADATA, Identity, Verdict, verify
+from segmend.broker.identity import UNEXPECTED_METADATA, Identity, IdentityVerdict, verify
 from segmend.loading.dirs import DirState, identity_of, read_dir
 from segmend.loading.metadata import look_at_metadata
 from segmend.loading.reads import Budget
@@ -50,7 +50,7 @@ class Prelude:
         return states
 
     @cached_property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> IdentityVerdict:
         """What the meta.properties of all dirs together say."""
         broker = self.broker
         home = broker.metadata_dir

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from segmend.broker.failures import ALL_DIRS_FAILED, DIR_FAILED, DUPLICATE, METADATA_DIR_FAILED
-from segmend.broker.identity import UNEXPECTED_METADATA, Verdict
+from segmend.broker.identity import UNEXPECTED_METADATA, IdentityVerdict
 from segmend.loading.dirs import DirState, read_checkpoint
 from segmend.loading.metadata import look_at_metadata
 from segmend.loading.prelude import Options, Prelude
@@ -41,7 +41,7 @@ class Start:
         return {state.path: state for state in self._prelude.states}
 
     @property
-    def identity(self) -> Verdict:
+    def identity(self) -> IdentityVerdict:
         """What comes of the meta.properties of all dirs."""
         return self._prelude.verdict
 

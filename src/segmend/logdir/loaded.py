@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded(Generic[T]):
+class LoadedFile(Generic[T]):
     """`value` is None when the file is missing, unreadable, or too damaged to mean anything."""
 
     entry: FileEntry | None = None
@@ -44,13 +44,13 @@ def load(
     entry: FileEntry | None,
     parse: Callable[[bytes], tuple[T | None, tuple[Damage, ...]]],
     limit: int = DEFAULT_LIMIT,
-) -> Loaded[T]:
+) -> LoadedFile[T]:
     """Read and parse a small file, or its first `limit` bytes; never raises."""
     if entry is None:
-        return Loaded()
+        return LoadedFile()
     try:
         data = entry.read(limit)
     except Unreadable as error:
-        return Loaded(entry=entry, unreadable=error)
+        return LoadedFile(entry=entry, unreadable=error)
     value, damages = parse(data)
-    return Loaded(entry=entry, data=data, value=value, damages=damages)
+    return LoadedFile(entry=entry, data=data, value=value, damages=damages)

@@ -32,7 +32,7 @@ from segmend.logdir import disk
 from segmend.logdir.file_system import EntryType, Files, LockState, Space, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.layout import Layout, layout
-from segmend.logdir.loaded import Loaded, load
+from segmend.logdir.loaded import LoadedFile, load
 
 LOCK = ".lock"
 LOG_DIR_FILES = frozenset(
@@ -56,7 +56,7 @@ class LogDir:
         self.path = path
         self.entries = entries
         self.files = files
-        self._checkpoints: dict[str, Loaded[OffsetCheckpoint]] = {}
+        self._checkpoints: dict[str, LoadedFile[OffsetCheckpoint]] = {}
 
     @classmethod
     def open(cls, path: str, files: Files = disk) -> LogDir:
@@ -139,7 +139,7 @@ class LogDir:
         return FileEntry(self.files, self.path, name, type)
 
     @cached_property
-    def meta_properties(self) -> Loaded[MetaProperties]:
+    def meta_properties(self) -> LoadedFile[MetaProperties]:
         """meta.properties: whose dir this is."""
         return load(self.entry(meta_properties.FILE_NAME), meta_properties.parse)
 
@@ -150,7 +150,7 @@ class LogDir:
         return None if value is None else value.directory_id
 
     @cached_property
-    def clean_shutdown(self) -> Loaded[CleanShutdown]:
+    def clean_shutdown(self) -> LoadedFile[CleanShutdown]:
         """The content of the marker of a clean stop."""
         return load(self.entry(clean_shutdown.FILE_NAME), clean_shutdown.parse)
 
@@ -159,7 +159,7 @@ class LogDir:
         """Whether the marker is there, so that a start recovers nothing; what is in it does not count."""
         return clean_shutdown.FILE_NAME in self.entries
 
-    def offset_checkpoint(self, name: str) -> Loaded[OffsetCheckpoint]:
+    def offset_checkpoint(self, name: str) -> LoadedFile[OffsetCheckpoint]:
         """One of the four offset checkpoints, by its file name."""
         if name not in self._checkpoints:
             self._checkpoints[name] = load(self.entry(name), offset_checkpoint.parse)
@@ -348,12 +348,12 @@ class PartitionDir:
         return self._files(self.layout.unparsable)
 
     @cached_property
-    def leader_epochs(self) -> Loaded[EpochCheckpoint]:
+    def leader_epochs(self) -> LoadedFile[EpochCheckpoint]:
         """leader-epoch-checkpoint."""
         return load(self.file(epoch_checkpoint.FILE_NAME), epoch_checkpoint.parse)
 
     @cached_property
-    def partition_metadata(self) -> Loaded[PartitionMetadata]:
+    def partition_metadata(self) -> LoadedFile[PartitionMetadata]:
         """partition.metadata: the topic id."""
         file = self.file(partition_metadata.FILE_NAME)
         return load(file, partition_metadata.parse, _PARTITION_METADATA_BYTES)
@@ -365,7 +365,7 @@ class PartitionDir:
         return None if found.value is None or found.damages else found.value.topic_id
 
     @cached_property
-    def quorum_state(self) -> Loaded[QuorumState]:
+    def quorum_state(self) -> LoadedFile[QuorumState]:
         """quorum-state, only in `__cluster_metadata-0`."""
         return load(self.file(quorum_state.FILE_NAME), quorum_state.parse)
 

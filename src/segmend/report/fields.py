@@ -27,7 +27,7 @@ def short(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ShownField:
     """One column: the key in the row, its title, and how a value becomes a cell."""
 
     key: str
@@ -37,13 +37,13 @@ class Field:
     style: str | None = None
 
 
-def lines(fields: Sequence[Field], rows: Iterable[Row], style: Style = PLAIN) -> Iterator[str]:
+def lines(fields: Sequence[ShownField], rows: Iterable[Row], style: Style = PLAIN) -> Iterator[str]:
     """The table of the rows. Damage and rows with a `remark` become a line across, in place."""
     columns = [Column(field.title, field.right, field.style) for field in fields]
     return table(columns, (_cells(fields, row, style) for row in rows), style)
 
 
-def _cells(fields: Sequence[Field], row: Row, style: Style) -> list[str]:
+def _cells(fields: Sequence[ShownField], row: Row, style: Style) -> list[str]:
     if row.get("type") == "damage":
         return [damage_line(row, style)]
     if "remark" in row:

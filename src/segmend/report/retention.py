@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from segmend.broker.retention import HOLDS, Verdict
+from segmend.broker.retention import HOLDS, SegmentFate
 from segmend.explain.retention import Reasons
 from segmend.loading.limits import Setting
 from segmend.report import text
@@ -110,7 +110,7 @@ def _remarks(each: Reasons) -> Iterator[str]:
         yield f"{text.plural(len(each.goes), 'segment')}, {size}, deleted at the next look"
 
 
-def _why_it_stays(verdict: Verdict) -> str:
+def _why_it_stays(verdict: SegmentFate) -> str:
     if verdict.holds == "future":
         return f"whose largest timestamp is in the future ({text.when(verdict.segment.largest_timestamp)})"
     if verdict.holds == "high-watermark":
@@ -118,7 +118,7 @@ def _why_it_stays(verdict: Verdict) -> str:
     return f"which may stay until {text.when(verdict.date_ms)}"
 
 
-def _rows(verdicts: Sequence[Verdict], *, every: bool) -> Iterator[Sequence[str]]:
+def _rows(verdicts: Sequence[SegmentFate], *, every: bool) -> Iterator[Sequence[str]]:
     for run in _runs(verdicts):
         if every or len(run) <= _SHOWN:
             yield from map(_row, run)
@@ -129,8 +129,8 @@ def _rows(verdicts: Sequence[Verdict], *, every: bool) -> Iterator[Sequence[str]
         yield _row(run[-1])
 
 
-def _runs(verdicts: Iterable[Verdict]) -> Iterator[list[Verdict]]:
-    run: list[Verdict] = []
+def _runs(verdicts: Iterable[SegmentFate]) -> Iterator[list[SegmentFate]]:
+    run: list[SegmentFate] = []
     for verdict in verdicts:
         if run and (verdict.goes, verdict.holds) != (run[-1].goes, run[-1].holds):
             yield run
@@ -140,14 +140,14 @@ def _runs(verdicts: Iterable[Verdict]) -> Iterator[list[Verdict]]:
         yield run
 
 
-def _row(verdict: Verdict) -> Sequence[str]:
+def _row(verdict: SegmentFate) -> Sequence[str]:
     segment = verdict.segment
     source = "-" if verdict.due_ms is None else "mtime" if segment.by_mtime else "time index"
     stamp = "-" if verdict.due_ms is None else text.when(segment.largest_timestamp)
     return [str(segment.base_offset), text.size(segment.size), stamp, source, _fate(verdict)]
 
 
-def _fate(verdict: Verdict) -> str:
+def _fate(verdict: SegmentFate) -> str:
     if verdict.goes is not None:
         return f"deleted at the next look: {verdict.goes}"
     parts = [f"stays: {HOLDS[verdict.holds or 'not-due']}"]
@@ -193,7 +193,7 @@ def _partition_line(each: Reasons) -> Mapping[str, Any]:
     }
 
 
-def _segment_line(each: Reasons, verdict: Verdict) -> Mapping[str, Any]:
+def _segment_line(each: Reasons, verdict: SegmentFate) -> Mapping[str, Any]:
     segment = verdict.segment
     return {
         "type": "segment",
@@ -214,5 +214,5 @@ def _segment_line(each: Reasons, verdict: Verdict) -> Mapping[str, Any]:
     }
 
 
-def _log(each: Reasons, verdict: Verdict) -> str:
+def _log(each: Reasons, verdict: SegmentFate) -> str:
     return f"{each.name}/{verdict.segment.base_offset:020d}.log"

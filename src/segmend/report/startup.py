@@ -19,7 +19,7 @@ _HEADS = {"clean": "clean stop", "killed": "killed now", "worst": "worst kill", 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class StartupPage:
     """All that is told: `own` is the rolling restart of this release, `lazy` and `eager` those of KIP-263."""
 
     dirs: Sequence[str]
@@ -33,7 +33,7 @@ class Page:
     probe: Probe
 
 
-def lines(page: Page, style: Style = PLAIN) -> Iterator[str]:
+def lines(page: StartupPage, style: Style = PLAIN) -> Iterator[str]:
     """The page for people."""
     study = page.study
     looked = f"{text.plural(study.partitions, 'partition')}, {text.plural(study.segments, 'segment')}"
@@ -115,7 +115,7 @@ def _counts(study: Study) -> list[int]:
     return sorted({*THREADS, study.threads})
 
 
-def _kip_263(page: Page, style: Style) -> Iterator[str]:
+def _kip_263(page: StartupPage, style: Style) -> Iterator[str]:
     eager = page.study.estimate("clean", eager=True)
     lazy = page.study.estimate("clean", eager=False)
     yield style("bold", "KIP-263: index sanity checks after a clean stop")
@@ -129,7 +129,7 @@ def _kip_263(page: Page, style: Style) -> Iterator[str]:
     )
 
 
-def _bounce(page: Page, style: Style) -> Iterator[str]:
+def _bounce(page: StartupPage, style: Style) -> Iterator[str]:
     own = page.own
     yield style("bold", f"rolling restart of {text.plural(own.brokers, 'broker')} like this one, in turn")
     yield (
@@ -164,7 +164,7 @@ def yaml(found: Probe) -> list[str]:
     ]
 
 
-def json_lines(page: Page) -> Iterator[Mapping[str, Any]]:
+def json_lines(page: StartupPage) -> Iterator[Mapping[str, Any]]:
     """The same, one object a line."""
     study, speed = page.study, page.study.speed
     yield {

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 from segmend.formats.damage import Damage
-from segmend.report.fields import Field
+from segmend.report.fields import ShownField
 
 Rows = tuple[Iterable[Mapping[str, Any]], tuple[Damage, ...]]
 
@@ -23,7 +23,7 @@ class Viewer(Protocol):
 
     KIND: str
     NAMES: Sequence[str]
-    FIELDS: Sequence[Field]
+    FIELDS: Sequence[ShownField]
     rows: Callable[[bytes, int], Rows]
 
 

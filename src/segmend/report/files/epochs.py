@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from segmend.formats import epoch_checkpoint
-from segmend.report.fields import Field
+from segmend.report.fields import ShownField
 from segmend.report.files import Rows
 
 KIND = "leader-epochs"
 NAMES = (epoch_checkpoint.FILE_NAME,)
-FIELDS = (Field("epoch", "EPOCH"), Field("start_offset", "START OFFSET"))
+FIELDS = (ShownField("epoch", "EPOCH"), ShownField("start_offset", "START OFFSET"))
 
 
 def rows(data: bytes, base_offset: int) -> Rows:  # noqa: ARG001

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from segmend.formats import meta_properties
-from segmend.report.fields import Field, short
+from segmend.report.fields import ShownField, short
 from segmend.report.files import Rows
 
 KIND = "properties"
 NAMES = (meta_properties.FILE_NAME, ".properties")
-FIELDS = (Field("key", "KEY", short, right=False), Field("value", "VALUE", short, right=False))
+FIELDS = (ShownField("key", "KEY", short, right=False), ShownField("value", "VALUE", short, right=False))
 
 
 def rows(data: bytes, base_offset: int) -> Rows:  # noqa: ARG001

@@ -5,12 +5,16 @@ from __future__ import annotations
 from itertools import chain
 
 from segmend.formats import offset_index
-from segmend.report.fields import Field, preallocated
+from segmend.report.fields import ShownField, preallocated
 from segmend.report.files import Rows
 
 KIND = "index"
 NAMES = (".index",)
-FIELDS = (Field("at", "AT", style="dim"), Field("offset", "OFFSET"), Field("position", "POSITION"))
+FIELDS = (
+    ShownField("at", "AT", style="dim"),
+    ShownField("offset", "OFFSET"),
+    ShownField("position", "POSITION"),
+)
 
 
 def rows(data: bytes, base_offset: int) -> Rows:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from segmend.formats import clean_shutdown
-from segmend.report.fields import Field
+from segmend.report.fields import ShownField
 from segmend.report.files import Rows
 
 KIND = "clean-shutdown"
 NAMES = (clean_shutdown.FILE_NAME,)
-FIELDS = (Field("version", "VERSION"), Field("broker_epoch", "BROKER EPOCH"))
+FIELDS = (ShownField("version", "VERSION"), ShownField("broker_epoch", "BROKER EPOCH"))
 
 
 def rows(data: bytes, base_offset: int) -> Rows:  # noqa: ARG001

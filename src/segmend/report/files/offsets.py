@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from segmend.formats import offset_checkpoint
-from segmend.report.fields import Field, short
+from segmend.report.fields import ShownField, short
 from segmend.report.files import Rows
 
 KIND = "offset-checkpoint"
 NAMES = offset_checkpoint.FILE_NAMES
 FIELDS = (
-    Field("topic", "TOPIC", short, right=False),
-    Field("partition", "PARTITION"),
-    Field("offset", "OFFSET"),
+    ShownField("topic", "TOPIC", short, right=False),
+    ShownField("partition", "PARTITION"),
+    ShownField("offset", "OFFSET"),
 )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from segmend.formats import partition_metadata
-from segmend.report.fields import Field
+from segmend.report.fields import ShownField
 from segmend.report.files import Rows
 
 KIND = "partition-metadata"
 NAMES = (partition_metadata.FILE_NAME,)
-FIELDS = (Field("version", "VERSION"), Field("topic_id", "TOPIC ID", right=False))
+FIELDS = (ShownField("version", "VERSION"), ShownField("topic_id", "TOPIC ID", right=False))
 
 
 def rows(data: bytes, base_offset: int) -> Rows:  # noqa: ARG001

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import fields
 
 from segmend.formats import quorum_state
-from segmend.report.fields import Field, short
+from segmend.report.fields import ShownField, short
 from segmend.report.files import Rows
 
 KIND = "quorum-state"
 NAMES = (quorum_state.FILE_NAME,)
-FIELDS = (Field("key", "FIELD", right=False), Field("value", "VALUE", short, right=False))
+FIELDS = (ShownField("key", "FIELD", right=False), ShownField("value", "VALUE", short, right=False))
 
 
 def rows(data: bytes, base_offset: int) -> Rows:  # noqa: ARG001

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from segmend.formats import producer_snapshot
 from segmend.report import text
-from segmend.report.fields import Field
+from segmend.report.fields import ShownField
 from segmend.report.files import Rows
 
 KIND = "snapshot"
 NAMES = (".snapshot",)
 FIELDS = (
-    Field("at", "AT", style="dim"),
-    Field("producer_id", "PRODUCER"),
-    Field("producer_epoch", "EPOCH"),
-    Field("last_sequence", "LAST SEQUENCE"),
-    Field("last_offset", "LAST OFFSET"),
-    Field("offset_delta", "DELTA"),
-    Field("timestamp", "UTC", lambda ms: text.when(ms, precise=True)),
-    Field("coordinator_epoch", "COORDINATOR"),
-    Field(
+    ShownField("at", "AT", style="dim"),
+    ShownField("producer_id", "PRODUCER"),
+    ShownField("producer_epoch", "EPOCH"),
+    ShownField("last_sequence", "LAST SEQUENCE"),
+    ShownField("last_offset", "LAST OFFSET"),
+    ShownField("offset_delta", "DELTA"),
+    ShownField("timestamp", "UTC", lambda ms: text.when(ms, precise=True)),
+    ShownField("coordinator_epoch", "COORDINATOR"),
+    ShownField(
         "current_txn_first_offset", "OPEN TRANSACTION", lambda offset: "-" if offset == -1 else str(offset)
     ),
 )

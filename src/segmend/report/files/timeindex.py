@@ -6,16 +6,16 @@ from itertools import chain
 
 from segmend.formats import time_index
 from segmend.report import text
-from segmend.report.fields import Field, preallocated
+from segmend.report.fields import ShownField, preallocated
 from segmend.report.files import Rows
 
 KIND = "timeindex"
 NAMES = (".timeindex",)
 FIELDS = (
-    Field("at", "AT", style="dim"),
-    Field("timestamp", "TIMESTAMP"),
-    Field("timestamp", "UTC", lambda ms: text.when(ms, precise=True)),
-    Field("offset", "OFFSET"),
+    ShownField("at", "AT", style="dim"),
+    ShownField("timestamp", "TIMESTAMP"),
+    ShownField("timestamp", "UTC", lambda ms: text.when(ms, precise=True)),
+    ShownField("offset", "OFFSET"),
 )
 
 

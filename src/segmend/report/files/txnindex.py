@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from segmend.formats import txn_index
-from segmend.report.fields import Field
+from segmend.report.fields import ShownField
 from segmend.report.files import Rows
 
 KIND = "txnindex"
 NAMES = (".txnindex",)
 FIELDS = (
-    Field("at", "AT", style="dim"),
-    Field("version", "VERSION"),
-    Field("producer_id", "PRODUCER"),
-    Field("first_offset", "FIRST OFFSET"),
-    Field("last_offset", "LAST OFFSET"),
-    Field("last_stable_offset", "LAST STABLE OFFSET"),
+    ShownField("at", "AT", style="dim"),
+    ShownField("version", "VERSION"),
+    ShownField("producer_id", "PRODUCER"),
+    ShownField("first_offset", "FIRST OFFSET"),
+    ShownField("last_offset", "LAST OFFSET"),
+    ShownField("last_stable_offset", "LAST STABLE OFFSET"),
 )
 
 

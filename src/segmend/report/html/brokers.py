@@ -80,7 +80,7 @@ class Fleet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Headline:
     """The answer in one glance; `tone` is error, warning, info or ok."""
 
     tone: str
@@ -168,7 +168,7 @@ def _badness(row: BrokerRow) -> tuple[int, int, int, tuple[int, str]]:
     return -row.counts["error"], row.rank, -row.counts["warning"], broker_order(row.name)
 
 
-def verdict(everyone: tuple[BrokerRow, ...], counts: Mapping[str, int]) -> Verdict:
+def verdict(everyone: tuple[BrokerRow, ...], counts: Mapping[str, int]) -> Headline:
     """The worst thing first: what would happen to how many brokers."""
     fates = Counter(fate for row in everyone for fate in row.fates)
     said = [(fates[fate], words) for fate, words in _SAYS if fates[fate]]
@@ -179,19 +179,19 @@ def verdict(everyone: tuple[BrokerRow, ...], counts: Mapping[str, int]) -> Verdi
     fine = sum(row.worst in ("ok", "info") for row in everyone)
     if fine:
         more.append(f"{plural(fine, 'broker')} {'is' if fine == 1 else 'are'} fine")
-    return Verdict(tone="error", headline=f"{plural(times, 'broker')} {words}", more=" · ".join(more))
+    return Headline(tone="error", headline=f"{plural(times, 'broker')} {words}", more=" · ".join(more))
 
 
-def _calm(counts: Mapping[str, int], everyone: tuple[BrokerRow, ...]) -> Verdict:
+def _calm(counts: Mapping[str, int], everyone: tuple[BrokerRow, ...]) -> Headline:
     if not everyone:
-        return Verdict(tone="info", headline="No log dir was found", more="Nothing was looked at.")
+        return Headline(tone="info", headline="No log dir was found", more="Nothing was looked at.")
     if counts["error"] or counts["warning"]:
         told = " and ".join(plural(counts[s], s) for s in ("error", "warning") if counts[s])
         tone = "error" if counts["error"] else "warning"
-        return Verdict(tone=tone, headline=f"Every broker would start, with {told}", more="")
+        return Headline(tone=tone, headline=f"Every broker would start, with {told}", more="")
     headline = "Nothing wrong found"
     notes = f"{plural(counts['info'], 'note')} for information" if counts["info"] else ""
-    return Verdict(tone="ok", headline=headline, more=notes)
+    return Headline(tone="ok", headline=headline, more=notes)
 
 
 def bytes_of(everyone: tuple[BrokerRow, ...]) -> str:

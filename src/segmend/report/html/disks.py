@@ -65,7 +65,7 @@ class PartitionBar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Disks:
+class DisksSection:
     """The section; `by_broker` says that all dirs are here in order, else the fullest come first."""
 
     dirs: tuple[DirBar, ...]
@@ -75,7 +75,7 @@ class Disks:
     hidden_partitions: int
 
 
-def disks(tables: Tables, places: Places, palette: Palette) -> Disks:
+def disks(tables: Tables, places: Places, palette: Palette) -> DisksSection:
     """Sums `partitions` by dir and topic; the fullest dirs where there are too many to print."""
     parts = _bytes_by_dir(tables)
     known = list(places.dirs.values())
@@ -85,7 +85,7 @@ def disks(tables: Tables, places: Places, palette: Palette) -> Disks:
     whole = max((sum(parts[row["log_dir_id"]].values()) for row in shown), default=0)
     bars = [_dir(row, parts[row["log_dir_id"]], palette, whole) for row in shown]
     biggest, hidden = _biggest(tables, places, palette)
-    return Disks(
+    return DisksSection(
         dirs=tuple(bars),
         by_broker=len(shown) == len(known),
         hidden_dirs=len(known) - len(shown),

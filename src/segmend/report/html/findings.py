@@ -70,7 +70,7 @@ class FindingRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class FindingGroup:
     """The findings of one code."""
 
     code: str
@@ -96,7 +96,7 @@ class Findings:
     counts: Mapping[str, int]
     total: int
     shown: int
-    groups: tuple[Group, ...]
+    groups: tuple[FindingGroup, ...]
     brokers: tuple[str, ...]
     topics: tuple[str, ...]
 
@@ -238,12 +238,14 @@ def _facts(row: Row) -> Iterable[str]:
         yield "seen by comparing replicas"
 
 
-def _group(chosen: list[FindingRow], group: list[Row], places: Places, manual: Mapping[str, Entry]) -> Group:
+def _group(
+    chosen: list[FindingRow], group: list[Row], places: Places, manual: Mapping[str, Entry]
+) -> FindingGroup:
     code = group[0]["code"] or "?"
     brokers = sorted({broker_name(row["broker"]) for row in group}, key=broker_order)
     said = {row["broker_says"] or "" for row in group}
     worst, entry = _worst(group, places), manual.get(code)
-    return Group(
+    return FindingGroup(
         code=code,
         severity=min((row["severity"] for row in group), key=SEVERITIES.index),
         title=_title(entry.code.title) if entry else shortened(group[0]["message"] or "", 140),

@@ -10,13 +10,13 @@ from typing import Any, Final
 from segmend.checks.manual import Entry
 from segmend.report.text import plural
 
-from .brokers import Fleet, Verdict, bytes_of, fleet, verdict
+from .brokers import Fleet, Headline, bytes_of, fleet, verdict
 from .columns import Row, Tables, newest_run, rows, total
-from .disks import Disks, disks
+from .disks import DisksSection, disks
 from .findings import Findings, findings
 from .places import places
 from .replicas import Replication, replication
-from .segments import Segments, segments
+from .segments import SegmentsSection, segments
 from .times import Times, times
 from .topics import Palette, palette
 from .units import seconds
@@ -43,14 +43,14 @@ class Report:
     paths: tuple[str, ...]
     skipped: tuple[str, ...]
     change: str
-    verdict: Verdict
+    verdict: Headline
     findings: Findings
     fleet: Fleet
     palette: Palette
-    disks: Disks
+    disks: DisksSection
     times: Times
     replication: Replication
-    segments: Segments
+    segments: SegmentsSection
 
     def data(self) -> dict[str, Any]:
         """The JSON that travels in the page: for its filters, and for programs that read reports."""

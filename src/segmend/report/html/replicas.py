@@ -26,7 +26,7 @@ _COLUMNS: Final = ("broker", "topic", "partition", *_OFFSETS, *_COUNTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replica:
+class ReplicaRow:
     """One broker's copy: how much of the plotted stretch it holds, and how much it has otherwise."""
 
     broker: str
@@ -48,7 +48,7 @@ class PartitionReplicas:
     behind: int
     max_log_end_offset: int
     missing: int
-    replicas: tuple[Replica, ...]
+    replicas: tuple[ReplicaRow, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +147,7 @@ def _bottom(group: list[Row], top: int) -> int:
     return top - max(1, (top - min(ends)) * 3 // 2)
 
 
-def _replica(row: Row, bottom: int, top: int) -> Replica:
+def _replica(row: Row, bottom: int, top: int) -> ReplicaRow:
     name, end = broker_name(row["broker"]), row["log_end_offset"]
     note = _note(row)
     same = end if row["diverged_at"] is None else row["diverged_at"]
@@ -158,7 +158,7 @@ def _replica(row: Row, bottom: int, top: int) -> Replica:
         f"high watermark {count(row['high_watermark'])}",
         f"last epoch {count(row['last_epoch'])}",
     ]
-    return Replica(
+    return ReplicaRow(
         broker=name,
         status=row["status"] if row["status"] in STATUSES else "in-step",
         log_end_offset=count(end),

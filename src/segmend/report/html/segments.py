@@ -43,7 +43,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Segments:
+class SegmentsSection:
     """The section."""
 
     total: int
@@ -52,12 +52,12 @@ class Segments:
     sizes: tuple[Share, ...]
 
 
-def segments(tables: Tables) -> Segments:
+def segments(tables: Tables) -> SegmentsSection:
     """Groups `segments` by the codecs and the magics they hold, and by size."""
     table = select(tables, "segments", ["log_bytes", "codecs", "magics"])
     if table.num_rows == 0:
-        return Segments(total=0, codecs=(), magics=(), sizes=())
-    return Segments(
+        return SegmentsSection(total=0, codecs=(), magics=(), sizes=())
+    return SegmentsSection(
         total=table.num_rows,
         codecs=_shares(_grouped(table, "codecs"), _codec_css),
         magics=_shares({_format(k): v for k, v in _grouped(table, "magics").items()}, _magic_css),

@@ -52,7 +52,7 @@ from segmend.cli.targets import broker_of, open_log_dirs
 from segmend.explain.disk_speed import Speed
 from segmend.explain.rolling_restart import bounce, probe
 from segmend.explain.startup import study
-from segmend.report.startup import Page, json_lines, lines
+from segmend.report.startup import StartupPage, json_lines, lines
 
 NAME = "startup"
 SUMMARY = "where the time of a start goes: threads, rolling restarts, Kubernetes probes"
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
         speed=given,
     )
     brokers = args.brokers or BROKERS
-    page = Page(
+    page = StartupPage(
         dirs=[log_dir.path for log_dir in broker.dirs],
         clean=[log_dir.is_clean for log_dir in broker.dirs],
         rules=f"Kafka {broker.release} ({broker.release_reason})",
