@@ -13,8 +13,8 @@ from struct import pack
 
 import pytest
 from tests.brokers import broker_of
+from tests.faults.patient import lonely_topic, patient_in
 from tests.golden.unpack import unpack
-from tests.lab.faults.patient import lonely_topic, patient_in
 from tests.lab.test_verdicts import archive, recorded
 from tests.traffic import Traffic, counted
 

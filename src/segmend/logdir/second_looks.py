@@ -36,12 +36,14 @@ class _Pages:
 
     def need(self, start: int, end: int, reader: OpenFile | None) -> None:
         """Make sure that bytes [start, end) are there."""
-        wanted = self.missing.intersection(range(start // _PAGE, -(-end // _PAGE)))
-        if not wanted or reader is None:
-            return
-        first, last = min(wanted), max(wanted) + 1
-        reader.read_into(memoryview(self.data)[first * _PAGE : last * _PAGE], first * _PAGE)
-        self.missing.difference_update(range(first, last))
+        wanted = sorted(self.missing.intersection(range(start // _PAGE, -(-end // _PAGE))))
+        while wanted and reader is not None:
+            first, run = wanted[0], 1
+            while run < len(wanted) and wanted[run] == first + run:
+                run += 1
+            reader.read_into(memoryview(self.data)[first * _PAGE : (first + run) * _PAGE], first * _PAGE)
+            self.missing.difference_update(wanted[:run])
+            del wanted[:run]
 
 
 class _Kept(OpenFile):
