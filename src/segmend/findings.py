@@ -7,8 +7,10 @@ them, and travel as JSON lines (`--json`) and as rows of the fleet's `findings` 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from segmend.frozen import frozen
 
 
 class Severity(enum.StrEnum):
@@ -35,7 +37,7 @@ class Safety(enum.StrEnum):
     ADVICE = "advice"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Remedy:
     """The exact next command, ready to paste, and how safe it is."""
 
@@ -50,7 +52,7 @@ class Basis(enum.StrEnum):
     MANUAL = "manual"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BrokerEffect:
     """What the next start of the broker does about one finding, by the rules of its release.
 
@@ -79,7 +81,7 @@ class BrokerEffect:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Finding:
     """One located fault.
 

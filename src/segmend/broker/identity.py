@@ -7,12 +7,12 @@ releases up to 3.6 did is in `segmend.broker.old_identity`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from segmend.broker.old_identity import READING, Reading, goes_offline, refusals
 from segmend.broker.rule import Rule
 from segmend.formats.damage import Damage
 from segmend.formats.meta_properties import MetaProperties
+from segmend.frozen import frozen
 from segmend.logdir.release import Release
 
 DIRECTORY_IDS: Rule[bool] = Rule("MetaPropertiesEnsemble; KIP-858", (((0, 8), False), ((3, 7), True)))
@@ -51,7 +51,7 @@ def is_kraft(
     return roles or release >= (4, 0) or 1 in versions or (not versions and has_metadata_log)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Identity:
     """One dir's meta.properties: `value` None if missing (or unreadable, then with `damages`)."""
 
@@ -76,7 +76,7 @@ def _breaks(damage: Damage) -> bool:
     return damage.kind != "reserved-directory-id"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class IdentityVerdict:
     """`refusal`: why the process ends, or None. `offline`: dirs in error, by path, with Kafka's words."""
 

@@ -7,10 +7,10 @@ stay; a segment goes only when the high watermark has reached its end.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from segmend.broker.rule import Words
+from segmend.frozen import frozen
 
 FIRST_LOOK_SECONDS = 30
 """`LogManager.InitialTaskDelayMs`: the first look after the start; then every 5 minutes."""
@@ -44,7 +44,7 @@ FUTURE_TIMESTAMP = Words(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Retained:
     """One segment as retention sees it; `largest_timestamp` as `LogSegment.largestTimestamp` (ms)."""
 
@@ -56,7 +56,7 @@ class Retained:
     by_mtime: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Limits:
     """-1 is no limit."""
 
@@ -74,7 +74,7 @@ class RetentionLimit(StrEnum):
     LOG_START = "log start offset"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Breach:
     """The first `count` segments go, for one reason, in Kafka's words."""
 
@@ -122,7 +122,7 @@ HOLDS = {
 """Why a segment stays."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SegmentFate:
     """What becomes of one segment: it goes at the next look (`goes` says why), or it stays (`holds`).
 

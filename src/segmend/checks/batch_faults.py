@@ -8,9 +8,9 @@ prove what only its size or its magic byte is wrong; what nothing proves is a ho
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from segmend.frozen import frozen
 from segmend.kernel.types import CHAIN_KINDS, TAIL_KINDS, Problem, SegmentScan
 
 from .evidence import batch_at, headers_before, size_field, sound_with_size
@@ -23,7 +23,7 @@ _PROVEN: Final = 64
 _WALKED: Final = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Break:
     """Bytes `position` to `end` that are no sound batch; `code` is that of its finding.
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from segmend.broker.recovery import first_recovered
 from segmend.findings import Finding, Remedy, Safety, Severity
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
+from segmend.frozen import frozen
 from segmend.logdir.file_system import Unreadable
 
 from . import remedies
@@ -41,7 +41,7 @@ T = TypeVar("T")
 MAX_MAP_COUNT = 65_530
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReadFailure:
     """A file or directory that could not be read; `file` is relative to the log dir."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from struct import Struct
 
 from segmend.findings import Finding
+from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.index_file import last_entry
 
@@ -55,7 +55,7 @@ ENTRY = Struct(">ii")
 ENTRY_SIZE = ENTRY.size
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Last:
     """The last entry before the preallocated zeros, its number, and the offset it stands for."""
 

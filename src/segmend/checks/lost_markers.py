@@ -8,11 +8,11 @@ a segment while a transaction is open, whose producer goes on writing as if it h
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
 from segmend.formats.txn_index import parse
+from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import ProducerState, SegmentScan
 from segmend.logdir.second_looks import look_again
@@ -24,7 +24,7 @@ from .segment_view import SegmentView
 _FEW: Final = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LostMarker:
     """A marker that is gone: `offset` is where it stood, `position` the batch now following it."""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 
 from segmend.findings import Severity
+from segmend.frozen import frozen
 
 # Columns of the text under a heading.
 _WIDTH = 88
@@ -65,7 +66,7 @@ class Code:
         return self.clean if clean or self.killed is None else self.killed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Page:
     """What people are told of the codes of one check.
 
@@ -101,7 +102,7 @@ def _wrapped(*texts: str) -> str:
     return textwrap.fill(words, _WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Entry:
     """A code in the manual: its page, all codes `beside` it there, and the `level` that looks for it."""
 

@@ -8,11 +8,11 @@ copy (L16), a stale write of an older history (L26), or a segment that grew too 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final
 
 from segmend.formats.batch import RecordBatch
+from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Problem, SegmentScan
 
@@ -22,7 +22,7 @@ from .segment_view import SegmentView
 _LOOKED_AT: Final = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OffsetFault:
     """A sound batch at a wrong offset; `expected` is the base offset that would fit, if known."""
 
@@ -31,7 +31,7 @@ class OffsetFault:
     expected: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Around:
     """The batch of a problem and its neighbours; `copied` if the same batch stands earlier in the file."""
 

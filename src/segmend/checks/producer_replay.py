@@ -21,6 +21,7 @@ from segmend.formats.producer_snapshot import ProducerSnapshot
 from segmend.formats.producer_snapshot import parse as parse_snapshot
 from segmend.formats.txn_index import AbortedTxn, TransactionIndex
 from segmend.formats.txn_index import parse as parse_txn_index
+from segmend.frozen import frozen
 from segmend.kernel import types as kernel
 from segmend.kernel.producers import state_of
 from segmend.kernel.scan import scan_log
@@ -39,7 +40,7 @@ States = dict[int, ProducerState]
 SNAPSHOT_LIMIT: Final = 46_000_010
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TxnIndexFacts:
     """One segment's `.txnindex` against its ABORT markers; `entries` is None when the file is missing."""
 
@@ -50,7 +51,7 @@ class TxnIndexFacts:
     surplus: tuple[tuple[int, AbortedTxn], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SnapshotFacts:
     """A valid snapshot whose content the log contradicts: per producer, what and how bad."""
 
@@ -59,7 +60,7 @@ class SnapshotFacts:
     contradictions: tuple[tuple[int, str, bool], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Regress:
     """Something of a producer that goes back, or breaks off, between two segments."""
 

@@ -6,17 +6,17 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType, ModuleType
 from typing import Any
 
 from segmend.findings import Finding
+from segmend.frozen import frozen
 
 from .levels import Level, Scope
 from .manual import Code, Entry, entries
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Check:
     """One check module: its codes and when it runs.
 

@@ -12,13 +12,13 @@ import fnmatch
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from segmend.findings import Finding, Severity
+from segmend.frozen import frozen
 from segmend.logdir.file_system import Unreadable
 
 from .context import MAX_MAP_COUNT, BrokerContext, DirContext, PartitionContext, ReadFailure
@@ -27,6 +27,8 @@ from .registry import Check, all_checks, known_codes
 from .segment_view import SegmentView
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
     from segmend.kernel.types import SegmentScan
     from segmend.logdir.tree import PartitionDir
     from segmend.node.broker_dirs import BrokerDirs
@@ -93,7 +95,7 @@ class Summary:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Wanted:
     """What is asked for; empty means all.
 
@@ -141,20 +143,34 @@ class _Pending:
     """A slice that is being looked at; `last` is the last of its partition."""
 
     context: PartitionContext
-    future: Future[_SliceResult]
+    result: Callable[[], _SliceResult]
     last: bool
 
 
-class _SameThread:
-    """Runs jobs inline: for one job, and for --startup, where threads only cost."""
+class _Jobs:
+    """Runs slices of work: the first inline, since threads only cost a small disk, then in threads."""
 
-    def submit(self, function: Callable[..., Any], /, *args: Any) -> Future[Any]:
-        done: Future[Any] = Future()
-        done.set_result(function(*args))
-        return done
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._pool: ThreadPoolExecutor | None = None
+        self._bytes = 0
 
-    def shutdown(self, *, cancel_futures: bool) -> None:
-        """Nothing to stop."""
+    def submit(
+        self, size: int, function: Callable[..., _SliceResult], *args: Any
+    ) -> Callable[[], _SliceResult]:
+        """Gives what waits for the result."""
+        self._bytes += size
+        if self._threads < 2 or self._bytes < SLICE_BYTES:
+            result = function(*args)
+            return lambda: result
+        if self._pool is None:  # imported here: that takes as long as to check a small disk
+            self._pool = import_module("concurrent.futures").ThreadPoolExecutor(self._threads)
+        return self._pool.submit(function, *args).result
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
 
 
 class CheckRun:
@@ -213,13 +229,12 @@ class CheckRun:
 
     def _all(self) -> Iterator[Finding]:
         yield from self._whole_broker()
-        threads = self._jobs > 1 and self._level > Level.STARTUP
-        pool = ThreadPoolExecutor(self._jobs) if threads else _SameThread()
+        jobs = _Jobs(self._jobs if self._level > Level.STARTUP else 1)
         try:
             for log_dir in self._broker.dirs:
-                yield from self._dir(self._broker.of(log_dir), pool)
+                yield from self._dir(self._broker.of(log_dir), jobs)
         finally:
-            pool.shutdown(cancel_futures=True)
+            jobs.stop()
 
     def _whole_broker(self) -> Iterator[Finding]:
         for check in self._checks[Scope.BROKER]:
@@ -232,7 +247,7 @@ class CheckRun:
                     raise
                 owner.note(error)
 
-    def _dir(self, context: DirContext, pool: ThreadPoolExecutor | _SameThread) -> Iterator[Finding]:
+    def _dir(self, context: DirContext, jobs: _Jobs) -> Iterator[Finding]:
         self.summary.clean[context.path] = context.clean
         self.summary.running[context.path] = context.running
         yield from _guarded(self._checks[Scope.DIR], context.log_dir, context, context.failures)
@@ -242,8 +257,9 @@ class CheckRun:
             slices = list(self._slices(inner)) or [(0, 0)]
             checks = [check for check in self._checks[Scope.SEGMENT] if check.applies(inner)]
             for number, ends in enumerate(slices, 1):
-                future = pool.submit(self._slice, inner, checks, *ends)
-                pending.append(_Pending(inner, future, number == len(slices)))
+                size = partition.size // len(slices)
+                result = jobs.submit(size, self._slice, inner, checks, *ends)
+                pending.append(_Pending(inner, result, number == len(slices)))
                 # Findings wait in memory for their turn, so no more than a few slices run ahead.
                 while len(pending) > SLICES_AHEAD * self._jobs:
                     yield from self._collect(pending.popleft())
@@ -294,7 +310,7 @@ class CheckRun:
 
     def _collect(self, pending: _Pending) -> Iterator[Finding]:
         """What came of a slice; after the last of a partition, what the partition says as a whole."""
-        context, result = pending.context, pending.future.result()
+        context, result = pending.context, pending.result()
         yield from result.findings
         context.scans.extend(result.scans)
         context.dir.failures.extend(result.failures)

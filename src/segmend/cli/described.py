@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from segmend.cli.parser import LateParser, subparsers_of
+from segmend.frozen import frozen
 
 _PATHS = frozenset({"FILE", "DIR", "PATH", "PLAN", "S"})
 """Metavars that stand for a path."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Argument:
     """An option, or a word without a name; `value` stands for what it takes, if it takes anything."""
 
@@ -32,7 +32,7 @@ class Argument:
         return " ".join(filter(None, [", ".join(self.flags), self.value]))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Described:
     """A command, or sub-command; `path` are the words that lead to it."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from segmend.errors import UsageError
 from segmend.formats.names import parse_dir_name, parse_file_name
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import Unreadable
@@ -15,7 +15,7 @@ from segmend.logdir.tree import LOCK, LOG_DIR_FILES, PARTITION_KINDS, LogDir
 from segmend.node.broker_dirs import BrokerDirs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Targets:
     """The log dirs to open; `names` and `files` narrow them down when a partition or file was given."""
 

@@ -6,11 +6,12 @@ Follows `LogCleanerManager.grabFilthiestCompactedLog`, `cleanableOffsets` and `L
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from segmend.broker.retention import Limits, Retained
 from segmend.formats.java_number import parse_long
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET
+from segmend.frozen import frozen
 from segmend.loading.dirs import DirState
 from segmend.loading.later import retained
 from segmend.loading.limits import Setting, policy_of, setting_of
@@ -45,7 +46,7 @@ _SETTINGS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Compaction:
     """One compacted partition: bytes before the first dirty offset, bytes that may be cleaned now."""
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from segmend.frozen import frozen
 from segmend.kernel.scan import scan_log
 from segmend.loading.segment import Prefix
 from segmend.logdir.file_system import OpenFile, Unreadable
@@ -31,7 +31,7 @@ BATCH_BYTES: Final = 16384
 """`batch.size` of a producer, for logs of which nothing could be read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Speed:
     """Bytes a second (`seconds_a_read` for single blocks) over what was read; `cached`: all from memory."""
 

@@ -6,10 +6,11 @@ Nothing is recovered: a log that was not closed is taken as it stands, as the br
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from segmend.broker.retention import SegmentFate, judge
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
+from segmend.frozen import frozen
 from segmend.loading.dirs import DirState
 from segmend.loading.later import retained
 from segmend.loading.limits import Retention, retention_of
@@ -21,7 +22,7 @@ from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Reasons:
     """One partition. `high_watermark` is the checkpoint's, None if it has none (the end counts then).
 

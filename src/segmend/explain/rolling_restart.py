@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from segmend.explain.startup import Study
+from segmend.frozen import frozen
 
 PERIOD_SECONDS: Final = 10
 SAFETY: Final = 2.0
@@ -25,7 +25,7 @@ KIP-263 reports as much (8 minutes of loading, 8 minutes until no partition is u
 _PORT = re.compile(r":(\d{1,5})$")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Bounce:
     """A rolling restart, one broker after the other, all of them like this one."""
 
@@ -49,7 +49,7 @@ class Bounce:
         return self.brokers * self.each
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Probe:
     """A `startupProbe` that lets the worst unclean start finish, and the grace of a clean stop."""
 

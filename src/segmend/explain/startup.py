@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from segmend.broker.recovery import PRODUCER_STATE, first_recovered
 from segmend.broker.sanity import INDEX_SANITY, IndexSanity
 from segmend.explain.disk_speed import Speed, batch_bytes, measure
+from segmend.frozen import frozen
 from segmend.loading.timing.costs import COSTS
 from segmend.loading.timing.estimate import DirWork, Estimate, Job, Machine, Work, estimate
 from segmend.logdir.file_system import Unreadable
@@ -34,7 +35,7 @@ the newest as large as the one before; `everything`: recovery-point-offset-check
 THREADS: Final = (1, 2, 4, 8, 16)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PartitionSegments:
     """One partition: base offsets and sizes of its logs, and what the checkpoints say of it."""
 
@@ -51,7 +52,7 @@ class PartitionSegments:
         return first_recovered(self.bases, self.recovery_point)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Study:
     """All log dirs of a broker, ready to be asked what a start costs."""
 

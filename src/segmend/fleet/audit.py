@@ -10,7 +10,6 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
@@ -30,6 +29,7 @@ from segmend.fleet.plan import AuditPlan, make_plan
 from segmend.fleet.schemas import REPLICAS
 from segmend.fleet.sql import Row, compare
 from segmend.fleet.task import Result, run_task
+from segmend.frozen import frozen
 from segmend.logdir.release import Release
 
 SCANNED = ("log_dirs", "partitions", "segments", "checkpoints", "findings", "digests")
@@ -43,7 +43,7 @@ OnProgress = Callable[[int, int, str], None]
 """(bytes done, bytes in all, what is being done)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AuditRequest:
     """What to audit and where to put it; `release` None: read off each broker's disks."""
 
@@ -54,7 +54,7 @@ class AuditRequest:
     version: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AuditOutcome:
     """The `runs` row, findings by code, and what could not be read."""
 
@@ -120,7 +120,7 @@ def _scan(plan: AuditPlan, driver: Driver, progress: OnProgress) -> list[Result]
     return list(driver.run(run_task, plan.tasks, done))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Compared:
     parts: list[Part]
     codes: Counter[tuple[str, str]]

@@ -16,12 +16,13 @@ from segmend.fleet.remote import files_of
 from segmend.fleet.schemas import DIGEST_OFFSETS
 from segmend.formats import offset_index
 from segmend.formats.batch import RecordBatch
+from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Suspect:
     """One replica, its reference, and the buckets to look into, lowest first."""
 

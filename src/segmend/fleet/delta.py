@@ -12,7 +12,6 @@ import os
 import time
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,11 +21,12 @@ from deltalake.transaction import AddAction
 
 from segmend.errors import SegmendError
 from segmend.fleet.schemas import STORED
+from segmend.frozen import frozen
 
 APPLICATION = "segmend"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Part:
     """A Parquet file of a table, named relative to the table's directory."""
 
@@ -36,7 +36,7 @@ class Part:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Run:
     """One audit: `run_id` names it in every row, `number` orders the runs of one OUT (ms)."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import glob
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
@@ -19,6 +19,7 @@ from segmend.errors import SegmendError
 from segmend.fleet.remote import files_of
 from segmend.formats import partition_metadata
 from segmend.formats.names import parse_dir_name, parse_file_name
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.file_system import EntryType, Files, Unreadable
 from segmend.logdir.tree import LOG_DIR_FILES, PARTITION_KINDS, LogDir
@@ -31,7 +32,7 @@ _BROKER_NAME: Final = re.compile(r"(?:broker|kafka|node|server)[-_.]?(\d{1,9})",
 _DIRS: Final = ("dir", "link-dir")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Place:
     """A log dir of the fleet. `broker` is negative where nothing on the disk or its path names one."""
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -30,11 +29,12 @@ import pyarrow as pa
 from segmend.checks import Level
 from segmend.errors import UsageError
 from segmend.fleet.schemas import KAFKA_RECORD, KAFKA_RECORD_WITH_HEADERS, TABLES
+from segmend.frozen import frozen
 
 _LEVELS: Final = {level.name.lower(): level for level in Level}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Options:
     """A read, checked. None and empty mean no limit; times are in ms, ends are exclusive."""
 

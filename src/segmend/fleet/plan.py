@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from segmend.checks import Level
 from segmend.errors import UsageError
@@ -11,13 +10,14 @@ from segmend.fleet.delta import Run
 from segmend.fleet.listing import Place, brokers, find_places
 from segmend.fleet.pack import pack
 from segmend.fleet.task import Job, Piece, Task
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AuditPlan:
     """The tasks of an audit, the heaviest first, and what they add up to."""
 

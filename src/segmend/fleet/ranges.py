@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from segmend.fleet.listing import Place
 from segmend.fleet.pack import FILE_COST
 from segmend.fleet.split import cuts
+from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Reader
 from segmend.logdir.file_system import Unreadable
@@ -16,7 +15,7 @@ from segmend.logdir.tree import LogSegment
 INDEX_LIMIT = 64 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Range:
     """Bytes [start, end) of a segment. `later` are the following cuts of the same file.
 

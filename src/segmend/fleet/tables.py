@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from itertools import chain
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from segmend.fleet.options import Options
 from segmend.fleet.pack import pack, target_bytes
 from segmend.fleet.ranges import Range, ranges_of
 from segmend.fleet.task import Job, Piece, Task, gather
+from segmend.frozen import frozen
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tail import last_timestamp
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
@@ -31,7 +31,7 @@ READ_KINDS = frozenset({"current", "future", "stray", "cluster-metadata"})
 _NO_RUN = Run(run_id="", number=0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Work:
     """What one task reads: ranges of segments, or whole partitions."""
 

@@ -20,6 +20,7 @@ from segmend.fleet.delta import Part, Run, write_part
 from segmend.fleet.digest import PartitionDigest
 from segmend.fleet.listing import Place
 from segmend.fleet.pack import FILE_COST
+from segmend.frozen import frozen
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -30,7 +31,7 @@ _INNER = frozenset({Scope.PARTITION, Scope.SEGMENT, Scope.FAILURE})
 _OUTER = frozenset({Scope.BROKER, Scope.DIR, Scope.FAILURE})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Piece:
     """A partition directory of one log dir; or, without a name, what is said of the broker as a whole."""
 
@@ -45,7 +46,7 @@ class Piece:
         return self.bytes + self.files * FILE_COST
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Job:
     """What all tasks of an audit share. `releases` is by (cluster id, broker), `dir_bytes` by log dir id."""
 
@@ -59,7 +60,7 @@ class Job:
     digests: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Task:
     """The pieces that one task reads."""
 
@@ -72,7 +73,7 @@ class Task:
         return sum(piece.bytes for piece in self.pieces)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Result:
     """What a task tells the driver. `unreadable` are paths that were refused."""
 
@@ -93,7 +94,7 @@ class Sink:
     unreadable: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Only(Wanted):
     """Of all checks those of some scopes, and of all partitions those of one task."""
 

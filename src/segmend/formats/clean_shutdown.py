@@ -7,16 +7,15 @@ the one Damage kind is `malformed`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from segmend.formats import json_text
 from segmend.formats.cursor import Malformed
 from segmend.formats.damage import Damage
+from segmend.frozen import frozen
 
 FILE_NAME = ".kafka_cleanshutdown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CleanShutdown:
     """Both None for an empty file."""
 

@@ -7,7 +7,6 @@ are generated messages in the flexible encoding. Damage kinds: `bad-key`, `bad-v
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from segmend.formats.cursor import Cursor, Malformed, write_uvarint
 from segmend.formats.damage import Damage
 from segmend.formats.kafka_uuid import parse_uuid
 from segmend.formats.schema import Message, read
+from segmend.frozen import frozen
 
 ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS = range(7)
 TYPE_NAMES = (
@@ -114,7 +114,7 @@ class Voters(NamedTuple):
 ControlValue = EndTxnMarker | LeaderChange | SnapshotHeader | SnapshotFooter | KRaftVersion | Voters
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ControlRecord:
     """`type` is -1 where the key is broken; `value` None where it cannot be read."""
 

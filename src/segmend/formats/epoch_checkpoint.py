@@ -8,12 +8,12 @@ Follows `LeaderEpochCheckpointFile` and `LeaderEpochFileCache`. Damage kinds are
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from segmend.formats.checkpoint_file import MAX_DAMAGES, read_entries, render_entries
 from segmend.formats.damage import Damage
 from segmend.formats.java_number import parse_int, parse_long
+from segmend.frozen import frozen
 
 FILE_NAME = "leader-epoch-checkpoint"
 
@@ -25,7 +25,7 @@ class EpochEntry(NamedTuple):
     start_offset: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EpochCheckpoint:
     """The lines in file order. `header_lines` is 0 for an empty file, 1 with a version only."""
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from segmend.formats.damage import Damage
+from segmend.frozen import frozen
 
 MAX_DAMAGES = 16
 
@@ -23,7 +23,7 @@ _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.|\Z)", re.DOTALL)
 _LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "": ""}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PropertyLine:
     """One logical line as it stands in the file; key and value are None for a comment or blank."""
 
@@ -33,7 +33,7 @@ class PropertyLine:
     value: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class JavaProperties:
     """All logical lines in file order."""
 

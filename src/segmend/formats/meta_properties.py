@@ -8,13 +8,12 @@ be read; the Damage kinds are `bad-escape`, `bad-version`, `missing-key`, `not-a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from segmend.formats import java_properties
 from segmend.formats.damage import Damage
 from segmend.formats.java_number import parse_int
 from segmend.formats.java_properties import JavaProperties, PropertyLine
 from segmend.formats.kafka_uuid import is_reserved, parse_uuid
+from segmend.frozen import frozen
 
 FILE_NAME = "meta.properties"
 VERSION, CLUSTER_ID, BROKER_ID, NODE_ID, DIRECTORY_ID = (
@@ -22,7 +21,7 @@ VERSION, CLUSTER_ID, BROKER_ID, NODE_ID, DIRECTORY_ID = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MetaProperties:
     """None stands for a key that is absent or cannot be read; `properties` is the text itself.
 

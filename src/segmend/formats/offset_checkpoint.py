@@ -8,12 +8,12 @@ Damage kinds are those of `checkpoint_file`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from segmend.formats.checkpoint_file import read_entries, render_entries
 from segmend.formats.damage import Damage
 from segmend.formats.java_number import parse_int, parse_long
+from segmend.frozen import frozen
 
 RECOVERY_POINT = "recovery-point-offset-checkpoint"
 HIGH_WATERMARK = "replication-offset-checkpoint"
@@ -30,7 +30,7 @@ class CheckpointEntry(NamedTuple):
     offset: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OffsetCheckpoint:
     """The lines in file order. `header_lines` is 0 for an empty file, 1 with a version only."""
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from segmend.formats.byte_columns import first_decrease, put_column, take_column, used_size
 from segmend.formats.damage import Damage
+from segmend.frozen import frozen
 
 SUFFIX = ".index"
 ENTRY_SIZE = 8
@@ -26,7 +27,7 @@ class OffsetPosition(NamedTuple):
     position: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OffsetIndex:
     """The entries as two columns of equal length, and what follows them in the file."""
 

@@ -13,19 +13,19 @@ Damage kinds, by what the broker does:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from segmend.formats.checkpoint_file import lines
 from segmend.formats.damage import Damage
 from segmend.formats.java_number import parse_int
 from segmend.formats.kafka_uuid import ZERO, parse_uuid, uuid_text
+from segmend.frozen import frozen
 
 FILE_NAME = "partition.metadata"
 _SEPARATOR = re.compile(r":[ \t\n\x0b\f\r]+")
 _NULL_LINE = 'Cannot invoke "java.lang.CharSequence.length()" because "this.text" is null'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PartitionMetadata:
     """`topic_id` as Kafka writes it (22 characters); None where it cannot be read."""
 

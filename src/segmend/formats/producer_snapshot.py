@@ -7,12 +7,12 @@ deletes a snapshot with any damage and replays from an older one. Damage kinds: 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple
 
 from segmend.crc32c import crc32c
 from segmend.formats.damage import Damage
+from segmend.frozen import frozen
 
 SUFFIX = ".snapshot"
 VERSION = 1
@@ -34,7 +34,7 @@ class ProducerStateEntry(NamedTuple):
     current_txn_first_offset: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ProducerSnapshot:
     """The entries in file order; `crc` is the one stored, None to have it computed."""
 

@@ -7,7 +7,6 @@ and 1. Any damage stops the process; the kinds are `empty`, `malformed`, `bad-ve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from segmend.formats import json_text
@@ -16,6 +15,7 @@ from segmend.formats.cursor import Malformed
 from segmend.formats.damage import Damage
 from segmend.formats.java_number import INT_MAX, INT_MIN
 from segmend.formats.kafka_uuid import parse_uuid
+from segmend.frozen import frozen
 
 FILE_NAME = "quorum-state"
 
@@ -38,7 +38,7 @@ _FIELDS: dict[int, tuple[tuple[str, str, int], ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class QuorumState:
     """The fields of the version at hand; -1 stands for no leader and no vote, None for absent."""
 

@@ -18,13 +18,14 @@ from __future__ import annotations
 import binascii
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from struct import Struct
 from typing import Any
 
 from segmend.formats.cursor import Cursor, Malformed, Truncated
 from segmend.formats.kafka_uuid import SIZE, uuid_text
+from segmend.frozen import frozen
 
 NEVER = 1 << 30
 MAX_DEPTH = 16
@@ -34,7 +35,7 @@ _TOKEN = re.compile(r"\s*(\w+):((?:\[\])*)(?:(\w+)|(\{))")
 _SUFFIX = re.compile(r"(?:@([\d+-]+))?(?:(\?)([\d+-]*))?(?:#(\d+))?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Field:
     """One field of a table."""
 
@@ -47,7 +48,7 @@ class Field:
     tag: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Message:
     """A message: its name, the first version in flexible encoding (`NEVER`), its table."""
 

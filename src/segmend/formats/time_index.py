@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from segmend.formats.byte_columns import first_decrease, put_column, take_column, used_size
 from segmend.formats.damage import Damage
+from segmend.frozen import frozen
 
 SUFFIX = ".timeindex"
 ENTRY_SIZE = 12
@@ -25,7 +26,7 @@ class TimestampOffset(NamedTuple):
     relative_offset: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TimeIndex:
     """The entries as two columns of equal length, and what follows them in the file."""
 

@@ -6,11 +6,11 @@ Follows `org.apache.kafka.storage.internals.log.TransactionIndex` and `AbortedTx
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple
 
 from segmend.formats.damage import Damage
+from segmend.frozen import frozen
 
 SUFFIX = ".txnindex"
 ENTRY = Struct(">hqqqq")
@@ -28,7 +28,7 @@ class AbortedTxn(NamedTuple):
     last_stable_offset: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TransactionIndex:
     """The entries, and up to 33 bytes after them that make no whole entry."""
 

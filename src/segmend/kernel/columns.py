@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
+
+from segmend.frozen import frozen
 
 COLUMNS: Final = (
     "offset",
@@ -34,7 +35,7 @@ Allocate = Callable[[int], Buffer]
 """Gives memory of so many bytes that supports the buffer protocol."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WantedRecords:
     """Which records, and what of them. Offsets and timestamps (ms) are inclusive bounds."""
 
@@ -80,7 +81,7 @@ class BatchRun(NamedTuple):
     producer_epoch: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RecordColumns:
     """Some records; a column that was not wanted is None.
 

@@ -8,12 +8,12 @@ length says, and recordsCount records must fill the batch.
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
 from struct import Struct
 
 from segmend.formats.batch import HEADER_SIZE_V2, LOG_OVERHEAD, RecordBatch
 from segmend.formats.codec import CodecError, decompress
 from segmend.formats.cursor import Malformed, read_varint, read_varlong
+from segmend.frozen import frozen
 from segmend.kernel.types import DECODE_LIMIT, Problem
 
 _CONTROL_KEY = Struct(">hh")
@@ -23,7 +23,7 @@ _I32 = Struct(">i")
 _MASK64 = (1 << 64) - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RecordFields:
     """Where one record's parts lie in the payload; -1 as a length stands for null."""
 

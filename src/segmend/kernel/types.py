@@ -6,8 +6,10 @@ are Kafka offsets, timestamps are milliseconds since the epoch (-1: none).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Protocol
+
+from segmend.frozen import frozen
 
 WINDOW: Final = 1 << 20
 """Bytes of one read; the buffer is reused, so a scan of any file needs about this much."""
@@ -120,7 +122,7 @@ class BytesReader:
         return len(part)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Problem:
     """One located fault of a `.log` file.
 
@@ -143,7 +145,7 @@ class Problem:
         return dict(self.detail)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class IndexMismatch:
     """One entry of an offset or time index that disagrees with the batches.
 
@@ -160,7 +162,7 @@ class IndexMismatch:
     expected: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class IndexMatch:
     """How the entries of one index agree with the batches that were walked.
 
@@ -178,7 +180,7 @@ class IndexMatch:
     mismatches: tuple[IndexMismatch, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class IndexRule:
     """How index entries are made (class LogSegment, recover).
 
@@ -191,7 +193,7 @@ class IndexRule:
     first_offsets: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BuiltIndexes:
     """The bytes of `.index` and `.timeindex` as a recovery of the sound batches writes them."""
 
@@ -199,7 +201,7 @@ class BuiltIndexes:
     time_index: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ProducerState:
     """What a broker remembers of one producer (class ProducerStateEntry, one snapshot row).
 
@@ -217,7 +219,7 @@ class ProducerState:
     current_txn_first_offset: int = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AbortedRange:
     """One row a broker would write to the `.txnindex` (class AbortedTxn).
 
@@ -231,7 +233,7 @@ class AbortedRange:
     last_stable_offset: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ControlFacts:
     """Control and transactional batches by number.
 
@@ -250,7 +252,7 @@ class ControlFacts:
     other: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SoundPart:
     """What the batches before the first damage say: all that a recovery, which stops there, sees.
 
@@ -266,7 +268,7 @@ class SoundPart:
     producers: tuple[ProducerState, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SegmentScan:
     """Everything one pass over the batches of a `.log` says. Small, whatever the file.
 
@@ -352,7 +354,7 @@ class SegmentScan:
         return next((problem for problem in self.problems if problem.kind in TAIL_KINDS), None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BrokerEnd:
     """Where a broker's iteration from one position ends (class FileLogInputStream).
 

@@ -7,10 +7,10 @@ Both engines, `reference.ReferenceWalker` and `native.NativeWalker`, implement `
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from segmend.formats.batch import RecordBatch
+from segmend.frozen import frozen
 from segmend.kernel.types import (
     AbortedRange,
     BuiltIndexes,
@@ -50,7 +50,7 @@ class Deferred(NamedTuple):
     size: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ScanTask:
     """What to walk: the arguments of `scan.scan_log`, checked. `end` is the readable size of the file."""
 
@@ -66,7 +66,7 @@ class ScanTask:
     build: IndexRule | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Facts:
     """What the sound batches said; the fields are those of `types.SegmentScan`."""
 

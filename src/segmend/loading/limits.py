@@ -7,10 +7,11 @@ dynamic ones, these over server.properties, this over Kafka's defaults.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from segmend.broker.retention import Limits
 from segmend.formats.java_number import parse_long
+from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
 
 _COMPACTED = ("__consumer_offsets", "__transaction_state")
@@ -18,7 +19,7 @@ _LOCAL = {"retention.ms": "local.retention.ms", "retention.bytes": "local.retent
 _SAME_AS_TOTAL = -2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Setting:
     """`name` as a topic's setting is called."""
 
@@ -27,7 +28,7 @@ class Setting:
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Retention:
     """The settings of one topic. `remote`: a segment goes only after it was copied to remote storage."""
 

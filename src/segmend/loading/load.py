@@ -5,8 +5,6 @@ Follows `UnifiedLog.create` and `LogLoader.load`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from segmend.broker.checkpoints import (
     EPOCHS_ASSIGNED,
     LEADER_EPOCHS,
@@ -28,6 +26,7 @@ from segmend.broker.recovery import (
 )
 from segmend.formats import epoch_checkpoint
 from segmend.formats.partition_metadata import PartitionMetadata
+from segmend.frozen import frozen
 from segmend.loading.epochs import EpochCache
 from segmend.loading.leftovers import pass_leftovers
 from segmend.loading.old_swaps import complete
@@ -58,7 +57,7 @@ from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LoadedLog:
     """What the load gives: `failure` is the exception that ended it, `after` is None then."""
 

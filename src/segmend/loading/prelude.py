@@ -6,10 +6,11 @@ Follows `KafkaRaftServer.initializeLogDirs` and the beginning of `LogManager.loa
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from segmend.broker.identity import UNEXPECTED_METADATA, Identity, IdentityVerdict, verify
+from segmend.frozen import frozen
 from segmend.loading.dirs import DirState, identity_of, read_dir
 from segmend.loading.metadata import look_at_metadata
 from segmend.loading.reads import Budget
@@ -20,7 +21,7 @@ from segmend.logdir import disk
 from segmend.node.broker_dirs import BrokerDirs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Options:
     """`clean` overrides the marker; `now_ms` is for retention; `deep` reads every batch of any disk."""
 

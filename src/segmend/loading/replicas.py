@@ -6,7 +6,7 @@ Follows `LogManager.loadLog` and what `ReplicaManager` makes of the log when the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from segmend.broker.failures import LoadFailure, fatal
 from segmend.broker.strays import (
@@ -20,6 +20,7 @@ from segmend.broker.strays import (
 )
 from segmend.formats.java_number import parse_int
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
+from segmend.frozen import frozen
 from segmend.loading.dirs import DirState
 from segmend.loading.later import by_deletion, by_retention
 from segmend.loading.limits import retention_of
@@ -37,7 +38,7 @@ _UNKNOWN_TOPIC = " of the broker; the topic's own settings are not on this disk"
 EMPTY = Extent(log_start_offset=0, log_end_offset=0, segments=1, bytes=0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Situation:
     """What is the same for all replicas of the broker."""
 
@@ -57,7 +58,7 @@ class Situation:
         return {} if image is None else image.configs.get(name, {})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Loaded:
     """`key` (what, topic, partition) must be unique over all dirs; None if it is not put in a map."""
 

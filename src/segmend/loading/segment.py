@@ -16,6 +16,7 @@ from segmend.broker.search import SEARCH, Search
 from segmend.formats.batch import LOG_OVERHEAD, PREFIX
 from segmend.formats.java_number import parse_long, wrap_int, wrap_long
 from segmend.formats.offset_index import ENTRY_SIZE
+from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches, next_offset_from, scan_log
 from segmend.kernel.types import Reader, SegmentScan
 from segmend.logdir.files import FileEntry
@@ -71,7 +72,7 @@ class Segment:
         return f"{self.base_offset:020d}.log"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class End:
     """Where `readNextOffset` ended. `sure` if all bytes to the end are batches in order."""
 
@@ -217,7 +218,7 @@ def scan_from(segment: Segment, log: FileEntry, start: int) -> SegmentScan:
         return scan_log(prefix, base_offset=segment.base_offset, start=start, crc=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Lost:
     """Records that go: their number (without control records), bytes, and times in ms."""
 

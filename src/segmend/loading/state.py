@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from segmend.broker.sanity import INDEX_SANITY, IndexSanity
 from segmend.broker.search import SEARCH, Search
+from segmend.frozen import frozen
 from segmend.kernel.types import ProducerState
 from segmend.loading.epochs import EpochCache
 from segmend.loading.segment import End, Lost, Segment
@@ -20,7 +21,7 @@ States = dict[int, ProducerState]
 """What a broker knows of each producer, by producer id."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Settings:
     """What `LogLoader` is given. `interval` is index.interval.bytes, a guess unless known; `recover`
     is False for a directory that waits for its deletion; `remote`: the log start offset is the

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from segmend.broker.retention import RetentionLimit
+from segmend.frozen import frozen
 from segmend.loading.timing.estimate import Estimate
 
 EFFECTS: Final = {
@@ -39,7 +40,7 @@ HARMLESS: Final = frozenset(
 """Effects that take no record from a reader unless they say so in `records_lost`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Extent:
     """What there is of a partition: offsets, number of segments, bytes of its logs. None: not served."""
 
@@ -58,7 +59,7 @@ class Extent:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Effect:
     """One thing that the start does; `file` is relative to the log dir.
 
@@ -94,7 +95,7 @@ class Effect:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PartitionOutcome:
     """One current replica. `failure` is what ends its load, in the broker's words."""
 
@@ -138,7 +139,7 @@ class PartitionOutcome:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DirectoryOutcome:
     """A directory that is no current replica: `-future`, `-delete`, `-stray`, foreign, metadata."""
 
@@ -171,7 +172,7 @@ class DirectoryOutcome:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DirOutcome:
     """One log dir."""
 
@@ -193,7 +194,7 @@ class DirOutcome:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Later:
     """What happens in the first minutes after the start; `seconds` after it, or None if not sure.
 
@@ -231,7 +232,7 @@ class Later:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BrokerOutcome:
     """The whole start; `skipped` names what was not looked at."""
 

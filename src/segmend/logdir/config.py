@@ -6,10 +6,11 @@ Follows `LogConfig` and `KafkaConfig`. Only what segmend needs is here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from segmend.formats import java_properties
 from segmend.formats.java_number import parse_int, parse_long
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.release import Release
 
@@ -44,7 +45,7 @@ _LONGER_UNITS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ServerConfig:
     """A broker's settings: those given, and Kafka's defaults for `release` for the rest."""
 

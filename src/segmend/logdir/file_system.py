@@ -11,10 +11,10 @@ import errno
 import os
 import stat
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Final, Literal, Protocol, Self
 
 from segmend.errors import SegmendError
+from segmend.frozen import frozen
 
 EntryType = Literal["file", "dir", "link-file", "link-dir", "link-broken", "other"]
 """What a directory entry is; `link-*` is a symbolic link to it, `other` a FIFO, socket or device."""
@@ -49,7 +49,7 @@ class Unreadable(SegmendError):
         return self.errno in (errno.ENOENT, errno.ENOTDIR)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FileStat:
     """What `stat` says: sizes in bytes (`allocated` counts blocks, so holes are free), times in ns.
 
@@ -82,7 +82,7 @@ class FileStat:
         return "file" if stat.S_ISREG(self.mode) else "other"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Space:
     """Bytes of the file system that holds a path; `available` is what an ordinary user may take."""
 
@@ -92,7 +92,7 @@ class Space:
     read_only: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LockState:
     """Whether some process holds a POSIX record lock on a file, and its process id if visible."""
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, Self, TypeVar
 
 from segmend.formats.damage import Damage
+from segmend.frozen import frozen
 from segmend.logdir.file_system import DEFAULT_LIMIT, Unreadable
 from segmend.logdir.files import FileEntry
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LoadedFile(Generic[T]):
     """`value` is None when the file is missing, unreadable, or too damaged to mean anything."""
 

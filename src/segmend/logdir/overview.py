@@ -7,9 +7,9 @@ records between are not read. What cannot be read is None, with the flag `unread
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
+from segmend.frozen import frozen
 from segmend.logdir.file_system import Space, Unreadable
 from segmend.logdir.tail import Tail, first_timestamp, last_timestamp, tail
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
@@ -29,7 +29,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PartitionOverview:
     """One partition directory. Sizes in bytes, times in ms (-1: none), None: not known.
 
@@ -58,7 +58,7 @@ class PartitionOverview:
     flags: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SegmentOverview:
     """One segment, from its names, sizes and ends."""
 
@@ -74,7 +74,7 @@ class SegmentOverview:
     flags: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DirOverview:
     """One log dir: whose it is, how it was left, and the space under it."""
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import Unreadable
@@ -21,7 +21,7 @@ _BROKERS = (b"kafka.Kafka", b"io.confluent.support.metrics.SupportedKafka")
 _OVERRIDE = b"--override"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Writer:
     """A process, the first file of ours that it may write to, and the beginning of its command line."""
 

@@ -9,7 +9,6 @@ segment begins there, and go to byte 0 only if none does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from struct import Struct
 
 from segmend.formats import offset_index, time_index
@@ -23,6 +22,7 @@ from segmend.formats.batch import (
     read_header,
 )
 from segmend.formats.record import iter_records
+from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches, next_offset_from
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
@@ -35,7 +35,7 @@ _MAX_SEGMENT_SPAN = 2**31
 _DECODE_LIMIT = 16 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Tail:
     """The end of one segment.
 

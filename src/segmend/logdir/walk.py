@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from segmend.crc32c import crc32c
 from segmend.formats.batch import CRC_START_LEGACY, CRC_START_V2, RecordBatch
 from segmend.formats.damage import Damage
 from segmend.formats.record import Record, iter_records
+from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches, scan_log
 from segmend.kernel.types import KINDS
 from segmend.logdir.file_system import OpenFile
@@ -25,7 +25,7 @@ _PIECE = 1 << 20
 _LAST = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Selection:
     """What to show: offsets, byte positions and times (ms), each from and to inclusive."""
 
@@ -63,7 +63,7 @@ class Selection:
         return batch.records_count != 1 or batch.max_timestamp <= until
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BatchItem:
     """A batch header, and whether its checksum fits."""
 
@@ -71,7 +71,7 @@ class BatchItem:
     valid: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RecordItem:
     """One record of the batch that was told last."""
 
@@ -79,7 +79,7 @@ class RecordItem:
     record: Record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DamageItem:
     """Bytes that are no sound batch, or a fault in one; `end` is exclusive."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from segmend.formats import control
 from segmend.formats.batch import CODEC_NAMES, LOG_APPEND_TIME, RecordBatch
 from segmend.formats.record import Record
+from segmend.frozen import frozen
 from segmend.logdir.walk import BatchItem, DamageItem, Item, RecordItem
 from segmend.report import text
 from segmend.report.fields import damage_line
@@ -20,7 +20,7 @@ Decoder = Callable[[bytes | None, bytes | None], Mapping[str, Any]]
 _TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RecordView:
     """How keys and values are shown: `payload` makes text of bytes, `decoder` reads an internal topic."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from segmend.frozen import frozen
 from segmend.logdir.overview import DirOverview, PartitionOverview, Space
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
@@ -40,7 +41,7 @@ SORTS: dict[str, Callable[[PartitionOverview], int]] = {
 """Orders of the table beside `topic`; the largest, youngest or (oldest) oldest come first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Choice:
     """Which partitions are shown, and in which order."""
 
@@ -66,7 +67,7 @@ class Choice:
         return ordered if self.top is None else ordered[: self.top]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Disks:
     """Everything the page says."""
 

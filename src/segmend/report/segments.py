@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from segmend.frozen import frozen
 from segmend.logdir.overview import PartitionOverview, SegmentOverview
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import Column, table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OtherFile:
     """A file of the partition that belongs to no segment; size in bytes, None if unreadable."""
 
@@ -21,7 +22,7 @@ class OtherFile:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Partition:
     """Everything the page says; `epochs` are (epoch, start offset)."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from segmend.explain.disk_speed import Speed
 from segmend.explain.rolling_restart import PERIOD_SECONDS, SAFETY, Bounce, Probe
 from segmend.explain.startup import CASES, THREADS, Study
+from segmend.frozen import frozen
 from segmend.loading.timing.costs import PARTS
 from segmend.loading.timing.estimate import Estimate
 from segmend.report import text
@@ -18,7 +18,7 @@ from segmend.report.table import Column, table
 _HEADS = {"clean": "clean stop", "killed": "killed now", "worst": "worst kill", "everything": "points lost"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StartupPage:
     """All that is told: `own` is the rolling restart of this release, `lazy` and `eager` those of KIP-263."""
 

@@ -13,10 +13,10 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from segmend.errors import SegmendError
+from segmend.frozen import frozen
 
 OLDEST = 17
 NO_JAVA = (
@@ -40,7 +40,7 @@ _DROPPED_SINCE_24 = f"{_DROPPED} | --add-opens=java.base/sun.security.action=ALL
 _OPTIONS_SINCE_24 = "--enable-native-access=ALL-UNNAMED --sun-misc-unsafe-memory-access=allow "
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Java:
     """A Java runtime: its real JAVA_HOME and its major version."""
 

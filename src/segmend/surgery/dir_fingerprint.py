@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from segmend.formats import clean_shutdown, meta_properties, offset_checkpoint
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.surgery.fingerprint import Fingerprint, look
 
@@ -14,7 +14,7 @@ FILES: Final = (meta_properties.FILE_NAME, clean_shutdown.FILE_NAME, *offset_che
 """What a broker writes anew, or removes, in every log dir that it opens."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DirFingerprint:
     """One log dir: `given` as the user wrote it, `path` real, and its top-level files."""
 

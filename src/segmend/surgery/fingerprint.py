@@ -6,9 +6,10 @@ import hashlib
 import posixpath
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Final, Self
 
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.file_system import FileStat, Unreadable
@@ -25,7 +26,7 @@ _NOBODY: Final = (1 << 32) - 2
 _MOST: Final = {"size": (1 << 63) - 1, "mode": 0o7777, "uid": _NOBODY, "gid": _NOBODY}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Fingerprint:
     """A path's state. What is None was not looked at, or does not matter.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from segmend.errors import SegmendError
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.file_system import Unreadable
@@ -22,7 +22,7 @@ MOST_INLINE: Final = 1 << 20
 """A plan stays a file that one can read: more bytes than this come from a recipe or another file."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NewBytes:
     """`data`, or `length` bytes from `position` of the file `source`; `sha256` is of these bytes.
 

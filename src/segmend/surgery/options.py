@@ -8,16 +8,17 @@ read; one of a tuple may be given several times.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, field, fields
 from typing import Any, Final, TypeVar, get_origin, get_type_hints
 
 from segmend.errors import UsageError
+from segmend.frozen import frozen
 
 Chosen = TypeVar("Chosen")
 _ASKED: Final = "asked"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Asked:
     """What the help says of an option; `parse` raises `UsageError` or `ValueError` for what is none."""
 
@@ -41,7 +42,7 @@ def flag(help: str) -> Any:
     return field(default=False, metadata={_ASKED: Asked(help=help, metavar="", parse=str)})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Option:
     """One field of an `Options`."""
 

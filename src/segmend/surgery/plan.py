@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, Final, Self
 
 from segmend.errors import SegmendError, UsageError
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.release import Release
 from segmend.surgery.dir_fingerprint import DirFingerprint
@@ -25,7 +26,7 @@ VERSION: Final = 1
 _LIMIT: Final = 1 << 30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Loss:
     """What readers of one partition will not get any more; `last_offset` inclusive, None if not known."""
 
@@ -43,7 +44,7 @@ class Loss:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Left:
     """Something found and left as it is: `why`, and the command that is `next`.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from segmend.errors import UsageError
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
@@ -15,7 +15,7 @@ from segmend.node.broker_dirs import BrokerDirs
 OptionsType = TypeVar("OptionsType", covariant=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Request(Generic[OptionsType]):
     """One broker, its log dirs opened by their real paths.
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
+from segmend.frozen import frozen
 from segmend.logdir.file_system import Files
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint, look
@@ -139,7 +140,7 @@ class StepValue:
         return fields_from_json(cls, data)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OnePath(StepValue):
     """What all steps on one path have."""
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from segmend.findings import Finding, Remedy, Severity
+from segmend.frozen import frozen
 
 Difference = Literal["content", "epoch", "absent-here", "absent-there", "boundary"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Divergence:
     """Where a replica first differs from its reference, from the bytes themselves.
 
@@ -27,7 +28,7 @@ class Divergence:
     detail: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Replica:
     """One row of the `replicas` table, with the path of its log dir. None: the disk does not say."""
 
@@ -77,7 +78,7 @@ class Replica:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Cluster:
     """The brokers of one cluster that were audited, each with the paths of its log dirs."""
 
@@ -85,7 +86,7 @@ class Cluster:
     brokers: Mapping[int, Sequence[str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Group:
     """The replicas of one partition, the reference first."""
 

@@ -8,13 +8,13 @@ several starts on two cores, all in the page cache). The model is within 25 % of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from segmend.broker.rule import Rule
+from segmend.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Costs:
     """Seconds on one thread, for one of each."""
 

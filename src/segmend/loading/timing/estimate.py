@@ -9,13 +9,14 @@ Another processor is faster or slower by its own factor; a disk is asked for its
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from segmend.frozen import frozen
 from segmend.loading.timing.costs import COSTS, PARTS, READS_A_CHECK, WARM_BATCHES, WARM_SEGMENTS, Costs
 from segmend.logdir.release import Release
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Work:
     """What loading asks for: counts of things, and bytes of `.log` files."""
 
@@ -45,7 +46,7 @@ class Work:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Job:
     """The load of one partition, which one thread does from beginning to end."""
 
@@ -53,7 +54,7 @@ class Job:
     work: Work
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DirWork:
     """One log dir: its jobs, the metadata log if it has it, and the device that it is on."""
 
@@ -68,7 +69,7 @@ class DirWork:
         return sum((job.work for job in self.jobs), Work())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Machine:
     """What the broker has: cores (None: enough), and its disks (None: all is in the page cache).
 
@@ -80,7 +81,7 @@ class Machine:
     random_read: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Estimate:
     """Seconds by part (keys of `PARTS`), those of the dir that takes longest."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from segmend.checks.manual import Consequence
+from segmend.frozen import frozen
 from segmend.report.text import plural
 
 from .columns import Row, Tables, broker_name, broker_order, number, select, sums
@@ -26,7 +26,7 @@ _SAYS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BrokerRow:
     """A broker with the sums over its log dirs."""
 
@@ -61,7 +61,7 @@ class BrokerRow:
         return "\n".join(filter(None, lines))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Fleet:
     """All brokers, and those of them that the table prints."""
 
@@ -79,7 +79,7 @@ class Fleet:
         return len(self.everyone) >= GRID_FROM
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Headline:
     """The answer in one glance; `tone` is error, warning, info or ok."""
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from segmend.frozen import frozen
 
 from .columns import Row, Tables, broker_name, broker_order, number, select, sums
 from .places import Places
@@ -35,7 +36,7 @@ _PARTITION: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DirBar:
     """A log dir: its topics to scale with the biggest dir, and how full its disk is."""
 
@@ -49,7 +50,7 @@ class DirBar:
     tight: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PartitionBar:
     """One of the biggest partitions."""
 
@@ -64,7 +65,7 @@ class PartitionBar:
     records: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DisksSection:
     """The section; `by_broker` says that all dirs are here in order, else the fullest come first."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 from markupsafe import escape
 
 from segmend.checks.manual import Consequence, Entry
+from segmend.frozen import frozen
 from segmend.report.text import plural
 
 from .columns import Row, Tables, broker_name, broker_order, rows
@@ -43,7 +43,7 @@ _COLUMNS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FindingRow:
     """One finding as it is printed."""
 
@@ -69,7 +69,7 @@ class FindingRow:
         return _ROW_OVERHEAD + sum(len(escape(t)) for t in texts) + 3 * len(escape(self.command))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FindingGroup:
     """The findings of one code."""
 
@@ -89,7 +89,7 @@ class FindingGroup:
         return self.total - len(self.rows)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Findings:
     """All of it, with the numbers over the whole table."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from segmend.checks.manual import Entry
+from segmend.frozen import frozen
 from segmend.report.text import plural
 
 from .brokers import Fleet, Headline, bytes_of, fleet, verdict
@@ -29,7 +29,7 @@ _LEVELS: Final = {
 _RUN: Final = ["seconds", "paths", "skipped", "new_findings", "gone_findings"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Report:
     """Everything the page says."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from segmend.frozen import frozen
 
 from .columns import Row, Tables, broker_name, broker_order, rows
 
@@ -19,7 +20,7 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Places:
     """The `log_dirs` table, indexed."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from segmend.frozen import frozen
 from segmend.report.text import plural
 
 from .columns import Row, Tables, broker_name, broker_order, number, rows
@@ -25,7 +25,7 @@ _COUNTS: Final = ("expected_replicas", "last_epoch", "behind", "status")
 _COLUMNS: Final = ("broker", "topic", "partition", *_OFFSETS, *_COUNTS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReplicaRow:
     """One broker's copy: how much of the plotted stretch it holds, and how much it has otherwise."""
 
@@ -38,7 +38,7 @@ class ReplicaRow:
     tip: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PartitionReplicas:
     """A partition whose replicas differ."""
 
@@ -51,7 +51,7 @@ class PartitionReplicas:
     replicas: tuple[ReplicaRow, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StatusShare:
     """A stretch of the bar that tells how many partitions are well."""
 
@@ -61,7 +61,7 @@ class StatusShare:
     tip: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Replication:
     """The section."""
 

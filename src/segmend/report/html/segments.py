@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from segmend.frozen import frozen
 from segmend.report.text import plural
 
 from .columns import Tables, number, select, sums
@@ -29,7 +29,7 @@ _SIZES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Share:
     """One kind of segment: how many, how many bytes, how much of all."""
 
@@ -42,7 +42,7 @@ class Share:
     tip: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SegmentsSection:
     """The section."""
 

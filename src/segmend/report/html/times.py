@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from segmend.frozen import frozen
 
 from .columns import Row, Tables, number, select
 from .topics import Palette
@@ -40,7 +41,7 @@ _SLIVER: Final = 4.0
 _RANGE: Final = ["topic", "bytes", "oldest", "newest"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Bar:
     """Left edge and width in percent of the plot."""
 
@@ -48,7 +49,7 @@ class Bar:
     width: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TopicTime:
     """One topic; `ancient` and `future` are texts, empty when all is sane."""
 
@@ -69,7 +70,7 @@ class TopicTime:
         return "\n".join([*lines, *filter(None, (self.ancient, self.future))])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Tick:
     """A label on an axis."""
 
@@ -77,7 +78,7 @@ class Tick:
     label: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Times:
     """The section; `scale` is the one to show first: calendar or age."""
 
@@ -89,7 +90,7 @@ class Times:
     scale: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Axis:
     """The plot from `start_ms` to `now_ms`; places are percent from the left."""
 

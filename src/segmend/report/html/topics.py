@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from segmend.frozen import frozen
 
 from .columns import Tables, number, select, sums
 from .units import percent, share, size
@@ -13,7 +14,7 @@ COLOURS: Final = 8
 OTHER: Final = "other"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TopicKey:
     """A line of the legend."""
 
@@ -23,7 +24,7 @@ class TopicKey:
     share: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Slice:
     """One stretch of a stacked bar."""
 
@@ -33,7 +34,7 @@ class Slice:
     tip: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Palette:
     """Topic name to colour slot: `t0`..`t7`, `other` for the rest."""
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from segmend.errors import SegmendError, UsageError, system_words
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -42,7 +42,7 @@ class SetAsideState(StrEnum):
     GONE = "gone"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SetAside:
     """Something that a step set aside: it was at `step.path` and lies at `place`, if it still does."""
 

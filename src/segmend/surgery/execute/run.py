@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from segmend.errors import Cancelled, SegmendError, system_words
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.surgery.boundaries import refuse_outside
 from segmend.surgery.execute import lock
@@ -44,7 +45,7 @@ class StepState(StrEnum):
     UNDONE = "undone"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Watch:
     """Who looks on: `stopped` is asked often, `tell` is given (step number from 1, the step, how far it is).
 
@@ -57,7 +58,7 @@ class Watch:
     now: Callable[[], float] = field(default=lambda: 0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Outcome:
     """What was done: `state` of the run, number of `steps` that were carried out this time."""
 

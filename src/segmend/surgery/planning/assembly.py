@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 from segmend.errors import SegmendError, UsageError
 from segmend.formats import clean_shutdown
 from segmend.formats.offset_checkpoint import CheckpointEntry, OffsetCheckpoint, render
+from segmend.frozen import frozen
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -34,7 +35,7 @@ MARKER_GONE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Draft:
     """What an operation wants, before a broker's start was asked about it; fields as those of `Plan`."""
 

@@ -8,9 +8,10 @@ cuts less; a right index alone then makes it worse.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from segmend.frozen import frozen
 from segmend.loading import Options, forecast
 from segmend.loading.values import PartitionOutcome
 from segmend.node.broker_dirs import BrokerDirs
@@ -21,7 +22,7 @@ Place = tuple[str, str]
 """Log dir and name of a partition directory."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Harm:
     """What a start does to a partition: whether its load fails, and the records that are lost."""
 
@@ -36,7 +37,7 @@ class Harm:
         return "fail" if self.fails else f"lose {self.records:,} records of the partition"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class HarmOfStart:
     """What a start would do: the last line of a forecast, and the harm to each partition."""
 

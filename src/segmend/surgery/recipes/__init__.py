@@ -17,11 +17,11 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Self
 
 from segmend.errors import SegmendError
+from segmend.frozen import frozen
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.derive.sources import Arguments
@@ -48,7 +48,7 @@ def only_log(name: str, arguments: Arguments) -> str | None:
     return f"{base:020d}.log" if reads_one and isinstance(base, int) else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rebuild:
     """A file of a log dir (`file` is relative to it) that a recipe is to make; `note` is for the plan."""
 

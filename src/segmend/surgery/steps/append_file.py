@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from segmend.errors import SegmendError
+from segmend.frozen import frozen
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint, hash_of, look
 from segmend.surgery.new_bytes import NewBytes
@@ -26,7 +26,7 @@ from segmend.surgery.writing.work import Work, folder
 _APPENDED = "appended"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AppendFile(OnePath):
     """`content` goes behind the `before.size` bytes; a file that is missing before is written beside."""
 

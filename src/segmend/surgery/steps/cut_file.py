@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from segmend.errors import SegmendError
+from segmend.frozen import frozen
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint, hash_of, look
 from segmend.surgery.step import Need, OnePath, View
@@ -16,7 +16,7 @@ from segmend.surgery.writing.work import Work
 _TAIL = "tail"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CutFile(OnePath):
     """`before.size` and `after.size` say what is cut; `tail_sha256` is of the bytes between them."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from segmend.frozen import frozen
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import MISSING, Fingerprint, look
 from segmend.surgery.step import Need, StepValue, View
@@ -15,7 +15,7 @@ from segmend.surgery.writing.effects import sync_dir
 from segmend.surgery.writing.work import Work, folder
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MakeDir(StepValue):
     """`after` has owner and mode; only steps of the same plan may put anything into it."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from segmend.errors import SegmendError
+from segmend.frozen import frozen
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint, look
 from segmend.surgery.step import Need, StepValue, View
@@ -16,7 +16,7 @@ from segmend.surgery.writing.transfer import allocated, differs_at, transfer
 from segmend.surgery.writing.work import Work, folder
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MoveDir(StepValue):
     """Nothing may be at `target` before; `allocated` is the size on disk, which a copy takes."""
 

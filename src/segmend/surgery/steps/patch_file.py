@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from segmend.errors import SegmendError
+from segmend.frozen import frozen
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import hash_of, look
 from segmend.surgery.new_bytes import NewBytes
@@ -17,7 +17,7 @@ from segmend.surgery.writing.work import Work
 _OLD = "old"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PatchFile(OnePath):
     """`content` goes to byte `position`; `old_sha256` is of the bytes that stand there. The time is kept."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from segmend.errors import SegmendError
+from segmend.frozen import frozen
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import look
 from segmend.surgery.step import Need, OnePath, View
@@ -15,7 +15,7 @@ from segmend.surgery.writing.transfer import allocated, differs_at, transfer, va
 from segmend.surgery.writing.work import Work, folder
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Quarantine(OnePath):
     """What was at `path` lies in the vault afterwards, under its name; `allocated` is its size on disk."""
 

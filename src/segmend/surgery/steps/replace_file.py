@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, Final, Self
 
 from segmend.errors import SegmendError
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.file_system import Files, Unreadable
 from segmend.logdir.release import Release
@@ -33,7 +34,7 @@ from segmend.surgery.writing.work import Work, folder
 _OF_RECIPES: Final = ("arguments", "partition")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReplaceFile(OnePath):
     """The bytes come from `content`, or from a `recipe` run with `arguments` when the plan is applied.
 

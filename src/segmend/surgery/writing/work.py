@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from segmend.frozen import frozen
 from segmend.logdir.release import NEWEST, Release
 from segmend.surgery.writing.effects import Effects
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Work:
     """What a step is given to work with.
 

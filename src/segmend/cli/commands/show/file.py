@@ -6,7 +6,6 @@ import argparse
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -14,6 +13,7 @@ from segmend.cli.commands.show.select import selection
 from segmend.cli.output import emit, emit_json, style
 from segmend.errors import UsageError
 from segmend.formats.names import parse_dir_name
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.file_system import DEFAULT_LIMIT, OpenFile
 from segmend.logdir.files import FileEntry
@@ -32,7 +32,7 @@ _DIGITS = re.compile(r"(\d{1,20})(?=\D*$)")
 _PLAIN_WIDTH = 120
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Opened:
     """A file to show: what it is taken for, and the offset its name begins with."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from segmend.broker.sanity import TIME_INDEX
 from segmend.broker.strays import (
@@ -17,6 +16,7 @@ from segmend.errors import SegmendError, UsageError
 from segmend.formats import offset_index, time_index
 from segmend.formats.kafka_uuid import ZERO, parse_uuid, uuid_text
 from segmend.formats.names import DirName
+from segmend.frozen import frozen
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.state import Settings
 from segmend.logdir.files import FileEntry
@@ -30,7 +30,7 @@ CURRENT = "current"
 _KINDS = ("stray", "delete", "future")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Adoption:
     """The directory, and the name and topic id under which it is to be served.
 

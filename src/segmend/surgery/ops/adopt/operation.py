@@ -16,12 +16,12 @@ of the log would have the log deleted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from segmend.errors import SegmendError
 from segmend.formats import partition_metadata
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.formats.partition_metadata import PartitionMetadata
+from segmend.frozen import frozen
 from segmend.loading.load import LoadedLog
 from segmend.logdir.tree import PartitionDir
 from segmend.surgery.fingerprint import hash_bytes, look
@@ -46,7 +46,7 @@ examples:
   segmend plan adopt /data/a --directory orders-3.9d2b...-delete --topic-id current -o plan.json"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Options:
     """What `plan adopt` may be asked."""
 

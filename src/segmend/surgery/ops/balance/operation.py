@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from segmend.errors import UsageError
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.overview import PartitionOverview, partition_overview
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -35,7 +35,7 @@ examples:
   segmend plan balance /data/a /data/b --spread 2% --reserve 50GB -o plan.json"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Options:
     """What `plan balance` may be asked."""
 
@@ -56,7 +56,7 @@ class Options:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FileSystem:
     """A file system, and the log dirs on it."""
 

@@ -23,15 +23,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from segmend.frozen import frozen
 
 BEAM: Final = 4000
 _WORK: Final = 200_000
 _TRIES: Final = 30_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Disk:
     """A file system: bytes in all, used, and free for a broker."""
 
@@ -40,7 +41,7 @@ class Disk:
     available: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Movable:
     """A partition: bytes on its disk (a number into the disks), and bytes by which it will grow."""
 
@@ -50,7 +51,7 @@ class Movable:
     growth: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Balance:
     """`moves` are numbers of items and disks; `spread` what is reached, `fills` by disk after it.
 

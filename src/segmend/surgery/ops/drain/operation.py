@@ -8,9 +8,9 @@ to `metadata.log.dir`, and left-overs (`-delete`, `-stray`, `-future`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from segmend.errors import SegmendError, UsageError
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.ops.move.relocation import Move, plan_moves
@@ -26,7 +26,7 @@ examples:
   segmend plan drain /data/a /data/b /data/c --from /data/a -o plan.json"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Options:
     """What `plan drain` may be asked."""
 

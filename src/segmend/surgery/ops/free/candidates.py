@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from segmend.formats.names import REMOTE_INDEX_CACHE
+from segmend.frozen import frozen
 from segmend.loading.values import Later
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -44,7 +44,7 @@ HOLD_RECORDS: Final = frozenset((CandidateKind.STRAY, CandidateKind.FUTURE, Cand
 """Directories with records that may be nowhere else."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Candidate:
     """Files or a directory that go together; `bytes` are those on the disk.
 

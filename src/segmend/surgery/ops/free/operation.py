@@ -23,11 +23,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from segmend import loading
 from segmend.broker.retention import RetentionLimit
 from segmend.errors import UsageError
+from segmend.frozen import frozen
 from segmend.loading import DirectoryOutcome, Later, PartitionOutcome
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
@@ -61,7 +61,7 @@ examples:
 40GB is 40 x 10^9 bytes, 40GiB (and 40G, as of df -h) 40 x 2^30."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Options:
     """What `plan free` may be asked."""
 
@@ -81,7 +81,7 @@ class Options:
     now: int | None = option("judge retention as of this time, in ms since 1970", "MS", int)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Found:
     """What the disk holds that may go, what was chosen of it, and what a start needs there."""
 

@@ -9,11 +9,11 @@ written beside the old ones; a KRaft node may write a metadata snapshot.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from segmend.formats import offset_checkpoint, offset_index, time_index
 from segmend.formats.java_number import parse_int
+from segmend.frozen import frozen
 from segmend.loading.values import DirectoryOutcome, PartitionOutcome
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import Unreadable
@@ -26,7 +26,7 @@ _NEW_BLOCKS: Final = 3
 _READ: Final = frozenset({"recovery-scan", "index-rebuilt"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Room:
     """Bytes: `first_writes` and `recovery` are real blocks; `lengths` is what holes may grow to."""
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from segmend.errors import SegmendError
+from segmend.frozen import frozen
 from segmend.kernel.types import TAIL_KINDS
 from segmend.surgery.ops.graft.comparison import Comparison, Position, Tally
 from segmend.surgery.ops.graft.replica import Batch, Damaged, ReplicaLog
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Splice:
     """What stays of the target, and what comes behind it.
 
@@ -27,7 +26,7 @@ class Splice:
     why: str = "replaced by the leader's log"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Pair:
     """Two replicas as they are told apart: real paths, and what is known of both beforehand.
 

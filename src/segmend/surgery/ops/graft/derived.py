@@ -7,13 +7,13 @@ changes. The leader's own index of a segment that is copied whole is taken if it
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from segmend.errors import SegmendError
 from segmend.formats import epoch_checkpoint, producer_snapshot, time_index, txn_index
 from segmend.formats.epoch_checkpoint import EpochCheckpoint, EpochEntry
 from segmend.formats.producer_snapshot import ProducerSnapshot
 from segmend.formats.txn_index import AbortedTxn, TransactionIndex
+from segmend.frozen import frozen
 from segmend.kernel.producers import row_of
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import BuiltIndexes, IndexMatch, IndexRule, ProducerState, SegmentScan
@@ -25,7 +25,7 @@ from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.ops.graft.joined_log import JoinedReader, JoinedSegment
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Indexes:
     """The indexes a segment has beside it: their bytes."""
 
@@ -33,7 +33,7 @@ class Indexes:
     time: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Derived:
     """A segment that changes. `sound` says which of the indexes it came with are right as they are.
 

@@ -7,10 +7,11 @@ a broker that is started in between finds a shorter replica and fetches the rest
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from segmend.formats import epoch_checkpoint, partition_metadata
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -27,7 +28,7 @@ from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Graft:
     """Where it goes and what it is made of.
 

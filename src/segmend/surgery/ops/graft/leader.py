@@ -11,10 +11,10 @@ deletes them, which `apply` sees: it compares the bytes with the hashes in the p
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass
 
 from segmend.errors import BrokerRunning, SegmendError, UsageError
 from segmend.formats.names import parse_dir_name
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.processes import writers
@@ -22,7 +22,7 @@ from segmend.logdir.tree import LOG_DIR_FILES, PARTITION_KINDS, LogDir, Partitio
 from segmend.surgery.derive.log_starts import is_lost, told_by_epochs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Leader:
     """The directory, and the log dir around it if it still lies in one (a copied one may not)."""
 

@@ -13,12 +13,12 @@ log-start-offset-checkpoint beside it, under the log dir's name, and the high wa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from segmend.broker.strays import STRAYS, StrayHandling, stray_reason
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.names import parse_dir_name
 from segmend.formats.offset_checkpoint import FILE_NAMES
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.metadata_image import MetadataImage
@@ -43,7 +43,7 @@ examples:
                                                          a replica that is not there any more"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Options:
     """What `plan graft` may be asked."""
 

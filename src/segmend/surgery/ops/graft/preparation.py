@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from segmend.errors import SegmendError
 from segmend.formats import epoch_checkpoint, offset_checkpoint, partition_metadata, producer_snapshot
 from segmend.formats.partition_metadata import PartitionMetadata
+from segmend.frozen import frozen
 from segmend.kernel.types import ProducerState
 from segmend.logdir.files import FileEntry
 from segmend.logdir.loaded import load
@@ -28,7 +28,7 @@ Lines = Mapping[str, int | None]
 """The offset of the partition in each of the four checkpoints; None: no line."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Site:
     """Where a replica is, or is to be: `target` is None if it is not there."""
 

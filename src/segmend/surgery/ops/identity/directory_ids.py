@@ -16,6 +16,7 @@ from typing import Final
 
 from segmend.errors import UsageError
 from segmend.formats.kafka_uuid import is_reserved, parse_uuid, uuid_text
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -24,7 +25,7 @@ NEW: Final = "new"
 FORMER: Final = "former"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Evidence:
     """What the metadata tells of a node's dirs; nothing where there is none.
 

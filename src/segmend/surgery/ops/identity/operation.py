@@ -12,12 +12,12 @@ disagree about cluster or node are refused until `--cluster-id` or `--node-id` n
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from segmend.broker.identity import DIRECTORY_IDS, verify
 from segmend.broker.strays import STRAYS, StrayHandling, stray_reason
 from segmend.errors import UsageError
 from segmend.formats import meta_properties
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
@@ -49,7 +49,7 @@ examples:
   segmend plan identity /data/a /data/b --directory-id /data/b=new -o plan.json"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Options:
     """What `plan identity` may be asked."""
 

@@ -7,13 +7,13 @@ Follows `MetaProperties` and `MetaPropertiesEnsemble`: version 0 has `broker.id`
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from segmend.broker.identity import Identity
 from segmend.errors import UsageError
 from segmend.formats import java_properties, meta_properties
 from segmend.formats.java_properties import JavaProperties
 from segmend.formats.meta_properties import BROKER_ID, CLUSTER_ID, DIRECTORY_ID, FILE_NAME, NODE_ID, VERSION
+from segmend.frozen import frozen
 from segmend.loading.dirs import identity_of
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -22,7 +22,7 @@ from segmend.surgery.plan import Left
 _ONE_LINE = frozenset({"bad-uuid", "reserved-directory-id"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Volume:
     """One log dir. `kraft` is that of the broker; `version` the one a new file would have."""
 
@@ -59,7 +59,7 @@ class Volume:
         return self.value is None or bool(self.identity.damages)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NewProperties:
     """What a volume's file is to be: `data` None if it stays. `left`: what is wrong and stays so."""
 

@@ -9,9 +9,8 @@ when it starts (KIP-858, AssignReplicasToDirs).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from segmend.errors import UsageError
+from segmend.frozen import frozen
 from segmend.logdir.tree import LogDir
 from segmend.surgery.ops.move.relocation import Move, plan_moves
 from segmend.surgery.options import required
@@ -26,7 +25,7 @@ examples:
   segmend plan move /data/a /data/b --partition orders-3 --partition orders-4 --to /data/b -o plan.json"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Options:
     """What `plan move` may be asked."""
 

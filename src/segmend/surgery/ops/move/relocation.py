@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.offset_checkpoint import FILE_NAMES
+from segmend.frozen import frozen
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.plan import Plan
@@ -20,7 +20,7 @@ from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.quarantine import Quarantine
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Move:
     """One partition, and the log dir to which it goes."""
 

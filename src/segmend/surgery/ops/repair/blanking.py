@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from segmend.formats.batch import RecordBatch
 from segmend.formats.build import seal
+from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.tree import LogSegment
 from segmend.surgery.derive.sources import log_of, scanned
@@ -26,7 +26,7 @@ _TRANSACTIONAL: Final = 0x10
 _MARKER_SIZE: Final = 78
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Blank:
     """The region, what takes its place (an empty batch, or nothing), and the records that go with it."""
 

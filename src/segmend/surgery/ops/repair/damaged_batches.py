@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from segmend.findings import Finding
 from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, read_header
 from segmend.formats.java_number import INT_MAX
+from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.tree import LogSegment, PartitionDir
@@ -20,7 +20,7 @@ UNREADABLE: Final = frozenset(("L18", "L19", "L20"))
 CODES: Final = NOT_A_BATCH | BAD_CRC | UNREADABLE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Region:
     """Bytes `position` to `end` of a segment's log.
 

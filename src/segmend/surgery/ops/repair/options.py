@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from segmend.frozen import frozen
 from segmend.surgery.options import flag, option
 from segmend.surgery.planning import accepted_loss, amounts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Options:
     """What `plan repair` may be asked."""
 

@@ -7,11 +7,11 @@ broker's loader does the same, but only for segments that it recovers.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
 
 from segmend.formats import offset_index, time_index, txn_index
 from segmend.formats.batch import HEADER_SIZE_V2, read_header
+from segmend.frozen import frozen
 from segmend.kernel.indexes import TIME_ENTRY
 from segmend.kernel.scan import iter_batches, scan_log
 from segmend.kernel.types import CHAIN_KINDS, TAIL_KINDS, SegmentScan
@@ -30,7 +30,7 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Cut:
     """A segment, the byte at which its log is to end, and what goes beyond garbage.
 

@@ -13,9 +13,9 @@ there, recovery point and high watermark are set to that end, as the broker woul
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
+from segmend.frozen import frozen
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 from segmend.surgery.ops.trim.cuts import Cut, cut_of, steps_of
 from segmend.surgery.options import option
@@ -33,7 +33,7 @@ examples:
   segmend plan trim /data/a --accept-loss 120-records -o plan.json    also where whole batches follow"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Options:
     """What `plan trim` may be asked."""
 
