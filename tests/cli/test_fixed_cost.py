@@ -11,9 +11,7 @@ import pytest
 from tests.checks.build_partition import PartitionWriter, write_log_dir
 from tests.cli.run import SOURCE, python
 
-LIKE_IT = (
-    "import asyncio, http.client, unittest, xmlrpc.client, multiprocessing.pool, tarfile"
-)
+LIKE_IT = "import asyncio, http.client, unittest, xmlrpc.client, multiprocessing.pool, tarfile"
 """Takes Python about 0.1 s where it is quiet."""
 
 
