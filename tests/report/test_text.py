@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from segmend.report import text
+from segmend.wording import plural
 
 
 @pytest.mark.parametrize(
@@ -60,9 +61,9 @@ def test_duration(seconds: float, shown: str) -> None:
 
 
 def test_plural_number_shorten() -> None:
-    assert text.plural(1, "batch", "batches") == "1 batch"
-    assert text.plural(12_000, "batch", "batches") == "12,000 batches"
-    assert text.plural(2, "segment") == "2 segments"
+    assert plural(1, "batch", "batches") == "1 batch"
+    assert plural(12_000, "batch", "batches") == "12,000 batches"
+    assert plural(2, "segment") == "2 segments"
     assert text.number(None) == "-"
     assert text.shorten("abcdef", 4) == "abc…"
     assert text.shorten("abcdef", 0) == "abcdef"

@@ -132,8 +132,3 @@ def _boundary_before(view: SegmentView, position: int, count: int) -> int:
     row = bisect_left(positions, position) - count
     near = positions[row] if row >= 0 else 0
     return 0 if any(start <= near < end for start, end in holes) else near
-
-
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """`1 entry`, `3 entries`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from segmend.findings import Finding, Severity
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.kernel.types import IndexMatch, IndexMismatch
+from segmend.wording import plural
 
 from .context import PartitionContext
-from .evidence import counted, in_flight, too_small
+from .evidence import in_flight, too_small
 from .levels import Level, Scope
 from .manual import ERROR, INFO, NONE, WRONG, Code, Page
 from .segment_view import SegmentView
@@ -84,7 +85,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     one = wrong[0]
     yield context.finding(
         code,
-        _WORDS[code].format(n=f"{counted(number, 'entry', 'entries')} of {match.entries:,}"),
+        _WORDS[code].format(n=f"{plural(number, 'entry', 'entries')} of {match.entries:,}"),
         file=f"{view.base_offset:020d}.index",
         position=one.entry * ENTRY_SIZE,
         offset=one.offset,

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding
 from segmend.formats import offset_index, time_index
+from segmend.wording import plural
 
 from .context import PartitionContext
-from .evidence import counted, in_flight
+from .evidence import in_flight
 from .levels import Level, Scope
 from .manual import INFO, NONE, Code, Page
 from .segment_view import SegmentView
@@ -35,7 +36,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         if size % unit:
             yield context.finding(
                 "I03",
-                f"{counted(size % unit, 'byte')} after the last whole entry",
+                f"{plural(size % unit, 'byte')} after the last whole entry",
                 file=f"{view.base_offset:020d}.{name}",
                 position=size - size % unit,
                 remedy=context.repair(),

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding
 from segmend.formats.offset_index import ENTRY_SIZE
+from segmend.wording import plural
 
 from .context import PartitionContext
-from .evidence import counted, healed_at_start, in_flight
+from .evidence import healed_at_start, in_flight
 from .levels import Level, Scope
 from .manual import SLOW, WARNING, Code, Page
 from .segment_view import SegmentView
@@ -47,7 +48,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         return
     yield context.finding(
         "I12",
-        f"{counted(match.padding, 'zero entry', 'zero entries')} after the last one, as preallocated",
+        f"{plural(match.padding, 'zero entry', 'zero entries')} after the last one, as preallocated",
         file=f"{view.base_offset:020d}.index",
         position=match.entries * ENTRY_SIZE,
         offset=view.base_offset,

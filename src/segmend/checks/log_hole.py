@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.findings import Finding
+from segmend.wording import plural
 
 from .batch_faults import breaks
 from .context import PartitionContext
-from .evidence import counted, first, healed_at_start, size_field, too_small
+from .evidence import first, healed_at_start, size_field, too_small
 from .levels import Level, Scope
 from .manual import ERROR, LOSES, WRONG, Code, Page
 from .segment_view import SegmentView
@@ -46,7 +47,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         size = size_field(view, hole.position)
         yield context.finding(
             "L04",
-            f"{counted(length, 'byte')} are no batch; {end}",
+            f"{plural(length, 'byte')} are no batch; {end}",
             file=view.segment.name,
             position=hole.position,
             offset=hole.offset,

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from segmend.broker.serving import NULL_KEYS
 from segmend.findings import Finding
+from segmend.wording import plural
 
 from .context import PartitionContext
-from .evidence import compacted, counted
+from .evidence import compacted
 from .levels import Level, Scope
 from .manual import WARNING, WRONG, Code, Page
 from .segment_view import SegmentView
@@ -36,7 +37,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     count = view.scan.null_keys
     yield context.finding(
         "L27",
-        f"{counted(count, 'record')} without a key in a compacted topic",
+        f"{plural(count, 'record')} without a key in a compacted topic",
         file=view.segment.name,
         offset=view.scan.first_offset,
         broker_says=NULL_KEYS.say(context.release, count),

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from segmend.broker.recovery import INVALID_MESSAGES
 from segmend.findings import Finding
 from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC
+from segmend.wording import plural
 
 from .context import PartitionContext
-from .evidence import counted, healed_at_start, in_flight, is_sound, too_small
+from .evidence import healed_at_start, in_flight, is_sound, too_small
 from .levels import Level, Scope
 from .manual import ERROR, LOSES, NONE, REFUSES, Code, Page
 from .segment_view import SegmentView
@@ -88,9 +89,9 @@ def _finding(view: SegmentView, context: PartitionContext, kind: str, position: 
     healed = healed_at_start(view)
     length = end - position
     words = {
-        "torn-tail": f"the last batch is cut short: {counted(length, 'byte')} of it are there",
-        "header-fragment": f"{counted(length, 'byte')} follow the last batch",
-        "zero-tail": f"{counted(length, 'zero byte')} follow the last batch",
+        "torn-tail": f"the last batch is cut short: {plural(length, 'byte')} of it are there",
+        "header-fragment": f"{plural(length, 'byte')} follow the last batch",
+        "zero-tail": f"{plural(length, 'zero byte')} follow the last batch",
     }
     cut = INVALID_MESSAGES.format(view.segment.name, position)
     return context.finding(

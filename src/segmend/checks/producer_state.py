@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Severity
 from segmend.logdir.tree import PartitionDir
+from segmend.wording import plural
 
 from .context import PartitionContext
-from .evidence import counted
 from .levels import Level, Scope
 from .manual import ERROR, WRONG, Code, Page
 from .producer_replay import replay_of
@@ -44,7 +44,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         yield context.finding(
             "P06",
             f"producer {producer_id}: {what}"
-            + (f" (and {counted(others, 'other producer')})" if others else ""),
+            + (f" (and {plural(others, 'other producer')})" if others else ""),
             file=facts.file.name,
             offset=facts.offset,
             remedy=context.repair(),

@@ -10,9 +10,10 @@ from segmend.findings import Finding
 from segmend.formats.time_index import ENTRY_SIZE
 from segmend.kernel.types import IndexMatch, IndexMismatch, SegmentScan
 from segmend.logdir.index_file import last_entry
+from segmend.wording import plural
 
 from .context import PartitionContext
-from .evidence import ORDER_KINDS, counted, in_flight, problems, was_cut
+from .evidence import ORDER_KINDS, in_flight, problems, was_cut
 from .levels import Level, Scope
 from .manual import NONE, WARNING, WRONG, Code, Page
 from .segment_view import SegmentView
@@ -105,7 +106,7 @@ def _too_large(view: SegmentView, context: PartitionContext, match: IndexMatch, 
 def _finding(view: SegmentView, context: PartitionContext, match: IndexMatch, one: IndexMismatch) -> Finding:
     return context.finding(
         "I16",
-        f"{counted(match.mismatched, 'entry', 'entries')} of {match.entries:,} do not agree with the log;"
+        f"{plural(match.mismatched, 'entry', 'entries')} of {match.entries:,} do not agree with the log;"
         f" the first: timestamp {one.timestamp}, offset {one.offset} ({one.kind}, expected {one.expected})",
         file=f"{view.base_offset:020d}.timeindex",
         position=one.entry * ENTRY_SIZE,

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from segmend.broker.retention import BY_RECORD_TIME
 from segmend.findings import Finding
 from segmend.formats.time_index import ENTRY_SIZE
+from segmend.wording import plural
 
 from .context import PartitionContext
-from .evidence import counted, healed_at_start, in_flight
+from .evidence import healed_at_start, in_flight
 from .levels import Level, Scope
 from .manual import ERROR, LOSES, Code, Page
 from .segment_view import SegmentView
@@ -48,7 +49,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         return
     yield context.finding(
         "I14",
-        f"{counted(match.padding, 'zero entry', 'zero entries')} at the end: a broker takes 1970 for the"
+        f"{plural(match.padding, 'zero entry', 'zero entries')} at the end: a broker takes 1970 for the"
         " largest timestamp, and retention by time deletes the segment",
         file=f"{view.base_offset:020d}.timeindex",
         position=match.entries * ENTRY_SIZE,

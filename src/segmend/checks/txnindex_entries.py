@@ -9,9 +9,10 @@ from segmend.broker.sanity import less_than_start, txn_version_fault
 from segmend.findings import Finding
 from segmend.formats.txn_index import ENTRY_SIZE, VERSION, TransactionIndex, parse
 from segmend.logdir.tree import PartitionDir
+from segmend.wording import plural
 
 from .context import PartitionContext
-from .evidence import counted, in_flight
+from .evidence import in_flight
 from .levels import Level, Scope
 from .manual import ERROR, REFUSES, SLOW, WARNING, WRONG, Code, Page
 from .segment_view import SegmentView
@@ -58,7 +59,7 @@ def _check(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     if index.trailing:
         yield context.finding(
             "I20",
-            f"{counted(len(index.trailing), 'byte')} after the last whole entry; later ones are misread",
+            f"{plural(len(index.trailing), 'byte')} after the last whole entry; later ones are misread",
             file=name,
             position=len(index.entries) * ENTRY_SIZE,
             remedy=context.repair(),

@@ -8,9 +8,9 @@ from segmend.broker.serving import ABORTS_BACKWARDS
 from segmend.findings import Finding
 from segmend.formats.txn_index import ENTRY_SIZE
 from segmend.logdir.tree import PartitionDir
+from segmend.wording import plural
 
 from .context import PartitionContext
-from .evidence import counted
 from .levels import Level, Scope
 from .manual import ERROR, WRONG, Code, Page
 from .producer_replay import TxnIndexFacts, replay_of
@@ -54,7 +54,7 @@ def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding
 
 def _missing(context: PartitionContext, facts: TxnIndexFacts) -> Finding:
     first = facts.missing[0]
-    number = counted(len(facts.missing), "aborted transaction")
+    number = plural(len(facts.missing), "aborted transaction")
     where = (
         "the index is missing"
         if facts.entries is None
@@ -76,7 +76,7 @@ def _surplus(context: PartitionContext, facts: TxnIndexFacts) -> Finding:
     row, entry = facts.surplus[0]
     return context.finding(
         "I21",
-        f"{counted(len(facts.surplus), 'entry', 'entries')} that no ABORT marker here stands for; the first:"
+        f"{plural(len(facts.surplus), 'entry', 'entries')} that no ABORT marker here stands for; the first:"
         f" producer {entry.producer_id}, offsets {entry.first_offset} to {entry.last_offset}",
         file=f"{facts.view.base_offset:020d}.txnindex",
         position=row * ENTRY_SIZE,

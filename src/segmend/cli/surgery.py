@@ -27,6 +27,7 @@ from segmend.surgery.step import Step
 from segmend.surgery.writing.atomic import bytes_of, write_atomically
 from segmend.surgery.writing.effects import Effects
 from segmend.surgery.writing.work import Work, folder
+from segmend.wording import plural
 
 _BEGIN = 64
 
@@ -118,7 +119,7 @@ def tell_rehearsal(args: argparse.Namespace, plan: Plan, todo: Sequence[int]) ->
     if args.json:
         emit_json([{"type": "rehearsed", "plan": plan.sha256, "steps": len(todo)}])
     else:
-        emit([f"nothing was done; as things are, {text.plural(len(todo), 'step')} would be"])
+        emit([f"nothing was done; as things are, {plural(len(todo), 'step')} would be"])
     return 0
 
 
@@ -155,7 +156,7 @@ def left_by(plan: Plan) -> ExitCode:
 
 def left_words(plan: Plan) -> str:
     """The same at the end of a sentence that tells what was applied."""
-    return f"; {text.plural(len(plan.left), 'finding')} left as named above" if plan.left else ""
+    return f"; {plural(len(plan.left), 'finding')} left as named above" if plan.left else ""
 
 
 def outcome_object(outcome: Outcome) -> dict[str, object]:

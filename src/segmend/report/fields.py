@@ -10,6 +10,7 @@ from segmend.formats.damage import Damage
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import Column, table
+from segmend.wording import plural
 
 Row = Mapping[str, Any]
 
@@ -72,5 +73,5 @@ def preallocated(position: int, entries: int) -> list[dict[str, Any]]:
     """The remark on the zeros that fill an active index; none if there are none."""
     if not entries:
         return []
-    remark = f"byte {position}: {text.plural(entries, 'zero entry', 'zero entries')} (preallocated)"
+    remark = f"byte {position}: {plural(entries, 'zero entry', 'zero entries')} (preallocated)"
     return [{"type": "preallocated", "position": position, "entries": entries, "remark": remark}]

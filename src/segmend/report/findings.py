@@ -8,6 +8,7 @@ from itertools import groupby
 from segmend.findings import Finding, Remedy, Safety, Severity
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
+from segmend.wording import plural
 
 Place = tuple[str, str]
 
@@ -33,7 +34,7 @@ def finding_lines(
         yield ""
     more = max(total, len(ordered)) - len(shown)
     if more:
-        yield f"... and {text.plural(more, 'more finding')} (--max 0 shows all)"
+        yield f"... and {plural(more, 'more finding')} (--max 0 shows all)"
         yield ""
 
 

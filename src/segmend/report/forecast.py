@@ -19,6 +19,7 @@ from segmend.loading.values import (
 )
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
+from segmend.wording import plural
 
 _PART_TOLD = 0.05
 """Parts of the time of a start that are told: those of so much of it."""
@@ -40,8 +41,8 @@ def partition_lines(
     rest = len(outcomes) - len(told)
     if rest:
         scanned = sum(_scans(each.effects) for each in outcomes if not each.matters)
-        recovered = f", {text.plural(scanned, 'segment')} recovered" if scanned else ""
-        yield f"{text.plural(rest, 'partition')} {'lose' if rest > 1 else 'loses'} nothing{recovered}"
+        recovered = f", {plural(scanned, 'segment')} recovered" if scanned else ""
+        yield f"{plural(rest, 'partition')} {'lose' if rest > 1 else 'loses'} nothing{recovered}"
 
 
 def _scans(effects: Iterable[Effect]) -> int:
@@ -60,14 +61,12 @@ def _partition(outcome: PartitionOutcome, style: Style) -> Iterator[str]:
 
 
 def _extents(before: Extent, after: Extent) -> str:
-    now = (
-        f"{_range(before)} in {text.plural(before.segments or 0, 'segment')}, {text.size(before.bytes or 0)}"
-    )
+    now = f"{_range(before)} in {plural(before.segments or 0, 'segment')}, {text.size(before.bytes or 0)}"
     if after.log_end_offset is None:
         return f"offsets {now}; not served after the start"
     if after == before:
         return f"offsets {now}; the same after the start"
-    segments = text.plural(after.segments or 0, "segment")
+    segments = plural(after.segments or 0, "segment")
     return f"offsets {now}; after the start {_range(after)} in {segments}, {text.size(after.bytes or 0)}"
 
 
@@ -84,7 +83,7 @@ def _effects(effects: Sequence[Effect], style: Style) -> Iterator[str]:
             yield from _effect(effect, style)
     for name, count in counts.items():
         if count > _RUN:
-            yield f"  ... and {text.plural(count - _RUN, f'more {name}', f'more {name}')}"
+            yield f"  ... and {plural(count - _RUN, f'more {name}', f'more {name}')}"
 
 
 def _effect(effect: Effect, style: Style) -> Iterator[str]:
@@ -99,7 +98,7 @@ def _effect(effect: Effect, style: Style) -> Iterator[str]:
 def _loss(effect: Effect) -> str:
     if not effect.records_lost:
         return ""
-    words = f"; lost: {text.plural(effect.records_lost, 'record')}, {text.size(effect.bytes_lost)}"
+    words = f"; lost: {plural(effect.records_lost, 'record')}, {text.size(effect.bytes_lost)}"
     if effect.last_timestamp < 0:
         return words
     return f"{words}, from {text.when(effect.first_timestamp)} to {text.when(effect.last_timestamp)}"
@@ -126,13 +125,13 @@ def later_lines(outcomes: Iterable[Later], style: Style = PLAIN, *, every: bool 
     yield from _later(shown, style)
     if more:
         lost = sum(later.bytes_lost for later in more)
-        yield f"... and later in {text.plural(len(more), 'more place')}, {text.size(lost)} (--all)"
+        yield f"... and later in {plural(len(more), 'more place')}, {text.size(lost)} (--all)"
 
 
 def _later(outcomes: Iterable[Later], style: Style) -> Iterator[str]:
     for later in outcomes:
         when = "later" if later.seconds is None else f"{later.seconds} s after the start"
-        what = f"{text.plural(later.segments, 'segment')}, {text.plural(later.records_lost, 'record')}"
+        what = f"{plural(later.segments, 'segment')}, {plural(later.records_lost, 'record')}"
         yield (
             f"{when}: {style('yellow', later.what)} {text.clean(f'{later.dir}  {later.file}')}: {what}, "
             + (f"{text.size(later.bytes_lost)} ({later.why})")
@@ -174,7 +173,7 @@ def broker_lines(outcome: BrokerOutcome, style: Style = PLAIN) -> Iterator[str]:
         return
     lost = "nothing lost"
     if outcome.records_lost or outcome.bytes_lost:
-        lost = f"{text.plural(outcome.records_lost, 'record')} lost, {text.size(outcome.bytes_lost)}"
+        lost = f"{plural(outcome.records_lost, 'record')} lost, {text.size(outcome.bytes_lost)}"
     yield f"the broker starts, {lost}; about {text.duration(outcome.seconds)}{_parts(outcome.time)}; {rules}"
     if outcome.skipped:
         yield f"not looked at: {'; '.join(outcome.skipped)}"

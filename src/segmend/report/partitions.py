@@ -12,6 +12,7 @@ from segmend.logdir.overview import DirOverview, PartitionOverview, Space
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import Column, table
+from segmend.wording import plural
 
 _UNKNOWN = -(2**63)
 
@@ -117,7 +118,7 @@ def lines(disks: Disks, choice: Choice, style: Style = PLAIN) -> Iterator[str]:
         yield ""
     hidden = len(disks.partitions) - len(rows)
     if hidden:
-        yield style("dim", f"… and {text.plural(hidden, 'more partition')}")
+        yield style("dim", f"… and {plural(hidden, 'more partition')}")
     yield from _dir_totals(disks, style)
 
 
@@ -211,8 +212,8 @@ def _dir_totals(disks: Disks, style: Style) -> Iterator[str]:
     for each in disks.dirs:
         totals = _totals(disks, each.dir)
         words = [
-            text.plural(totals["partitions"], "partition"),
-            text.plural(totals["segments"], "segment"),
+            plural(totals["partitions"], "partition"),
+            plural(totals["segments"], "segment"),
             f"{text.size(totals['size'])} of logs",
             f"{text.size(totals['allocated'])} on disk",
         ]

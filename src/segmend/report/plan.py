@@ -12,6 +12,7 @@ from segmend.report.style import PLAIN, Style
 from segmend.surgery.plan import Loss, Plan
 from segmend.surgery.step import Step
 from segmend.surgery.writing.work import folder
+from segmend.wording import plural
 
 _SHOWN, _SINGLY, _NAMED = 60, 60, 3
 _LIVE = "kafka-reassign-partitions"
@@ -21,7 +22,7 @@ _LIVE = "kafka-reassign-partitions"
 def plan_lines(plan: Plan, look: Style = PLAIN) -> Iterator[str]:
     """What is lost, what a broker would do before and after, what it costs; then all that is done."""
     dirs = ", ".join(text.clean(each.given) for each in plan.dirs)
-    yield look("bold", f"{plan.operation}: {text.plural(len(plan.steps), 'step')} in {dirs}")
+    yield look("bold", f"{plan.operation}: {plural(len(plan.steps), 'step')} in {dirs}")
     if plan.steps:
         yield from _losses(plan, look)
         yield from _forecast(plan, look)
@@ -47,7 +48,7 @@ def step_lines(plan: Plan) -> Iterator[str]:
         yield f"  {_numbers(group):>{width}}  {text.clean(words)}"
     left_out = sum(map(len, groups[_SHOWN:]))
     if left_out:
-        yield f"  ... and {text.plural(left_out, 'more step')}"
+        yield f"  ... and {plural(left_out, 'more step')}"
     if not singly:
         yield "  (--json has each of them)"
 
@@ -76,13 +77,13 @@ def _losses(plan: Plan, look: Style) -> Iterator[str]:
         yield f"{look('red', 'lost')}: {text.clean(_loss(loss))}"
     if plan.losses:
         partitions = len({(loss.topic, loss.partition) for loss in plan.losses})
-        counted = f"{text.plural(plan.records_lost, 'record')} of {text.plural(partitions, 'partition')}"
+        counted = f"{plural(plan.records_lost, 'record')} of {plural(partitions, 'partition')}"
         yield f"{look('red', 'lost')} in all: {counted}; the old bytes are kept, `segmend undo` goes back"
 
 
 def _loss(loss: Loss) -> str:
     offsets = "" if loss.last_offset is None else f", offsets {loss.first_offset} to {loss.last_offset}"
-    counted = f"{text.plural(loss.records, 'record')}{offsets}, {text.size(loss.bytes)}"
+    counted = f"{plural(loss.records, 'record')}{offsets}, {text.size(loss.bytes)}"
     return f"{loss.topic}-{loss.partition} in {loss.dir}: {counted}; {loss.what}"
 
 

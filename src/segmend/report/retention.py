@@ -11,6 +11,7 @@ from segmend.loading.limits import Setting
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import Column, table
+from segmend.wording import plural
 
 _SHOWN = 6
 """Segments with the same reason in a row that are told one by one; of more, the first and the last."""
@@ -44,7 +45,7 @@ def _worst(each: Reasons) -> tuple[bool, int, int, int, str, str]:
 def _folded(rest: Sequence[Reasons]) -> str:
     dates = [each.next_date for each in rest if each.next_date is not None]
     first = f"; the next segment goes by time at {text.when(min(dates))}" if dates else ""
-    return f"{text.plural(len(rest), 'partition')} with nothing to delete now and nothing held{first} (--all)"
+    return f"{plural(len(rest), 'partition')} with nothing to delete now and nothing held{first} (--all)"
 
 
 def _partition(each: Reasons, style: Style, *, every: bool) -> Iterator[str]:
@@ -55,7 +56,7 @@ def _partition(each: Reasons, style: Style, *, every: bool) -> Iterator[str]:
     stored = "none stored" if each.high_watermark is None else str(each.high_watermark)
     stored += " (the only replica: the end counts)" if each.alone else ""
     yield (
-        f"  {text.plural(len(each.verdicts), 'segment')}, {text.size(each.size)}, offsets "
+        f"  {plural(len(each.verdicts), 'segment')}, {text.size(each.size)}, offsets "
         f"{each.log_start_offset} to {each.log_end_offset}, high watermark {stored}"
     )
     yield from (f"  {_setting(setting)}" for setting in each.retention.settings)
@@ -88,7 +89,7 @@ def _remarks(each: Reasons) -> Iterator[str]:
     if blocker is not None and held:
         size = text.size(sum(verdict.segment.size for verdict in held))
         yield (
-            f"{text.plural(len(held), 'segment')}, {size}, past their time: held by "
+            f"{plural(len(held), 'segment')}, {size}, past their time: held by "
             f"{blocker.segment.base_offset:020d}.log, {_why_it_stays(blocker)}"
         )
     elif blocker is not None:
@@ -96,18 +97,18 @@ def _remarks(each: Reasons) -> Iterator[str]:
     zeros = [verdict for verdict in each.doubtful if not verdict.segment.by_mtime]
     if zeros:
         yield (
-            f"{text.plural(len(zeros), 'time index ends', 'time indexes end')} with timestamp 0: "
+            f"{plural(len(zeros), 'time index ends', 'time indexes end')} with timestamp 0: "
             "counts as 1970, so everything is past its time"
         )
     modified = [verdict for verdict in each.doubtful if verdict.segment.by_mtime]
     if modified:
         yield (
-            f"{text.plural(len(modified), 'segment has', 'segments have')} no timestamp in the time index: "
+            f"{plural(len(modified), 'segment has', 'segments have')} no timestamp in the time index: "
             "the modification time of the .log counts, which a copy may have changed"
         )
     if each.goes:
         size = text.size(sum(verdict.segment.size for verdict in each.goes))
-        yield f"{text.plural(len(each.goes), 'segment')}, {size}, deleted at the next look"
+        yield f"{plural(len(each.goes), 'segment')}, {size}, deleted at the next look"
 
 
 def _why_it_stays(verdict: SegmentFate) -> str:
@@ -125,7 +126,7 @@ def _rows(verdicts: Sequence[SegmentFate], *, every: bool) -> Iterator[Sequence[
             continue
         yield _row(run[0])
         size = text.size(sum(verdict.segment.size for verdict in run[1:-1]))
-        yield [f"... {text.plural(len(run) - 2, 'segment')} of the same, {size}"]
+        yield [f"... {plural(len(run) - 2, 'segment')} of the same, {size}"]
         yield _row(run[-1])
 
 

@@ -11,6 +11,7 @@ from segmend.logdir.overview import PartitionOverview, SegmentOverview
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import Column, table
+from segmend.wording import plural
 
 
 @frozen
@@ -67,7 +68,7 @@ def _heading(partition: Partition, style: Style) -> Iterator[str]:
         f"high watermark {text.number(row.high_watermark)}, recovery point {text.number(row.recovery_point)}"
         + ("" if row.first_dirty_offset is None else f", cleaned up to {row.first_dirty_offset}")
     )
-    segments = text.plural(row.segments, "segment")
+    segments = plural(row.segments, "segment")
     yield f"{text.size(row.size)} in {segments}, {text.size(row.allocated)} on disk"
     if partition.epochs:
         shown = ", ".join(f"{epoch} from {start}" for epoch, start in partition.epochs[-8:])

@@ -14,6 +14,7 @@ from segmend.loading.timing.estimate import Estimate
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import Column, table
+from segmend.wording import plural
 
 _HEADS = {"clean": "clean stop", "killed": "killed now", "worst": "worst kill", "everything": "points lost"}
 
@@ -36,7 +37,7 @@ class StartupPage:
 def lines(page: StartupPage, style: Style = PLAIN) -> Iterator[str]:
     """The page for people."""
     study = page.study
-    looked = f"{text.plural(study.partitions, 'partition')}, {text.plural(study.segments, 'segment')}"
+    looked = f"{plural(study.partitions, 'partition')}, {plural(study.segments, 'segment')}"
     yield f"{looked}, {text.size(study.bytes)}; rules of {page.rules}"
     for path, clean in zip(page.dirs, page.clean, strict=True):
         state = "stopped cleanly" if clean else "not stopped cleanly, or a broker runs"
@@ -56,7 +57,7 @@ def lines(page: StartupPage, style: Style = PLAIN) -> Iterator[str]:
 
 
 def _cores(study: Study) -> str:
-    return f"{text.plural(study.machine.cores or 0, 'core')} here"
+    return f"{plural(study.machine.cores or 0, 'core')} here"
 
 
 def _disk(speed: Speed) -> str:
@@ -120,7 +121,7 @@ def _kip_263(page: StartupPage, style: Style) -> Iterator[str]:
     lazy = page.study.estimate("clean", eager=False)
     yield style("bold", "KIP-263: index sanity checks after a clean stop")
     yield (
-        f"  eager, all {text.plural(page.study.segments, 'segment')} (up to 2.2): "
+        f"  eager, all {plural(page.study.segments, 'segment')} (up to 2.2): "
         f"{text.duration(eager.loading)} of loading, {text.duration(eager.seconds)} to start"
     )
     yield (
@@ -131,7 +132,7 @@ def _kip_263(page: StartupPage, style: Style) -> Iterator[str]:
 
 def _bounce(page: StartupPage, style: Style) -> Iterator[str]:
     own = page.own
-    yield style("bold", f"rolling restart of {text.plural(own.brokers, 'broker')} like this one, in turn")
+    yield style("bold", f"rolling restart of {plural(own.brokers, 'broker')} like this one, in turn")
     yield (
         f"  stop {text.duration(own.stop)} + start {text.duration(own.start)} + until in the ISR "
         f"{text.duration(own.isr)} = {text.duration(own.each)} each, {text.duration(own.total)} in all"

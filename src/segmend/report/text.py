@@ -65,11 +65,6 @@ def number(value: int | None) -> str:
     return "-" if value is None else str(value)
 
 
-def plural(count: int, noun: str, many: str | None = None) -> str:
-    """`1 segment`, `2 segments`, with thousands set apart: `12,000 segments`."""
-    return f"{count:,} {noun if count == 1 else many or noun + 's'}"
-
-
 def when(milliseconds: int | None, *, precise: bool = False) -> str:
     """A Kafka timestamp in UTC; `-` for none (-1) and the bare number for one outside the calendar."""
     if milliseconds is None or milliseconds == -1:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from segmend.checks.evidence import counted
 from segmend.checks.manual import Entry
 from segmend.findings import BrokerEffect
 from segmend.loading.values import Effect
+from segmend.wording import plural
 
 NONE: Final = "none"
 REFUSES: Final = "broker-refuses"
@@ -74,7 +74,7 @@ def _phrase(name: str, effects: Sequence[Effect]) -> str:
     records = sum(effect.records_lost for effect in effects)
     if name == "reads-fail" or (not records and name not in _LOSING):
         return phrase
-    return f"{phrase}, {counted(records, 'record')} lost" if records else f"{phrase}, no record lost"
+    return f"{phrase}, {plural(records, 'record')} lost" if records else f"{phrase}, no record lost"
 
 
 def _file(effect: Effect) -> str:
@@ -97,7 +97,7 @@ def _lines() -> Iterator[tuple[str, Phrase]]:
     yield "segment-emptied", lambda each: f"empties the segment at offset {_at(each)}"
     yield (
         "segments-deleted",
-        lambda each: f"deletes {counted(len(each), 'segment')} from offset {_at(each)} on",
+        lambda each: f"deletes {plural(len(each), 'segment')} from offset {_at(each)} on",
     )
     yield "segment-skipped", lambda each: f"does not load {_file(each[0])}"
     yield "stray-renamed", lambda _: "sets the directory aside as -stray"
@@ -112,8 +112,8 @@ def _lines() -> Iterator[tuple[str, Phrase]]:
     )
     yield "epochs-rewritten", lambda _: "writes leader-epoch-checkpoint anew with other entries"
     yield "snapshot-rebuilt", lambda _: "forgets the producers, or reads them from the log again"
-    yield "snapshot-deleted", lambda each: f"deletes {counted(len(each), 'producer snapshot')}"
-    yield "file-deleted", lambda each: f"deletes {counted(len(each), 'file')}"
+    yield "snapshot-deleted", lambda each: f"deletes {plural(len(each), 'producer snapshot')}"
+    yield "file-deleted", lambda each: f"deletes {plural(len(each), 'file')}"
     yield "swap-completed", lambda _: "completes the compaction that was cut short"
     yield "index-rebuilt", lambda _: "reads the segment whole and rebuilds its indexes"
     yield "index-created", lambda each: f"creates {_file(each[0])} and leaves it empty"

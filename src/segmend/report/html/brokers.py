@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from segmend.checks.manual import Consequence
 from segmend.frozen import frozen
-from segmend.report.text import plural
+from segmend.wording import plural
 
 from .columns import Row, Tables, broker_name, broker_order, number, select, sums
 from .findings import SEVERITIES, consequence, effects_flat

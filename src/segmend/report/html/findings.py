@@ -16,7 +16,7 @@ from markupsafe import escape
 
 from segmend.checks.manual import Consequence, Entry
 from segmend.frozen import frozen
-from segmend.report.text import plural
+from segmend.wording import plural
 
 from .columns import Row, Tables, broker_name, broker_order, rows
 from .consequences import of

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from segmend.checks.manual import Entry
 from segmend.frozen import frozen
-from segmend.report.text import plural
+from segmend.wording import plural
 
 from .brokers import Fleet, Headline, bytes_of, fleet, verdict
 from .columns import Row, Tables, newest_run, rows, total

@@ -28,7 +28,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from segmend.checks.manual import Entry
-from segmend.report.text import plural
+from segmend.wording import plural
 
 from . import units
 from .columns import Tables

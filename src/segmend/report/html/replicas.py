@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from segmend.frozen import frozen
-from segmend.report.text import plural
+from segmend.wording import plural
 
 from .columns import Row, Tables, broker_name, broker_order, number, rows
 from .units import count, percent, share

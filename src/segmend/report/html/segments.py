@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from segmend.frozen import frozen
-from segmend.report.text import plural
+from segmend.wording import plural
 
 from .columns import Tables, number, select, sums
 from .units import count, percent, share, size

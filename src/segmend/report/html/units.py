@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from segmend.report import text
-from segmend.report.text import plural
+from segmend.wording import plural
 
 _MS_PER_YEAR: Final = 31_556_952_000
 _LAST_DATETIME_MS: Final = 253_402_300_799_999

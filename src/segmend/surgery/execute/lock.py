@@ -116,10 +116,14 @@ def _open(fx: Effects, path: str) -> int:
         return fx.open(name)
     except FileNotFoundError:
         fd = fx.create(name, 0o644)
-    home = disk.file_stat(path)
-    # A `.lock` of root, left behind by a kill, would keep the broker from starting.
-    fx.set_owner(fd, home.uid, home.gid)
-    fx.set_mode(fd, stat.S_IMODE(home.mode) & 0o666)
+    try:
+        home = disk.file_stat(path)
+        # A `.lock` of root, left behind by a kill, would keep the broker from starting.
+        fx.set_owner(fd, home.uid, home.gid)
+        fx.set_mode(fd, stat.S_IMODE(home.mode) & 0o666)
+    except BaseException:
+        os.close(fd)
+        raise
     return fd
 
 

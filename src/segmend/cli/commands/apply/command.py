@@ -21,11 +21,11 @@ from segmend.cli.surgery import (
     watching,
 )
 from segmend.errors import ExitCode
-from segmend.report import text
 from segmend.report.plan import plan_lines
 from segmend.surgery.execute.apply import apply, rehearse
 from segmend.surgery.execute.run import Outcome
 from segmend.surgery.plan import Plan
+from segmend.wording import plural
 
 EXAMPLES = """\
 The broker must be stopped; its .lock is held meanwhile. Old bytes go to the state directory first, so
@@ -78,6 +78,6 @@ def _tell(args: argparse.Namespace, outcome: Outcome) -> None:
     if args.json:
         emit_json([outcome_object(outcome)])
     else:
-        steps = text.plural(outcome.steps, "step")
+        steps = plural(outcome.steps, "step")
         left = left_words(outcome.run.plan)
         emit([f"applied: {steps}{left}; to go back: {undo_command(outcome.run)}"])

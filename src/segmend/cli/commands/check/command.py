@@ -20,6 +20,7 @@ from segmend.logdir.file_system import Unreadable
 from segmend.report import text
 from segmend.report.findings import finding_lines, in_order
 from segmend.report.progress import Progress
+from segmend.wording import plural
 
 EXAMPLES = """\
 levels:
@@ -147,9 +148,9 @@ def _exit_code(summary: Summary) -> int:
 
 
 def _summary_lines(summary: Summary, rules: str) -> Iterator[str]:
-    looked = [text.plural(summary.partitions, "partition"), text.plural(summary.segments, "segment")]
+    looked = [plural(summary.partitions, "partition"), plural(summary.segments, "segment")]
     if summary.level > Level.STARTUP:
-        looked += [text.plural(summary.batches, "batch", "batches"), text.size(summary.bytes)]
+        looked += [plural(summary.batches, "batch", "batches"), text.size(summary.bytes)]
     yield f"{_verdict(summary)} in {', '.join(looked)}; {text.duration(summary.seconds)}; rules of {rules}"
     for path, clean in summary.clean.items():
         yield f"{text.clean(path)}: {_state(summary, path, clean)}"
@@ -162,9 +163,9 @@ def _summary_lines(summary: Summary, rules: str) -> Iterator[str]:
 def _verdict(summary: Summary) -> str:
     counts = summary.counts
     words = [
-        text.plural(counts[Severity.ERROR], "error"),
-        text.plural(counts[Severity.WARNING], "warning"),
-        text.plural(counts[Severity.INFO], "note"),
+        plural(counts[Severity.ERROR], "error"),
+        plural(counts[Severity.WARNING], "warning"),
+        plural(counts[Severity.INFO], "note"),
     ]
     return ", ".join(words) if any(counts.values()) else "nothing wrong"
 

@@ -18,6 +18,7 @@ from segmend.errors import MissingExtra
 from segmend.report import text
 from segmend.report.progress import Progress
 from segmend.report.style import Style
+from segmend.wording import plural
 
 if TYPE_CHECKING:
     from segmend.fleet.audit import AuditOutcome
@@ -175,7 +176,7 @@ def _lines(found: list[dict[str, Any]], outcome: AuditOutcome, look: Style) -> I
         if first["remedy"] and severity != "info":
             yield f"             next: {look.command(text.clean(first['remedy']['command']))}"
     if len(groups) > _SHOWN:
-        yield f"... and {text.plural(len(groups) - _SHOWN, 'more code')}; the report has all of them"
+        yield f"... and {plural(len(groups) - _SHOWN, 'more code')}; the report has all of them"
     if groups:
         yield ""
     yield from _totals(outcome.row)
@@ -192,16 +193,16 @@ def _where(finding: Mapping[str, Any]) -> str:
 
 def _totals(row: Mapping[str, Any]) -> Iterator[str]:
     counts = [
-        text.plural(row["errors"], "error"),
-        text.plural(row["warnings"], "warning"),
-        text.plural(row["infos"], "note"),
+        plural(row["errors"], "error"),
+        plural(row["warnings"], "warning"),
+        plural(row["infos"], "note"),
     ]
     verdict = ", ".join(counts) if row["errors"] or row["warnings"] or row["infos"] else "nothing wrong"
     looked = [
-        text.plural(row["brokers"], "broker"),
-        text.plural(row["log_dirs"], "log dir"),
-        text.plural(row["partitions"], "partition"),
-        text.plural(row["segments"], "segment"),
+        plural(row["brokers"], "broker"),
+        plural(row["log_dirs"], "log dir"),
+        plural(row["partitions"], "partition"),
+        plural(row["segments"], "segment"),
         text.size(row["bytes"]),
     ]
     yield f"{verdict} in {', '.join(looked)}; {text.duration(row['seconds'])} on {row['driver']}"

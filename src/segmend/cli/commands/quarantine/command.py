@@ -17,6 +17,7 @@ from segmend.surgery.execute.journal import runs
 from segmend.surgery.execute.quarantines import SetAside, SetAsideState, discard, items, named, restore
 from segmend.surgery.writing.effects import Effects
 from segmend.surgery.writing.transfer import allocated
+from segmend.wording import plural
 
 EXAMPLES = """\
 What surgery takes out of a log dir lies in the state directory, or in --backup-dir, until it is
@@ -96,7 +97,7 @@ def _discard(args: argparse.Namespace) -> int:
         emit_json([{"type": "discarded", "items": 0, "bytes": 0}]) if args.json else emit(["nothing to do"])
         return 0
     size = sum(allocated(item.place) for item in kept)
-    confirm(args, f"remove {text.plural(len(kept), 'item')}, {text.size(size)}, for good?")
+    confirm(args, f"remove {plural(len(kept), 'item')}, {text.size(size)}, for good?")
     count = sum(
         discard(list(group), fx=Effects(), now=time.time)
         for _, group in groupby(kept, lambda item: item.run.name)
@@ -104,5 +105,5 @@ def _discard(args: argparse.Namespace) -> int:
     if args.json:
         emit_json([{"type": "discarded", "items": len(kept), "bytes": count}])
     else:
-        emit([f"discarded: {text.plural(len(kept), 'item')}, {text.size(count)} came free"])
+        emit([f"discarded: {plural(len(kept), 'item')}, {text.size(count)} came free"])
     return ExitCode.CHANGED

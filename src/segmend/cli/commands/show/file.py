@@ -24,6 +24,7 @@ from segmend.report.log import RecordView
 from segmend.report.partitions import Choice
 from segmend.report.payload import Payload
 from segmend.topics import decoder_for
+from segmend.wording import plural
 
 LOG = "log"
 _LOG_NAMES = (".log", ".checkpoint")
@@ -82,7 +83,7 @@ def show_file(path: str, args: argparse.Namespace) -> int:
         if args.json:
             emit_json([heading])
         else:
-            title = f"{text.clean(path)}  {opened.kind}, {text.plural(reader.size, 'byte')}"
+            title = f"{text.clean(path)}  {opened.kind}, {plural(reader.size, 'byte')}"
             emit([style(args)("bold", title)])
         if opened.kind == LOG:
             _show_log(opened, reader, args)

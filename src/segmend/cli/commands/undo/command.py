@@ -27,6 +27,7 @@ from segmend.surgery.execute.journal import Run, find
 from segmend.surgery.execute.journal_events import FORWARD
 from segmend.surgery.execute.run import Outcome
 from segmend.surgery.execute.undo import direction_of, rehearse, undo
+from segmend.wording import plural
 
 EXAMPLES = """\
 Refused if a file is not as the plan left it: then a broker, or somebody, was there since. Undoing what
@@ -72,7 +73,7 @@ def _tell(args: argparse.Namespace, outcome: Outcome, *, again: bool) -> None:
         emit_json([outcome_object(outcome)])
         return
     run, words = outcome.run, "applied again" if again else "taken back"
-    steps = text.plural(outcome.steps, "step")
+    steps = plural(outcome.steps, "step")
     left = left_words(run.plan) if again else ""
     emit([f"{words}: {steps} of {run.name}{left}; the other way: {undo_command(run)}"])
 
