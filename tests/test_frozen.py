@@ -107,3 +107,18 @@ def test_values_travel_to_other_processes_and_inherit() -> None:
     assert repr(Bigger(name="b")) == "Bigger(name='b', size=0, weight=1.0)"
     assert Kept(name="a") != Bigger(name="a")
     assert Nothing() == Nothing()
+
+
+def test_what_a_class_asserts_of_itself_is_asserted() -> None:
+    @frozen
+    class Positive:
+        number: int
+
+        def __post_init__(self) -> None:
+            if self.number <= 0:
+                raise ValueError("not positive")
+
+    assert Positive(number=1).number == 1
+    for make in (lambda: Positive(number=0), lambda: dataclasses.replace(Positive(number=1), number=-1)):
+        with pytest.raises(ValueError, match="not positive"):
+            make()

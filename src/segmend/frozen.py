@@ -44,6 +44,8 @@ def _initializer(cls: Any) -> Callable[..., None]:
             parameters.append(name)
         lines.append(f" put(self, {name!r}, {given})")
     head = f"def __init__(self{', *, ' if parameters else ''}{', '.join(parameters)}):"
+    if hasattr(cls, "__post_init__"):
+        lines.append(" self.__post_init__()")
     exec("\n".join([head, *(lines or [" pass"])]), known)
     made: Callable[..., None] = known["__init__"]
     made.__qualname__ = f"{cls.__qualname__}.__init__"

@@ -20,6 +20,7 @@ from typing import Final
 
 from segmend.errors import BrokerRunning, SegmendError
 from segmend.logdir import disk
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.processes import brokers, writers
 from segmend.logdir.tree import LOCK
 from segmend.surgery.writing.effects import Effects, sync_dir
@@ -121,7 +122,7 @@ def _open(fx: Effects, path: str) -> int:
         # A `.lock` of root, left behind by a kill, would keep the broker from starting.
         fx.set_owner(fd, home.uid, home.gid)
         fx.set_mode(fd, stat.S_IMODE(home.mode) & 0o666)
-    except BaseException:
+    except (OSError, Unreadable):
         os.close(fd)
         raise
     return fd
