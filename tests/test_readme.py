@@ -143,7 +143,7 @@ def patient_of(whole: Path, root: Path) -> Patient:
     return Patient(dirs, mine, next(dirs[1].glob("codec-gzip-0"), mine))
 
 
-@pytest.mark.parametrize("words", one_in(5, PLANS), ids=lambda words: " ".join(words[2:]))
+@pytest.mark.parametrize("words", one_in(10, PLANS), ids=lambda words: " ".join(words[2:]))
 def test_mend_it(
     words: list[str],
     golden: Callable[[str], Path],

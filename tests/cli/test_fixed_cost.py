@@ -38,6 +38,7 @@ def tiny(tmp_path: Path) -> Path:
     return log_dir
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "bar"), [("--help", 0.75), ("check", 1.7)])
 def test_a_command_starts_in_a_moment(tmp_path: Path, tiny: Path, command: str, bar: float) -> None:
     """Aimed at 0.08 s for --help and 0.12 s for a check; measured beside imports of Python's own."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.brokers import broker_of
-from tests.conftest import expected, golden_names
+from tests.conftest import QUICK, expected, golden_names
 
 from segmend.loading import DirectoryOutcome, DirOutcome, Options, PartitionOutcome, forecast
 from segmend.logdir.release import Release
@@ -20,6 +20,14 @@ RECOVERING = re.compile(
 BROKERS = [(name, broker) for name in golden_names() for broker in expected(name)["restart"]["brokers"]]
 COMPLETED = re.compile(r"Completed load of log (\S+) with log end offset (\d+)")
 Lines = Sequence[Any]
+
+
+def quick(pairs: Sequence[tuple[str, str]]) -> list[Any]:
+    """These brokers' directories; the fast tests take those of the oldest and the newest release."""
+    return [
+        pair if pair[0] in QUICK | {"4.3.1-clean"} else pytest.param(pair, marks=pytest.mark.slow)
+        for pair in pairs
+    ]
 
 
 def deleted_snapshots(name: str, broker: str) -> set[str]:
@@ -77,7 +85,7 @@ def effects(lines: Lines, name: str) -> list[Any]:
     return [(line, effect) for line in told for effect in line.effects if effect.effect == name]
 
 
-@pytest.fixture(scope="module", params=BROKERS, ids="-".join)
+@pytest.fixture(scope="module", params=quick(BROKERS), ids="-".join)
 def case(request: pytest.FixtureRequest, golden: Callable[[str], Path]) -> tuple[str, str, Lines]:
     name, broker = request.param
     return name, broker, start(golden(name) / broker, name)
@@ -134,7 +142,7 @@ def test_index_warnings_are_those_it_logs(case: tuple[str, str, Lines]) -> None:
     assert {effect.broker_says.partition(" due to ")[2].partition("}")[0] for _, effect in rebuilt} == said
 
 
-@pytest.mark.parametrize("case", CLEAN, ids="-".join, indirect=True)
+@pytest.mark.parametrize("case", quick(CLEAN), ids="-".join, indirect=True)
 def test_a_clean_start_touches_next_to_nothing(case: tuple[str, str, Lines]) -> None:
     """Without a crash only snapshots nobody needs go, and epochs below the log start."""
     _, _, lines = case
@@ -143,7 +151,7 @@ def test_a_clean_start_touches_next_to_nothing(case: tuple[str, str, Lines]) -> 
     assert seen <= {"snapshot-deleted", "epochs-rewritten"}
 
 
-@pytest.mark.parametrize("case", DELETING, ids="-".join, indirect=True)
+@pytest.mark.parametrize("case", quick(DELETING), ids="-".join, indirect=True)
 def test_deleted_snapshots_are_those_it_logs(case: tuple[str, str, Lines]) -> None:
     """Releases from 3.x on log each one; ours are the ones gone in the end, theirs may come back."""
     name, broker, lines = case
