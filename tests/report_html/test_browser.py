@@ -211,6 +211,15 @@ def test_printing_opens_every_fold_and_drops_the_controls(open_page: Open) -> No
     assert page.locator(".finding").last.is_visible()
 
 
+def test_a_printed_card_stays_on_its_page(open_page: Open) -> None:
+    page = open_page()
+    page.emulate_media(media="print")
+    breaking = "e => getComputedStyle(e).breakInside != 'avoid'"
+    broken = f"s => [...document.querySelectorAll(s)].filter({breaking}).length"
+    assert page.locator(".group").count() > 5
+    assert page.evaluate(broken, ".group, .verdict, .finding, .dir, tr") == 0
+
+
 def test_an_empty_report_opens(open_page: Open, tmp_path: Path) -> None:
     path = tmp_path / "empty.html"
     path.write_text(html({}), encoding="utf-8")
