@@ -10,7 +10,8 @@ from tests.conftest import one_in
 from tests.faults.written import two_dirs
 from tests.loading.test_outcomes import start
 
-from segmend.loading import EFFECTS, BrokerOutcome, DirectoryOutcome, PartitionOutcome
+from segmend.formats import offset_checkpoint
+from segmend.loading import EFFECTS, BrokerOutcome, DirectoryOutcome, DirOutcome, PartitionOutcome
 
 
 def hurt(dirs: list[Path], seed: int) -> None:
@@ -53,3 +54,14 @@ def test_any_bytes(seed: int, tmp_path: Path) -> None:
         if isinstance(line, PartitionOutcome | DirectoryOutcome):
             assert {effect.effect for effect in line.effects} <= EFFECTS.keys()
             assert all(effect.records_lost >= 0 and effect.bytes_lost >= 0 for effect in line.effects)
+
+
+@pytest.mark.parametrize("name", offset_checkpoint.FILE_NAMES)
+@pytest.mark.parametrize("words", ["{", "}", "{0}", "{nosuch}", "%s"])
+def test_words_of_a_file_are_never_a_pattern(name: str, words: str, tmp_path: Path) -> None:
+    (log_dir, *_) = dirs = two_dirs(tmp_path)
+    (log_dir / name).write_text(f"0\n1\n{words}\n")
+    said = []
+    for release in ("4.3.1", "3.9", "1.1", "0.10.2"):
+        said += [line.reason or "" for line in start(dirs, release) if isinstance(line, DirOutcome)]
+    assert any(words in reason for reason in said), said

@@ -97,7 +97,7 @@ def read_checkpoint(state: DirState, name: str, release: Release, *, heeded: boo
     says = reset.say(release, state.path) if reset else damage.reason
     state.effects.append(Effect(effect="checkpoint-reset", file=name, broker_says=says))
     if fate == DirCheckpoint.OFFLINE:
-        reason = f"{UNREADABLE_CHECKPOINT.of(release)}: {damage.reason}".format(f"{state.path}/{name}")
+        reason = f"{UNREADABLE_CHECKPOINT.say(release, f'{state.path}/{name}')}: {damage.reason}"
         state.offline = state.offline or reason
         if reset:
             state.doubtful = state.doubtful or reason
