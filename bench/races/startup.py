@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.checks.build_partition import PartitionWriter, write_log_dir
 from tests.golden.unpack import unpack
 
 from bench.data import many_segments
@@ -21,10 +22,16 @@ def run(scale: Scale) -> None:
     if not golden.exists():
         unpack(GOLDEN, golden)
     dirs = sorted(path.parent for path in golden.rglob("meta.properties"))
+    tiny = scale.folder / "tiny"
+    if not tiny.exists():
+        orders = PartitionWriter("orders")
+        orders.append(3)
+        write_log_dir(tiny, [orders])
     half = many_segments(scale.folder / "half", segments=scale.segments // 2)
     many = many_segments(scale.folder / "many", segments=scale.segments)
     waits = [
-        (segmend("segmend --help", "--help"), 0.12),
+        (segmend("segmend --help", "--help"), 0.08),
+        (segmend("segmend check, one partition", "check", tiny), 0.12),
         (segmend("segmend check, golden 4.3.1", "check", *dirs), 0.4),
         (segmend("segmend check --deep, golden 4.3.1", "check", "--deep", *dirs), 0.4),
         (segmend(f"check --startup, {scale.segments // 2:,} segments", "check", "--startup", half), 2.5),
