@@ -11,7 +11,7 @@ from tests.brokers import broker_of
 from tests.faults.patient import lonely_topic, patient_in
 from tests.faults.table import fault_called
 from tests.lab.clients import CLIENTS
-from tests.lab.test_live import Live
+from tests.lab.test_live import Live, grouped, its_turn
 from tests.lab.test_verdicts import opened
 from tests.lab.trial import copy_base, started
 from tests.real.conftest import need_kafka
@@ -28,10 +28,20 @@ def readable_until(dirs: list[Path], version: str, topic: str) -> int:
     return min(ends)
 
 
-@pytest.mark.parametrize("name", ["1.1.0-clean", "3.9.2-killed", "4.3.1-clean", "4.3.1-killed"])
+NAMES = ["1.1.0-clean", "3.9.2-killed", "4.3.1-clean", "4.3.1-killed"]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", [grouped(name) for name in NAMES])
 def test_each_client_gets_what_is_forecast(name: str, tmp_path: Path) -> None:
     version, _, _ = name.partition("-")
     need_kafka(version)
+    with its_turn(version):
+        as_forecast(name, version, tmp_path)
+
+
+def as_forecast(name: str, version: str, tmp_path: Path) -> None:
+    """Over one hurt log, each client in turn."""
     live, root = Live(name, tmp_path), tmp_path / "trial"
     copy_base(live.base("few"), root)
     patient = patient_in(root, topic := lonely_topic(root))

@@ -10,6 +10,7 @@ import json
 import os
 import random
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,8 +51,11 @@ class Live(Recorder):
         ports: Sequence[int] = (free_port(), free_port())
         if release(self.version).number >= (4, 0):
             ports = json.loads((self.root / "base.json").read_text())["ports"]
-        if not all(map(is_free, ports)):
-            raise LabError(f"one of the ports {ports} is taken: the recorded log dirs need both")
+        until = time.monotonic() + 60  # a broker stopped before this one may hold them a moment longer
+        while not all(map(is_free, ports)):
+            if time.monotonic() > until:
+                raise LabError(f"one of the ports {ports} is taken: the recorded log dirs need both")
+            time.sleep(0.5)
         return Base(self.version, self.mark, self.root, (ports[0], ports[1]))
 
 
