@@ -50,8 +50,15 @@ RELEASES = {
         Release("0.8.2.2", "2.11", "zookeeper", 1),
         Release("0.10.2.2", "2.12", "zookeeper", 1),
         Release("1.1.0", "2.12", "zookeeper", 1),
+        Release("2.5.1", "2.13", "zookeeper", 1),
         Release("2.8.2", "2.13", "zookeeper", 1),
+        Release("3.3.2", "2.13", "kraft", 1),
+        Release("3.6.2", "2.13", "kraft", 1, tools_module=True),
+        Release("3.7.2", "2.13", "kraft", 1, tools_module=True),
         Release("3.9.2", "2.13", "kraft", 1, tools_module=True),
+        Release("4.0.1", "2.13", "kraft", 2, tools_module=True),
+        Release("4.1.1", "2.13", "kraft", 2, tools_module=True),
+        Release("4.2.0", "2.13", "kraft", 2, tools_module=True),
         Release("4.3.1", "2.13", "kraft", 2, tools_module=True),
     )
 }
