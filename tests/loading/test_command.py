@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.checks import build_metadata as metadata
+from tests.checks import build_partition as build
 from tests.cli.run import run
 from tests.faults.patient import RECOVERY
-from tests.faults.written import ACTIVE, END, removed, two_dirs, written
+from tests.faults.written import ACTIVE, END, SECOND_ID, removed, two_dirs, written
 
 from segmend.loading import EFFECTS
 
@@ -16,6 +18,16 @@ STATES = {"log_start_offset", "log_end_offset", "segments", "bytes"}
 
 @pytest.fixture
 def dirs(tmp_path: Path) -> list[Path]:
+    """A node's two log dirs, and the metadata that puts the partitions there."""
+    found = two_dirs(tmp_path)
+    topics = metadata.cluster(["t", "u", "v"], directory_ids=[build.DIRECTORY_ID, SECOND_ID])
+    metadata.write_metadata(found[0], topics)
+    return found
+
+
+@pytest.fixture
+def without_metadata(tmp_path: Path) -> list[Path]:
+    """The same as of a node whose metadata log lies elsewhere, or nowhere."""
     return two_dirs(tmp_path)
 
 
@@ -38,8 +50,12 @@ def test_the_lines_of_json(dirs: list[Path], capsys: pytest.CaptureFixture[str])
         assert line["before"].keys() == line["after"].keys() == STATES
         assert {effect["effect"] for effect in line["effects"]} <= EFFECTS.keys()
     assert [line["outcome"] for line in ran.of("dir")] == ["online", "online"]
+    assert {(line["outcome"], line["reason"]) for line in partitions} == {("served", None)}
     last = ran.json[-1]
     assert (last["type"], last["outcome"], last["reason"]) == ("broker", "starts", None)
+    assert last["lost"] == {"partitions": 0, "records": 0, "bytes": 0}
+    assert (last["unserved"], last["unknown"]) == (0, [])
+    assert "server.properties" in last["assumed"][0]
     assert last["seconds"] > 0
 
 
@@ -63,7 +79,7 @@ def test_a_refusal_says_why(dirs: list[Path], capsys: pytest.CaptureFixture[str]
     assert ran.code == 4
     assert ran.json[-1]["outcome"] == "refuses"
     assert "'lost+found' is not in the form of topic-partition" in ran.json[-1]["reason"]
-    assert ran.of("directory")[0]["kind"] == "foreign"
+    assert [line["kind"] for line in ran.of("directory")] == ["cluster-metadata", "foreign"]
     assert all(value is None for line in ran.of("partition") for value in line["after"].values())
 
 
@@ -123,3 +139,35 @@ def test_a_reset_checkpoint_is_told_of_the_dir(dirs: list[Path], capsys: pytest.
     written(RECOVERY, "0\n1\nt 0 x\n")(dirs)
     ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--json")
     assert [effect["effect"] for effect in ran.of("dir")[0]["effects"]] == ["checkpoint-reset"]
+
+
+def test_nothing_lost_is_not_said_where_the_metadata_cannot_be_read(
+    without_metadata: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran = run(capsys, "forecast", *without_metadata, "--kafka", "4.3.1")
+    assert ran.code == 4
+    assert "nothing lost" not in ran.out
+    assert "not known: " in ran.out
+
+
+def test_what_a_dir_that_fails_holds_is_not_served(
+    dirs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (dirs[1] / "v-0" / "leader-epoch-checkpoint").write_text("1\n1\n0 0\n")
+    ran = run(capsys, "forecast", *dirs, "--json", "--kafka", "4.3.1")
+    offline = [line for line in ran.of("partition") if line["dir"] == str(dirs[1])]
+    assert [(line["topic"], line["outcome"]) for line in offline] == [("v", "offline")]
+    assert offline[0]["reason"] == ran.of("dir")[1]["reason"]
+    assert not [line for line in ran.of("later") if line["dir"] == str(dirs[1])]
+    assert (ran.code, ran.json[-1]["outcome"], ran.json[-1]["unserved"]) == (4, "starts", 1)
+    assert "nothing lost;" not in run(capsys, "forecast", *dirs, "--kafka", "4.3.1").out
+
+
+def test_what_retention_deletes_is_part_of_the_verdict(
+    dirs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran = run(capsys, "forecast", *dirs, "--json", "--kafka", "4.3.1")
+    deleted = sum(line["records_lost"] for line in ran.of("later"))
+    words = run(capsys, "forecast", *dirs, "--kafka", "4.3.1").out
+    assert deleted
+    assert f"nothing lost by the start; {deleted:,} records deleted within minutes after it" in words

@@ -104,7 +104,7 @@ def test_metadata_that_lost_its_beginning_is_none(dirs: list[Path]) -> None:
         line for line in run if any(e.effect == "stray-renamed" for e in getattr(line, "effects", ()))
     ]
     assert run.broker is not None
-    assert any("__cluster_metadata" in words for words in run.broker.skipped)
+    assert any("__cluster_metadata" in words for words in run.broker.unknown)
 
 
 def test_zookeeper_goes_by_no_metadata(dirs: list[Path]) -> None:

@@ -16,7 +16,9 @@ from segmend.loading.values import (
     Effect,
     Extent,
     Later,
+    Losses,
     PartitionOutcome,
+    Service,
 )
 
 __all__ = [
@@ -28,7 +30,9 @@ __all__ = [
     "Extent",
     "Forecast",
     "Later",
+    "Losses",
     "Options",
     "PartitionOutcome",
+    "Service",
     "forecast",
 ]

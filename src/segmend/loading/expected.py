@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from segmend.broker.strays import PROMOTES_FUTURE
 from segmend.loading.dirs import DirState
 from segmend.loading.replicas import EMPTY, Loaded
-from segmend.loading.values import Effect, Extent, PartitionOutcome
+from segmend.loading.values import Effect, Extent, PartitionOutcome, Service
 from segmend.node.broker_dirs import BrokerDirs
 
 _NOTHING = Extent(log_start_offset=0, log_end_offset=0, segments=0, bytes=0)
@@ -59,7 +59,7 @@ def _created(state: DirState, topic: str, partition: int) -> Loaded:
     effect = Effect(effect="log-recreated-empty", file=name, offset=0, broker_says=says)
     outcome = PartitionOutcome(
         dir=state.path, name=name, topic=topic, partition=partition, before=_NOTHING, after=EMPTY,
-        effects=(effect,),
+        effects=(effect,), outcome=Service.EMPTY, reason=says,
     )  # fmt: skip
     return _loaded(outcome, state)
 

@@ -29,7 +29,7 @@ from segmend.loading.reads import Budget, note_failing_reads
 from segmend.loading.segment import Lost, lost_from
 from segmend.loading.state import Settings
 from segmend.loading.timing.estimate import Job
-from segmend.loading.values import DirectoryOutcome, Extent, Later, PartitionOutcome
+from segmend.loading.values import DirectoryOutcome, Extent, Later, PartitionOutcome, Service
 from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
@@ -155,12 +155,13 @@ def _current(
     failure: LoadFailure | None,
     situation: Situation,
 ) -> Loaded:
-    after = loaded.after or Extent()
+    after, outcome = loaded.after or Extent(), Service.SERVED
     later: tuple[Later, ...] = ()
     if failure is not None:
         after = Extent()
     elif stray is not None:
         after = _set_aside(loaded, stray, situation)
+        outcome = Service.STRAY if after.log_end_offset is None else Service.EMPTY
     else:
         note_failing_reads(loaded, situation.budget)
         later = _served(dir_state, loaded, after, situation)
@@ -168,6 +169,7 @@ def _current(
         dir=dir_state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
         before=loaded.before, after=after, effects=tuple(loaded.state.effects),
         failure=None if failure is None else str(failure), segments=len(loaded.state.segments),
+        outcome=outcome, reason=stray,
     )  # fmt: skip
     return Loaded(
         outcome=line, dir_state=dir_state, path=partition.path, failure=failure, later=later,

@@ -31,7 +31,9 @@ from segmend.loading.values import (
     DirOutcome,
     Extent,
     Later,
+    Losses,
     PartitionOutcome,
+    Service,
 )
 from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -78,7 +80,6 @@ class _Run:
         self._prelude = Prelude(broker, options, self._budget)
         self._broker = broker
         self._loaded: list[Loaded] = []
-        self._later: list[Later] = []
         self._others: list[DirectoryOutcome] = []
         self._refusal: str | None = None
         self._untouched = False
@@ -131,7 +132,6 @@ class _Run:
         loaded = load_directory(state, partition.afresh(), situation)
         if state.unread:
             loaded = _left_alone(loaded)
-        self._later.extend(loaded.later)
         if loaded.failure is not None:
             self._fail(state, loaded.failure)
         if isinstance(loaded.outcome, DirectoryOutcome):
@@ -164,49 +164,64 @@ class _Run:
                 self._refuse(ALREADY_OFFLINE.format(loaded.dir_state.path))
 
     def _lines(self, states: Sequence[DirState]) -> Iterator[Line]:
-        broker = self._broker
-        records = size = count = 0
-        for loaded in self._loaded:
-            if isinstance(loaded.outcome, PartitionOutcome):
-                line = self._served(loaded, loaded.outcome)
-                count += 1
-                records, size = records + line.records_lost, size + line.bytes_lost
-                yield line
+        lines = [self._told(loaded) for loaded in self._loaded]
+        partitions = [line for line in lines if isinstance(line, PartitionOutcome)]
+        yield from partitions
         yield from self._others
         if self._refusal is None:
-            yield from self._later
+            yield from (
+                each for loaded in self._loaded if not loaded.dir_state.offline for each in loaded.later
+            )
         for state in states:
             yield DirOutcome(
                 dir=state.path, online=state.offline is None, clean_shutdown=state.clean,
                 reason=state.offline or state.fatal, effects=tuple(state.effects),
             )  # fmt: skip
+        yield self._outcome(states, partitions)
+
+    def _outcome(self, states: Sequence[DirState], partitions: Sequence[PartitionOutcome]) -> BrokerOutcome:
+        broker = self._broker
+        told: list[PartitionOutcome | DirectoryOutcome] = [*partitions, *self._others]
         threads = broker.config.number("num.recovery.threads.per.data.dir")
-        work = [state.work for state in states]
-        time = estimate(work, broker.release, threads, self._options.machine)
-        yield BrokerOutcome(
-            starts=self._refusal is None, reason=self._refusal, partitions=count,
+        time = estimate([state.work for state in states], broker.release, threads, self._options.machine)
+        return BrokerOutcome(
+            starts=self._refusal is None, reason=self._refusal, partitions=len(partitions),
+            offline=sum(state.offline is not None for state in states),
             seconds=time.seconds, time=time,
             release=str(broker.release), release_reason=broker.release_reason,
-            records_lost=records, bytes_lost=size, skipped=tuple(self._skipped()),
+            lost=Losses(
+                partitions=sum(each.loses for each in told),
+                records=sum(each.records_lost for each in partitions),
+                bytes=sum(each.bytes_lost for each in partitions),
+            ),
+            unserved=sum(each.unserved for each in partitions),
+            unknown=tuple(self._unknown()), assumed=tuple(self._assumed()),
         )  # fmt: skip
 
-    def _served(self, loaded: Loaded, outcome: PartitionOutcome) -> PartitionOutcome:
+    def _told(self, loaded: Loaded) -> PartitionOutcome | DirectoryOutcome:
         """The line, without an `after` where nothing is served, without effects where nothing is touched."""
-        if self._untouched:
-            return replace(outcome, after=Extent(), effects=())
-        if self._refusal is not None or loaded.dir_state.offline is not None:
-            return replace(outcome, after=Extent())
-        return outcome
+        outcome, offline = loaded.outcome, loaded.dir_state.offline
+        if isinstance(outcome, DirectoryOutcome) or (self._refusal is None and offline is None):
+            return outcome
+        return replace(
+            outcome, after=Extent(), effects=() if self._untouched else outcome.effects,
+            outcome=Service.OFFLINE if self._refusal is None else Service.UNSERVED,
+            reason=self._refusal or offline,
+        )  # fmt: skip
 
-    def _skipped(self) -> Iterator[str]:
-        if self._budget.refused:
-            yield f"damage inside {self._budget.refused:,} segments that the start does not read (--deep)"
+    def _unknown(self) -> Iterator[str]:
+        """What could change the answer and was not to be read."""
         if self._broker.kraft and self._broker.image is None:
             yield "replicas that the metadata does not expect (no readable __cluster_metadata here)"
         if any(log_dir.broker_running() for log_dir in self._broker.dirs):
             yield "what the broker that runs here has not written yet"
+
+    def _assumed(self) -> Iterator[str]:
+        """What was taken for granted, as it ordinarily is."""
+        if self._budget.refused:
+            yield f"no damage inside {self._budget.refused:,} segments that the start does not read (--deep)"
         if self._broker.given is None:
-            yield "server.properties (--config)"
+            yield "Kafka's defaults, and no other log dirs: server.properties was not given (--config)"
 
 
 def _left_alone(loaded: Loaded) -> Loaded:

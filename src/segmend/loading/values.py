@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from enum import StrEnum
 from typing import Any, Final
 
 from segmend.broker.retention import RetentionLimit
@@ -29,6 +30,8 @@ EFFECTS: Final = {
     "checkpoint-reset": "a checkpoint cannot be read and counts as empty",
     "recovery-scan": "the segment is read from end to end, its CRCs checked and its indexes rebuilt",
     "log-recreated-empty": "an empty log takes the place of this one",
+    "partition-unserved": "the broker starts, but no client gets anything of this partition",
+    "metadata-lost": "what the cluster's metadata says of topics and replicas is not there any more",
     "reads-fail": "the broker starts, but a consumer gets an error there, misses records, or gets some twice",
 }
 """Every effect, and what it means. The list is closed."""
@@ -38,6 +41,16 @@ HARMLESS: Final = frozenset(
      "index-created", "index-trimmed", "epochs-rewritten", "swap-completed", "high-watermark-reset"}
 )  # fmt: skip
 """Effects that take no record from a reader unless they say so in `records_lost`."""
+
+
+class Service(StrEnum):
+    """What clients have of a partition on this broker after the start."""
+
+    SERVED = "served"
+    EMPTY = "empty"
+    UNSERVED = "unserved"
+    STRAY = "stray"
+    OFFLINE = "offline"
 
 
 @frozen
@@ -97,7 +110,10 @@ class Effect:
 
 @frozen
 class PartitionOutcome:
-    """One current replica. `failure` is what ends its load, in the broker's words."""
+    """One current replica. `failure` is what ends its load, in the broker's words.
+
+    `reason` says why it is not served, or served empty: `after` has then no offsets, or those of a new log.
+    """
 
     dir: str
     name: str
@@ -108,11 +124,23 @@ class PartitionOutcome:
     effects: tuple[Effect, ...] = ()
     failure: str | None = None
     segments: int = 0
+    outcome: Service = Service.SERVED
+    reason: str | None = None
 
     @property
     def matters(self) -> bool:
-        """Whether an operator must read about it: a loss, or a load that fails."""
-        return self.failure is not None or any(effect.loses for effect in self.effects)
+        """Whether an operator must read about it: a loss, a load that fails, or no service."""
+        return self.failure is not None or self.unserved or self.loses
+
+    @property
+    def loses(self) -> bool:
+        """Whether a reader misses something after the start."""
+        return any(effect.loses for effect in self.effects)
+
+    @property
+    def unserved(self) -> bool:
+        """Whether no client gets anything of it from this broker."""
+        return self.outcome not in (Service.SERVED, Service.EMPTY)
 
     @property
     def records_lost(self) -> int:
@@ -136,6 +164,8 @@ class PartitionOutcome:
             "after": self.after.to_json(),
             "effects": [effect.to_json() for effect in self.effects],
             "failure": self.failure,
+            "outcome": self.outcome,
+            "reason": self.reason,
         }
 
 
@@ -155,7 +185,12 @@ class DirectoryOutcome:
     @property
     def matters(self) -> bool:
         """Whether an operator must read about it."""
-        return self.failure is not None or any(effect.loses for effect in self.effects)
+        return self.failure is not None or self.loses
+
+    @property
+    def loses(self) -> bool:
+        """Whether a reader misses something after the start."""
+        return any(effect.loses for effect in self.effects)
 
     def to_json(self) -> dict[str, Any]:
         """The `directory` line."""
@@ -233,19 +268,43 @@ class Later:
 
 
 @frozen
+class Losses:
+    """What readers had and miss after a start: partitions that lose anything, records and bytes counted."""
+
+    partitions: int = 0
+    records: int = 0
+    bytes: int = 0
+
+    def to_json(self) -> dict[str, int]:
+        """The object of `lost`."""
+        return {"partitions": self.partitions, "records": self.records, "bytes": self.bytes}
+
+
+@frozen
 class BrokerOutcome:
-    """The whole start; `skipped` names what was not looked at."""
+    """The whole start, and how far it is known.
+
+    `unserved` counts partitions that no client gets from this broker. `unknown` names what matters here and
+    could not be read, `assumed` the ordinary that was taken for granted. `offline` are its dirs that fail.
+    """
 
     starts: bool
     reason: str | None
     seconds: float
     release: str
     release_reason: str
-    records_lost: int = 0
-    bytes_lost: int = 0
+    lost: Losses = field(default_factory=Losses)
+    unserved: int = 0
+    unknown: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
     partitions: int = 0
-    skipped: tuple[str, ...] = field(default=())
+    offline: int = 0
     time: Estimate | None = None
+
+    @property
+    def nothing_lost(self) -> bool:
+        """Whether it can be said that the start takes nothing from anybody."""
+        return self.starts and not (self.lost.partitions or self.unserved or self.unknown)
 
     def to_json(self) -> dict[str, Any]:
         """The last line."""
@@ -257,8 +316,12 @@ class BrokerOutcome:
             "breakdown": None if self.time is None else self.time.to_json(),
             "kafka": self.release,
             "kafka_because": self.release_reason,
-            "records_lost": self.records_lost,
-            "bytes_lost": self.bytes_lost,
+            "lost": self.lost.to_json(),
+            "unserved": self.unserved,
+            "unknown": list(self.unknown),
+            "assumed": list(self.assumed),
+            "records_lost": self.lost.records,
+            "bytes_lost": self.lost.bytes,
             "partitions": self.partitions,
-            "skipped": list(self.skipped),
+            "skipped": [*self.unknown, *self.assumed],
         }

@@ -52,6 +52,8 @@ def _scans(effects: Iterable[Effect]) -> int:
 def _partition(outcome: PartitionOutcome, style: Style) -> Iterator[str]:
     yield style("bold", text.clean(f"{outcome.dir}  {outcome.name}"))
     yield f"  {_extents(outcome.before, outcome.after)}"
+    if outcome.unserved and outcome.failure is None:
+        yield f"  {style('red', outcome.outcome)}: {text.clean(outcome.reason or '')}"
     if outcome.failure is not None:
         yield f"  {style('red', 'does not load:')} {text.clean(outcome.failure)}"
     yield from _effects(outcome.effects, style)
@@ -164,16 +166,33 @@ def _part(time: Estimate, part: str, seconds: float) -> str:
     return f"{words} of {text.size(time.scanned_bytes)} at {time.scanned_bytes / seconds / 1e6:,.0f} MB/s"
 
 
-def broker_lines(outcome: BrokerOutcome, style: Style = PLAIN) -> Iterator[str]:
-    """The verdict."""
+def broker_lines(outcome: BrokerOutcome, deleted: int = 0, style: Style = PLAIN) -> Iterator[str]:
+    """The verdict; `deleted` are the records that go within minutes after the start."""
     rules = f"rules of Kafka {outcome.release} ({outcome.release_reason})"
     if not outcome.starts:
         yield f"{style('red', 'the broker refuses to start')}: {text.clean(outcome.reason or '')}"
         yield rules
-        return
-    lost = "nothing lost"
-    if outcome.records_lost or outcome.bytes_lost:
-        lost = f"{plural(outcome.records_lost, 'record')} lost, {text.size(outcome.bytes_lost)}"
-    yield f"the broker starts, {lost}; about {text.duration(outcome.seconds)}{_parts(outcome.time)}; {rules}"
-    if outcome.skipped:
-        yield f"not looked at: {'; '.join(outcome.skipped)}"
+    else:
+        words = "; ".join(_became(outcome, deleted, style))
+        seconds = f"about {text.duration(outcome.seconds)}{_parts(outcome.time)}"
+        yield f"the broker starts, {words}; {seconds}; {rules}"
+    if outcome.unknown:
+        yield f"{style('red', 'not known')}: {text.clean('; '.join(outcome.unknown))}"
+    if outcome.assumed:
+        yield f"assumed: {text.clean('; '.join(outcome.assumed))}"
+
+
+def _became(outcome: BrokerOutcome, deleted: int, style: Style) -> Iterator[str]:
+    """What is lost, what is not served, and what can be said of neither."""
+    lost = outcome.lost
+    if lost.partitions:
+        counted = f"{plural(lost.records, 'record')} lost, {text.size(lost.bytes)}"
+        yield style("red", f"{plural(lost.partitions, 'partition')} damaged or lost: {counted}")
+    if outcome.unserved:
+        yield style("red", f"{plural(outcome.unserved, 'partition')} not served")
+    if outcome.nothing_lost:
+        yield "nothing lost by the start" if deleted else "nothing lost"
+    elif not lost.partitions:
+        yield "no loss seen" if outcome.unknown else "nothing lost of the others"
+    if deleted:
+        yield f"{plural(deleted, 'record')} deleted within minutes after it"

@@ -37,7 +37,8 @@ examples:
   segmend forecast /data/kafka-a --unclean           as if the clean shutdown marker were removed
   segmend forecast /data/kafka-a --deep              also: which records consumers will not get
 
-exit codes: 0 it starts and nothing is lost, 4 otherwise, 8 something could not be read, 16 usage"""
+exit codes: 0 it starts, nothing is lost, all that matters here could be read; 4 otherwise;
+8 something could not be read, 16 usage"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -97,7 +98,8 @@ def _tell(found: Forecast, look: Style, progress: Progress, *, every: bool) -> E
     emit(dir_lines((x for x in lines if isinstance(x, DirOutcome)), look))
     emit(later_lines((x for x in lines if isinstance(x, Later)), look, every=every))
     if found.broker is not None:
-        emit(broker_lines(found.broker, look))
+        deleted = sum(line.records_lost for line in lines if isinstance(line, Later))
+        emit(broker_lines(found.broker, deleted, look))
     return _code(any(map(_is_bad, lines)))
 
 
@@ -106,9 +108,9 @@ def _code(bad: bool) -> ExitCode:
 
 
 def _is_bad(line: PartitionOutcome | DirectoryOutcome | DirOutcome | Later | BrokerOutcome) -> bool:
-    """Whether a line tells of a loss or a refusal; what retention deletes later is lawful."""
+    """Whether a line tells of a loss, a refusal or a gap; what retention deletes later is lawful."""
     if isinstance(line, PartitionOutcome | DirectoryOutcome):
         return line.matters
     if isinstance(line, DirOutcome):
         return not line.online
-    return isinstance(line, BrokerOutcome) and not line.starts
+    return isinstance(line, BrokerOutcome) and not line.nothing_lost
