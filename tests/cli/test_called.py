@@ -12,22 +12,24 @@ from segmend.cli import output
 
 
 @pytest.mark.parametrize(
-    ("argv", "orig", "on_path", "expected"),
+    ("name", "orig", "expected"),
     [
-        (["/usr/local/bin/segmend"], ["python", "/usr/local/bin/segmend"], True, "segmend"),
-        ([".venv/bin/segmend"], ["python", ".venv/bin/segmend"], False, ".venv/bin/segmend"),
-        (["/opt/my tools/segmend"], ["python", "/opt/my tools/segmend"], False, "'/opt/my tools/segmend'"),
-        (["/x/segmend/__main__.py"], ["python3", "-m", "segmend"], False, "python3 -m segmend"),
-        (["/usr/bin/pytest"], ["python", "/usr/bin/pytest"], False, "segmend"),
+        ("{path}/segmend", ["python", "/usr/local/bin/segmend"], "segmend"),
+        (".venv/bin/segmend", ["python", ".venv/bin/segmend"], ".venv/bin/segmend"),
+        ("/opt/my tools/segmend", ["python", "/opt/my tools/segmend"], "'/opt/my tools/segmend'"),
+        ("/x/segmend/__main__.py", ["python3", "-m", "segmend"], "python3 -m segmend"),
+        ("/usr/bin/pytest", ["python", "/usr/bin/pytest"], "segmend"),
     ],
 )
 def test_the_words_are_those_it_was_called_by(
-    argv: list[str], orig: list[str], on_path: bool, expected: str, monkeypatch: pytest.MonkeyPatch
+    name: str, orig: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    on_path = tmp_path / "segmend"
+    on_path.touch(0o755)
+    monkeypatch.setenv("PATH", f"/usr/bin:{tmp_path}")
     monkeypatch.delenv("SEGMEND_CALLED", raising=False)
-    monkeypatch.setattr(sys, "argv", argv)
+    monkeypatch.setattr(sys, "argv", [name.format(path=tmp_path)])
     monkeypatch.setattr(sys, "orig_argv", orig)
-    monkeypatch.setattr(output, "which", lambda _name: argv[0] if on_path else None)
     assert output.program() == expected
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
 from segmend import __version__
 from segmend.cli import registry
-from segmend.cli.parser import Parser
+from segmend.cli.parser import Formatter, Parser
 from segmend.cli.registry import Command
 from segmend.errors import EXIT_CODES
 
@@ -53,7 +52,7 @@ def _parser(summaries: dict[str, str], loaded: dict[str, Command]) -> Parser:
         prog="segmend",
         description=DESCRIPTION,
         epilog=f"{EXAMPLES}\n\n{exit_codes()}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
     )
     parser.add_argument("--version", action="version", version=f"segmend {__version__}")
     subparsers = parser.add_subparsers(
@@ -66,7 +65,7 @@ def _parser(summaries: dict[str, str], loaded: dict[str, Command]) -> Parser:
             help=summary,
             description=f"{summary[:1].upper()}{summary[1:]}.",
             epilog=getattr(command, "EXAMPLES", None),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=Formatter,
         )
         if command is not None:
             command.configure(subparser)

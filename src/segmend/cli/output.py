@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from shutil import which
 from typing import Any
 
 from segmend.errors import SegmendError, system_words
@@ -37,7 +36,13 @@ def program() -> str:
     name = sys.argv[0]
     if name.endswith("/segmend/__main__.py"):
         return f"{text.word(sys.orig_argv[0])} -m segmend"
-    return text.word(name) if name.endswith("/segmend") and which("segmend") != name else "segmend"
+    return text.word(name) if name.endswith("/segmend") and _which("segmend") != name else "segmend"
+
+
+def _which(name: str) -> str | None:
+    """As `shutil.which`, which brings five compressors along."""
+    places = (os.path.join(folder, name) for folder in os.get_exec_path())
+    return next((each for each in places if os.path.isfile(each) and os.access(each, os.X_OK)), None)
 
 
 # One encoder for all lines: `json.dumps` with separators makes a new one each time.

@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from segmend.cli.nearest import did_you_mean
 from segmend.errors import UsageError
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help as wide as the terminal, about which the base class asks `shutil`, and that brings compressors."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    """As `shutil.get_terminal_size`."""
+    said = os.environ.get("COLUMNS", "")
+    try:
+        return int(said) if said.isdigit() and int(said) else os.get_terminal_size(1).columns or 80
+    except (OSError, ValueError):
+        return 80
 
 
 class Parser(argparse.ArgumentParser):

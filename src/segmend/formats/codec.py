@@ -8,24 +8,18 @@ within a small multiple of it: a bomb is noticed while it grows, not after.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Literal
 
-import cramjam
-from isal import igzip_lib
-
-from segmend.formats import lz4_frame, zstd_frame
 from segmend.formats.cursor import Malformed
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 DEFAULT_LIMIT = 64 << 20
 """Bytes out of one batch; a producer with default settings never makes more than 1 MiB."""
 
-_XERIAL_MAGIC = b"\x82SNAPPY\x00"
-_XERIAL_HEADER = 16
-_GZIP_MAGIC = b"\x1f\x8b"
-_PIECE = 1 << 20
-# The stub declares an instance where there is a class.
-_GzipError: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]
+# The modules with `pieces`, loaded for the first batch that needs them: the packages behind them take longer
+# to import than all else that is needed for a small log dir.
+_PIECES = {GZIP: "gzip_stream", SNAPPY: "snappy_stream", LZ4: "lz4_frame", ZSTD: "zstd_frame"}
 
 
 class CodecError(ValueError):
@@ -78,81 +72,10 @@ def _pieces(
     codec: int, data: bytes | bytearray | memoryview, limit: int, magic: int
 ) -> Iterator[tuple[int, bytes]]:
     """(position in `data`, the bytes that come out from there), in bounded pieces."""
-    view = memoryview(data)
-    if codec == GZIP:
-        return _gzip(view)
-    if codec == SNAPPY:
-        return _snappy(view, limit)
-    if codec == LZ4:
-        return lz4_frame.pieces(view, check_header=magic != 0)
-    if codec == ZSTD and magic >= 2:
-        return zstd_frame.pieces(view, limit)
-    if codec == ZSTD:
+    if codec not in _PIECES:
+        raise CodecError("unknown-codec", 0, f"Unknown compression type id: {codec}")
+    if codec == ZSTD and magic < 2:
         raise CodecError("unknown-codec", 0, f"zstd is not legal in magic {magic}")
-    raise CodecError("unknown-codec", 0, f"Unknown compression type id: {codec}")
-
-
-def _gzip(view: memoryview) -> Iterator[tuple[int, bytes]]:
-    """Members one after another; as in `GZIPInputStream`, bytes that start none end the stream.
-
-    Later members are fed in growing slices, so that a payload of a thousand tiny members
-    is not copied a thousand times.
-    """
-    at, step = 0, len(view)
-    while at == 0 or bytes(view[at : at + 2]) == _GZIP_MAGIC:
-        member = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
-        while not member.eof:
-            piece = view[at : at + step] if member.needs_input else b""
-            if member.needs_input and not piece:
-                raise Malformed(at, "gzip ends inside a member")
-            try:
-                out = member.decompress(piece, _PIECE)
-            except _GzipError as error:
-                raise Malformed(at, f"gzip: {error}") from error
-            at += len(piece)
-            step *= 2
-            yield at, out
-        at -= len(member.unused_data)
-        step = 512
-
-
-def _snappy(view: memoryview, limit: int) -> Iterator[tuple[int, bytes]]:
-    """xerial's stream of chunks, where a new header may stand for a chunk; else one raw block."""
-    if len(view) == 0:
-        raise Malformed(0, "snappy: empty stream")
-    if bytes(view[:8]) != _XERIAL_MAGIC or len(view) < _XERIAL_HEADER:
-        yield 0, _snappy_block(view, 0, limit)
-        return
-    at = _xerial_header(view, 0)
-    while len(view) - at >= 4:
-        size = int.from_bytes(view[at : at + 4], "big")
-        if view[at : at + 4] == _XERIAL_MAGIC[:4]:
-            at = _xerial_header(view, at)
-            continue
-        if size > len(view) - at - 4:
-            raise Malformed(at, f"snappy: a chunk of {size} bytes, {len(view) - at - 4} left")
-        out = _snappy_block(view[at + 4 : at + 4 + size], at + 4, limit)
-        limit -= len(out)
-        yield at, out
-        at += 4 + size
-
-
-def _xerial_header(view: memoryview, at: int) -> int:
-    """The position after the 16 bytes of magic, version and compatible version at `at`."""
-    header = view[at : at + _XERIAL_HEADER]
-    if len(header) < _XERIAL_HEADER or bytes(header[:8]) != _XERIAL_MAGIC:
-        raise Malformed(at, "snappy: a broken xerial header")
-    if int.from_bytes(header[12:16], "big", signed=True) < 1:
-        raise Malformed(at + 12, "snappy: an incompatible xerial version")
-    return at + _XERIAL_HEADER
-
-
-def _snappy_block(block: memoryview, at: int, limit: int) -> bytes:
-    """One raw block; its own length field is looked at before memory is taken for it."""
-    try:
-        size = cramjam.snappy.decompress_raw_len(block)
-        if size > limit:
-            raise CodecError("over-limit", at, f"snappy: a block of {size} bytes")
-        return bytes(cramjam.snappy.decompress_raw(block))
-    except cramjam.DecompressionError as error:
-        raise Malformed(at, f"snappy: {error}") from error
+    module = import_module(f"segmend.formats.{_PIECES[codec]}")
+    found: Iterator[tuple[int, bytes]] = module.pieces(memoryview(data), limit, magic)
+    return found

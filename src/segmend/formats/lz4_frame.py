@@ -23,7 +23,7 @@ _MASK = 0xFFFFFFFF
 _PREMATURE_EOS = "lz4: Stream ended prematurely"
 
 
-def pieces(view: memoryview, *, check_header: bool) -> Iterator[tuple[int, bytes]]:
+def pieces(view: memoryview, _limit: int, magic: int) -> Iterator[tuple[int, bytes]]:
     """(position, bytes of one block at most 4 MiB long); `Malformed` where the frame breaks."""
     if len(view) < 6:
         raise Truncated(0, _PREMATURE_EOS)
@@ -34,7 +34,7 @@ def pieces(view: memoryview, *, check_header: bool) -> Iterator[tuple[int, bytes
     at = 15 if flags & 0x08 else 7
     if len(view) < at:
         raise Truncated(4, _PREMATURE_EOS)
-    if check_header and view[at - 1] != header_checksum(bytes(view[4 : at - 1])):
+    if magic != 0 and view[at - 1] != header_checksum(bytes(view[4 : at - 1])):
         raise Malformed(at - 1, "lz4: Stream frame descriptor corrupted")
     checksum_size = 4 if flags & 0x10 else 0
     while True:

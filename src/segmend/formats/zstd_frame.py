@@ -44,7 +44,7 @@ def _decompressor() -> zstandard.ZstdDecompressor:
     return found
 
 
-def pieces(view: memoryview, limit: int) -> Iterator[tuple[int, bytes]]:
+def pieces(view: memoryview, limit: int, _magic: int) -> Iterator[tuple[int, bytes]]:
     """(position, bytes), in one piece a frame where it fits `limit`, else in bounded pieces."""
     at = 0
     while at < len(view):

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import cast
 
-from segmend.kernel import native, reference
+from segmend.kernel import native
 from segmend.kernel.walker import Engine
-
-_ASKED = os.environ.get("SEGMEND_KERNEL", "")
-
-
-def _choose(asked: str) -> Engine:
-    if asked == "reference" or not native.available():
-        return cast(Engine, reference)
-    return cast(Engine, native)
-
-
-ENGINE = _choose(_ASKED)
-"""The engine in use: `ENGINE.name` is `native` or `reference`."""
 
 
 def engine_named(name: str) -> Engine:
-    """The engine of this name, for tests and measurements."""
-    return {"reference": cast(Engine, reference), "native": cast(Engine, native)}[name]
+    """The engine of this name, `native` or `reference`; only that is imported."""
+    return cast(Engine, import_module(f"segmend.kernel.{name}"))
+
+
+_ASKED = os.environ.get("SEGMEND_KERNEL", "")
+ENGINE = engine_named("native" if native.available() and _ASKED != "reference" else "reference")
+"""The engine in use: `ENGINE.name` is `native` or `reference`."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from segmend import __version__
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import emit, emit_json, style
+from segmend.cli.parser import Formatter
 from segmend.errors import MissingExtra
 from segmend.report import text
 from segmend.report.progress import Progress
@@ -52,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "audit",
         help="check every log dir, compare the replicas, write tables and a report",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
     )
     audit.add_argument(
         "paths", nargs="+", metavar="PATH", help="log dirs, brokers, directories of brokers, globs"

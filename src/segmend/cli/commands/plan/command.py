@@ -10,7 +10,7 @@ from typing import Any
 from segmend.cli.commands.plan.options import add_options, options_from
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import note
-from segmend.cli.parser import LateParser
+from segmend.cli.parser import Formatter, LateParser
 from segmend.cli.surgery import refuse_output, tell_plan, write_plan
 from segmend.cli.targets import open_targets
 from segmend.logdir import disk
@@ -71,7 +71,7 @@ def _sub(commands: Any, name: str, help: str) -> LateParser:
         name,
         help=help,
         description=f"{help[:1].upper()}{help[1:]}.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
     )
     return found
 
