@@ -1,4 +1,4 @@
-"""Values are what `dataclass(frozen=True, slots=True, kw_only=True)` would have made of the same class."""
+"""Our dataclasses are what `dataclasses.dataclass` would have made of the same class."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from segmend.frozen import frozen
+from segmend.frozen import dataclass, frozen
 
 
 def made(decorator: Callable[[type], type]) -> Any:
@@ -23,6 +23,7 @@ def made(decorator: Callable[[type], type]) -> Any:
         second: str = "two"
         third: list[int] = dataclasses.field(default_factory=list, compare=False)
         fourth: str = dataclasses.field(default="hidden", repr=False)
+        fifth: int = dataclasses.field(default=5, kw_only=True)
 
         @property
         def both(self) -> str:
@@ -32,8 +33,20 @@ def made(decorator: Callable[[type], type]) -> Any:
     return Value
 
 
-Ours = made(frozen)
-Theirs = made(dataclasses.dataclass(frozen=True, slots=True, kw_only=True))
+KINDS: list[tuple[Callable[[Any], Any], dict[str, bool]]] = [
+    (frozen, {"frozen": True, "kw_only": True}),
+    (dataclass(slots=True, frozen=True), {"frozen": True}),
+    (dataclass(slots=True), {}),
+    (dataclass(slots=True, eq=False, kw_only=True), {"eq": False, "kw_only": True}),
+]
+PAIRS = [(made(ours), made(dataclasses.dataclass(slots=True, **theirs))) for ours, theirs in KINDS]
+
+
+def answer(ask: Callable[[Any], object], kind: Any) -> object:
+    try:
+        return ask(kind)
+    except (TypeError, AttributeError) as refused:
+        return type(refused)
 
 
 @frozen
@@ -58,46 +71,57 @@ class Nothing:
 
 SAME: list[Callable[[Any], object]] = [
     lambda kind: repr(kind(first=1)),
+    lambda kind: repr(kind(1, "b", fifth=6)),
+    lambda kind: repr(kind(1, "b", [], "c", 6)),
     lambda kind: kind(first=1).both,
     lambda kind: kind(first=1) == kind(first=1, third=[4]),
     lambda kind: kind(first=1) == kind(first=1, fourth="other"),
     lambda kind: kind(first=1) == 1,
     lambda kind: len({kind(first=1), kind(first=1), kind(first=2)}),
     lambda kind: dataclasses.asdict(kind(first=1)),
-    lambda kind: [each.name for each in dataclasses.fields(kind)],
+    lambda kind: repr(copy.copy(kind(first=1, second="c"))),
+    lambda kind: [(each.name, each.type, each.kw_only) for each in dataclasses.fields(kind)],
     lambda kind: repr(dataclasses.replace(kind(first=1), second="b")),
     lambda kind: kind(first=1).third is not kind(first=1).third,
-    lambda kind: repr(copy.copy(kind(first=1, second="c"))),
     lambda kind: kind.FIXED,
     lambda kind: kind.__slots__,
+    lambda kind: kind.__doc__,
     lambda kind: hasattr(kind(first=1), "__dict__"),
     lambda kind: dataclasses.is_dataclass(kind),
+    lambda kind: setattr(kind(first=1), "first", 2),
+    lambda kind: delattr(kind(first=1), "first"),
+    lambda kind: kind(),
+    lambda kind: kind(1),
+    lambda kind: kind(first=1, nosuch=2),
+    lambda kind: len({kind(first=[])}),
 ]
 
 
+@pytest.mark.parametrize("pair", PAIRS, ids=range(len(PAIRS)))
 @pytest.mark.parametrize("ask", SAME)
-def test_both_answer_the_same(ask: Callable[[Any], object]) -> None:
-    assert ask(Ours) == ask(Theirs)
+def test_both_answer_or_refuse_the_same(ask: Callable[[Any], object], pair: tuple[Any, Any]) -> None:
+    ours, theirs = (answer(ask, kind) for kind in pair)
+    assert str(ours) == str(theirs)
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda kind: setattr(kind(first=1), "first", 2),
-        lambda kind: delattr(kind(first=1), "first"),
-        lambda kind: kind(),
-        lambda kind: kind(1),
-        lambda kind: kind(first=1, nosuch=2),
-        lambda kind: hash(kind(first=[])),
-    ],
-)
-def test_both_refuse_the_same(ask: Callable[[Any], object]) -> None:
-    refused = []
-    for kind in (Ours, Theirs):
-        with pytest.raises((TypeError, AttributeError)) as raised:
-            ask(kind)
-        refused.append(raised.type)
-    assert refused[0] is refused[1]
+def test_a_default_is_not_shared() -> None:
+    with pytest.raises(ValueError, match="share"):
+        frozen(type("Shared", (), {"__annotations__": {"names": "list[str]"}, "names": []}))
+
+
+def test_a_field_may_be_set_later() -> None:
+    @dataclass(slots=True)
+    class Late:
+        first: int
+        second: int = dataclasses.field(init=False)
+
+    late = Late(1)
+    with pytest.raises(AttributeError):
+        late.second  # noqa: B018
+    late.second = 2
+    assert repr(late).endswith("Late(first=1, second=2)")
+    with pytest.raises(TypeError):
+        Late(1, second=2)  # type: ignore[call-arg]
 
 
 def test_values_travel_to_other_processes_and_inherit() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from segmend.frozen import dataclass
 from segmend.logdir.release import Release
 
 T = TypeVar("T")

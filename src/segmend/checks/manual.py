@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import enum
-import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import ModuleType
 
 from segmend.findings import Severity
-from segmend.frozen import frozen
+from segmend.frozen import dataclass, frozen
 
 # Columns of the text under a heading.
 _WIDTH = 88
@@ -98,8 +97,13 @@ class Page:
 
 
 def _wrapped(*texts: str) -> str:
-    words = " ".join(" ".join(texts).split())
-    return textwrap.fill(words, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    lines: list[str] = []
+    for word in " ".join(texts).split():
+        if lines and len(lines[-1]) + 1 + len(word) <= _WIDTH:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return "\n".join(lines)
 
 
 @frozen

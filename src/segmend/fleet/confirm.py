@@ -7,7 +7,6 @@ the middle of the bucket. The headers tell: they are few, and an index says wher
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 
 from segmend.fleet.cross.replica import Difference, Divergence
@@ -16,7 +15,7 @@ from segmend.fleet.remote import files_of
 from segmend.fleet.schemas import DIGEST_OFFSETS
 from segmend.formats import offset_index
 from segmend.formats.batch import RecordBatch
-from segmend.frozen import frozen
+from segmend.frozen import dataclass, frozen
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir

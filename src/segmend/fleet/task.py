@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from segmend.checks import CheckRun, Level, Scope, Wanted
 from segmend.checks.context import PartitionContext
@@ -20,7 +20,7 @@ from segmend.fleet.delta import Part, Run, write_part
 from segmend.fleet.digest import PartitionDigest
 from segmend.fleet.listing import Place
 from segmend.fleet.pack import FILE_COST
-from segmend.frozen import frozen
+from segmend.frozen import dataclass, frozen
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir

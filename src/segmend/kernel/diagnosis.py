@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from segmend.formats.batch import HEADER_SIZE_V2, LOG_OVERHEAD, PREFIX, read_header
+from segmend.frozen import dataclass
 from segmend.kernel.records import signed64
 from segmend.kernel.salvage import Salvage
 from segmend.kernel.types import Problem

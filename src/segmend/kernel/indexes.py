@@ -8,11 +8,11 @@ batch at its position), a time entry any offset inside the batch that has the ma
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from struct import Struct
 from typing import Final
 
 from segmend.formats.byte_columns import nonzero_size
+from segmend.frozen import dataclass
 from segmend.kernel.types import MAX_MISMATCHES, IndexMatch, IndexMismatch
 
 OFFSET_ENTRY: Final = Struct(">ii")

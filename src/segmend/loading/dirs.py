@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from segmend.broker.checkpoints import (
     RESETTING,
@@ -15,6 +15,7 @@ from segmend.broker.identity import Identity
 from segmend.broker.strays import SUFFIXES
 from segmend.formats.damage import Damage
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
+from segmend.frozen import dataclass
 from segmend.loading.timing.estimate import DirWork, Job, Work
 from segmend.loading.values import Effect
 from segmend.logdir.release import Release

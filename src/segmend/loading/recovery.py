@@ -7,7 +7,7 @@ and `LogLoader.recoverSegment`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from segmend.broker.failures import fatal, io_failure
 from segmend.broker.producer_state import OUT_OF_TRANSACTION, UNKNOWN_MARKER
@@ -22,6 +22,7 @@ from segmend.broker.recovery import (
 from segmend.broker.search import search
 from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, compute_crc, header_size
 from segmend.formats.codec import CodecError, decompress
+from segmend.frozen import dataclass
 from segmend.kernel.producers import ProducerFold
 from segmend.kernel.records import end_txn_marker
 from segmend.kernel.scan import iter_batches, next_offset_from, scan_log

@@ -6,7 +6,6 @@ The bytes stay on disk; a segment knows how many of them are left. Follows
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from struct import Struct
 from typing import Final
 
@@ -16,7 +15,7 @@ from segmend.broker.search import SEARCH, Search
 from segmend.formats.batch import LOG_OVERHEAD, PREFIX
 from segmend.formats.java_number import parse_long, wrap_int, wrap_long
 from segmend.formats.offset_index import ENTRY_SIZE
-from segmend.frozen import frozen
+from segmend.frozen import dataclass, frozen
 from segmend.kernel.scan import iter_batches, next_offset_from, scan_log
 from segmend.kernel.types import Reader, SegmentScan
 from segmend.logdir.files import FileEntry

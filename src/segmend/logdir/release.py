@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import total_ordering
 from typing import Final
 
@@ -19,6 +18,7 @@ from segmend.errors import UsageError
 from segmend.formats import epoch_checkpoint, meta_properties, partition_metadata
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
 from segmend.formats.offset_checkpoint import LOG_START_OFFSET
+from segmend.frozen import dataclass
 from segmend.logdir.tree import LogDir
 
 _PATTERN = re.compile(r"v?(\d{1,2})\.(\d{1,2})(?:\.(\d{1,2}))?(?:\.(\d{1,2}))?", re.ASCII)

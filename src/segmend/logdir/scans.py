@@ -9,9 +9,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 
+from segmend.frozen import dataclass
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import RECORD_KINDS, IndexRule, ProducerState, SegmentScan
 from segmend.logdir.file_system import FileStat, Unreadable

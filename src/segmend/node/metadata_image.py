@@ -7,8 +7,10 @@ Built as `MetadataImage` is, record by record; where the records come from is th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from segmend.frozen import dataclass
 
 _TOPIC_RESOURCE, _BROKER_RESOURCE = 2, 4
 

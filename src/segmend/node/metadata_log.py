@@ -7,7 +7,7 @@ without its beginning (`whole`) it would call every topic unknown.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from segmend.formats import control
@@ -15,6 +15,7 @@ from segmend.formats.batch import RecordBatch
 from segmend.formats.envelope import FRAME_VERSION
 from segmend.formats.record import iter_records
 from segmend.formats.schema import messages
+from segmend.frozen import dataclass
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from segmend.formats.damage import Damage
+from segmend.frozen import dataclass
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import Column, table

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from segmend.frozen import dataclass
 from segmend.report import text
 
 As = Literal["text", "hex", "json"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from segmend.frozen import dataclass
 
 _CODES = {
     "bold": "1",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
 
+from segmend.frozen import dataclass
 from segmend.report.style import PLAIN, Style
 
 _MEASURED = 256

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
-from segmend.frozen import frozen
+from segmend.frozen import dataclass, frozen
 from segmend.logdir.file_system import Files
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint, look

@@ -16,11 +16,12 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final, Self
 
 from segmend.errors import SegmendError, UsageError
+from segmend.frozen import dataclass
 from segmend.logdir import disk
 from segmend.surgery.execute.journal_events import FORWARD, Course, Direction, Event, Status, event_of
 from segmend.surgery.fingerprint import Fingerprint

@@ -7,10 +7,11 @@ equal headers with equal checksums, whatever the segments. Both logs are streame
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from segmend.formats.batch import RecordBatch
+from segmend.frozen import dataclass
 from segmend.surgery.ops.graft.replica import Batch, BatchOrDamage, Damaged, ReplicaLog
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from segmend.frozen import dataclass
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.file_system import OpenFile

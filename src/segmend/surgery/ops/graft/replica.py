@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from struct import Struct
 from typing import Final, NamedTuple, TypeAlias
 
 from segmend.formats.batch import RecordBatch
+from segmend.frozen import dataclass
 from segmend.kernel.batch_rows import CRC_OK, WIDTH, batch_rows
 from segmend.kernel.types import Problem, Reader
 from segmend.logdir.files import FileEntry
