@@ -45,3 +45,11 @@ UNKNOWN_LEVEL = Words(
         ((3, 8), "No MetadataVersion with feature level {}"),
     ),
 )
+
+
+def is_ahead(snapshot: tuple[int, int], *, end: int, epoch: int) -> bool:
+    """Whether the newest snapshot, (end offset, epoch), takes the place of the whole log.
+
+    Follows `KafkaMetadataLog.truncateToLatestSnapshot`.
+    """
+    return snapshot[1] > epoch or (snapshot[1] == epoch and snapshot[0] > end)

@@ -108,7 +108,7 @@ def _reasons(state: DirState, partition: PartitionDir, situation: Situation) -> 
     segments = retained(loaded, after, retention.limits, situation.now_ms, every=True, running=running)
     start, end = after.log_start_offset or 0, after.log_end_offset or 0
     stored = state.of(HIGH_WATERMARK, (partition.topic, partition.partition))
-    image = situation.broker.image
+    image = situation.image
     alone = image is not None and image.alone(partition.topic, partition.partition)
     high_watermark = end if stored is None or alone else max(min(stored, end), start)
     return replace(

@@ -15,15 +15,16 @@ from segmend.loading.dirs import DirState
 from segmend.loading.replicas import EMPTY, Loaded
 from segmend.loading.values import Effect, Extent, PartitionOutcome, Service
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.metadata_image import MetadataImage
 
 _NOTHING = Extent(log_start_offset=0, log_end_offset=0, segments=0, bytes=0)
 
 
 def missing_replicas(
-    broker: BrokerDirs, loaded: Sequence[Loaded], states: Sequence[DirState]
+    broker: BrokerDirs, image: MetadataImage | None, loaded: Sequence[Loaded], states: Sequence[DirState]
 ) -> Iterator[Loaded]:
     """A line for each expected replica without a directory, as the broker then serves it."""
-    image, node_id = broker.image, broker.node_id
+    node_id = broker.node_id
     if image is None:
         return
     known = {(one.outcome.topic, one.outcome.partition) for one in loaded if _is_current(one)}

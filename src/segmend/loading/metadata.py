@@ -1,17 +1,136 @@
 """The metadata log when a KRaft node starts: scanned from end to end every time, clean stop or not.
 
-Follows `KafkaMetadataLog.apply` (`KafkaRaftLog`): the marker is not asked, the recovery point is 0.
+Follows `KafkaMetadataLog.apply` (`KafkaRaftLog`): the marker is not asked, the recovery point is 0. A node
+that is the only voter goes by what is left of it (`MetadataLoader`, `QuorumState.isOnlyVoter`); one that has
+others catches up with them before its first partition is touched.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from segmend.broker.metadata_log import INCONSISTENT, QUORUM_STATE
+from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
+from segmend.frozen import frozen
 from segmend.loading.load import load
 from segmend.loading.state import Settings
 from segmend.loading.timing.estimate import Work
-from segmend.loading.values import DirectoryOutcome
+from segmend.loading.values import DirectoryOutcome, Effect
 from segmend.logdir.release import Release
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.metadata_image import MetadataImage
+
+EMPTIED = "a node that is the only voter starts with empty metadata and takes every topic here for a stray"
+
+
+@frozen
+class Metadata:
+    """What the node goes by: `image` is None in ZooKeeper mode, or where nobody can say.
+
+    `lost` tells what of it is not there any more, `where` in which dir; `unknown` and `assumed` what that
+    leaves open; `waits` why the node never comes up.
+    """
+
+    image: MetadataImage | None = None
+    lost: str | None = None
+    where: LogDir | None = None
+    unknown: str | None = None
+    assumed: str | None = None
+    waits: str | None = None
+
+    def line(self) -> DirectoryOutcome | None:
+        """The `directory` line of a metadata log that is gone."""
+        if self.lost is None or self.where is None or self.where.cluster_metadata is not None:
+            return None
+        return DirectoryOutcome(
+            dir=self.where.path, name=CLUSTER_METADATA, kind="cluster-metadata", outcome="lost",
+            effects=self._effects,
+        )  # fmt: skip
+
+    def on(self, outcome: DirectoryOutcome) -> DirectoryOutcome:
+        """The line of the metadata log with what is lost."""
+        return replace(outcome, effects=(*outcome.effects, *self._effects))
+
+    @property
+    def _effects(self) -> tuple[Effect, ...]:
+        if self.lost is None:
+            return ()
+        return (Effect(effect="metadata-lost", file=CLUSTER_METADATA, broker_says=self.lost),)
+
+
+def metadata_of(broker: BrokerDirs, *, whole: bool) -> Metadata:
+    """What the node starts with; `whole` if no log dir of it lies elsewhere."""
+    if not broker.kraft:
+        return Metadata()
+    lost = _lost(broker, whole=whole)
+    if lost is None:
+        home = broker.metadata_dir
+        return Metadata(image=broker.metadata, lost=_dropped(broker), where=home, assumed=_behind(broker))
+    others = broker.others
+    if others:
+        catches_up = f"voters {_ids(others)} are up, and have the cluster's metadata"
+        return Metadata(
+            lost=f"{lost}; it fetches all of it again if a majority of the voters is up",
+            where=broker.metadata_dir, assumed=catches_up,
+            unknown=f"the cluster's metadata: {lost}. If {catches_up}, nothing is lost; else {EMPTIED}",
+        )  # fmt: skip
+    if others is None and _waits(broker):
+        waits = f"the process lives and waits for a leader: {lost}, and with it the voters (KIP-853)"
+        return Metadata(lost=lost, where=broker.metadata_dir, waits=waits)
+    open_question = None
+    if others is None:
+        open_question = f"whether other voters are alive that have the cluster's metadata: {lost}. "
+        open_question += f"Then nothing turns stray; this is told for a node that is alone: {EMPTIED}"
+    return Metadata(
+        image=MetadataImage(), lost=f"{lost}: {EMPTIED}", where=broker.metadata_dir, unknown=open_question
+    )
+
+
+def _ids(nodes: tuple[int, ...]) -> str:
+    return ", ".join(map(str, nodes))
+
+
+def _waits(broker: BrokerDirs) -> bool:
+    """Whether the voters are known by the log alone, and it is lost."""
+    given = broker.given
+    return given is not None and "controller.quorum.bootstrap.servers" in given.given
+
+
+def _lost(broker: BrokerDirs, *, whole: bool) -> str | None:
+    """What is gone of the metadata, None if it is there, or lies where nobody looked."""
+    home = broker.metadata_dir
+    if home is None or not any(each.current for each in broker.dirs):
+        return None  # There is nothing that could become a stray.
+    found = broker.metadata_log(home)
+    if found is not None:
+        return f"{home.path}/{CLUSTER_METADATA} holds no metadata" if found.whole and found.blank else None
+    if broker.home_is_known or (whole and broker.given is None and _is_formatted(broker)):
+        return f"there is no {CLUSTER_METADATA} in {home.path}"
+    return None
+
+
+def _is_formatted(broker: BrokerDirs) -> bool:
+    """Whether the dirs were formatted for a KRaft node (`kafka-storage format`, 3.3)."""
+    return any(BOOTSTRAP_CHECKPOINT in each.entries for each in broker.dirs)
+
+
+def _dropped(broker: BrokerDirs) -> str | None:
+    """What goes with a log that ends before its newest snapshot."""
+    found = None if broker.metadata_dir is None else broker.metadata_log(broker.metadata_dir)
+    if found is None or found.snapshot is None or not found.ahead:
+        return None
+    return (
+        f"the log ends at {found.end} of epoch {found.epoch} and is dropped for its newest snapshot, which "
+        f"ends at {found.snapshot[0]} of epoch {found.snapshot[1]}: what was written after that is gone"
+    )
+
+
+def _behind(broker: BrokerDirs) -> str | None:
+    if broker.metadata is None or broker.others == ():
+        return None
+    who = f"the other voters ({_ids(broker.others)})" if broker.others else "other voters, if there are any,"
+    return f"{who} know nothing that this copy of the cluster's metadata does not"
 
 
 def look_at_metadata(partition: PartitionDir, release: Release) -> tuple[DirectoryOutcome, Work, str | None]:

@@ -12,7 +12,7 @@ from functools import cached_property
 from segmend.broker.identity import UNEXPECTED_METADATA, Identity, IdentityVerdict, verify
 from segmend.frozen import frozen
 from segmend.loading.dirs import DirState, identity_of, read_dir
-from segmend.loading.metadata import look_at_metadata
+from segmend.loading.metadata import Metadata, look_at_metadata, metadata_of
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Situation
 from segmend.loading.timing.estimate import Machine
@@ -23,9 +23,13 @@ from segmend.node.broker_dirs import BrokerDirs
 
 @frozen
 class Options:
-    """`clean` overrides the marker; `now_ms` is for retention; `deep` reads every batch of any disk."""
+    """`clean` overrides the marker; `now_ms` is for retention; `deep` reads every batch of any disk.
+
+    `whole`: these are all log dirs of the node. A check may be shown one of several.
+    """
 
     clean: bool | None = None
+    whole: bool = True
     deep: bool = False
     now_ms: int = 0
     machine: Machine = field(default_factory=Machine)
@@ -68,6 +72,11 @@ class Prelude:
             return []
         return [path for path in wanted if disk.path_type(path) is None]
 
+    @cached_property
+    def metadata(self) -> Metadata:
+        """What the node goes by."""
+        return metadata_of(self.broker, whole=self.options.whole)
+
     def read_metadata_logs(self, refuse: Callable[[str | None], None]) -> list[DirectoryOutcome]:
         """Read the metadata log of each dir that has one; `refuse` is told why the process ends."""
         found, home = [], self.broker.metadata_dir
@@ -80,9 +89,11 @@ class Prelude:
             outcome, work, refusal = look_at_metadata(partition, self.broker.release)
             state.metadata += work
             refuse(refusal)
-            found.append(outcome)
-        return found
+            found.append(self.metadata.on(outcome) if state.log_dir is home else outcome)
+        refuse(self.metadata.waits)
+        return [*found, *filter(None, [self.metadata.line()])]
 
     def situation(self) -> Situation:
         """What is the same for all replicas."""
-        return Situation(broker=self.broker, now_ms=self.options.now_ms, budget=self.budget)
+        image = self.metadata.image
+        return Situation(broker=self.broker, now_ms=self.options.now_ms, budget=self.budget, image=image)

@@ -32,6 +32,7 @@ from segmend.loading.timing.estimate import Job
 from segmend.loading.values import DirectoryOutcome, Extent, Later, PartitionOutcome, Service
 from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.metadata_image import MetadataImage
 
 _READ_AT_MOST = 256 << 20
 _UNKNOWN_TOPIC = " of the broker; the topic's own settings are not on this disk"
@@ -40,22 +41,21 @@ EMPTY = Extent(log_start_offset=0, log_end_offset=0, segments=1, bytes=0)
 
 @frozen
 class Situation:
-    """What is the same for all replicas of the broker."""
+    """What is the same for all replicas of the broker; `image` is the metadata that it goes by."""
 
     broker: BrokerDirs
     now_ms: int
     budget: Budget
+    image: MetadataImage | None
 
     @property
     def dynamic(self) -> Mapping[str, str]:
         """Settings of the broker that were changed while it ran, as far as the metadata tells them."""
-        image = self.broker.image
-        return {} if image is None else image.dynamic(self.broker.node_id)
+        return {} if self.image is None else self.image.dynamic(self.broker.node_id)
 
     def topic(self, name: str) -> Mapping[str, str]:
         """The topic's own settings, as far as the metadata tells them."""
-        image = self.broker.image
-        return {} if image is None else image.configs.get(name, {})
+        return {} if self.image is None else self.image.configs.get(name, {})
 
 
 @frozen
@@ -95,7 +95,7 @@ def load_settings(dir_state: DirState, partition: PartitionDir, situation: Situa
         recovery_point=dir_state.of(RECOVERY_POINT, key) or 0,
         log_start=max(dir_state.of(LOG_START_OFFSET, key) or 0, 0),
         interval=interval or situation.broker.config.number("log.index.interval.bytes"),
-        interval_known=interval is not None or situation.broker.image is not None,
+        interval_known=interval is not None or situation.image is not None,
         recover=partition.kind != "delete",
         remote=topic.get("remote.storage.enable") == "true",
     )
@@ -115,7 +115,7 @@ def _stray(
         says = NO_TOPIC_ID.say(situation.broker.release, partition.path)
         return None, fatal("RuntimeException", says, partition.name)
     reason = stray_reason(
-        situation.broker.image,
+        situation.image,
         topic_id=loaded.topic_id,
         partition=partition.partition,
         node_id=situation.broker.node_id,
@@ -189,7 +189,7 @@ def _set_aside(loaded: LoadedLog, reason: str, situation: Situation) -> Extent:
         renamed = f"{partition.topic}-{partition.partition}.<id>-stray"
         says = f"{reason.removesuffix('.')}. {RENAMED.format(partition.path, renamed)}"
         state.note("stray-renamed", says=says, lost=lost)
-    image = situation.broker.image
+    image = situation.image
     expected = image is None or image.assigned(partition.topic, partition.partition, situation.broker.node_id)
     if not expected:
         return Extent()
@@ -220,6 +220,6 @@ def _served(dir_state: DirState, loaded: LoadedLog, after: Extent, situation: Si
         situation.broker.config, situation.topic(partition.topic), partition.topic, situation.dynamic
     )
     found = by_retention(loaded, after, settings.limits, high_watermark=end, now_ms=situation.now_ms)
-    if situation.broker.image is not None:
+    if situation.image is not None:
         return tuple(found)
     return tuple(replace(each, why=f"{each.why}{_UNKNOWN_TOPIC}") for each in found)

@@ -18,7 +18,7 @@ from segmend.broker.failures import (
     Fate,
     LoadFailure,
 )
-from segmend.formats.names import REMOTE_INDEX_CACHE
+from segmend.formats.names import CLUSTER_METADATA, REMOTE_INDEX_CACHE
 from segmend.loading.dirs import DirState
 from segmend.loading.expected import missing_replicas
 from segmend.loading.prelude import Options, Prelude
@@ -88,12 +88,12 @@ class _Run:
         prelude, broker = self._prelude, self._broker
         states = prelude.states
         self._refusal = prelude.verdict.refusal
-        self._untouched = self._refusal is not None
         self._others.extend(prelude.read_metadata_logs(self._refuse))
+        self._untouched = self._refusal is not None
         self._load_all(states, prelude.situation())
         for state in states:
             self._refuse(state.fatal)
-        self._loaded.extend(missing_replicas(broker, list(self._loaded), states))
+        self._loaded.extend(missing_replicas(broker, prelude.metadata.image, list(self._loaded), states))
         self._duplicates()
         self._doubtful()
         for state in states:
@@ -190,7 +190,7 @@ class _Run:
             seconds=time.seconds, time=time,
             release=str(broker.release), release_reason=broker.release_reason,
             lost=Losses(
-                partitions=sum(each.loses for each in told),
+                partitions=sum(each.loses for each in told if each.name != CLUSTER_METADATA),
                 records=sum(each.records_lost for each in partitions),
                 bytes=sum(each.bytes_lost for each in partitions),
             ),
@@ -211,8 +211,13 @@ class _Run:
 
     def _unknown(self) -> Iterator[str]:
         """What could change the answer and was not to be read."""
-        if self._broker.kraft and self._broker.image is None:
+        metadata = self._prelude.metadata
+        if metadata.unknown is not None:
+            yield metadata.unknown
+        elif self._broker.kraft and metadata.image is None:
             yield "replicas that the metadata does not expect (no readable __cluster_metadata here)"
+        elif metadata.assumed is not None and any(_is_stray(loaded) for loaded in self._loaded):
+            yield "whether this copy of the cluster's metadata is behind, and what is a stray by it is none"
         if any(log_dir.broker_running() for log_dir in self._broker.dirs):
             yield "what the broker that runs here has not written yet"
 
@@ -220,8 +225,14 @@ class _Run:
         """What was taken for granted, as it ordinarily is."""
         if self._budget.refused:
             yield f"no damage inside {self._budget.refused:,} segments that the start does not read (--deep)"
+        if self._prelude.metadata.assumed is not None:
+            yield self._prelude.metadata.assumed
         if self._broker.given is None:
             yield "Kafka's defaults, and no other log dirs: server.properties was not given (--config)"
+
+
+def _is_stray(loaded: Loaded) -> bool:
+    return isinstance(loaded.outcome, PartitionOutcome) and loaded.outcome.outcome == Service.STRAY
 
 
 def _left_alone(loaded: Loaded) -> Loaded:

@@ -31,7 +31,7 @@ class Start:
     def __init__(self, broker: BrokerDirs, reads: Budget) -> None:
         self.broker = broker
         self._reads = reads
-        self._prelude = Prelude(broker, Options(), reads)
+        self._prelude = Prelude(broker, Options(whole=False), reads)
         self._loaded: OrderedDict[tuple[str, str], Loaded] = OrderedDict()
         self._metadata: dict[str, tuple[DirectoryOutcome, str | None]] = {}
 

@@ -76,6 +76,13 @@ class ServerConfig:
         return None if found is None else parse_int(found.strip())
 
     @property
+    def voters(self) -> frozenset[int] | None:
+        """The ids in `controller.quorum.voters`; None where the voters are kept in the log (KIP-853)."""
+        entries = self.given.get("controller.quorum.voters", "").split(",")
+        ids = {parse_int(entry.partition("@")[0].strip()) for entry in entries}
+        return frozenset(voter for voter in ids if voter is not None) or None
+
+    @property
     def cleaner_runs(self) -> bool:
         """`log.cleaner.enable`, which is true by default."""
         return self.given.get("log.cleaner.enable", "true").strip().lower() != "false"

@@ -124,13 +124,23 @@ class BrokerDirs:
     @cached_property
     def metadata_dir(self) -> LogDir | None:
         """The dir of `metadata.log.dir`; without a configuration the one that has the metadata."""
-        if self.given is not None:
-            wanted = disk.real_path(self.given.metadata_log_dir)
-            found = next((each for each in self.dirs if each.real_path == wanted), None)
-            if found is not None:
-                return found
+        if self._configured_home is not None:
+            return self._configured_home
         having = (each for each in self.dirs if each.cluster_metadata is not None)
         return next(having, next(iter(self.dirs), None))
+
+    @cached_property
+    def _configured_home(self) -> LogDir | None:
+        """The dir of these that server.properties names for the metadata."""
+        if self.given is None:
+            return None
+        wanted = disk.real_path(self.given.metadata_log_dir)
+        return next((each for each in self.dirs if each.real_path == wanted), None)
+
+    @property
+    def home_is_known(self) -> bool:
+        """Whether server.properties says that the metadata is to be in `metadata_dir`."""
+        return self._configured_home is not None
 
     def metadata_log(self, log_dir: LogDir) -> MetadataLog | None:
         """What `__cluster_metadata-0` in one of the dirs says; None where there is none."""
@@ -149,6 +159,26 @@ class BrokerDirs:
         """What the cluster's metadata on these disks says; None without, or if its beginning is lost."""
         found = None if self.metadata_dir is None else self.metadata_log(self.metadata_dir)
         return found.image if found is not None and found.records and found.whole else None
+
+    @cached_property
+    def voters(self) -> frozenset[int] | None:
+        """The nodes that elect the leader of the metadata, this one perhaps among them; None if nobody tells.
+
+        They are in server.properties, or else in the log itself (KIP-853); `quorum-state` had them up to 3.8.
+        """
+        found = None if self.metadata_dir is None else self.metadata_log(self.metadata_dir)
+        if self.given is not None and self.given.voters:
+            return self.given.voters
+        if found is not None and found.image.voters:
+            return frozenset(found.image.voters)
+        partition = None if self.metadata_dir is None else self.metadata_dir.cluster_metadata
+        state = None if partition is None else partition.quorum_state.value
+        return None if state is None or not state.current_voters else frozenset(state.current_voters)
+
+    @property
+    def others(self) -> tuple[int, ...] | None:
+        """The voters but for this node; None if nobody tells."""
+        return None if self.voters is None else tuple(sorted(self.voters - {self.node_id}))
 
     @property
     def registered_dirs(self) -> tuple[str, ...]:

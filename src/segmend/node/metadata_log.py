@@ -1,7 +1,8 @@
 """A copy of `__cluster_metadata-0`, read once: its newest snapshot, and the log behind it.
 
-Follows `MetadataLoader`. What cannot be read is left out: the image then says less, not wrong; but
-without its beginning (`whole`) it would call every topic unknown.
+Follows `MetadataLoader`, and `KafkaMetadataLog` in what a start drops: all behind the first damage of the
+log, and a log that ends before its newest snapshot does. Without its beginning (`whole`) it would call every
+topic unknown.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final
 
+from segmend.broker.metadata_log import is_ahead
 from segmend.formats import control
 from segmend.formats.batch import RecordBatch
 from segmend.formats.envelope import FRAME_VERSION
@@ -19,8 +21,9 @@ from segmend.frozen import dataclass
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
+from segmend.logdir.scans import whole_scan
 from segmend.logdir.second_looks import look_again
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.tree import LogSegment, PartitionDir
 from segmend.node.metadata_image import APPLIED, MetadataImage
 from segmend.topics.metadata import RECORDS, decode
 
@@ -33,24 +36,50 @@ _DECODED: Final = frozenset(
 
 @dataclass(slots=True)
 class MetadataLog:
-    """What it says, and of how many records."""
+    """What it says, and of how many records; `end` and `epoch` are where its sound part ends.
+
+    `whole`: its beginning is there. `blank`: it holds nothing but what KRaft writes about itself.
+    `snapshot`: (end offset, epoch) of the newest one, which takes the place of the log where it is
+    `ahead` of it.
+    """
 
     image: MetadataImage = field(default_factory=MetadataImage)
     records: int = 0
     whole: bool = False
+    blank: bool = True
+    end: int = 0
+    epoch: int = 0
+    snapshot: tuple[int, int] | None = None
+    ahead: bool = False
 
-    def take(self, file: FileEntry, start: int) -> bool:
-        """Take what a log or snapshot holds from offset `start` on; whether it ends with a control batch."""
-        last = None
+    def take_snapshot(self, file: FileEntry) -> None:
+        """Take a snapshot; the footer that ends it is a control record."""
+        self.whole = self._walk(file, -1, footer=True)
+
+    def take_log(self, segment: LogSegment, start: int) -> bool:
+        """Take what a segment holds from offset `start` on; whether it is sound to its end."""
+        self.end = max(self.end, segment.base_offset)
+        if segment.log is None:
+            return False
+        if segment.next_base_offset is not None and segment.next_base_offset <= start:
+            return _is_sound(segment.log, segment.base_offset)
+        return self._walk(segment.log, start)
+
+    def _walk(self, file: FileEntry, start: int, *, footer: bool = False) -> bool:
+        last, position = None, 0
         try:
             with look_again(file) as reader:
                 for batch in iter_batches(reader, crc=True):
-                    last = batch
+                    last, position = batch, batch.end
+                    if not footer:
+                        self.end, self.epoch = batch.last_offset + 1, batch.partition_leader_epoch
+                    self.blank = self.blank and batch.is_control
                     if batch.last_offset >= start and batch.size <= _BATCH_LIMIT:
                         self._batch(batch, reader.read(batch.size, batch.position), start)
-                return last is not None and last.is_control and last.end == reader.size
+                whole = position == reader.size
         except Unreadable:
             return False
+        return whole and not (footer and (last is None or not last.is_control))
 
     def _batch(self, batch: RecordBatch, data: bytes, start: int) -> None:
         for record in iter_records(data, batch, [], limit=_BATCH_LIMIT):
@@ -74,17 +103,34 @@ class MetadataLog:
 
 
 def read_metadata_log(partition: PartitionDir) -> MetadataLog:
-    """Read it; never raises."""
+    """Read it as a start leaves it: up to the first damage of its log; never raises."""
+    found = _read(partition, with_log=True)
+    if found.snapshot is not None and is_ahead(found.snapshot, end=found.end, epoch=found.epoch):
+        end, epoch = found.end, found.epoch
+        found = _read(partition, with_log=False)
+        found.end, found.epoch, found.ahead = end, epoch, True
+    return found
+
+
+def _read(partition: PartitionDir, *, with_log: bool) -> MetadataLog:
     found, start = MetadataLog(), 0
     snapshots = partition.kraft_snapshots
     if snapshots:
         newest = max(snapshots, key=lambda file: (file.parsed.base_offset or 0, file.parsed.epoch or 0))
         start = newest.parsed.base_offset or 0
-        # The footer that ends it is a control record.
-        found.whole = found.take(newest, -1)
+        found.snapshot = start, newest.parsed.epoch or 0
+        found.take_snapshot(newest)
     else:
         found.whole = min(partition.layout.logs, default=0) == 0
-    for segment in partition.segments:
-        if segment.log is not None and (segment.next_base_offset is None or segment.next_base_offset > start):
-            found.take(segment.log, start)
+    for segment in partition.segments if with_log else ():
+        if not found.take_log(segment, start):
+            break
     return found
+
+
+def _is_sound(log: FileEntry, base_offset: int) -> bool:
+    """Whether a start cuts nothing off a segment whose records are in the snapshot."""
+    try:
+        return not whole_scan(log, base_offset=base_offset).problems
+    except Unreadable:
+        return False

@@ -1,0 +1,146 @@
+"""What a KRaft node goes by that has lost its metadata log, or a part of it."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from pathlib import Path
+
+import pytest
+from tests.brokers import broker_of
+from tests.checks import build_metadata as metadata
+from tests.checks import build_partition as build
+from tests.faults.written import SECOND_ID, two_dirs
+
+from segmend.loading import BrokerOutcome, DirectoryOutcome, Options, PartitionOutcome, forecast
+from segmend.loading.run import Line
+from segmend.logdir.config import ServerConfig
+
+LOG = "__cluster_metadata-0"
+FIRST = f"{LOG}/{0:020d}.log"
+
+
+@pytest.fixture
+def dirs(tmp_path: Path) -> list[Path]:
+    """A formatted node's two log dirs; the first has the metadata."""
+    found = two_dirs(tmp_path)
+    topics = metadata.cluster(["t", "u", "v"], directory_ids=[build.DIRECTORY_ID, SECOND_ID])
+    metadata.write_metadata(found[0], topics)
+    for path in found:
+        (path / "bootstrap.checkpoint").write_bytes(b"")
+    return found
+
+
+def node(dirs: list[Path], voters: str = "", **more: str) -> ServerConfig:
+    """A server.properties of the node."""
+    given = {"log.dirs": ",".join(map(str, dirs)), "node.id": str(metadata.NODE), **more}
+    return ServerConfig(given=given | ({"controller.quorum.voters": voters} if voters else {}))
+
+
+def started(dirs: list[Path], config: ServerConfig | None = None) -> list[Line]:
+    return list(forecast(broker_of(dirs, "4.1", config), Options()))
+
+
+def last(lines: list[Line]) -> BrokerOutcome:
+    return next(line for line in lines if isinstance(line, BrokerOutcome))
+
+
+def outcomes(lines: list[Line]) -> dict[str, str]:
+    return {line.topic: line.outcome for line in lines if isinstance(line, PartitionOutcome)}
+
+
+def effects(lines: list[Line]) -> list[str]:
+    """Those on the metadata log."""
+    found = [line for line in lines if isinstance(line, DirectoryOutcome) and line.name == LOG]
+    return [effect.effect for line in found for effect in line.effects]
+
+
+def gone(dirs: list[Path]) -> None:
+    shutil.rmtree(dirs[0] / LOG)
+
+
+def emptied(dirs: list[Path]) -> None:
+    (dirs[0] / FIRST).write_bytes(b"")
+
+
+def without_log(dirs: list[Path]) -> None:
+    (dirs[0] / FIRST).unlink()
+
+
+@pytest.mark.parametrize("lose", [gone, emptied, without_log])
+def test_the_only_voter_takes_all_for_strays(lose: object, dirs: list[Path]) -> None:
+    assert callable(lose)
+    lose(dirs)
+    lines = started(dirs, node(dirs, f"{metadata.NODE}@localhost:9093"))
+    assert set(outcomes(lines).values()) == {"stray"}
+    assert effects(lines).count("metadata-lost") == 1
+    assert last(lines).starts
+    assert (last(lines).lost.partitions, last(lines).unserved, last(lines).unknown) == (3, 3, ())
+
+
+@pytest.mark.parametrize("lose", [gone, emptied])
+def test_other_voters_bring_it_back_if_they_are_alive(lose: object, dirs: list[Path]) -> None:
+    assert callable(lose)
+    lose(dirs)
+    lines = started(dirs, node(dirs, "1@a:9093,2@b:9093, 3@c:9093"))
+    assert set(outcomes(lines).values()) == {"served"}
+    assert "metadata-lost" in effects(lines)
+    assert not last(lines).nothing_lost
+    assert any("voters 2, 3" in words and "stray" in words for words in last(lines).unknown)
+    assert any("voters 2, 3" in words for words in last(lines).assumed)
+
+
+def test_without_server_properties_the_worst_is_told_as_such(dirs: list[Path]) -> None:
+    gone(dirs)
+    lines = started(dirs)
+    assert set(outcomes(lines).values()) == {"stray"}
+    assert any("other voters" in words for words in last(lines).unknown)
+
+
+def test_voters_that_were_in_the_log_alone_are_waited_for(dirs: list[Path]) -> None:
+    gone(dirs)
+    config = node(dirs, **{"controller.quorum.bootstrap.servers": "localhost:9093"})
+    lines = started(dirs, config)
+    assert not last(lines).starts
+    assert "waits" in (last(lines).reason or "")
+    assert not any(line.effects for line in lines if isinstance(line, PartitionOutcome))
+
+
+def test_the_dir_with_the_metadata_is_not_given(dirs: list[Path]) -> None:
+    assert outcomes(started(dirs[1:])) == {"v": "stray"}
+    assert outcomes(started(dirs[1:], node(dirs[1:]))) == {"v": "stray"}
+    elsewhere = started(dirs[1:], node(dirs))
+    assert outcomes(elsewhere) == {"v": "served"}
+    assert last(elsewhere).unknown, "server.properties says that the metadata lies in the other one"
+
+
+def test_what_is_behind_damage_is_not_gone_by(dirs: list[Path]) -> None:
+    """The last two records are those of topic `v`."""
+    path = dirs[0] / FIRST
+    data = bytearray(path.read_bytes())
+    data[data.rindex(b"\x02v") - 20] ^= 4
+    path.write_bytes(bytes(data))
+    lines = started(dirs, node(dirs, "1@localhost:9093"))
+    assert outcomes(lines) == {"t": "served", "u": "served", "v": "stray"}
+
+
+def test_a_snapshot_ahead_of_the_log_takes_its_place(dirs: list[Path]) -> None:
+    """Of the epoch 7, which the log has not."""
+    records = [build.record(number, None, value) for number, value in enumerate(metadata.cluster(["t"]))]
+    footer = [build.record(0, struct.pack(">hh", 0, 4), b"\0\0")]
+    snapshot = build.batch(0, records) + build.batch(9, footer, attributes=0x20)
+    (dirs[0] / LOG / f"{4:020d}-{7:010d}.checkpoint").write_bytes(snapshot)
+    lines = started(dirs, node(dirs, "1@localhost:9093"))
+    assert outcomes(lines)["t"] == "served"
+    assert outcomes(lines)["v"] == "stray"
+    assert "metadata-lost" in effects(lines)
+    assert last(lines).unknown == ()
+
+
+def test_a_copy_that_is_behind_may_call_too_much_a_stray(dirs: list[Path]) -> None:
+    path = dirs[0] / FIRST
+    data = path.read_bytes()
+    path.write_bytes(data[: data.rindex(b"\x02v") - 75])
+    lines = started(dirs, node(dirs, "1@a:9093,2@b:9093"))
+    assert outcomes(lines)["v"] == "stray"
+    assert any("behind" in words for words in last(lines).unknown)
