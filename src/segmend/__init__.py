@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from segmend.api import batches as batches
     from segmend.api import check as check
     from segmend.api import forecast as forecast
+    from segmend.api import forecast_cluster as forecast_cluster
     from segmend.api import open as open
     from segmend.api import plan as plan
     from segmend.api import records as records
@@ -61,6 +62,7 @@ _HOMES = {
     "batches": "segmend.api",
     "check": "segmend.api",
     "forecast": "segmend.api",
+    "forecast_cluster": "segmend.api",
     "log_end_offset": "segmend.logdir.overview",
     "open": "segmend.api",
     "plan": "segmend.api",

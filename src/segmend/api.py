@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from segmend.checks import CheckRun, Level
+from segmend.cluster import ClusterForecast, members
 from segmend.errors import MissingExtra, UsageError
 from segmend.kernel.types import Problem
 from segmend.loading import Forecast, Options
@@ -55,6 +56,18 @@ def forecast(
     """
     now = time.time_ns() // 1_000_000
     return play(_broker(log_dirs, kafka), Options(clean=clean, deep=deep, now_ms=now))
+
+
+def forecast_cluster(
+    *log_dirs: LogDir, kafka: str | None = None, only: Collection[int] | None = None
+) -> ClusterForecast:
+    """What becomes of a cluster whose brokers, or those of the node ids `only`, start over these dirs.
+
+    Iterate the answer for its lines: `NodeOutcome`, `Quorum`, `Leadership`, and a last `ClusterOutcome`.
+    Raises `UsageError` for dirs of more than one cluster.
+    """
+    found = members(log_dirs, Release.parse(kafka) if kafka else None)
+    return ClusterForecast(found, Options(now_ms=time.time_ns() // 1_000_000), only)
 
 
 def plan(operation: str, *log_dirs: LogDir, kafka: str | None = None, **options: object) -> Plan:

@@ -43,6 +43,7 @@ class BrokerDirs:
         self._present: BrokerDirs | None = None
         self._same: Mapping[str, LogDir] = {}
         self._reading = threading.Lock()
+        self._learned: MetadataImage | None = None
 
     def later(self, dirs: Iterable[LogDir], changed: Iterable[str]) -> BrokerDirs:
         """The same broker with its dirs as a plan leaves them; `changed` are paths that it touches.
@@ -59,6 +60,13 @@ class BrokerDirs:
         """The same dirs with a server.properties."""
         found = self._with(self.dirs, given)
         found._same = {log_dir.path: log_dir for log_dir in self.dirs}
+        return found
+
+    def told(self, image: MetadataImage) -> BrokerDirs:
+        """The same broker in a quorum whose leader has this image: it catches up before it loads a log."""
+        found = self._with(self.dirs, self.given)
+        found._same = {log_dir.path: log_dir for log_dir in self.dirs}
+        found._learned = image
         return found
 
     def _with(self, dirs: Iterable[LogDir], given: ServerConfig | None) -> BrokerDirs:
@@ -157,6 +165,8 @@ class BrokerDirs:
     @property
     def metadata(self) -> MetadataImage | None:
         """What the cluster's metadata on these disks says; None without, or if its beginning is lost."""
+        if self._learned is not None:
+            return self._learned
         found = None if self.metadata_dir is None else self.metadata_log(self.metadata_dir)
         return found.image if found is not None and found.records and found.whole else None
 

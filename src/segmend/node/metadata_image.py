@@ -7,14 +7,26 @@ Built as `MetadataImage` is, record by record; where the records come from is th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
-from segmend.frozen import dataclass
+from segmend.frozen import dataclass, frozen
 
 _TOPIC_RESOURCE, _BROKER_RESOURCE = 2, 4
 
 Data = Mapping[str, Any]
+_NO_CHANGE = -2
+
+
+@frozen
+class Leader:
+    """Who leads a partition (-1: nobody), its ISR, and its eligible leader replicas (KIP-966)."""
+
+    leader: int = -1
+    epoch: int = 0
+    isr: tuple[int, ...] = ()
+    elr: tuple[int, ...] = ()
+    last_known: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -23,7 +35,7 @@ class MetadataImage:
 
     `configs` are those of topics, `brokers` what was changed while brokers ran ("": for all of them).
     `log_dirs` are the directory ids that each node registered last, `features` the cluster's levels,
-    `voters` the directory ids under which nodes vote (KIP-853).
+    `voters` the directory ids under which nodes vote (KIP-853), `leaders` who led which partition.
     """
 
     names: dict[str, str] = field(default_factory=dict)
@@ -35,6 +47,7 @@ class MetadataImage:
     log_dirs: dict[int, tuple[str, ...]] = field(default_factory=dict)
     features: dict[str, int] = field(default_factory=dict)
     voters: dict[int, str] = field(default_factory=dict)
+    leaders: dict[tuple[str, int], Leader] = field(default_factory=dict)
 
     def dynamic(self, node_id: int | None) -> dict[str, str]:
         """Settings of the broker that were changed while it ran: for all brokers, then for this one."""
@@ -69,12 +82,35 @@ class MetadataImage:
     def _partition(self, data: Data) -> None:
         self.replicas[data["topicId"], data["partitionId"]] = tuple(data["replicas"])
         self._assign(data)
+        self.leaders[data["topicId"], data["partitionId"]] = Leader(
+            leader=data["leader"],
+            epoch=data["leaderEpoch"],
+            isr=tuple(data["isr"]),
+            elr=tuple(data.get("eligibleLeaderReplicas") or ()),
+            last_known=tuple(data.get("lastKnownElr") or ()),
+        )
 
     def _change(self, data: Data) -> None:
         replicas = data.get("replicas")
         if replicas is not None:
             self.replicas[data["topicId"], data["partitionId"]] = tuple(replicas)
         self._assign(data)
+        key = data["topicId"], data["partitionId"]
+        before, leader = self.leaders.get(key, Leader()), data.get("leader", _NO_CHANGE)
+        lists = {"isr": "isr", "elr": "eligibleLeaderReplicas", "last_known": "lastKnownElr"}
+        changed: dict[str, Any] = {
+            name: tuple(data[told]) for name, told in lists.items() if data.get(told) is not None
+        }
+        if leader != _NO_CHANGE:
+            changed |= {"leader": leader, "epoch": before.epoch + 1}
+        self.leaders[key] = replace(before, **changed)
+
+    def _clear_elr(self, data: Data) -> None:
+        """Of one topic, or of all if it names none."""
+        only = self.ids.get(data["topicName"])
+        for key, leader in self.leaders.items():
+            if not data["topicName"] or key[0] == only:
+                self.leaders[key] = replace(leader, elr=(), last_known=())
 
     def _assign(self, data: Data) -> None:
         directories = data.get("directories")
@@ -89,6 +125,7 @@ class MetadataImage:
             self.configs.pop(name, None)
         for key in [key for key in self.replicas if key[0] == topic_id]:
             del self.replicas[key]
+            self.leaders.pop(key, None)
 
     def _config(self, data: Data) -> None:
         kinds = {_TOPIC_RESOURCE: self.configs, _BROKER_RESOURCE: self.brokers}
@@ -117,6 +154,7 @@ _HANDLERS = {
     "REGISTER_BROKER_RECORD": MetadataImage._register,
     "BROKER_REGISTRATION_CHANGE_RECORD": MetadataImage._register,
     "FEATURE_LEVEL_RECORD": MetadataImage._feature,
+    "CLEAR_ELR_RECORD": MetadataImage._clear_elr,
 }
 APPLIED = frozenset(_HANDLERS)
 """The kinds of records that an image takes; it ignores the others."""

@@ -52,6 +52,12 @@ class MetadataLog:
     snapshot: tuple[int, int] | None = None
     ahead: bool = False
 
+    @property
+    def position(self) -> tuple[int, int]:
+        """Where it ends, as elections compare it: (leader epoch, offset)."""
+        end, epoch = self.snapshot or (0, 0)
+        return max((self.epoch, self.end), (epoch, end))
+
     def take_snapshot(self, file: FileEntry) -> None:
         """Take a snapshot; the footer that ends it is a control record."""
         self.whole = self._walk(file, -1, footer=True)

@@ -8,10 +8,11 @@ import sys
 import time
 from collections.abc import Sequence
 
+from segmend.cli.commands.forecast.cluster import run_cluster
 from segmend.cli.options import add_output_options, add_read_speed_option, add_release_option
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.targets import broker_of, open_log_dirs
-from segmend.errors import ExitCode
+from segmend.errors import ExitCode, UsageError
 from segmend.explain.startup import measured
 from segmend.loading import (
     BrokerOutcome,
@@ -36,6 +37,8 @@ examples:
   segmend forecast /data/kafka-a --kafka 4.3         by the rules of Kafka 4.3
   segmend forecast /data/kafka-a --unclean           as if the clean shutdown marker were removed
   segmend forecast /data/kafka-a --deep              also: which records consumers will not get
+  segmend forecast --cluster /brokers/*/data         several brokers: the quorum, and who can lead what
+  segmend forecast --cluster /brokers/*/data --only 1,2    if only these nodes come up
 
 exit codes: 0 it starts, nothing is lost, all that matters here could be read; 4 otherwise;
 8 something could not be read, 16 usage"""
@@ -51,12 +54,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     marker.add_argument("--unclean", action="store_true", help="as if they had not")
     parser.add_argument("--deep", action="store_true", help="read every batch: what consumers will meet")
     add_read_speed_option(parser)
+    parser.add_argument(
+        "--cluster", action="store_true", help="the dirs are those of several brokers of a cluster"
+    )
+    parser.add_argument("--only", metavar="ID,...", help="with --cluster: only these nodes come up")
     parser.add_argument("--all", action="store_true", help="tell of every partition, not only of losses")
     add_output_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Compute the start, tell it, and say by the exit code whether it is a good one."""
+    if args.cluster:
+        return run_cluster(args)
+    if args.only is not None:
+        raise UsageError("--only goes with --cluster")
     broker = broker_of(args, _open(args.paths))
     clean = True if args.clean else False if args.unclean else None
     machine = Machine(cores=len(os.sched_getaffinity(0)), read_speed=args.read_speed)

@@ -1,0 +1,20 @@
+"""Several brokers of one cluster by their disks: each one's start, the metadata quorum, who leads what."""
+
+from __future__ import annotations
+
+from segmend.cluster.members import Members, members
+from segmend.cluster.start import ClusterForecast, forecast_cluster
+from segmend.cluster.values import ClusterOutcome, Copy, Leadership, NodeOutcome, Quorum, Voter
+
+__all__ = [
+    "ClusterForecast",
+    "ClusterOutcome",
+    "Copy",
+    "Leadership",
+    "Members",
+    "NodeOutcome",
+    "Quorum",
+    "Voter",
+    "forecast_cluster",
+    "members",
+]

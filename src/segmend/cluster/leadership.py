@@ -1,0 +1,126 @@
+"""Who can lead each partition once the nodes are up, and whether that takes records from anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from segmend.broker.election import ELR_FEATURE, UNCLEAN_ELECTION, may_wait, possible_leaders
+from segmend.cluster.values import Copy, Fate, Leadership
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK
+from segmend.frozen import frozen
+from segmend.loading import Extent, PartitionOutcome, Service
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.metadata_image import Leader, MetadataImage
+
+Name = tuple[str, int]
+
+
+@frozen
+class Situation:
+    """What the starts of the nodes gave: why nodes are `down`, and who stopped `clean`.
+
+    `marks` are the highest high watermarks that any checkpoint of the nodes tells: so much is committed.
+    """
+
+    down: Mapping[int, str]
+    clean: frozenset[int]
+    replicas: Mapping[Name, Mapping[int, PartitionOutcome]]
+    marks: Mapping[Name, int]
+
+    def unknown(self) -> Iterator[Leadership]:
+        """What there is of each partition, where nobody tells who is in sync."""
+        for name, holders in sorted(self.replicas.items()):
+            copies = self._copies(name, sorted(holders))
+            yield Leadership(
+                topic=name[0], partition=name[1], replicas=tuple(sorted(holders)), isr=None, elr=None,
+                leaders_possible=None, in_sync_complete=(), copies=tuple(copies), outcome=Fate.UNKNOWN,
+            )  # fmt: skip
+
+    def leaderships(self, image: MetadataImage) -> Iterator[Leadership]:
+        """A line for each partition of the cluster, by name."""
+        keys = (key for key in image.replicas if key[0] in image.names)
+        for key in sorted(keys, key=lambda key: (image.names[key[0]], key[1])):
+            yield self._leadership(image, key)
+
+    def _leadership(self, image: MetadataImage, key: tuple[str, int]) -> Leadership:
+        topic, partition = image.names[key[0]], key[1]
+        replicas, leader = image.replicas[key], image.leaders.get(key, Leader())
+        copies = self._copies((topic, partition), replicas)
+        serving = [copy.node_id for copy in copies if copy.serves]
+        in_sync = tuple(dict.fromkeys((*leader.isr, *leader.elr))) or leader.last_known
+        anybody = replicas if _unclean_election(image, topic) else ()
+        able = possible_leaders(in_sync, serving, anybody)
+        complete = {copy.node_id for copy in copies if copy.complete}
+        fate, reason = self._fate(able, complete, in_sync)
+        elr = image.features.get(ELR_FEATURE, 0) > 0
+        if not anybody and may_wait(in_sync, serving, self.clean, elr=elr):
+            fate, reason = Fate.LEADERLESS, self._waits(in_sync)
+        behind = [copy.records_lost for copy in copies if copy.node_id in able]
+        return Leadership(
+            topic=topic, partition=partition, replicas=tuple(replicas), isr=leader.isr, elr=leader.elr,
+            leaders_possible=able, copies=tuple(copies), outcome=fate, reason=reason,
+            in_sync_complete=tuple(node for node in in_sync if node in complete),
+            records_at_risk=max(behind, default=0),
+        )  # fmt: skip
+
+    def _copies(self, name: Name, replicas: Sequence[int]) -> list[Copy]:
+        found = [self._copy(name, node_id) for node_id in replicas]
+        ends = [copy.after.log_end_offset or 0 for copy in found if copy.serves]
+        mark = max(self.marks.get(name, 0), 0)
+        goal = mark or min(ends, default=0)
+        return [
+            replace(copy, complete=copy.serves and not lost, records_lost=lost)
+            for copy in found
+            for lost in [max(copy.records_lost, goal - (copy.after.log_end_offset or 0), 0)]
+        ]
+
+    def _copy(self, name: Name, node_id: int) -> Copy:
+        line = self.replicas.get(name, {}).get(node_id)
+        if node_id in self.down or line is None:
+            reason = self.down.get(node_id, "no log dir of this node has it")
+            outcome = Service.OFFLINE if node_id in self.down else Service.UNSERVED
+            return Copy(node_id=node_id, dir=None, outcome=outcome, after=Extent(), reason=reason)
+        return Copy(
+            node_id=node_id, dir=line.dir, outcome=line.outcome, after=line.after, reason=line.reason,
+            records_lost=line.records_lost,
+        )  # fmt: skip
+
+    def _fate(
+        self, able: Sequence[int], complete: set[int], in_sync: Sequence[int]
+    ) -> tuple[Fate, str | None]:
+        if not able:
+            return Fate.LEADERLESS, self._away(in_sync) or "no in-sync replica is served"
+        whole = [node for node in able if node in complete]
+        if len(whole) == len(able):
+            return Fate.LED, None
+        lacking = ", ".join(str(node) for node in able if node not in complete)
+        if whole:
+            return Fate.AT_RISK, f"node {lacking} can be elected, and lacks what others have"
+        return Fate.LOSES, f"of those that can be elected (node {lacking}), none has all that was committed"
+
+    def _away(self, in_sync: Sequence[int]) -> str:
+        return "; ".join(f"node {node}: {self.down[node]}" for node in in_sync if node in self.down)
+
+    def _waits(self, in_sync: Sequence[int]) -> str:
+        killed = ", ".join(str(node) for node in in_sync if node not in self.down)
+        return (
+            f"node {killed} was killed, and the controller may wait for the others (eligible leader "
+            f"replicas): {self._away(in_sync) or 'their replicas are not served'}"
+        )
+
+
+def _unclean_election(image: MetadataImage, topic: str) -> bool:
+    default = image.dynamic(None).get(UNCLEAN_ELECTION, "false")
+    return image.configs.get(topic, {}).get(UNCLEAN_ELECTION, default) == "true"
+
+
+def high_watermarks(brokers: Mapping[int, BrokerDirs]) -> dict[Name, int]:
+    """The highest that any log dir tells, by partition."""
+    found: dict[Name, int] = {}
+    for broker in brokers.values():
+        for log_dir in broker.dirs:
+            value = log_dir.offset_checkpoint(HIGH_WATERMARK).value
+            for name, offset in (value.offsets() if value is not None else {}).items():
+                found[name] = max(found.get(name, 0), offset)
+    return found

@@ -1,0 +1,40 @@
+"""Whose log dir is whose: the dirs of several brokers told apart by their meta.properties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import field
+
+from segmend.errors import UsageError
+from segmend.frozen import frozen
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
+
+
+@frozen
+class Members:
+    """The brokers by node id, and the dirs of which nobody can tell whose they are, with the reason."""
+
+    brokers: dict[int, BrokerDirs] = field(default_factory=dict)
+    unplaced: tuple[str, ...] = ()
+
+
+def members(dirs: Iterable[LogDir], release: Release | None = None) -> Members:
+    """Tell them apart; raises `UsageError` if they are of more than one cluster."""
+    homes: dict[int, list[LogDir]] = {}
+    clusters: dict[str, str] = {}
+    unplaced = []
+    for log_dir in dirs:
+        found = log_dir.meta_properties.value
+        if found is not None and found.cluster_id is not None:
+            clusters.setdefault(found.cluster_id, log_dir.path)
+        if found is None or found.node_id is None:
+            unplaced.append(f"{log_dir.path}: no meta.properties tells which node's it is")
+        else:
+            homes.setdefault(found.node_id, []).append(log_dir)
+    if len(clusters) > 1:
+        told = "; ".join(f"{path} is of {cluster}" for cluster, path in clusters.items())
+        raise UsageError(f"these are {len(clusters)} clusters: {told}")
+    brokers = {node_id: BrokerDirs(homes[node_id], release=release) for node_id in sorted(homes)}
+    return Members(brokers=brokers, unplaced=tuple(unplaced))

@@ -1,0 +1,42 @@
+"""The safest order of the starts: nodes with complete replicas before nodes that could lead without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from segmend.cluster.values import Fate, Leadership
+
+
+def start_order(nodes: Sequence[int], lines: Iterable[Leadership]) -> tuple[tuple[tuple[int, ...], ...], int]:
+    """(the steps, how many partitions at risk no order helps).
+
+    A step is one node or several; the next begins when the partitions of the one before have leaders.
+    """
+    before: dict[int, set[int]] = {node: set() for node in nodes}
+    risky = [line for line in lines if line.outcome == Fate.AT_RISK]
+    for line in risky:
+        first, last = _sides(line)
+        for node in last:
+            before.setdefault(node, set()).update(first)
+    steps: list[tuple[int, ...]] = []
+    left = set(nodes)
+    while left:
+        ready = sorted(node for node in left if not before[node] & left)
+        if not ready:  # each waits for another: the one that the fewest wait for goes first
+            ready = [min(left, key=lambda node: (len(before[node] & left), node))]
+        steps.append(tuple(ready))
+        left -= set(ready)
+    place = {node: number for number, step in enumerate(steps) for node in step}
+    helpless = sum(not _helped(line, place) for line in risky)
+    return tuple(steps), helpless
+
+
+def _sides(line: Leadership) -> tuple[set[int], set[int]]:
+    able = set(line.leaders_possible or ())
+    whole = {copy.node_id for copy in line.copies if copy.complete} & able
+    return whole, able - whole
+
+
+def _helped(line: Leadership, place: dict[int, int]) -> bool:
+    first, last = _sides(line)
+    return min(place[node] for node in first) < min(place[node] for node in last)

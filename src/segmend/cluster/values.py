@@ -1,0 +1,197 @@
+"""What a forecast of a cluster says: plain values, and their `--json` objects (keys as in the contract)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from segmend.frozen import frozen
+from segmend.loading import BrokerOutcome, Extent, Service
+
+
+@frozen
+class Voter:
+    """One voter of the metadata quorum; its copy of the log ends at `end` in `epoch`, if it is known."""
+
+    node_id: int
+    up: bool
+    end: int | None = None
+    epoch: int | None = None
+    reason: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The object in `voters`."""
+        return {
+            "node_id": self.node_id,
+            "up": self.up,
+            "log_end_offset": self.end,
+            "epoch": self.epoch,
+            "reason": self.reason,
+        }
+
+
+@frozen
+class Quorum:
+    """The metadata quorum that comes up. `committed` is what a majority of the known logs has."""
+
+    voters: tuple[Voter, ...]
+    needed: int
+    leaders_possible: tuple[int, ...]
+    committed: int | None
+    reason: str | None = None
+
+    @property
+    def comes_up(self) -> bool:
+        """Whether one of the voters can be elected."""
+        return bool(self.leaders_possible)
+
+    def to_json(self) -> dict[str, Any]:
+        """The `quorum` line."""
+        return {
+            "type": "quorum",
+            "outcome": "comes-up" if self.comes_up else "does-not",
+            "reason": self.reason,
+            "voters": [voter.to_json() for voter in self.voters],
+            "voters_up": [voter.node_id for voter in self.voters if voter.up],
+            "needed": self.needed,
+            "leaders_possible": list(self.leaders_possible),
+            "committed_offset": self.committed,
+        }
+
+
+@frozen
+class NodeOutcome:
+    """The start of one node, beside its fellows."""
+
+    node_id: int
+    dirs: tuple[str, ...]
+    clean_shutdown: bool
+    broker: BrokerOutcome
+
+    def to_json(self) -> dict[str, Any]:
+        """The `broker` line."""
+        return {
+            **self.broker.to_json(),
+            "node_id": self.node_id,
+            "dirs": list(self.dirs),
+            "clean_shutdown": self.clean_shutdown,
+        }
+
+
+@frozen
+class Copy:
+    """One replica as it will be; `complete` says that it has all that is known to be committed."""
+
+    node_id: int
+    dir: str | None
+    outcome: Service
+    after: Extent
+    records_lost: int = 0
+    complete: bool = False
+    reason: str | None = None
+
+    @property
+    def serves(self) -> bool:
+        """Whether a client could be served from it."""
+        return self.outcome in (Service.SERVED, Service.EMPTY)
+
+    def to_json(self) -> dict[str, Any]:
+        """The object in `copies`."""
+        return {
+            "node_id": self.node_id,
+            "dir": self.dir,
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "log_start_offset": self.after.log_start_offset,
+            "log_end_offset": self.after.log_end_offset,
+            "records_lost": self.records_lost,
+            "complete": self.complete,
+        }
+
+
+class Fate(StrEnum):
+    """What becomes of a partition once the nodes are up."""
+
+    LED = "led"
+    AT_RISK = "at-risk"
+    LOSES = "loses"
+    LEADERLESS = "leaderless"
+    UNKNOWN = "unknown"
+
+
+@frozen
+class Leadership:
+    """Who can lead a partition, and what they have of it.
+
+    `in_sync` are the ISR and the eligible leader replicas (KIP-966) by the metadata. `at-risk` can be led by
+    a copy that lacks what another one has, which is then cut: the order of the starts decides.
+    """
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...] | None
+    elr: tuple[int, ...] | None
+    leaders_possible: tuple[int, ...] | None
+    in_sync_complete: tuple[int, ...]
+    copies: tuple[Copy, ...]
+    outcome: Fate
+    reason: str | None = None
+    records_at_risk: int = 0
+
+    @property
+    def in_sync(self) -> frozenset[int]:
+        """The nodes that may be elected without loss, as the controller believes."""
+        return frozenset(self.isr or ()) | frozenset(self.elr or ())
+
+    def to_json(self) -> dict[str, Any]:
+        """The `partition` line."""
+        return {
+            "type": "partition",
+            "topic": self.topic,
+            "partition": self.partition,
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "replicas": list(self.replicas),
+            "isr": None if self.isr is None else list(self.isr),
+            "elr": None if self.elr is None else list(self.elr),
+            "leaders_possible": None if self.leaders_possible is None else list(self.leaders_possible),
+            "in_sync_complete": list(self.in_sync_complete),
+            "records_at_risk": self.records_at_risk,
+            "copies": [copy.to_json() for copy in self.copies],
+        }
+
+
+@frozen
+class ClusterOutcome:
+    """All of it; `start_order` are the nodes in steps, each started when the one before serves."""
+
+    nodes: int
+    partitions: int
+    fates: dict[Fate, int]
+    start_order: tuple[tuple[int, ...], ...]
+    order_cannot_help: int
+    all_start: bool
+    quorum_comes_up: bool
+    unknown: tuple[str, ...]
+    assumed: tuple[str, ...]
+
+    @property
+    def nothing_lost(self) -> bool:
+        """Whether it can be said that the starts take nothing from anybody."""
+        led = self.fates.get(Fate.LED, 0) == self.partitions
+        return self.all_start and self.quorum_comes_up and led and not self.unknown
+
+    def to_json(self) -> dict[str, Any]:
+        """The last line."""
+        return {
+            "type": "cluster",
+            "outcome": "comes-up" if self.quorum_comes_up and self.all_start else "does-not",
+            "nodes": self.nodes,
+            "partitions": self.partitions,
+            "fates": {fate.value: self.fates.get(fate, 0) for fate in Fate},
+            "start_order": [list(step) for step in self.start_order],
+            "order_cannot_help": self.order_cannot_help,
+            "unknown": list(self.unknown),
+            "assumed": list(self.assumed),
+        }

@@ -1,0 +1,102 @@
+"""A forecast of a cluster for people: the nodes, the quorum, the partitions at risk, what to start first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from segmend.cluster.values import ClusterOutcome, Copy, Fate, Leadership, NodeOutcome, Quorum
+from segmend.report import text
+from segmend.report.style import PLAIN, Style
+from segmend.wording import plural
+
+_SHOWN = 20
+"""Partitions that are told one by one."""
+_WORST = (Fate.LOSES, Fate.LEADERLESS, Fate.AT_RISK, Fate.UNKNOWN, Fate.LED)
+_WORDS = {
+    Fate.LED: "led without loss",
+    Fate.AT_RISK: "may lose records: the order of the starts decides",
+    Fate.LOSES: "lose records, whoever leads",
+    Fate.LEADERLESS: "without a leader",
+    Fate.UNKNOWN: "not known",
+}
+
+
+def node_lines(nodes: Iterable[NodeOutcome], style: Style = PLAIN) -> Iterator[str]:
+    """One line a node."""
+    for node in nodes:
+        name = style("bold", f"node {node.node_id}")
+        stop = "stopped cleanly" if node.clean_shutdown else "killed"
+        yield f"{name} ({stop}): {_start(node, style)}; {text.clean(', '.join(node.dirs))}"
+
+
+def _start(node: NodeOutcome, style: Style) -> str:
+    broker = node.broker
+    if not broker.starts:
+        return f"{style('red', 'refuses')}: {text.clean(broker.reason or '')}"
+    told = []
+    if broker.lost.partitions:
+        counted = f"{plural(broker.lost.partitions, 'partition')} damaged or lost here"
+        told.append(style("red", f"{counted}, {plural(broker.lost.records, 'record')}"))
+    if broker.unserved:
+        told.append(style("red", f"{plural(broker.unserved, 'partition')} not served here"))
+    return "starts" + (f", {', '.join(told)}" if told else ", loses nothing here")
+
+
+def quorum_lines(quorum: Quorum, style: Style = PLAIN) -> Iterator[str]:
+    """The voters, and who of them can be elected."""
+    if not quorum.voters:
+        return
+    state = "comes up" if quorum.comes_up else style("red", f"does not come up: {quorum.reason}")
+    known = "" if quorum.committed is None else f", committed to {quorum.committed} at least"
+    yield f"{style('bold', 'metadata quorum')}: {state}{known}"
+    for voter in quorum.voters:
+        log = "no log seen" if voter.end is None else f"log to {voter.end} in epoch {voter.epoch}"
+        able = ", can be elected" if voter.node_id in quorum.leaders_possible else ""
+        why = "" if voter.up else f"; {style('red', 'down')}: {text.clean(voter.reason or '')}"
+        yield f"  voter {voter.node_id}: {log}{able}{why}"
+
+
+def leadership_lines(
+    lines: Sequence[Leadership], style: Style = PLAIN, *, every: bool = False
+) -> Iterator[str]:
+    """The partitions that matter, the worst first."""
+    told = [line for line in lines if every or line.outcome != Fate.LED]
+    told.sort(key=lambda line: (_WORST.index(line.outcome), -line.records_at_risk))
+    shown = told if every else told[:_SHOWN]
+    for line in shown:
+        fate = style(None if line.outcome == Fate.LED else "red", _WORDS[line.outcome])
+        yield f"{style('bold', text.clean(f'{line.topic}-{line.partition}'))}: {fate}"
+        if line.reason:
+            yield f"  because: {text.clean(line.reason)}"
+        yield from (f"  {_copy(copy, line)}" for copy in line.copies)
+    if len(told) > len(shown):
+        yield f"... and {plural(len(told) - len(shown), 'more partition')} (--all)"
+
+
+def _copy(copy: Copy, line: Leadership) -> str:
+    place = "in sync" if copy.node_id in line.in_sync else "not in sync"
+    if not copy.serves:
+        return f"node {copy.node_id} ({place}): {copy.outcome}: {text.clean(copy.reason or '')}"
+    extent = f"offsets {copy.after.log_start_offset} to {copy.after.log_end_offset}"
+    state = "complete" if copy.complete else f"{plural(copy.records_lost, 'record')} short"
+    return f"node {copy.node_id} ({place}): {extent}, {state}"
+
+
+def cluster_lines(outcome: ClusterOutcome, style: Style = PLAIN) -> Iterator[str]:
+    """The verdict, and the order of the starts."""
+    fates = [fate for fate in _WORST if outcome.fates.get(fate)]
+    told = "; ".join(f"{plural(outcome.fates[fate], 'partition')} {_WORDS[fate]}" for fate in fates)
+    if outcome.nothing_lost:
+        told = f"nothing lost: {told}"
+    name = style("bold", f"the cluster of {plural(outcome.nodes, 'node')}")
+    yield f"{name}: {told or 'no partition known'}"
+    if len(outcome.start_order) > 1:
+        steps = ", then ".join(" and ".join(map(str, step)) for step in outcome.start_order)
+        yield f"start node {steps}; each step when the one before leads its partitions"
+    if outcome.order_cannot_help:
+        count = plural(outcome.order_cannot_help, "partition")
+        yield f"{count}: no order of starts is safe; restore the short replicas first (segmend plan graft)"
+    if outcome.unknown:
+        yield f"{style('red', 'not known')}: {text.clean('; '.join(outcome.unknown))}"
+    if outcome.assumed:
+        yield f"assumed: {text.clean('; '.join(outcome.assumed))}"

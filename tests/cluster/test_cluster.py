@@ -1,0 +1,137 @@
+"""The forecast of a cluster as a user runs it, over three nodes of a real one, and its rules one by one."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import segmend
+from segmend.broker.election import electable, may_wait, possible_leaders
+from segmend.cluster.order import start_order
+from segmend.cluster.values import ClusterOutcome, Copy, Fate, Leadership
+from segmend.loading import Extent, Service
+from tests.cli.run import run
+
+Golden = Callable[[str], Path]
+
+
+@pytest.fixture
+def dirs(golden: Golden) -> list[Path]:
+    """Node 3 ended last but for its ISR: it alone is in sync in 25 of 30 partitions."""
+    return sorted(golden("4.3.1-fleet").glob("b*/d*"))
+
+
+def test_the_whole_cluster_comes_up(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    ran = run(capsys, "forecast", "--cluster", *dirs, "--json")
+    assert ran.code == 0
+    assert [(line["node_id"], line["outcome"]) for line in ran.of("broker")] == [
+        (1, "starts"),
+        (2, "starts"),
+        (3, "starts"),
+    ]
+    (quorum,) = ran.of("quorum")
+    assert quorum["voters_up"] == [1, 2, 3]
+    assert (quorum["committed_offset"], quorum["leaders_possible"]) == (630, [2, 1])
+    assert {line["outcome"] for line in ran.of("partition")} == {"led"}
+    assert ran.json[-1]["type"] == "cluster"
+    assert "nothing lost" in run(capsys, "forecast", "--cluster", *dirs).out
+
+
+def test_only_some_nodes_come_up(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    ran = run(capsys, "forecast", "--cluster", *dirs, "--only", "1,2", "--json")
+    assert ran.code == 4
+    assert ran.json[-1]["fates"]["leaderless"] == 25
+    assert all(
+        line["in_sync_complete"] == [] for line in ran.of("partition") if line["outcome"] == "leaderless"
+    )
+    one = run(capsys, "forecast", "--cluster", *dirs, "--only", "3", "--json")
+    assert one.of("quorum")[0]["reason"] == "1 of 3 voters come up, 2 are needed"
+    assert {line["outcome"] for line in one.of("partition")} == {"leaderless"}
+
+
+def test_a_node_whose_dirs_are_not_given_is_not_known(
+    dirs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran = run(capsys, "forecast", "--cluster", *dirs[2:], "--json")
+    assert ran.code == 4
+    assert ran.json[-1]["unknown"] == ["node 1: its log dirs were not given"]
+
+
+def test_an_empty_replica_that_can_lead_is_a_risk_and_comes_last(
+    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(golden("4.3.1-fleet"), tmp_path / "fleet")
+    gone = next((tmp_path / "fleet").glob("b3/d*/orders-0"))
+    shutil.rmtree(gone)
+    ran = run(capsys, "forecast", "--cluster", *sorted((tmp_path / "fleet").glob("b*/d*")), "--json")
+    (line,) = [each for each in ran.of("partition") if (each["topic"], each["partition"]) == ("orders", 0)]
+    assert (line["outcome"], line["leaders_possible"], line["records_at_risk"]) == ("loses", [3], 880)
+    assert ran.code == 4
+
+
+def test_from_python(dirs: list[Path]) -> None:
+    for only, good in ((None, True), ([2, 3], False)):
+        *_, last = segmend.forecast_cluster(*map(segmend.open, map(str, dirs)), only=only)
+        assert isinstance(last, ClusterOutcome)
+        assert last.nothing_lost is good
+
+
+def test_two_clusters_are_refused(golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:
+    one, other = golden("4.3.1-fleet") / "b1/d0", golden("4.3.1-clean") / "b1/d0"
+    ran = run(capsys, "forecast", "--cluster", one, other)
+    assert ran.code == 16
+    assert "these are 2 clusters" in ran.err
+
+
+@pytest.mark.parametrize("only", ["4", "one", "1,,2"])
+def test_only_takes_nodes_that_were_given(
+    dirs: list[Path], only: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(capsys, "forecast", "--cluster", *dirs, "--only", only).code == 16
+
+
+def test_zookeeper_keeps_who_is_in_sync(golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:
+    ran = run(capsys, "forecast", "--cluster", *sorted(golden("2.8.2-clean").glob("b*/d*")), "--json")
+    assert ran.code == 4
+    assert {line["leaders_possible"] for line in ran.of("partition")} == {None}
+    assert "ZooKeeper" in ran.json[-1]["unknown"][0]
+
+
+def test_who_wins_an_election() -> None:
+    logs = {1: (2, 630), 2: (3, 631), 3: (2, 525)}
+    assert electable(logs, 2) == [2, 1]
+    assert electable(logs, 3) == [2]
+    assert electable({1: (0, 0), 2: (0, 0), 3: (3, 9)}, 2) == [3, 1, 2]
+
+
+def test_who_can_lead() -> None:
+    assert possible_leaders([1, 2], [2, 3]) == (2,)
+    assert possible_leaders([1], [2, 3]) == ()
+    assert possible_leaders([1], [2, 3], unclean_election=[1, 2, 3]) == (2, 3)
+    assert may_wait([1, 2], [2], [], elr=True)
+    assert not may_wait([1, 2], [2], [2], elr=True)
+    assert not may_wait([1, 2], [2], [], elr=False)
+    assert not may_wait([1, 2], [1, 2], [], elr=True)
+
+
+def at_risk(partition: int, whole: list[int], short: list[int]) -> Leadership:
+    """A partition that whole and short copies can lead."""
+    copies = [
+        Copy(node_id=node, dir="d", outcome=Service.SERVED, after=Extent(), complete=node in whole)
+        for node in (*whole, *short)
+    ]
+    able = tuple(sorted((*whole, *short)))
+    return Leadership(
+        topic="t", partition=partition, replicas=able, isr=able, elr=(), leaders_possible=able,
+        in_sync_complete=tuple(whole), copies=tuple(copies), outcome=Fate.AT_RISK,
+    )  # fmt: skip
+
+
+def test_complete_replicas_start_first() -> None:
+    assert start_order([1, 2, 3], []) == (((1, 2, 3),), 0)
+    assert start_order([1, 2, 3], [at_risk(0, [2, 3], [1])]) == (((2, 3), (1,)), 0)
+    steps, helpless = start_order([1, 2], [at_risk(0, [1], [2]), at_risk(1, [2], [1])])
+    assert (steps, helpless) == (((1,), (2,)), 1)
