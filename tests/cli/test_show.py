@@ -280,3 +280,9 @@ def test_a_partition_dir_may_have_any_name(data: Path, capsys: pytest.CaptureFix
     assert row["log_end_offset"] == 30
     os.chdir(data / "orders-1")
     assert run(capsys, "show", ".", "--json").of("partition")[0]["topic"] == "orders"
+
+
+def test_files_that_are_not_kafkas_are_shown(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (data / "heap.hprof").write_bytes(bytes(10 << 20))
+    assert "10.0 MiB in 1 file that Kafka did not make (heap.hprof)" in run(capsys, "show", data).out
+    assert run(capsys, "show", data, "--json").of("dir")[0]["foreign_files"] == {"heap.hprof": 10 << 20}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 
 from tests.checks import build_partition as build
+from tests.checks.build_metadata import cluster
 from tests.faults.hands import with_field
 from tests.faults.hurts import (
     HEX,
@@ -20,13 +21,14 @@ from tests.faults.hurts import (
     segment_removed,
     unhurt,
 )
-from tests.faults.patient import START, Patient, put
-from tests.faults.table import alone, fault, killed, under, written
-from tests.faults.written import metadata_dir, plain
+from tests.faults.patient import HIGH, RECOVERY, START, Patient, put
+from tests.faults.table import alone, elsewhere, fault, killed, under, written
+from tests.faults.written import metadata_dir, plain, with_metadata
 
 FIRST, SECOND, THIRD = (f"{base:020d}" for base in (0, 18, 36))
 """The segments of `u-0`."""
 V11 = (1, 1)
+CHECKPOINTS = (RECOVERY, HIGH, START)
 
 
 def swapped(role: str) -> Hurt:
@@ -146,6 +148,45 @@ def named_twice(patient: Patient) -> None:
     shutil.copyfile(patient.file("rolled"), patient.partition / f"{patient.base('rolled')}.log")
 
 
+def vanished(patient: Patient) -> None:
+    """The directory removed by hand."""
+    shutil.rmtree(patient.partition)
+
+
+def all_vanished(patient: Patient) -> None:
+    """Every partition directory of the log dir removed."""
+    for path in patient.log_dir.glob("*-0"):
+        shutil.rmtree(path)
+
+
+def never_here(patient: Patient) -> None:
+    """Neither the directory nor a line of it."""
+    vanished(patient)
+    for name in CHECKPOINTS:
+        patient.line(name, None)
+
+
+def empty_and_vanished(patient: Patient) -> None:
+    """The directory of a partition that never had a record."""
+    vanished(patient)
+    for name in CHECKPOINTS:
+        patient.line(name, 0)
+
+
+def cut_short(patient: Patient) -> None:
+    """The stray of a topic whose empty replica is in its place."""
+    renamed(f".{HEX}-stray")(patient)
+    (patient.log_dir / "u-0").mkdir()
+    for path in (patient.log_dir / f"u-0.{HEX}-stray").glob("*.metadata"):
+        shutil.copy(path, patient.log_dir / "u-0")
+    for kind in ("log", "index", "timeindex"):
+        patient.write(f"{0:020d}.{kind}", b"")
+    for name in CHECKPOINTS:
+        patient.line(name, 0)
+
+
+HERE = with_metadata(cluster(["t", "u"]))
+ELSEWHERE = with_metadata(cluster(["t", "u"], replicas=(2, 3)))
 ONE_RECORD = build.batch(954, [build.record(0, b"k", b"v")])
 FAULTS = [
     alone("dir-lost-found", folder("lost+found"),
@@ -187,7 +228,10 @@ FAULTS = [
         "N11", "high-watermark-reset 0..0"),
     fault("partition-only-text", lambda p: emptied(p, "partition.metadata leader-epoch-checkpoint"),
         "N11", "epochs-rewritten high-watermark-reset 0..0"),
-    fault("partition-missing", lambda p: shutil.rmtree(p.partition), "", ""),
+    fault("partition-missing", vanished,
+        "N27", "", killed("N27", "", on="u-0"), under("2.6", "N27", ""),
+        elsewhere("N27", "log-recreated-empty 0..0", base=HERE),
+        elsewhere("M07", "", base=ELSEWHERE, on="u-0")),
     fault("deleted-left", lambda p: p.copy("rolled", ".deleted"),
         "N12", "file-deleted 0..220", killed("N12", "file-deleted recovery-scan 0..220")),
     fault("deleted-active", lambda p: p.file("active").rename(p.file("active", "log.deleted")),
@@ -221,7 +265,7 @@ FAULTS = [
     alone("partition-future-only", renamed(f".{HEX}-future"), "N18", "", since=V11),
     alone("partition-delete", renamed(f".{HEX}-delete"), "N19", "", since=V11),
     alone("partition-stray", renamed(f".{HEX}-stray"), "N20", "", since=V11),
-    alone("partition-delete-without-id", renamed("-delete"), "N21", "refuses"),
+    alone("partition-delete-without-id", renamed("-delete"), "N21 N27", "refuses"),
     fault("foreign-file", left("notes.txt", b"x"), "N22", "0..220"),
     fault("foreign-folder", lambda p: put(p.partition / "old" / "notes.txt", "x"), "N22", "0..220"),
     alone("partition-linked", linked, "N23", "0..220"),
@@ -251,11 +295,22 @@ FAULTS = [
         "N14 N15+",
             "file-deleted index-created segments-deleted snapshot-rebuilt swap-completed 0..955 -51"),
     written("swap-of-zeros", left(f"{SECOND}.log.swap", bytes(100)), "N14 N15+", "refuses", on="u-0"),
+    written("partitions-all-vanished", all_vanished, "N27", "", under("2.6", "N27", "")),
+    written("partition-never-here", never_here, "", "log-recreated-empty 0..0", base=HERE),
+    written("partition-vanished-empty", empty_and_vanished, "N27", "log-recreated-empty 0..0", base=HERE),
+    written("partition-stray-but-expected", renamed(f".{HEX}-stray"),
+        "N20", "log-recreated-empty 0..0", base=HERE, mend="adopt"),
+    written("partition-stray-and-empty", cut_short, "N20", "0..0", base=HERE, on="u-0"),
+    written("partition-deleted-but-expected", renamed(f".{HEX}-delete"),
+        "N19", "log-recreated-empty 0..0", base=HERE),
+    written("dir-dump", file("heap.hprof", bytes(10 << 20)), "N28", "0..220"),
+    written("dir-checkpoint-tmp", file("replication-offset-checkpoint.tmp", "0\n"), "", "0..220"),
     written("partition-with-leading-zero", copied("u-0", "u-00"), "N17", "refuses", on="u-0"),
     written("partition-future-beside", copied("u-0", f"u-0.{HEX}-future"), "", "0..54", on="u-0"),
     written("epochs-tmp-left", left("leader-epoch-checkpoint.tmp", "x"), "", "0..220"),
     written("dir-colon", folder("u-0:Zone.Identifier"), "N24", "refuses"),
-    written("partition-of-long-topic", lambda p: p.rename_partition("u" * 250 + "-0"), "N25", "", on="u-0"),
+    written("partition-of-long-topic", lambda p: p.rename_partition("u" * 250 + "-0"),
+        "N25 N27", "", on="u-0"),
     written("remote-index-cache-empty", folder("remote-log-index-cache"), "", "0..220"),
     written("metadata-log-healthy", unhurt, "", "0..220", base=metadata_dir),
 ]  # fmt: skip

@@ -38,7 +38,6 @@ ON_PURPOSE = "records below the log start offset were deleted on purpose"
 UNSAID = {
     "log-dir-is-a-file": NO_DIR,
     "log-dir-missing": NO_DIR,
-    "partition-missing": Excuse(CLEAN | KILLED, "no file is left to find anything in"),
     "partition-delete": Excuse(CLEAN, "a replica that is marked for deletion is no fault"),
     "partition-stray": Excuse(CLEAN, "a replica that is set aside already is no fault of this start"),
     "start-at-end": Excuse(CLEAN | NEWER, ON_PURPOSE),

@@ -40,6 +40,14 @@ MALFORMED_DIR_CHECKPOINT: Rule[DirCheckpoint] = Rule(
     "LogManager.loadLogs, CheckpointFileWithFailureHandler; KIP-112",
     (((0, 8), DirCheckpoint.RESET), ((1, 0), DirCheckpoint.OFFLINE)),
 )
+EMPTY_DIR_KEEPS_ITS_LINES: Rule[bool] = Rule(
+    "LogManager.checkpointLogRecoveryOffsets: up to 2.6 a log dir that lost its last log was not written for",
+    (((0, 8), True), ((2, 7), False)),
+)
+"""Whether recovery-point-offset-checkpoint still names the last partition that the broker itself took away.
+
+replication-offset-checkpoint does so in every release (`ReplicaManager.checkpointHighWatermarks`).
+"""
 TOPIC_IDS: Rule[bool] = Rule("PartitionMetadataFile; KIP-516", (((0, 8), False), ((2, 8), True)))
 LEADER_EPOCHS: Rule[bool] = Rule("LeaderEpochFileCache; KIP-101", (((0, 8), False), ((0, 11), True)))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.broker.strays import ABANDONED_FUTURE, LOADED_STRAY
-from segmend.findings import Finding, Remedy
+from segmend.broker.strays import ABANDONED_FUTURE, LOADED_STRAY, stray_reason
+from segmend.findings import Finding, Remedy, Safety, Severity
 from segmend.logdir.tree import PartitionDir
 
 from . import remedies
@@ -43,23 +43,71 @@ PAGE = Page(
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 
+_MISSED = "; the metadata here expects this replica, and nothing else of it has records"
+
 
 def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
-    """What the directory's name and type say."""
+    """What the directory's name and type say, and whether it is what the cluster expects to find here."""
+    missed = _is_missed(partition, context)
     if partition.kind == "future" and not context.dir.broker.has_current(context.key):
         message = "a future replica whose current replica is in none of the log dirs looked at"
         says = ABANDONED_FUTURE.say(context.release, f"{partition.topic}-{partition.partition}")
-        yield context.finding("N18", message, broker_says=says, remedy=_look(context))
+        yield context.finding("N18", message, broker_says=says, remedy=_back(context))
     elif partition.kind == "delete":
         message = "marked for deletion; removed 60 s after the next start"
-        yield context.finding("N19", message, remedy=_look(context))
+        yield _left(context, "N19", message, missed=missed)
     elif partition.kind == "stray":
         says = LOADED_STRAY.say(context.release, partition.path)
         message = "set aside as stray; never removed and loaded at every start"
-        yield context.finding("N20", message, broker_says=says, remedy=_look(context))
+        yield _left(context, "N20", message, says, missed=missed)
     if partition.is_link:
-        yield context.finding("N23", "the partition directory is a symbolic link", remedy=_look(context))
+        remedy = remedies.show(context.dir.path, partition.name)
+        yield context.finding("N23", "the partition directory is a symbolic link", remedy=remedy)
+
+
+def _left(
+    context: PartitionContext, code: str, message: str, says: str | None = None, *, missed: bool
+) -> Finding:
+    return context.finding(
+        code,
+        message + _MISSED if missed else message,
+        broker_says=says,
+        remedy=_back(context, missed=missed) if missed or code == "N20" else _look(context),
+        severity=Severity.ERROR if missed else None,
+    )
+
+
+def _is_missed(partition: PartitionDir, context: PartitionContext) -> bool:
+    """Whether the metadata on these disks expects just this replica here, and no other has a record."""
+    image = context.broker_dirs.image
+    if partition.kind not in ("delete", "stray") or image is None or not partition.size:
+        return False
+    if partition.topic_id is None or _others(context):
+        return False
+    return not stray_reason(
+        image,
+        topic_id=partition.topic_id,
+        partition=partition.partition,
+        node_id=context.broker_dirs.node_id,
+        path=partition.path,
+    )
+
+
+def _others(context: PartitionContext) -> list[PartitionDir]:
+    """Current directories of the same partition that have records."""
+    return [other for other in context.dir.broker.current.get(context.key, ()) if other.size]
+
+
+def _back(context: PartitionContext, *, missed: bool = False) -> Remedy:
+    """How it becomes the partition again that it was, unless another one is in its place."""
+    if _others(context):
+        return _look(context)
+    replace = context.dir.broker.has_current(context.key)
+    safety = Safety.SAFE if missed else Safety.ADVICE
+    return remedies.adopt(context.dir.path, context.partition.name, replace=replace, safety=safety)
 
 
 def _look(context: PartitionContext) -> Remedy:
-    return remedies.show(context.dir.path, context.partition.name)
+    """It, and what is served in its place."""
+    paths = [context.partition.path, *(other.path for other in _others(context))]
+    return remedies.look(*paths)

@@ -31,6 +31,12 @@ def graft(log_dir: str, partition: str) -> Remedy:
     return advice(f"segmend plan graft {target} --partition {name} --from LEADER_PARTITION_DIR -o plan.json")
 
 
+def adopt(log_dir: str, name: str, *, replace: bool, safety: Safety) -> Remedy:
+    """Plan to give a renamed directory its name back; `replace` an empty one that has the name now."""
+    target = f"{shlex.quote(log_dir)} --directory {shlex.quote(name)}{' --replace' if replace else ''}"
+    return Remedy(command=f"segmend plan adopt {target} -o plan.json", safety=safety)
+
+
 def set_aside(log_dir: str, name: str, *, safety: Safety = Safety.SAFE) -> Remedy:
     """Move a file or directory out of the log dirs, to `<log dir>.aside`, overwriting nothing."""
     base = log_dir.rstrip("/")
@@ -55,8 +61,12 @@ def advice(command: str) -> Remedy:
 
 def show(log_dir: str, name: str) -> Remedy:
     """Look at a directory or file before deciding."""
-    path = f"{log_dir.rstrip('/')}/{name}"
-    return advice(f"segmend show {shlex.quote(path)}")
+    return look(f"{log_dir.rstrip('/')}/{name}")
+
+
+def look(*paths: str) -> Remedy:
+    """Look at directories or files side by side."""
+    return advice(f"segmend show {' '.join(map(shlex.quote, paths))}")
 
 
 def chown(path: str, uid: int, gid: int) -> Remedy:

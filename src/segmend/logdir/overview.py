@@ -6,7 +6,7 @@ records between are not read. What cannot be read is None, with the flag `unread
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import ParamSpec, TypeVar
 
 from segmend.frozen import frozen
@@ -76,7 +76,7 @@ class SegmentOverview:
 
 @frozen
 class DirOverview:
-    """One log dir: whose it is, how it was left, and the space under it."""
+    """One log dir: whose it is, how it was left, and the space under it; `foreign_files` have their sizes."""
 
     dir: str
     node_id: int | None
@@ -86,6 +86,7 @@ class DirOverview:
     broker_running: bool | None
     partitions: int
     foreign: tuple[str, ...]
+    foreign_files: Mapping[str, int]
     space: Space | None
     device: int | None
 
@@ -103,9 +104,16 @@ def dir_overview(log_dir: LogDir) -> DirOverview:
         broker_running=log_dir.broker_running(),
         partitions=len(log_dir.partitions),
         foreign=tuple(log_dir.foreign),
+        foreign_files={name: _file_size(log_dir, name) for name in log_dir.foreign_files},
         space=_or_none(log_dir.space),
         device=status.device if status else None,
     )
+
+
+def _file_size(log_dir: LogDir, name: str) -> int:
+    entry = log_dir.entry(name)
+    status = None if entry is None else _or_none(entry.stat)
+    return status.size if status else 0
 
 
 def partition_overview(partition: PartitionDir) -> PartitionOverview:

@@ -44,6 +44,8 @@ LOG_DIR_FILES = frozenset(
     )
 )
 """What only a log dir has at its top, whatever it is called."""
+# A checkpoint is written beside and renamed.
+_TMP = ".tmp"
 # partition.metadata has 43 bytes; a broker looks at its first two lines only.
 _PARTITION_METADATA_BYTES = 64 << 10
 PARTITION_KINDS = frozenset({"current", "future", "delete", "stray", "cluster-metadata"})
@@ -117,6 +119,11 @@ class LogDir:
     def others(self) -> list[str]:
         """Names of everything that is not a directory, sorted."""
         return sorted(name for name, type in self.entries.items() if type not in ("dir", "link-dir"))
+
+    @property
+    def foreign_files(self) -> list[str]:
+        """Files that no broker makes, sorted."""
+        return [name for name in self.others if name.removesuffix(_TMP) not in (*LOG_DIR_FILES, LOCK)]
 
     def partition(self, name: str) -> PartitionDir | None:
         """The partition directory with exactly this name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -201,6 +201,14 @@ def _cells(row: PartitionOverview, style: Style, dir: str | None) -> list[str]:
     ]
 
 
+def _foreign_files(sizes: Mapping[str, int]) -> str:
+    largest = sorted(sizes, key=lambda name: -sizes[name])
+    names = ", ".join(map(text.clean, largest[:3])) + (", ..." if len(sizes) > 3 else "")
+    return (
+        f"{text.size(sum(sizes.values()))} in {plural(len(sizes), 'file')} that Kafka did not make ({names})"
+    )
+
+
 def _space(space: Space) -> str:
     """Free space; the share in use counts as `df` does, without what is kept for root."""
     used = space.total - space.free
@@ -217,6 +225,8 @@ def _dir_totals(disks: Disks, style: Style) -> Iterator[str]:
             f"{text.size(totals['size'])} of logs",
             f"{text.size(totals['allocated'])} on disk",
         ]
+        if each.foreign_files:
+            words.append(style("yellow", _foreign_files(each.foreign_files)))
         if each.space is not None:
             words.append(_space(each.space))
             if each.space.read_only:

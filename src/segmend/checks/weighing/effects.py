@@ -38,10 +38,19 @@ def effect_of(finding: Finding, start: Start) -> BrokerEffect:
         return _manual(finding)
     partition = state.log_dir.partition((finding.file or "").partition("/")[0])
     if partition is None:
-        return _of_dir(finding, start, state)
+        gone = finding.topic is not None
+        return _of_gone(finding, start) if gone else _of_dir(finding, start, state)
     if partition.kind == "cluster-metadata":
         return _of_metadata(finding, start, state, partition)
     return _of_partition(finding, start, state, partition)
+
+
+def _of_gone(finding: Finding, start: Start) -> BrokerEffect:
+    """A partition without a directory: one that the metadata wants here is created, others may be."""
+    image, key = start.broker.image, (finding.topic or "", finding.partition or 0)
+    if image is None or not image.assigned(*key, start.broker.node_id):
+        return _manual(finding)
+    return words.told([Effect(effect="log-recreated-empty", file=finding.file, offset=0)])
 
 
 def is_mended(finding: Finding, effect: BrokerEffect) -> bool:

@@ -1,0 +1,48 @@
+"""A file at the top of a log dir that is not Kafka's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.findings import Finding
+from segmend.logdir.tree import LogDir
+
+from . import remedies
+from .context import DirContext
+from .levels import Level, Scope
+from .manual import INFO, NONE, Code, Page
+
+CODES = (
+    Code("N28", INFO, "a file at the top of a log dir that is not Kafka's: ignored", NONE, ignored=True),
+)
+PAGE = Page(
+    meaning="""
+        A dump, an archive, an editor's copy of a checkpoint. It takes room that the logs need, and no
+        retention ever removes it.""",
+    broker="Nothing: only directories count.",
+    advice="Move it to another disk, if nobody needs it there.",
+    kafka="LogManager.loadLogs.",
+)
+SCOPE = Scope.DIR
+LEVEL = Level.STARTUP
+
+# A dir full of them tells its story in the first.
+_MOST = 20
+
+
+def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
+    """One finding a file."""
+    names = log_dir.foreign_files
+    for name in names[:_MOST]:
+        entry = log_dir.entry(name)
+        size = 0 if entry is None else entry.stat().size
+        more = (
+            f", as {len(names) - _MOST} more are" if len(names) > _MOST and name == names[_MOST - 1] else ""
+        )
+        yield context.finding(
+            "N28",
+            f"not a file of Kafka, {size:,} bytes{more}",
+            file=name,
+            remedy=remedies.set_aside(context.path, name),
+            size=size,
+        )

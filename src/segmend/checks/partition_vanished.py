@@ -1,0 +1,104 @@
+"""A partition whose directory is gone, told by the lines that brokers keep of what lies in a log dir."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from segmend.broker.checkpoints import EMPTY_DIR_KEEPS_ITS_LINES
+from segmend.findings import Finding, Severity
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
+
+from . import remedies
+from .context import BrokerContext, DirContext
+from .levels import Level, Scope
+from .manual import ERROR, LOSES, Code, Page
+
+CODES = (Code("N27", ERROR, "a partition's directory is gone, but the checkpoints have its lines", LOSES),)
+PAGE = Page(
+    meaning="""
+        A broker writes a line of every log in the dir, and takes it out when it deletes or moves the log
+        itself. So the directory was removed or moved by hand, or the dir was restored from a copy without
+        it. A partition that never was here has no line: a broker makes an empty log for it, which is no
+        fault. Where `__cluster_metadata` is among the dirs, only partitions that it assigns to this node
+        count.
+    """,
+    broker="""
+        It makes an empty log for the partition, as soon as the cluster wants a replica of it here. As a
+        follower it fetches everything again; as the leader it has lost everything, and the followers cut
+        their logs to its own.""",
+    advice="""
+        Look for the directory: under another name, in another log dir, in a backup, and put it back before
+        the broker starts. Where another replica is sound, `segmend plan graft` copies its log here.""",
+    kafka="LogManager.checkpointLogRecoveryOffsets, ReplicaManager.checkpointHighWatermarks.",
+)
+SCOPE = Scope.BROKER
+LEVEL = Level.STARTUP
+
+Key = tuple[str, int]
+_CHECKPOINTS = (RECOVERY_POINT, HIGH_WATERMARK, LOG_START_OFFSET)
+
+
+def run(broker: BrokerContext, _context: BrokerContext) -> Iterator[Finding]:
+    """One finding a partition, in the dir where it reached furthest; none while a broker runs."""
+    contexts = [broker.of(log_dir) for log_dir in broker.dirs]
+    if any(context.running for context in contexts):
+        return
+    there = {partition.key for log_dir in broker.dirs for partition in log_dir.partitions}
+    gone: dict[Key, list[DirContext]] = {}
+    for context in contexts:
+        for key in sorted({key for name in _CHECKPOINTS for key in _lines(context, name)} - there):
+            gone.setdefault(key, []).append(context)
+    for key, found in gone.items():
+        if _is_expected(broker, key):
+            yield _finding(broker, key, max(found, key=lambda context: _reached(context, key)))
+
+
+def _lines(context: DirContext, checkpoint: str) -> Mapping[Key, int]:
+    """Those of a file that a broker can read."""
+    return {} if context.checkpoint(checkpoint).damages else context.offsets(checkpoint)
+
+
+def _is_expected(broker: BrokerContext, key: Key) -> bool:
+    """Not if the metadata here gives it to other nodes, or to a log dir that was not given."""
+    image, node_id = broker.broker_dirs.image, broker.broker_dirs.node_id
+    if image is None:
+        return True
+    if not image.assigned(*key, node_id):
+        return False
+    home = image.directory(image.ids[key[0]], key[1], node_id)
+    elsewhere = {*broker.broker_dirs.registered_dirs} - {log_dir.directory_id for log_dir in broker.dirs}
+    return home not in elsewhere
+
+
+def _reached(context: DirContext, key: Key) -> int:
+    return max(_lines(context, name).get(key, 0) for name in _CHECKPOINTS)
+
+
+def _finding(broker: BrokerContext, key: Key, context: DirContext) -> Finding:
+    name, reached = f"{key[0]}-{key[1]}", _reached(context, key)
+    known = {each: offsets[key] for each in _CHECKPOINTS if key in (offsets := _lines(context, each))}
+    message = f"{name} is in none of the log dirs, but its lines are here: it reached offset {reached}"
+    severity = None
+    if not reached and context.clean:
+        severity, message = Severity.INFO, f"{message}, so it was empty"
+    elif _may_have_left(broker, context, known):
+        severity = Severity.WARNING
+        message = f"{message}. The broker may have deleted it: the last partition of a dir leaves its lines"
+    return context.finding(
+        "N27",
+        message,
+        topic=key[0],
+        partition=key[1],
+        file=name,
+        offset=reached,
+        remedy=remedies.graft(context.path, name),
+        severity=severity,
+        detail=known,
+    )
+
+
+def _may_have_left(broker: BrokerContext, context: DirContext, known: dict[str, int]) -> bool:
+    """Whether a broker itself leaves such lines; metadata that assigns the partition tells better."""
+    if broker.broker_dirs.image is not None or context.log_dir.current:
+        return False
+    return RECOVERY_POINT not in known or EMPTY_DIR_KEEPS_ITS_LINES.of(context.release)
