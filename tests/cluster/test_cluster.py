@@ -111,6 +111,7 @@ def test_who_can_lead() -> None:
     assert possible_leaders([1, 2], [2, 3]) == (2,)
     assert possible_leaders([1], [2, 3]) == ()
     assert possible_leaders([1], [2, 3], unclean_election=[1, 2, 3]) == (2, 3)
+    assert possible_leaders([1], [1, 2], unclean_election=[1, 2, 3]) == (1, 2)
     assert may_wait([1, 2], [2], [], elr=True)
     assert not may_wait([1, 2], [2], [2], elr=True)
     assert not may_wait([1, 2], [2], [], elr=False)

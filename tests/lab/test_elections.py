@@ -36,7 +36,7 @@ def complaints(line: Leadership, became: dict[str, Any], ends: dict[str, Any]) -
     return found
 
 
-@pytest.mark.parametrize(("name", "trial"), CASES, ids="-".join)
+@pytest.mark.parametrize(("name", "trial"), CASES)
 def test_the_cluster_does_what_is_forecast(name: str, trial: str, tmp_path: Path) -> None:
     root, recorded = unpack(HERE / f"{name}.tar.xz", tmp_path), RECORDS[name][trial]
     ends = json.loads((root / "isr.json").read_text())

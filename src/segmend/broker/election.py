@@ -32,10 +32,9 @@ def possible_leaders(
     """The nodes that can become leader of a partition.
 
     `in_sync` are its ISR and ELR, `serving` those whose replica is served, `unclean_election` all replicas,
-    where any of them may lead.
+    where any of them may lead: the first that is back leads while those in sync are away.
     """
-    able = [node for node in in_sync if node in serving]
-    return tuple(sorted(able or [node for node in unclean_election if node in serving]))
+    return tuple(sorted(node for node in {*in_sync, *unclean_election} if node in serving))
 
 
 def may_wait(

@@ -46,9 +46,9 @@ class Situation:
     def _leadership(self, image: MetadataImage, key: tuple[str, int]) -> Leadership:
         topic, partition = image.names[key[0]], key[1]
         replicas, leader = image.replicas[key], image.leaders.get(key, Leader())
-        copies = self._copies((topic, partition), replicas)
-        serving = [copy.node_id for copy in copies if copy.serves]
         in_sync = tuple(dict.fromkeys((*leader.isr, *leader.elr))) or leader.last_known
+        copies = self._copies((topic, partition), replicas, in_sync)
+        serving = [copy.node_id for copy in copies if copy.serves]
         anybody = replicas if _unclean_election(image, topic) else ()
         able = possible_leaders(in_sync, serving, anybody)
         complete = {copy.node_id for copy in copies if copy.complete}
@@ -64,11 +64,12 @@ class Situation:
             records_at_risk=max(behind, default=0),
         )  # fmt: skip
 
-    def _copies(self, name: Name, replicas: Sequence[int]) -> list[Copy]:
+    def _copies(self, name: Name, replicas: Sequence[int], in_sync: Sequence[int] = ()) -> list[Copy]:
+        """Each replica, held against the longest of those in sync, and against what is known as committed."""
         found = [self._copy(name, node_id) for node_id in replicas]
-        ends = [copy.after.log_end_offset or 0 for copy in found if copy.serves]
-        mark = max(self.marks.get(name, 0), 0)
-        goal = mark or min(ends, default=0)
+        believed = [copy for copy in found if copy.node_id in in_sync] or found
+        ends = [copy.after.log_end_offset or 0 for copy in believed if copy.serves]
+        goal = max(self.marks.get(name, 0), *ends, 0)
         return [
             replace(copy, complete=copy.serves and not lost, records_lost=lost)
             for copy in found
@@ -96,7 +97,7 @@ class Situation:
             return Fate.LED, None
         lacking = ", ".join(str(node) for node in able if node not in complete)
         if whole:
-            return Fate.AT_RISK, f"node {lacking} can be elected, and lacks what others have"
+            return Fate.AT_RISK, f"node {lacking} can be elected, and lacks what others in sync have"
         return Fate.LOSES, f"of those that can be elected (node {lacking}), none has all that was committed"
 
     def _away(self, in_sync: Sequence[int]) -> str:

@@ -63,6 +63,8 @@ def metadata_of(broker: BrokerDirs, *, whole: bool) -> Metadata:
     """What the node starts with; `whole` if no log dir of it lies elsewhere."""
     if not broker.kraft:
         return Metadata()
+    if broker.learned is not None:
+        return Metadata(image=broker.learned)
     lost = _lost(broker, whole=whole)
     if lost is None:
         home = broker.metadata_dir

@@ -25,7 +25,8 @@ from segmend.node.metadata_version import registered_metadata_version
 class BrokerDirs:
     """The entries of its `log.dirs` (and `metadata.log.dir`), as far as they were given.
 
-    `release` says whose rules count, read off the dirs if it is None; `given` is server.properties.
+    `release` says whose rules count, read off the dirs if it is None; `given` is server.properties;
+    `learned` the metadata that the node gets of its fellows before it loads a log, where they are known.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class BrokerDirs:
         self._present: BrokerDirs | None = None
         self._same: Mapping[str, LogDir] = {}
         self._reading = threading.Lock()
-        self._learned: MetadataImage | None = None
+        self.learned: MetadataImage | None = None
 
     def later(self, dirs: Iterable[LogDir], changed: Iterable[str]) -> BrokerDirs:
         """The same broker with its dirs as a plan leaves them; `changed` are paths that it touches.
@@ -66,7 +67,7 @@ class BrokerDirs:
         """The same broker in a quorum whose leader has this image: it catches up before it loads a log."""
         found = self._with(self.dirs, self.given)
         found._same = {log_dir.path: log_dir for log_dir in self.dirs}
-        found._learned = image
+        found.learned = image
         return found
 
     def _with(self, dirs: Iterable[LogDir], given: ServerConfig | None) -> BrokerDirs:
@@ -165,8 +166,8 @@ class BrokerDirs:
     @property
     def metadata(self) -> MetadataImage | None:
         """What the cluster's metadata on these disks says; None without, or if its beginning is lost."""
-        if self._learned is not None:
-            return self._learned
+        if self.learned is not None:
+            return self.learned
         found = None if self.metadata_dir is None else self.metadata_log(self.metadata_dir)
         return found.image if found is not None and found.records and found.whole else None
 
