@@ -60,10 +60,12 @@ def test(arguments):
     prepare("dev.txt")
     everything = "--all" in arguments or os.environ.get("CI") == "true"
     options = [each for each in arguments if each != "--all"]
+    workers = "2"
     if everything:
         options += ["-m", ""]
+        workers = "4"  # three quarters of a test with brokers is waiting for them
     os.chdir(HERE)
-    become([PYTHON, "-m", "pytest", "-n", "2", "--dist", "loadgroup", *options])
+    become([PYTHON, "-m", "pytest", "-n", workers, "--dist", "loadgroup", *options])
 
 
 def segmend(arguments):

@@ -15,7 +15,7 @@ from tests.lab.process import java_command
 from tests.lab.releases import release
 from tests.lab.trial import client
 
-IDLE_SECONDS = 4
+IDLE_SECONDS = 10
 
 
 def by_librdkafka(broker: Broker, topic: str) -> list[int]:

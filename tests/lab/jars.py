@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from tests.lab.errors import LabError
-from tests.lab.java import find_java
+from tests.lab.java import build_of, find_java
 from tests.lab.releases import Release
 
 COMPLETE = ".complete"
@@ -92,3 +92,8 @@ def jars(release: Release) -> Path:
             fetch(release, home)
             (home / COMPLETE).touch()
     return home
+
+
+def archive(release: Release) -> Path:
+    """Where the classes of that release are kept as a broker has loaded them (`cluster.share_classes`)."""
+    return cache_dir() / f"kafka-{release.version}-{build_of(find_java())}.jsa"

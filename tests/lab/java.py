@@ -22,6 +22,14 @@ def version_of(java: Path) -> int | None:
     return int(found.group(1)) if found else None
 
 
+@cache
+def build_of(java: Path) -> str:
+    """What a file that only this very Java can use is called after."""
+    done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True)
+    found = re.search(r"build ([\w.+-]+)", done.stderr)
+    return found.group(1) if found else "unknown"
+
+
 def candidates() -> list[Path]:
     """Java binaries in the order in which they are preferred."""
     found: list[Path] = []

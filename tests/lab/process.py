@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.lab.errors import LabError
-from tests.lab.jars import jars
+from tests.lab.jars import archive, jars
 from tests.lab.java import find_java
 from tests.lab.releases import Release
 
@@ -52,14 +52,20 @@ def java_command(
     main: str,
     *args: str | Path,
     classes: Path | None = None,
-    jvm: Sequence[str] = SMALL_JVM,
+    jvm: Sequence[str] | None = None,
 ) -> list[str]:
-    """The command line of a main class of that release, logging to stdout; `classes` are own classes."""
+    """The command line of a main class of that release, logging to stdout; `classes` are own classes.
+
+    `jvm` are the flags of who measures it; else it is small, and its classes are there at once.
+    """
     logging = logging_dir / f"log4j{release.log4j}.properties"
     logging.parent.mkdir(parents=True, exist_ok=True)
     logging.write_text(LOG4J1 if release.log4j == 1 else LOG4J2)
     option = "log4j.configuration" if release.log4j == 1 else "log4j2.configurationFile"
     path = [*([str(classes)] if classes else []), f"{jars(release)}/*"]
+    if jvm is None:
+        shared = archive(release)
+        jvm = [*SMALL_JVM, *([f"-XX:SharedArchiveFile={shared}"] if shared.exists() and not classes else [])]
     flags = [*jvm, f"-D{option}=file:{logging}", "-cp", ":".join(path)]
     return [str(find_java()), *flags, main, *map(str, args)]
 
@@ -73,7 +79,7 @@ class KafkaProcess:
         self.main = main
         self.config = config
         self.ready = re.compile(ready)
-        self.jvm: Sequence[str] = SMALL_JVM
+        self.jvm: Sequence[str] | None = None
         self.child: subprocess.Popen[bytes] | None = None
         self.log_start = 0
 

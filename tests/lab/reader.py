@@ -13,7 +13,7 @@ from typing import Any
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
-IDLE_SECONDS = 4
+IDLE_SECONDS = 8
 
 
 def consumer(bootstrap: str, isolation: str) -> Consumer:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.cluster import Cluster
+from tests.lab.cluster import Cluster, share_classes
 from tests.lab.errors import LabError
 from tests.lab.jars import jars
 from tests.lab.java import find_java
@@ -23,6 +23,7 @@ def need_kafka(version: str) -> None:
     try:
         find_java()
         jars(release(version))
+        share_classes(version)
     except LabError as missing:
         lacking(str(missing))
 
