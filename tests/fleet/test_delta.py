@@ -29,8 +29,8 @@ def test_only_committed_files_count_and_only_once(tmp_path: Path) -> None:
 
 
 def test_phases_of_a_run_add_up_and_every_run_is_a_version(tmp_path: Path) -> None:
-    out, first = str(tmp_path), delta.Run(run_id="one", number=1)
-    for run in (first, delta.Run(run_id="two", number=2)):
+    out, first = str(tmp_path), delta.AuditRun(run_id="one", number=1)
+    for run in (first, delta.AuditRun(run_id="two", number=2)):
         for phase in ("scan", "join"):
             part = delta.write_part(out, run, "segments", rows(phase))
             delta.commit(out, run, phase, ["segments"], [part] if part else [])
@@ -61,7 +61,7 @@ def test_a_table_of_an_earlier_release_gets_the_new_columns(
     out, schema = str(tmp_path), STORED["findings"]
     for number, known in enumerate((schema.remove(schema.get_field_index("broker_effect")), schema), 1):
         monkeypatch.setitem(STORED, "findings", known)
-        run = delta.Run(run_id=str(number), number=number)
+        run = delta.AuditRun(run_id=str(number), number=number)
         found = table("findings", [{"code": "L05", "broker_effect": {"effect": "reads-fail"}}])
         part = delta.write_part(out, run, "findings", found.select(known.names[1:]))
         assert part

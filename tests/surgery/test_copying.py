@@ -18,7 +18,7 @@ from segmend.logdir.disk import FileReader
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.writing import copying
 from segmend.surgery.writing.effects import Effects
-from segmend.surgery.writing.work import Work
+from segmend.surgery.writing.work import Workplace
 
 BLOCK = 4096
 MIB = 1 << 20
@@ -46,7 +46,7 @@ class Notes(Effects):
 
 
 def copied(fx: Effects, source: Path, target: Path, start: int, end: int, at: int = 0) -> bytes:
-    work = Work(fx=fx, vault="")
+    work = Workplace(fx=fx, vault="")
     fd = fx.create(str(target))
     try:
         with FileReader(str(source)) as reader:
@@ -98,7 +98,7 @@ def put(piece: NewBytes, target: Path, at: int = 0, fx: Effects | None = None) -
     fx = fx or Effects()
     fd = fx.create(str(target))
     try:
-        piece.fill(Work(fx=fx, vault=""), at)(fd)
+        piece.fill(Workplace(fx=fx, vault=""), at)(fd)
     finally:
         fx.close(fd)
 

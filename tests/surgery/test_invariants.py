@@ -21,7 +21,7 @@ from segmend.surgery.execute.undo import undo
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.writing import atomic, transfer
 from segmend.surgery.writing.effects import Effects
-from segmend.surgery.writing.work import Work
+from segmend.surgery.writing.work import Workplace
 
 BEGUN: Event = {"event": "begun", "direction": "forward", "vaults": "/v", "folders": {}, "locks": []}
 
@@ -160,10 +160,10 @@ def test_a_run_that_left_a_step_out_is_not_finished(world: World, monkeypatch: p
     assert find(str(world.state), None).state == "applying"
 
 
-def work(tmp_path: Path) -> Work:
+def work(tmp_path: Path) -> Workplace:
     vault = tmp_path / "vault"
     vault.mkdir()
-    return Work(fx=Effects(), vault=str(vault), token="ab" * 16)
+    return Workplace(fx=Effects(), vault=str(vault), token="ab" * 16)
 
 
 def test_old_bytes_are_never_written_over(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from segmend.errors import Cancelled
 from segmend.surgery.writing.effects import Effects
 from segmend.surgery.writing.pairwise import AT_ONCE, each
-from segmend.surgery.writing.work import Work
+from segmend.surgery.writing.work import Workplace
 
 WAIT = 30
 
@@ -17,26 +17,29 @@ WAIT = 30
 def test_results_come_in_the_order_of_the_items_and_two_are_under_way_at_once() -> None:
     together = threading.Barrier(AT_ONCE)
 
-    def act(_: Work, item: int) -> int:
+    def act(_: Workplace, item: int) -> int:
         together.wait(WAIT)
         return item * item
 
-    assert each(Work(fx=Effects(), vault=""), act, range(8)) == [n * n for n in range(8)]
+    assert each(Workplace(fx=Effects(), vault=""), act, range(8)) == [n * n for n in range(8)]
 
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_no_thread_is_made_for_one(count: int) -> None:
-    def act(_: Work, __: int) -> str:
+    def act(_: Workplace, __: int) -> str:
         return threading.current_thread().name
 
-    assert each(Work(fx=Effects(), vault=""), act, range(count)) == [threading.current_thread().name] * count
+    assert (
+        each(Workplace(fx=Effects(), vault=""), act, range(count))
+        == [threading.current_thread().name] * count
+    )
 
 
 def test_the_first_error_stops_the_others_and_is_the_one_that_is_raised() -> None:
     begun: list[int] = []
     under_way = threading.Event()
 
-    def act(work: Work, item: int) -> None:
+    def act(work: Workplace, item: int) -> None:
         begun.append(item)
         if item == 1:
             assert under_way.wait(WAIT)
@@ -46,7 +49,7 @@ def test_the_first_error_stops_the_others_and_is_the_one_that_is_raised() -> Non
             work.check()
 
     with pytest.raises(OSError, match="No space left"):
-        each(Work(fx=Effects(), vault=""), act, range(9))
+        each(Workplace(fx=Effects(), vault=""), act, range(9))
     assert sorted(begun) == [0, 1]
 
 
@@ -57,14 +60,14 @@ def test_who_asks_to_stop_is_heard_in_each_of_them() -> None:
         if asked.is_set():
             raise Cancelled("stopped")
 
-    def act(work: Work, item: int) -> None:
+    def act(work: Workplace, item: int) -> None:
         if item == 1:
             asked.set()
         while True:
             work.check()
 
     with pytest.raises(Cancelled, match="stopped"):
-        each(Work(fx=Effects(), vault="", check=check), act, range(5))
+        each(Workplace(fx=Effects(), vault="", check=check), act, range(5))
 
 
 def test_one_after_the_other_tells_of_its_bytes() -> None:
@@ -76,9 +79,9 @@ def test_one_after_the_other_tells_of_its_bytes() -> None:
         told.append(count)
         inside.release()
 
-    def act(work: Work, item: int) -> None:
+    def act(work: Workplace, item: int) -> None:
         for _ in range(2000):
             work.tell(item)
 
-    each(Work(fx=Effects(), vault="", tell=tell), act, range(4))
+    each(Workplace(fx=Effects(), vault="", tell=tell), act, range(4))
     assert sum(told) == 2000 * (0 + 1 + 2 + 3)

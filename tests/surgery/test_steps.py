@@ -29,7 +29,7 @@ from segmend.surgery.steps.cut_file import CutFile
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
 from segmend.surgery.writing.transfer import transfer
-from segmend.surgery.writing.work import Work
+from segmend.surgery.writing.work import Workplace
 
 NAMES = ["rewrite", "create", "marker", "cut", "cut-index", "patch", "transplant", "append", "copy", "aside",
          "move", "move-far", "make-dir", "in-new-dir"]  # fmt: skip
@@ -44,7 +44,7 @@ def world(tmp_path: Path) -> World:
 def test_each_step_there_and_back_and_there_again(world: World, number: int) -> None:
     step = steps(world)[number]
     before = world.tree(folder_times=False)
-    work = Work(fx=Disk(world.b), vault=str(world.root / "vault"), token="0123456789abcdef" * 2)
+    work = Workplace(fx=Disk(world.b), vault=str(world.root / "vault"), token="0123456789abcdef" * 2)
     (world.root / "vault").mkdir()
     assert step.not_before() is None
     assert step.not_after() is not None or step.KIND == "patch_file"
@@ -194,7 +194,7 @@ def test_a_copy_whose_bytes_the_power_cut_took_is_made_anew(tmp_path: Path, name
     for path in (source, other):
         path.mkdir(parents=True)
     (source / "0.log").write_bytes(b"bytes" * 1000)
-    work = Work(fx=Disk(other), vault=str(tmp_path), token="0123456789abcdef" * 2)
+    work = Workplace(fx=Disk(other), vault=str(tmp_path), token="0123456789abcdef" * 2)
     part = other / f"segmend-0.{work.token}-delete"
     part.mkdir()
     (part / named).write_bytes(bytes(5000))

@@ -26,7 +26,7 @@ from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step
 from segmend.surgery.writing.atomic import bytes_of, write_atomically
 from segmend.surgery.writing.effects import Effects
-from segmend.surgery.writing.work import Work, folder
+from segmend.surgery.writing.work import Workplace, folder
 from segmend.wording import plural
 
 _BEGIN = 64
@@ -188,7 +188,7 @@ def write_plan(plan: Plan, path: str) -> None:
     refuse_output(path)
     real = disk.real_path(path)
     refuse_inside(plan, folder(real), "-o")
-    work = Work(fx=Effects(), vault=folder(real))
+    work = Workplace(fx=Effects(), vault=folder(real))
     try:
         write_atomically(work, real, bytes_of(plan.render(), work), Fingerprint(kind="file", mode=0o644))
     except OSError as error:

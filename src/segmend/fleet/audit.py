@@ -21,7 +21,7 @@ from segmend.fleet import delta, rows
 from segmend.fleet.confirm import Suspect, confirm
 from segmend.fleet.cross import cross_findings
 from segmend.fleet.cross.replica import Cluster, Divergence, Group, Replica
-from segmend.fleet.delta import Part, Run
+from segmend.fleet.delta import AuditRun, Part
 from segmend.fleet.driver import Driver
 from segmend.fleet.listing import Place, brokers
 from segmend.fleet.pack import pack
@@ -58,7 +58,7 @@ class AuditRequest:
 class AuditOutcome:
     """The `runs` row, findings by code, and what could not be read."""
 
-    run: Run
+    run: AuditRun
     row: Mapping[str, Any]
     codes: Mapping[str, int]
     unreadable: tuple[str, ...]
@@ -276,7 +276,7 @@ def _add_up(counts: Iterable[Mapping[Any, int]]) -> Counter[Any]:
     return total
 
 
-def _changes(out: str, run: Run) -> tuple[int | None, int | None]:
+def _changes(out: str, run: AuditRun) -> tuple[int | None, int | None]:
     """(findings that the finished run before this did not have, those of it that are gone)."""
     finished = delta.read(out, "runs").to_pylist()
     if not finished:

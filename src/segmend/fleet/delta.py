@@ -37,21 +37,21 @@ class Part:
 
 
 @frozen
-class Run:
+class AuditRun:
     """One audit: `run_id` names it in every row, `number` orders the runs of one OUT (ms)."""
 
     run_id: str
     number: int
 
 
-def new_run() -> Run:
+def new_run() -> AuditRun:
     """A run that begins now."""
     number = time.time_ns() // 1_000_000
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(number / 1000))
-    return Run(run_id=f"{stamp}-{uuid.uuid4().hex[:6]}", number=number)
+    return AuditRun(run_id=f"{stamp}-{uuid.uuid4().hex[:6]}", number=number)
 
 
-def write_part(out: str, run: Run, name: str, table: pa.Table) -> Part | None:
+def write_part(out: str, run: AuditRun, name: str, table: pa.Table) -> Part | None:
     """Write the rows, with their `run_id`, as one file of table `name`; None when there are none."""
     if not table.num_rows:
         return None
@@ -64,7 +64,7 @@ def write_part(out: str, run: Run, name: str, table: pa.Table) -> Part | None:
     return Part(table=name, path=path, rows=table.num_rows, bytes=os.stat(full).st_size)
 
 
-def commit(out: str, run: Run, phase: str, names: Iterable[str], parts: Sequence[Part]) -> None:
+def commit(out: str, run: AuditRun, phase: str, names: Iterable[str], parts: Sequence[Part]) -> None:
     """Add `parts` to the tables `names`, which are made if they are not there yet.
 
     SegmendError when a table in `out` is not one of ours or cannot be written.
@@ -77,7 +77,7 @@ def commit(out: str, run: Run, phase: str, names: Iterable[str], parts: Sequence
             raise SegmendError(f"{out}/{name}: the Delta commit failed: {error}") from error
 
 
-def _commit(folder: str, run: Run, phase: str, schema: pa.Schema, parts: Sequence[Part]) -> None:
+def _commit(folder: str, run: AuditRun, phase: str, schema: pa.Schema, parts: Sequence[Part]) -> None:
     os.makedirs(folder, exist_ok=True)
     table = DeltaTable.create(folder, schema, mode="ignore")
     application = f"{APPLICATION}-{phase}"

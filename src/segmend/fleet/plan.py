@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from segmend.checks import Level
 from segmend.errors import UsageError
-from segmend.fleet.delta import Run
+from segmend.fleet.delta import AuditRun
 from segmend.fleet.listing import Place, brokers, find_places
 from segmend.fleet.pack import pack
-from segmend.fleet.task import Job, Piece, Task
+from segmend.fleet.task import AuditJob, Piece, Task
 from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.release import Release
@@ -21,7 +21,7 @@ from segmend.node.broker_dirs import BrokerDirs
 class AuditPlan:
     """The tasks of an audit, the heaviest first, and what they add up to."""
 
-    job: Job
+    job: AuditJob
     tasks: tuple[Task, ...]
 
     @property
@@ -31,7 +31,7 @@ class AuditPlan:
 
 
 def make_plan(
-    paths: Sequence[str], out: str, run: Run, *, level: Level, release: Release | None, cores: int
+    paths: Sequence[str], out: str, run: AuditRun, *, level: Level, release: Release | None, cores: int
 ) -> AuditPlan:
     """List `paths` and pack their partitions; UsageError when a path or `out` makes no sense."""
     places = find_places(paths)
@@ -44,7 +44,7 @@ def make_plan(
         pieces.append(Piece(log_dir_id=group[0].log_dir_id, name=None, bytes=0, files=len(group)))
         for place, log_dir in dirs:
             pieces.extend(_pieces(place, log_dir))
-    job = Job(
+    job = AuditJob(
         out=out,
         run=run,
         level=level,

@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from segmend.checks import Level
 from segmend.fleet import columns, rows
-from segmend.fleet.delta import Run
+from segmend.fleet.delta import AuditRun
 from segmend.fleet.listing import Place, brokers, find_places
 from segmend.fleet.options import Options
 from segmend.fleet.pack import pack, target_bytes
 from segmend.fleet.ranges import Range, ranges_of
-from segmend.fleet.task import Job, Piece, Task, gather
+from segmend.fleet.task import AuditJob, Piece, Task, gather
 from segmend.frozen import frozen
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tail import last_timestamp
@@ -28,11 +28,11 @@ from segmend.node.broker_dirs import BrokerDirs
 
 BY_RANGE = ("batches", "records")
 READ_KINDS = frozenset({"current", "future", "stray", "cluster-metadata"})
-_NO_RUN = Run(run_id="", number=0)
+_NO_RUN = AuditRun(run_id="", number=0)
 
 
 @frozen
-class Work:
+class TableTask:
     """What one task reads: ranges of segments, or whole partitions."""
 
     options: Options
@@ -46,7 +46,7 @@ Key = tuple[int, str, int, int]
 
 def open_table(
     paths: Sequence[str], options: Options, *, cores: int, only: AbstractSet[Key] | None = None
-) -> list[Work]:
+) -> list[TableTask]:
     """The tasks of a read; UsageError when a path is not there or an option makes no sense.
 
     `only` restricts `batches` and `records` to these segments.
@@ -71,7 +71,7 @@ def _partitions(places: Iterable[Place], options: Options) -> Iterator[tuple[Pla
 
 def _by_range(
     places: Sequence[Place], options: Options, cores: int, only: AbstractSet[Key] | None
-) -> list[Work]:
+) -> list[TableTask]:
     kinds = {"current"} if options.table == "records" else READ_KINDS
     found = [(place, p) for place, p in _partitions(places, options) if p.kind in kinds]
     total = sum(partition.size for _, partition in found)
@@ -81,7 +81,7 @@ def _by_range(
     if only is not None:
         pieces = (r for r in pieces if (r.place.broker, r.topic, r.partition, r.base_offset) in only)
     packed = pack(pieces, cores=cores, target=target)
-    return [Work(options=options, ranges=tuple(ranges)) for ranges in packed]
+    return [TableTask(options=options, ranges=tuple(ranges)) for ranges in packed]
 
 
 def _ranges(place: Place, partition: PartitionDir, options: Options, target: int) -> Iterator[Range]:
@@ -111,7 +111,7 @@ def _overlaps(segment: LogSegment, low: int, options: Options) -> bool:
     return newest < 0 or newest >= options.since
 
 
-def _by_partition(places: Sequence[Place], options: Options, cores: int) -> list[Work]:
+def _by_partition(places: Sequence[Place], options: Options, cores: int) -> list[TableTask]:
     pieces = [
         Piece(log_dir_id=place.log_dir_id, name=p.name, bytes=p.size, files=len(p.entries))
         for place, p in _partitions(places, options)
@@ -125,7 +125,7 @@ def _by_partition(places: Sequence[Place], options: Options, cores: int) -> list
             and (not options.brokers or key[1] in options.brokers)
         ):
             pieces.append(Piece(log_dir_id=group[0].log_dir_id, name=None, bytes=0, files=len(group)))
-    job = Job(
+    job = AuditJob(
         out="",
         run=_NO_RUN,
         level=Level.DEEP if options.crc else options.level,
@@ -136,10 +136,10 @@ def _by_partition(places: Sequence[Place], options: Options, cores: int) -> list
         digests=options.table == "partitions",
     )
     packed = pack(pieces, cores=cores, target=options.split_bytes)
-    return [Work(options=options, task=Task(job=job, pieces=tuple(found))) for found in packed]
+    return [TableTask(options=options, task=Task(job=job, pieces=tuple(found))) for found in packed]
 
 
-def read(work: Work) -> Iterator[pa.RecordBatch]:
+def read(work: TableTask) -> Iterator[pa.RecordBatch]:
     """The rows of one task. Bad bytes and vanished files give fewer rows, never an exception."""
     options = work.options
     if work.task is not None:

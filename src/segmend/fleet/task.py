@@ -16,7 +16,7 @@ from segmend.checks.registry import Check
 from segmend.checks.segment_view import SegmentView
 from segmend.findings import Finding, Severity
 from segmend.fleet import rows
-from segmend.fleet.delta import Part, Run, write_part
+from segmend.fleet.delta import AuditRun, Part, write_part
 from segmend.fleet.digest import PartitionDigest
 from segmend.fleet.listing import Place
 from segmend.fleet.pack import FILE_COST
@@ -47,11 +47,11 @@ class Piece:
 
 
 @frozen
-class Job:
+class AuditJob:
     """What all tasks of an audit share. `releases` is by (cluster id, broker), `dir_bytes` by log dir id."""
 
     out: str
-    run: Run
+    run: AuditRun
     level: Level
     places: tuple[Place, ...]
     releases: Mapping[tuple[str, int], str]
@@ -64,7 +64,7 @@ class Job:
 class Task:
     """The pieces that one task reads."""
 
-    job: Job
+    job: AuditJob
     pieces: tuple[Piece, ...]
 
     @property
@@ -142,7 +142,7 @@ def _by_broker(task: Task) -> dict[tuple[str, int], list[Piece]]:
 
 
 def _run_broker(
-    job: Job, broker: tuple[str, int], release: Release, pieces: Sequence[Piece], sink: Sink
+    job: AuditJob, broker: tuple[str, int], release: Release, pieces: Sequence[Piece], sink: Sink
 ) -> None:
     """The pieces of one broker: its log dirs are opened together, as the checks want them."""
     places = [p for p in job.places if (p.cluster_id or "", p.broker) == broker]
@@ -179,7 +179,7 @@ def _add(finding: Finding, place: Place, sink: Sink) -> None:
 
 
 def _dir_rows(
-    job: Job, places: Sequence[Place], dirs: Sequence[LogDir], release: Release, sink: Sink
+    job: AuditJob, places: Sequence[Place], dirs: Sequence[LogDir], release: Release, sink: Sink
 ) -> None:
     opened = {log_dir.path: log_dir for log_dir in dirs}
     for place in places:
@@ -204,7 +204,7 @@ def _unlisted(place: Place) -> Finding:
     )
 
 
-def _partition_rows(job: Job, place: Place, context: PartitionContext, sink: Sink) -> None:
+def _partition_rows(job: AuditJob, place: Place, context: PartitionContext, sink: Sink) -> None:
     partition = context.partition
     scans = context.scans or [None] * len(context.views)
     digest = PartitionDigest()

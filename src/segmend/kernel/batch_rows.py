@@ -15,7 +15,7 @@ from segmend.formats.batch import (
     read_header,
 )
 from segmend.kernel import native_decoder
-from segmend.kernel.decoder import DAMAGE, END, FULL, MORE, Step
+from segmend.kernel.decoder import DAMAGE, END, FULL, MORE, DecodeStop
 from segmend.kernel.diagnosis import diagnose
 from segmend.kernel.engine import ENGINE, engine_named
 from segmend.kernel.records import signed64
@@ -41,7 +41,7 @@ class HeaderWalker(Protocol):
         """Where the next batch begins."""
         ...
 
-    def fill(self, window: memoryview, window_start: int, end: int) -> Step:
+    def fill(self, window: memoryview, window_start: int, end: int) -> DecodeStop:
         """Read the headers of `window`; `end` is the readable size of the file."""
         ...
 
@@ -62,32 +62,32 @@ class PlainHeaders:
         self._crc = crc
         self._rows = array("q")
 
-    def fill(self, window: memoryview, window_start: int, end: int) -> Step:
+    def fill(self, window: memoryview, window_start: int, end: int) -> DecodeStop:
         """See `HeaderWalker`."""
         data = bytes(window)
         while self.position < self._stop:
             if len(self._rows) >= WIDTH * ROOM:
-                return Step(FULL)
+                return DecodeStop(FULL)
             step = self._step(data, self.position - window_start, end - self.position)
             if step is not None:
                 return step
-        return Step(END)
+        return DecodeStop(END)
 
-    def _step(self, data: bytes, at: int, left: int) -> Step | None:
+    def _step(self, data: bytes, at: int, left: int) -> DecodeStop | None:
         if left <= HEADER_SIZE_UP_TO_MAGIC:
-            return Step(DAMAGE, kind="header-fragment") if left > 0 else Step(END)
+            return DecodeStop(DAMAGE, kind="header-fragment") if left > 0 else DecodeStop(END)
         if at < 0 or len(data) - at < HEADER_SIZE_UP_TO_MAGIC:
-            return Step(MORE, need=HEADER_SIZE_UP_TO_MAGIC)
+            return DecodeStop(MORE, need=HEADER_SIZE_UP_TO_MAGIC)
         _, size, _, magic = PREFIX.unpack_from(data, at)
         fault = prefix_fault(size, magic, left)
         if fault:
-            return Step(DAMAGE, kind=fault)
+            return DecodeStop(DAMAGE, kind=fault)
         need = LOG_OVERHEAD + size if self._crc else header_size(magic)
         if len(data) - at < need:
-            return Step(MORE, need=need)
+            return DecodeStop(MORE, need=need)
         computed = checksum(data[at : at + need], magic) if self._crc else 0
         if self._crc and computed != read_header(data, at).crc:
-            return Step(DAMAGE, kind="crc-mismatch", computed=computed)
+            return DecodeStop(DAMAGE, kind="crc-mismatch", computed=computed)
         self._rows.frombytes(_row(data[at : at + HEADER_SIZE_V2], self.position, 1 if self._crc else -1))
         self.position += LOG_OVERHEAD + size
         return None

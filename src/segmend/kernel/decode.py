@@ -12,7 +12,18 @@ from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC, RecordBatch, read_hea
 from segmend.formats.record import decode as decode_records
 from segmend.kernel import native_decoder
 from segmend.kernel.columns import Allocate, RecordBuilder, RecordColumns, WantedRecords
-from segmend.kernel.decoder import CODEC, DAMAGE, END, FULL, LEGACY, MORE, PAYLOAD, RECORDS, Decoder, Step
+from segmend.kernel.decoder import (
+    CODEC,
+    DAMAGE,
+    END,
+    FULL,
+    LEGACY,
+    MORE,
+    PAYLOAD,
+    RECORDS,
+    Decoder,
+    DecodeStop,
+)
 from segmend.kernel.diagnosis import diagnose
 from segmend.kernel.engine import ENGINE, engine_named
 from segmend.kernel.native_decoder import NativeDecoder, zeros
@@ -103,7 +114,7 @@ class _Driver:
         if taken is not None:
             yield taken
 
-    def _handle(self, step: Step, low: int, end: int) -> bool:
+    def _handle(self, step: DecodeStop, low: int, end: int) -> bool:
         """Bring bytes, or pass what is no batch; False if nothing follows."""
         if step.status == MORE:
             self._load(step.need)
@@ -132,7 +143,7 @@ class _Driver:
         window.load(decoder.position, need)
         decoder.end = min(decoder.end, window.end)
 
-    def _pass_damage(self, step: Step, low: int, limit: int) -> bool:
+    def _pass_damage(self, step: DecodeStop, low: int, limit: int) -> bool:
         decoder = self._decoder
         stop = Stop(WALK_DAMAGE, kind=step.kind, computed=step.computed)
         found = diagnose(self._salvage, self._window, stop, decoder.position, limit, low)

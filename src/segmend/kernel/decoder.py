@@ -26,7 +26,7 @@ CODEC: Final = 8
 """The codec of the batch does not exist. Then `skip`."""
 
 
-class Step(NamedTuple):
+class DecodeStop(NamedTuple):
     """Why `decode` returned."""
 
     status: int
@@ -52,11 +52,11 @@ class Decoder(Protocol):
         """Records in the buffers."""
         ...
 
-    def decode(self, window: memoryview, window_start: int) -> Step:
+    def decode(self, window: memoryview, window_start: int) -> DecodeStop:
         """Append the records of `window`, whose first byte is byte `window_start` of the file."""
         ...
 
-    def decode_payload(self, batch: RecordBatch, payload: bytes) -> Step:
+    def decode_payload(self, batch: RecordBatch, payload: bytes) -> DecodeStop:
         """Append the records of the batch at `position`; END if it went well, FULL or RECORDS."""
         ...
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from segmend.crc32c import LIBRARY
 from segmend.formats.batch import RecordBatch, render_header
 from segmend.kernel.columns import Allocate, BatchRun, Binary, Buffer, Headers, RecordColumns, WantedRecords
-from segmend.kernel.decoder import DAMAGE, FULL, MORE, NO_MEMORY, RECORDS, Step
+from segmend.kernel.decoder import DAMAGE, FULL, MORE, NO_MEMORY, RECORDS, DecodeStop
 from segmend.kernel.layout import fits
 from segmend.kernel.native import KINDS, address
 from segmend.kernel.types import DECODE_LIMIT
@@ -164,39 +164,39 @@ class NativeDecoder:
     def end(self, end: int) -> None:
         self._columns.end = end
 
-    def decode(self, window: memoryview, window_start: int) -> Step:
+    def decode(self, window: memoryview, window_start: int) -> DecodeStop:
         """See `decoder.Decoder`."""
         size = len(window)
         at = address(window) if size else None
         return self._step(LIBRARY_OF_COLUMNS.segmend_decode(self._at, at, size, window_start))
 
-    def decode_payload(self, batch: RecordBatch, payload: bytes) -> Step:
+    def decode_payload(self, batch: RecordBatch, payload: bytes) -> DecodeStop:
         """See `decoder.Decoder`."""
         header = render_header(batch)
         status = LIBRARY_OF_COLUMNS.segmend_decode_payload(self._at, header, payload, len(payload))
         return self._step(status)
 
-    def _step(self, status: int) -> Step:
+    def _step(self, status: int) -> DecodeStop:
         columns = self._columns
         if status == MORE:
-            return Step(status, need=columns.need)
+            return DecodeStop(status, need=columns.need)
         if status == DAMAGE:
-            return Step(status, kind=KINDS[columns.fault][0], computed=columns.computed)
+            return DecodeStop(status, kind=KINDS[columns.fault][0], computed=columns.computed)
         if status == RECORDS:
             return self._bad_records()
         if status == NO_MEMORY:
             raise MemoryError("the kernel got no memory")
         if status == FULL and not columns.rows:
             self._grow()
-        return Step(status)
+        return DecodeStop(status)
 
-    def _bad_records(self) -> Step:
+    def _bad_records(self) -> DecodeStop:
         columns = self._columns
         kind, names = KINDS[columns.fault]
         if kind == "count-mismatch":
             counts = (("found", columns.found), ("bytes_left", columns.need))
-            return Step(RECORDS, kind=kind, detail=(("declared", columns.need_bytes), *counts))
-        return Step(
+            return DecodeStop(RECORDS, kind=kind, detail=(("declared", columns.need_bytes), *counts))
+        return DecodeStop(
             RECORDS, kind=kind, detail=(("record", columns.found), ("field", names[1].partition("=")[2]))
         )
 
@@ -268,7 +268,7 @@ class NativeHeaders:
         position: int = self._columns.position
         return position
 
-    def fill(self, window: memoryview, window_start: int, end: int) -> Step:
+    def fill(self, window: memoryview, window_start: int, end: int) -> DecodeStop:
         """See `batch_rows.HeaderWalker`."""
         columns, size = self._columns, len(window)
         columns.end = end
@@ -276,8 +276,8 @@ class NativeHeaders:
         rows = address(self._rows)
         status = LIBRARY_OF_COLUMNS.segmend_headers(ctypes.addressof(columns), at, size, window_start, rows)
         if status == DAMAGE:
-            return Step(status, kind=KINDS[columns.fault][0], computed=columns.computed)
-        return Step(status, need=columns.need)
+            return DecodeStop(status, kind=KINDS[columns.fault][0], computed=columns.computed)
+        return DecodeStop(status, need=columns.need)
 
     def skip(self, end: int) -> None:
         """See `batch_rows.HeaderWalker`."""

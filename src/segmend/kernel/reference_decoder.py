@@ -11,7 +11,7 @@ from segmend.formats.batch import (
     read_header,
 )
 from segmend.kernel.columns import Allocate, BatchRun, RecordBuilder, RecordColumns, WantedRecords
-from segmend.kernel.decoder import CODEC, DAMAGE, END, FULL, LEGACY, MORE, PAYLOAD, RECORDS, Step
+from segmend.kernel.decoder import CODEC, DAMAGE, END, FULL, LEGACY, MORE, PAYLOAD, RECORDS, DecodeStop
 from segmend.kernel.records import (
     RecordFields,
     check_payload,
@@ -48,7 +48,7 @@ class ReferenceDecoder:
         """See `decoder.Decoder`."""
         return self._builder.rows
 
-    def decode(self, window: memoryview, window_start: int) -> Step:
+    def decode(self, window: memoryview, window_start: int) -> DecodeStop:
         """See `decoder.Decoder`."""
         data = bytes(window)
         while self.position < self._stop:
@@ -56,29 +56,29 @@ class ReferenceDecoder:
             if step is not None:
                 return step
             if self._builder.size >= self._target:
-                return Step(FULL)
-        return Step(END)
+                return DecodeStop(FULL)
+        return DecodeStop(END)
 
-    def _step(self, data: bytes, at: int) -> Step | None:
+    def _step(self, data: bytes, at: int) -> DecodeStop | None:
         left = self.end - self.position
         if left <= HEADER_SIZE_UP_TO_MAGIC:
-            return Step(DAMAGE, kind="header-fragment") if left > 0 else Step(END)
+            return DecodeStop(DAMAGE, kind="header-fragment") if left > 0 else DecodeStop(END)
         if at < 0 or len(data) - at < HEADER_SIZE_UP_TO_MAGIC:
-            return Step(MORE, need=HEADER_SIZE_UP_TO_MAGIC)
+            return DecodeStop(MORE, need=HEADER_SIZE_UP_TO_MAGIC)
         _, size, _, magic = PREFIX.unpack_from(data, at)
         fault = prefix_fault(size, magic, left)
         if fault:
-            return Step(DAMAGE, kind=fault)
+            return DecodeStop(DAMAGE, kind=fault)
         if len(data) - at < 12 + size:
-            return Step(MORE, need=12 + size)
+            return DecodeStop(MORE, need=12 + size)
         batch = read_header(data, at, self.position)
         batch = batch._replace(last_offset=signed64(batch.last_offset))
         body = data[at : at + batch.size]
         if self._crc and (computed := checksum(body, magic)) != batch.crc:
-            return Step(DAMAGE, kind="crc-mismatch", computed=computed)
+            return DecodeStop(DAMAGE, kind="crc-mismatch", computed=computed)
         return self._take_batch(batch, body)
 
-    def _take_batch(self, batch: RecordBatch, body: bytes) -> Step | None:
+    def _take_batch(self, batch: RecordBatch, body: bytes) -> DecodeStop | None:
         step = None
         if not self._unwanted(batch):
             step = self._take_message(batch, body) if batch.magic < 2 else self._take_v2(batch, body)
@@ -94,9 +94,9 @@ class ReferenceDecoder:
             return True
         return batch.magic == 2 and batch.base_offset > wanted.last_offset
 
-    def _take_message(self, batch: RecordBatch, body: bytes) -> Step | None:
+    def _take_message(self, batch: RecordBatch, body: bytes) -> DecodeStop | None:
         if batch.codec:
-            return Step(LEGACY)
+            return DecodeStop(LEGACY)
         if not self._wanted.takes(batch.base_offset, batch.max_timestamp):
             return None
         parts = legacy_parts(body, 0, len(body), batch.magic)
@@ -108,14 +108,14 @@ class ReferenceDecoder:
         self._builder.end_run(run_of(batch, 1))
         return None
 
-    def _take_v2(self, batch: RecordBatch, body: bytes) -> Step | None:
+    def _take_v2(self, batch: RecordBatch, body: bytes) -> DecodeStop | None:
         if batch.codec > 4:
-            return Step(CODEC)
+            return DecodeStop(CODEC)
         if batch.codec and batch.size > HEADER_SIZE_V2:
-            return Step(PAYLOAD)
+            return DecodeStop(PAYLOAD)
         return self._take_records(batch, body[HEADER_SIZE_V2:])
 
-    def _take_records(self, batch: RecordBatch, data: bytes) -> Step | None:
+    def _take_records(self, batch: RecordBatch, data: bytes) -> DecodeStop | None:
         problem, _ = check_payload(batch, data)
         if problem is not None and problem.kind != "timestamp-mismatch":
             return _bad_records(problem)
@@ -144,12 +144,12 @@ class ReferenceDecoder:
         self._builder.append(numbers, key, value, headers)
         return True
 
-    def decode_payload(self, batch: RecordBatch, payload: bytes) -> Step:
+    def decode_payload(self, batch: RecordBatch, payload: bytes) -> DecodeStop:
         """See `decoder.Decoder`."""
         step = self._take_records(batch, payload)
         if step is None:
             self.position = batch.end
-        return step or Step(END)
+        return step or DecodeStop(END)
 
     def skip(self, end: int) -> None:
         """See `decoder.Decoder`."""
@@ -167,8 +167,8 @@ def _cut(data: bytes, at: int, size: int) -> bytes | None:
     return None if size < 0 else data[at : at + size]
 
 
-def _bad_records(problem: Problem) -> Step:
-    return Step(RECORDS, kind=problem.kind, detail=problem.detail)
+def _bad_records(problem: Problem) -> DecodeStop:
+    return DecodeStop(RECORDS, kind=problem.kind, detail=problem.detail)
 
 
 def run_of(batch: RecordBatch, rows: int) -> BatchRun:

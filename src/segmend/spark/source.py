@@ -25,7 +25,7 @@ from pyspark.sql.types import StructType
 
 from segmend.errors import UsageError
 from segmend.fleet.options import Options, parse_options
-from segmend.fleet.tables import Work, open_table, read
+from segmend.fleet.tables import TableTask, open_table, read
 
 NAME = "kafka-log"
 # A planner has no say in how many cores there are; splits are small enough for this many.
@@ -63,7 +63,7 @@ class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
     def partitions(self) -> list[InputPartition]:
         """One for each packed task; none for an empty fleet would make Spark invent one."""
         works = open_table(self._paths, self._options, cores=_CORES)
-        return [InputPartition(work) for work in works or [Work(options=self._options)]]
+        return [InputPartition(work) for work in works or [TableTask(options=self._options)]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""

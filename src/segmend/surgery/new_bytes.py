@@ -16,7 +16,7 @@ from segmend.surgery.fingerprint import hash_bytes, hash_of
 from segmend.surgery.typed_json import require_types
 from segmend.surgery.writing import copying
 from segmend.surgery.writing.atomic import Fill
-from segmend.surgery.writing.work import Work
+from segmend.surgery.writing.work import Workplace
 
 MOST_INLINE: Final = 1 << 20
 """A plan stays a file that one can read: more bytes than this come from a recipe or another file."""
@@ -85,7 +85,7 @@ class NewBytes:
         end = self.position + self.length
         return None if same else f"bytes {self.position} to {end} of {self.source} are not what they were"
 
-    def fill(self, work: Work, at: int) -> Fill:
+    def fill(self, work: Workplace, at: int) -> Fill:
         """Writes the bytes at byte `at` of a file; those of a source are proven to be there."""
         data = self.data or b""
 
@@ -98,7 +98,7 @@ class NewBytes:
 
         return fill
 
-    def _copy(self, work: Work, fd: int, at: int) -> None:
+    def _copy(self, work: Workplace, fd: int, at: int) -> None:
         whole = (self.position, self.position + self.length)
         with FileReader(self.source or "") as reader:
             if not (self._untouched() and copying.shared(work, reader, fd, whole, at - self.position)):

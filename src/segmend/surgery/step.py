@@ -20,7 +20,7 @@ from segmend.logdir.file_system import Files
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint, look
 from segmend.surgery.typed_json import fields_from_json, fields_to_json
-from segmend.surgery.writing.work import Work, folder
+from segmend.surgery.writing.work import Workplace, folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +107,15 @@ class Step(Protocol):
         """How the disk differs from what the step leaves; None if it does not."""
         ...
 
-    def protect(self, work: Work) -> None:
+    def protect(self, work: Workplace) -> None:
         """Bring the old bytes to safety."""
         ...
 
-    def do(self, work: Work) -> None:
+    def do(self, work: Workplace) -> None:
         """Make the change."""
         ...
 
-    def undo(self, work: Work) -> None:
+    def undo(self, work: Workplace) -> None:
         """Take it back."""
         ...
 

@@ -28,7 +28,7 @@ from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.plan import Plan
 from segmend.surgery.writing.atomic import bytes_of, write_atomically
 from segmend.surgery.writing.effects import Effects, sync_dir
-from segmend.surgery.writing.work import Work, folder
+from segmend.surgery.writing.work import Workplace, folder
 
 _PLAN, _JOURNAL, _STEPS, _RUNS = "plan.json", "journal.jsonl", "steps", "journals"
 _NAME: Final = re.compile(r"(\d{4,})-[\w-]+", re.ASCII)
@@ -305,7 +305,7 @@ def new_run(fx: Effects, state_dir: str, plan: Plan) -> Run:
         fx.remove_dir(path)
         return new_run(fx, state_dir, plan)
     sync_dir(fx, home)
-    work = Work(fx=fx, vault=path)
+    work = Workplace(fx=fx, vault=path)
     write_atomically(
         work, f"{path}/{_PLAN}", bytes_of(plan.render(), work), Fingerprint(kind="file", mode=0o600)
     )

@@ -33,7 +33,7 @@ from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step
 from segmend.surgery.twins import twins
 from segmend.surgery.writing.effects import Effects, sync_dir
-from segmend.surgery.writing.work import Work, folder
+from segmend.surgery.writing.work import Workplace, folder
 
 
 class StepState(StrEnum):
@@ -199,7 +199,7 @@ def _take_steps(
         check = _checker(watch, run, taken, len(todo))
         check()
         vault = vaults[number]
-        work = Work(
+        work = Workplace(
             fx=fx, vault=vault, token=run.token(number), release=run.plan.release,
             check=check, tell=counter.add,
         )  # fmt: skip

@@ -21,7 +21,7 @@ from segmend.surgery.writing.atomic import (
     write_atomically,
 )
 from segmend.surgery.writing.effects import sync_dir
-from segmend.surgery.writing.work import Work, folder
+from segmend.surgery.writing.work import Workplace, folder
 
 _APPENDED = "appended"
 
@@ -71,10 +71,10 @@ class AppendFile(OnePath):
             return f"its bytes from {self._start} on are not those that were put there"
         return differs
 
-    def protect(self, work: Work) -> None:
+    def protect(self, work: Workplace) -> None:
         """Nothing is written over."""
 
-    def do(self, work: Work) -> None:
+    def do(self, work: Workplace) -> None:
         """Appends, or writes the new file."""
         if self._new:
             clear(work.fx, self.path)
@@ -93,7 +93,7 @@ class AppendFile(OnePath):
         differs = self.differs(self.after) if proven else self.not_after()
         require(differs, self.path)
 
-    def undo(self, work: Work) -> None:
+    def undo(self, work: Workplace) -> None:
         """Cuts the new bytes off; if their source is gone they are kept in the vault."""
         if self._new:
             clear(work.fx, self.path)
@@ -121,13 +121,13 @@ class AppendFile(OnePath):
     def _start(self) -> int:
         return self.before.size or 0
 
-    def _settle(self, work: Work) -> None:
+    def _settle(self, work: Workplace) -> None:
         if self._new:
             sync_dir(work.fx, folder(self.path))
         else:
             settle(work, self.path)
 
-    def _take_away(self, work: Work) -> None:
+    def _take_away(self, work: Workplace) -> None:
         if self._new:
             work.fx.remove(self.path)
             return

@@ -11,7 +11,7 @@ from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint, hash_of, look
 from segmend.surgery.step import Need, OnePath, View
 from segmend.surgery.writing.atomic import change_in_place, keep, part_of, read_kept, require, settle
-from segmend.surgery.writing.work import Work
+from segmend.surgery.writing.work import Workplace
 
 _TAIL = "tail"
 
@@ -63,12 +63,12 @@ class CutFile(OnePath):
         """Compares size, owner, mode and time."""
         return self.differs(self.after)
 
-    def protect(self, work: Work) -> None:
+    def protect(self, work: Workplace) -> None:
         """Keeps the tail."""
         if self.not_before() is None:
             keep(work, _TAIL, part_of(self.path, work, self._sizes[1]), self.tail_sha256)
 
-    def do(self, work: Work) -> None:
+    def do(self, work: Workplace) -> None:
         """Cuts."""
         self._must_be_ours()
         read_kept(work, _TAIL, self.tail_sha256)
@@ -76,7 +76,7 @@ class CutFile(OnePath):
             work.fx.truncate(fd, self._sizes[1])
         require(self.not_after(), self.path)
 
-    def undo(self, work: Work) -> None:
+    def undo(self, work: Workplace) -> None:
         """Writes the tail again."""
         if self.not_before() is None:
             settle(work, self.path)

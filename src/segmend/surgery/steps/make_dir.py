@@ -12,7 +12,7 @@ from segmend.surgery.fingerprint import MISSING, Fingerprint, look
 from segmend.surgery.step import Need, StepValue, View
 from segmend.surgery.writing.atomic import dress, require
 from segmend.surgery.writing.effects import sync_dir
-from segmend.surgery.writing.work import Work, folder
+from segmend.surgery.writing.work import Workplace, folder
 
 
 @frozen
@@ -56,10 +56,10 @@ class MakeDir(StepValue):
         """Compares owner and mode."""
         return self.after.difference(look(self.path, content=False))
 
-    def protect(self, work: Work) -> None:
+    def protect(self, work: Workplace) -> None:
         """Nothing is written over."""
 
-    def do(self, work: Work) -> None:
+    def do(self, work: Workplace) -> None:
         """Makes and dresses it."""
         if not os.path.lexists(self.path):
             work.fx.make_dir(self.path)
@@ -72,7 +72,7 @@ class MakeDir(StepValue):
         sync_dir(work.fx, folder(self.path))
         require(self.not_after(), self.path)
 
-    def undo(self, work: Work) -> None:
+    def undo(self, work: Workplace) -> None:
         """Removes it; it is empty, since steps are undone in reverse."""
         if os.path.lexists(self.path):
             work.fx.remove_dir(self.path)

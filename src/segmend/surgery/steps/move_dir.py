@@ -13,7 +13,7 @@ from segmend.surgery.fingerprint import Fingerprint, look
 from segmend.surgery.step import Need, StepValue, View
 from segmend.surgery.writing.atomic import require
 from segmend.surgery.writing.transfer import allocated, differs_at, transfer
-from segmend.surgery.writing.work import Work, folder
+from segmend.surgery.writing.work import Workplace, folder
 
 
 @frozen
@@ -61,15 +61,15 @@ class MoveDir(StepValue):
         left = f"{self.source} is there again" if os.path.lexists(self.source) else None
         return differs_at(self.before, self.target) or left
 
-    def protect(self, work: Work) -> None:
+    def protect(self, work: Workplace) -> None:
         """Nothing is written over: across disks the old one goes when the copy is proven."""
 
-    def do(self, work: Work) -> None:
+    def do(self, work: Workplace) -> None:
         """Moves it."""
         transfer(work, self.source, self.target)
         require(self.not_after(), self.target)
 
-    def undo(self, work: Work) -> None:
+    def undo(self, work: Workplace) -> None:
         """Moves it back."""
         transfer(work, self.target, self.source)
         require(self.not_before(), self.source)

@@ -12,7 +12,7 @@ from segmend.surgery.fingerprint import hash_of, look
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.step import Need, OnePath, View
 from segmend.surgery.writing.atomic import change_in_place, keep, part_of, read_kept, require, settle
-from segmend.surgery.writing.work import Work
+from segmend.surgery.writing.work import Workplace
 
 _OLD = "old"
 
@@ -59,13 +59,13 @@ class PatchFile(OnePath):
         """Compares size, owner, mode, time, and the bytes of the range."""
         return self._differs(self.content.sha256)
 
-    def protect(self, work: Work) -> None:
+    def protect(self, work: Workplace) -> None:
         """Keeps the old bytes."""
         if self._differs(self.old_sha256) is None:
             old = part_of(self.path, work, self.position, self.content.length)
             keep(work, _OLD, old, self.old_sha256)
 
-    def do(self, work: Work) -> None:
+    def do(self, work: Workplace) -> None:
         """Overwrites."""
         read_kept(work, _OLD, self.old_sha256)
         if self.not_after() is None:
@@ -76,7 +76,7 @@ class PatchFile(OnePath):
             self.content.fill(work, self.position)(fd)
         require(self.not_after(), self.path)
 
-    def undo(self, work: Work) -> None:
+    def undo(self, work: Workplace) -> None:
         """Writes the old bytes again."""
         if self._differs(self.old_sha256) is None:
             settle(work, self.path)

@@ -12,7 +12,7 @@ from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import look
 from segmend.surgery.step import Need, OnePath, View
 from segmend.surgery.writing.transfer import allocated, differs_at, transfer, vault_name
-from segmend.surgery.writing.work import Work, folder
+from segmend.surgery.writing.work import Workplace, folder
 
 
 @frozen
@@ -47,14 +47,14 @@ class Quarantine(OnePath):
         """Nothing must be there."""
         return f"there is {self.path} again" if os.path.lexists(self.path) else None
 
-    def protect(self, work: Work) -> None:
+    def protect(self, work: Workplace) -> None:
         """The move itself is the backup."""
 
-    def do(self, work: Work) -> None:
+    def do(self, work: Workplace) -> None:
         """Moves it into the vault."""
         transfer(work, self.path, vault_name(work.vault, self.path))
 
-    def undo(self, work: Work) -> None:
+    def undo(self, work: Workplace) -> None:
         """Moves it back."""
         transfer(work, vault_name(work.vault, self.path), self.path)
 

@@ -29,7 +29,7 @@ from segmend.surgery.writing.atomic import (
     write_atomically,
 )
 from segmend.surgery.writing.effects import sync_dir
-from segmend.surgery.writing.work import Work, folder
+from segmend.surgery.writing.work import Workplace, folder
 
 _OF_RECIPES: Final = ("arguments", "partition")
 
@@ -108,12 +108,12 @@ class ReplaceFile(OnePath):
         """Compares the whole file."""
         return self.after.difference(look(self.path))
 
-    def protect(self, work: Work) -> None:
+    def protect(self, work: Workplace) -> None:
         """Keeps the old file."""
         if self.before.sha256 is not None and self.not_after() is not None:
             keep(work, "before", part_of(self.path, work), self.before.sha256)
 
-    def do(self, work: Work) -> None:
+    def do(self, work: Workplace) -> None:
         """Writes the new file."""
         clear(work.fx, self.path)
         if self.not_after() is None:
@@ -123,7 +123,7 @@ class ReplaceFile(OnePath):
         write_atomically(work, self.path, bytes_of(data, work), self.after)
         require(self.not_after(), self.path)
 
-    def undo(self, work: Work) -> None:
+    def undo(self, work: Workplace) -> None:
         """Brings the old file back, or removes the new one."""
         clear(work.fx, self.path)
         if self.before.difference(look(self.path)) is None:

@@ -13,7 +13,7 @@ from segmend.logdir.disk import FileReader
 from segmend.surgery.fingerprint import Fingerprint, hash_of
 from segmend.surgery.writing.copying import PIECE, copy
 from segmend.surgery.writing.effects import Effects, sync_dir
-from segmend.surgery.writing.work import Work, folder
+from segmend.surgery.writing.work import Workplace, folder
 
 TEMPORARY: Final = ".segmend.tmp"
 """Ends the name of a file that is being written: loaders of all releases ignore `.tmp`."""
@@ -21,7 +21,7 @@ TEMPORARY: Final = ".segmend.tmp"
 Fill = Callable[[int], None]
 
 
-def write_atomically(work: Work, path: str, fill: Fill, like: Fingerprint) -> None:
+def write_atomically(work: Workplace, path: str, fill: Fill, like: Fingerprint) -> None:
     """Write a file under a temporary name, dress it as `like`, sync it, and rename it into place.
 
     A file that has the name is replaced at once; after an error the temporary file is gone again.
@@ -70,7 +70,7 @@ def _remove_if_possible(fx: Effects, path: str) -> None:
         return
 
 
-def bytes_of(data: bytes, work: Work) -> Fill:
+def bytes_of(data: bytes, work: Workplace) -> Fill:
     """Fills a file with bytes from memory."""
 
     def fill(fd: int) -> None:
@@ -82,7 +82,13 @@ def bytes_of(data: bytes, work: Work) -> Fill:
 
 
 def part_of(
-    source: str, work: Work, position: int = 0, length: int | None = None, at: int = 0, *, holes: bool = True
+    source: str,
+    work: Workplace,
+    position: int = 0,
+    length: int | None = None,
+    at: int = 0,
+    *,
+    holes: bool = True,
 ) -> Fill:
     """Fills a file from byte `at` on with `length` bytes of `source`; with `holes` its holes stay holes.
 
@@ -106,7 +112,7 @@ def _overlapping(extents: Iterable[tuple[int, int]], start: int, end: int) -> It
     return ((max(a, start), min(b, end)) for a, b in extents if a < end and b > start)
 
 
-def keep(work: Work, name: str, fill: Fill, sha256: str) -> None:
+def keep(work: Workplace, name: str, fill: Fill, sha256: str) -> None:
     """Have bytes with this hash in the vault as `name`, synced; what is there already is looked at.
 
     Raises `SegmendError` if they do not read back as they were written.
@@ -120,13 +126,13 @@ def keep(work: Work, name: str, fill: Fill, sha256: str) -> None:
             raise SegmendError(f"{path}: the backup does not read back as what was written; check this disk")
 
 
-def kept(work: Work, name: str, sha256: str) -> bool:
+def kept(work: Workplace, name: str, sha256: str) -> bool:
     """Whether the vault has these bytes."""
     path = f"{work.vault}/{name}"
     return disk.path_type(path) == "file" and hash_of(path) == sha256
 
 
-def read_kept(work: Work, name: str, sha256: str) -> str:
+def read_kept(work: Workplace, name: str, sha256: str) -> str:
     """The path of bytes in the vault; raises `SegmendError` if they are not the ones that were kept."""
     path = f"{work.vault}/{name}"
     if not kept(work, name, sha256):
@@ -141,7 +147,7 @@ def require(difference: str | None, path: str) -> None:
 
 
 @contextmanager
-def change_in_place(work: Work, path: str, like: Fingerprint) -> Iterator[int]:
+def change_in_place(work: Workplace, path: str, like: Fingerprint) -> Iterator[int]:
     """An open file to be changed; then it is dressed as `like` and synced. After an error it is not."""
     assert not path.startswith(f"{work.vault}/"), "old bytes are never written over"
     fd = work.fx.open(path)
@@ -153,7 +159,7 @@ def change_in_place(work: Work, path: str, like: Fingerprint) -> Iterator[int]:
         work.fx.close(fd)
 
 
-def settle(work: Work, path: str) -> None:
+def settle(work: Workplace, path: str) -> None:
     """Sync a file that is as it should be: whoever made it so may have been killed before it was synced."""
     fd = work.fx.open(path)
     try:

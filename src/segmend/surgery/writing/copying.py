@@ -11,7 +11,7 @@ from typing import Final
 
 from segmend.errors import SegmendError
 from segmend.logdir.disk import FileReader
-from segmend.surgery.writing.work import Work
+from segmend.surgery.writing.work import Workplace
 
 PIECE: Final = 256 << 10
 _HURRY: Final = 4 << 20
@@ -21,7 +21,7 @@ _BLOCK: Final = 4096
 Range = tuple[int, int]
 
 
-def copy(work: Work, source: FileReader, fd: int, ranges: Iterable[Range], shift: int = 0) -> None:
+def copy(work: Workplace, source: FileReader, fd: int, ranges: Iterable[Range], shift: int = 0) -> None:
     """Have these ranges (start, end) of a file in `fd`, each byte `shift` further on, proven.
 
     Raises `SegmendError` if the source became shorter, or what was written reads back as something else.
@@ -31,7 +31,7 @@ def copy(work: Work, source: FileReader, fd: int, ranges: Iterable[Range], shift
         _copied(work, source, fd, rest, shift, None)
 
 
-def shared(work: Work, source: FileReader, fd: int, whole: Range, shift: int) -> bool:
+def shared(work: Workplace, source: FileReader, fd: int, whole: Range, shift: int) -> bool:
     """Have one range in `fd` by sharing its whole blocks; False if that cannot be, and nothing was done."""
     rest = _not_shared(work, source, fd, whole, shift)
     if rest == [whole]:
@@ -41,7 +41,7 @@ def shared(work: Work, source: FileReader, fd: int, whole: Range, shift: int) ->
     return True
 
 
-def copy_hashed(work: Work, source: FileReader, fd: int, whole: Range, shift: int, sha256: str) -> None:
+def copy_hashed(work: Workplace, source: FileReader, fd: int, whole: Range, shift: int, sha256: str) -> None:
     """As `copy` of one range, its holes left out; raises `SegmendError` unless its bytes have this hash."""
     digest = _Digest(whole[0])
     start, end = whole
@@ -76,7 +76,7 @@ class _Digest:
             self._at += count
 
 
-def _not_shared(work: Work, source: FileReader, fd: int, wanted: Range, shift: int) -> list[Range]:
+def _not_shared(work: Workplace, source: FileReader, fd: int, wanted: Range, shift: int) -> list[Range]:
     """Share the blocks of a range where that can be done; what is left to copy, at its two ends or all."""
     start, end = wanted
     first = start + -start % _BLOCK
@@ -93,7 +93,7 @@ def _not_shared(work: Work, source: FileReader, fd: int, wanted: Range, shift: i
 
 
 def _copied(
-    work: Work, source: FileReader, fd: int, ranges: list[Range], shift: int, digest: _Digest | None
+    work: Workplace, source: FileReader, fd: int, ranges: list[Range], shift: int, digest: _Digest | None
 ) -> None:
     back = FileReader.of_descriptor(fd, source.path)
     mine, theirs = bytearray(PIECE), bytearray(PIECE)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from threading import Event, Lock
 from typing import Final, TypeVar
 
-from segmend.surgery.writing.work import Work
+from segmend.surgery.writing.work import Workplace
 
 AT_ONCE: Final = 2
 """One is copied while the other is synced. Not measured on disks with a moving head, which more make seek."""
@@ -20,7 +20,7 @@ class _Stopped(Exception):
     """Another one failed."""
 
 
-def each(work: Work, act: Callable[[Work, Item], Result], items: Collection[Item]) -> list[Result]:
+def each(work: Workplace, act: Callable[[Workplace, Item], Result], items: Collection[Item]) -> list[Result]:
     """What `act` gives for each of the items, in their order.
 
     After an error no further one is begun; those under way end at their next `check`, and are waited for.
@@ -53,7 +53,7 @@ def each(work: Work, act: Callable[[Work, Item], Result], items: Collection[Item
     return [future.result() for future in futures]
 
 
-def _shared(work: Work, failed: Event) -> Work:
+def _shared(work: Workplace, failed: Event) -> Workplace:
     """The same for several threads: who is told of bytes is told by one after the other."""
     lock = Lock()
 

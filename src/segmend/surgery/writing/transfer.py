@@ -25,10 +25,10 @@ from segmend.surgery.writing.atomic import TEMPORARY, clear, dress, part_of, set
 from segmend.surgery.writing.copying import PIECE, copy
 from segmend.surgery.writing.effects import Effects, sync_dir
 from segmend.surgery.writing.pairwise import each
-from segmend.surgery.writing.work import Work, folder
+from segmend.surgery.writing.work import Workplace, folder
 
 
-def transfer(work: Work, source: str, target: str) -> None:
+def transfer(work: Workplace, source: str, target: str) -> None:
     """Have at `target` what is at `source`, and nothing at `source`; both synced.
 
     Goes on where an earlier `transfer`, in either direction, was stopped.
@@ -63,15 +63,15 @@ def leftovers(token: str) -> tuple[str, str]:
     return f"segmend-0.{token}-delete", f"segmend-0.{token[::-1]}-delete"
 
 
-def _part(work: Work, target: str) -> str:
+def _part(work: Workplace, target: str) -> str:
     return f"{folder(target)}/{leftovers(work.token)[0]}"
 
 
-def _trash(work: Work, source: str) -> str:
+def _trash(work: Workplace, source: str) -> str:
     return f"{folder(source)}/{leftovers(work.token)[1]}"
 
 
-def _tidy(work: Work, source: str, target: str) -> None:
+def _tidy(work: Workplace, source: str, target: str) -> None:
     """Remove what is only a second copy: half-removed directories, and copies in the other direction."""
     for path in (_trash(work, source), _trash(work, target), _part(work, source)):
         if os.path.lexists(path):
@@ -81,7 +81,7 @@ def _tidy(work: Work, source: str, target: str) -> None:
     clear(work.fx, target)
 
 
-def _copy(work: Work, source: str, target: str) -> frozenset[str]:
+def _copy(work: Workplace, source: str, target: str) -> frozenset[str]:
     """Gives the names of the files that were copied just now, and read back."""
     found = look(source, content=False)
     if found.kind == "file":
@@ -95,7 +95,7 @@ def _copy(work: Work, source: str, target: str) -> frozenset[str]:
     return copied
 
 
-def _remove(work: Work, source: str) -> None:
+def _remove(work: Workplace, source: str) -> None:
     """Remove what has been copied."""
     if look(source, content=False).kind == "file":
         work.fx.remove(source)
@@ -106,7 +106,7 @@ def _remove(work: Work, source: str) -> None:
     _remove_copy(work, trash)
 
 
-def _copy_tree(work: Work, source: str, part: str) -> frozenset[str]:
+def _copy_tree(work: Workplace, source: str, part: str) -> frozenset[str]:
     """All of a directory: files under temporary names, then their own, then the directories' times.
 
     Gives the names of the files that were copied, and not by an earlier attempt.
@@ -121,7 +121,7 @@ def _copy_tree(work: Work, source: str, part: str) -> frozenset[str]:
             work.fx.make_dir(_join(part, name))
     files = [(name, status) for name, status in rows if stat.S_ISREG(status.mode)]
 
-    def copy_one(shared: Work, row: tuple[str, FileStat]) -> bool:
+    def copy_one(shared: Workplace, row: tuple[str, FileStat]) -> bool:
         name, status = row
         return _copy_file(shared, f"{source}/{name}", f"{part}/{name}", status)
 
@@ -138,7 +138,7 @@ def _join(path: str, name: str) -> str:
     return f"{path}/{name}" if name else path
 
 
-def _copy_file(work: Work, source: str, target: str, status: FileStat) -> bool:
+def _copy_file(work: Workplace, source: str, target: str, status: FileStat) -> bool:
     """Copy one file unless an earlier attempt did.
 
     A time is only set on a file that is whole, but may have reached the disk before the bytes did.
@@ -199,12 +199,12 @@ def _checksum(path: str) -> tuple[int, int]:
         return reader.size, value
 
 
-def _remove_copy(work: Work, path: str) -> None:
+def _remove_copy(work: Workplace, path: str) -> None:
     assert posixpath.basename(path) in leftovers(work.token), "only a second copy is removed as a whole"
     _remove_tree(work, path)
 
 
-def _remove_tree(work: Work, path: str) -> None:
+def _remove_tree(work: Workplace, path: str) -> None:
     found = sorted(disk.listing(path).items())
     for name in (name for name, kind in found if kind == "dir"):
         _remove_tree(work, f"{path}/{name}")

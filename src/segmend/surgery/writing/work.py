@@ -12,7 +12,7 @@ from segmend.surgery.writing.effects import Effects
 
 
 @frozen
-class Work:
+class Workplace:
     """What a step is given to work with.
 
     `vault` is the directory of this step's old bytes, `token` 32 hex digits that name its temporary
