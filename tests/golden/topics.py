@@ -26,7 +26,7 @@ def codecs(release: Release) -> list[str]:
 
 def small_segments(release: Release, size: int = 4096) -> dict[str, str]:
     """Settings for many small segments that never expire."""
-    name = "internal.segment.bytes" if release.number >= (4, 0) else "segment.bytes"
+    name = "internal.segment.bytes" if release.number >= (4, 1) else "segment.bytes"
     return {name: str(size), "index.interval.bytes": "512", "retention.ms": "-1"}
 
 

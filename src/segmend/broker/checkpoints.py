@@ -36,6 +36,10 @@ EPOCHS_ASSIGNED: Rule[bool] = Rule(
     "LeaderEpochFileCache takes the entries of its file as they are; since 2.7 it assigns them one by one",
     (((0, 8), False), ((2, 7), True)),
 )
+EPOCHS_BEGIN_AT_FIRST_SEGMENT: Rule[bool] = Rule(
+    "Log trimmed the cache to its new log start offset; since 3.0 LogLoader to what the checkpoint says",
+    (((0, 8), True), ((3, 0), False)),
+)
 MALFORMED_DIR_CHECKPOINT: Rule[DirCheckpoint] = Rule(
     "LogManager.loadLogs, CheckpointFileWithFailureHandler; KIP-112",
     (((0, 8), DirCheckpoint.RESET), ((1, 0), DirCheckpoint.OFFLINE)),

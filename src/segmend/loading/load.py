@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from segmend.broker.checkpoints import (
     EPOCHS_ASSIGNED,
+    EPOCHS_BEGIN_AT_FIRST_SEGMENT,
     LEADER_EPOCHS,
     TOPIC_IDS,
     epoch_file_failure,
@@ -151,7 +152,10 @@ def _trim_epochs(state: LoadState, next_offset: int) -> None:
     if not LEADER_EPOCHS.of(state.settings.release):
         return
     state.epochs.truncate_from_end(next_offset)
-    state.epochs.truncate_from_start(state.settings.log_start)
+    log_start = state.settings.log_start
+    if EPOCHS_BEGIN_AT_FIRST_SEGMENT.of(state.settings.release):
+        log_start = max(log_start, state.segments[0].base_offset)
+    state.epochs.truncate_from_start(log_start)
     found = state.partition.leader_epochs.value
     before = [] if found is None else [(e.epoch, e.start_offset) for e in found.entries]
     if before != state.epochs.entries:

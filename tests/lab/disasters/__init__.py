@@ -1,0 +1,1 @@
+"""Disasters: whole nodes hurt by a seed, started by real brokers, and compared with the forecast."""

@@ -1,0 +1,98 @@
+"""`python -m tests.lab.disasters 4.3.1 --seed 7 --count 50`: draw, start the real broker, compare, shrink.
+
+What was tried goes to `records/<release>.jsonl.xz`, and is not tried again. With `--do WOUND...` one
+disaster, which is not recorded; with `--matrix` nothing is started: the records against today's forecast.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import shutil
+import signal
+import sys
+
+from tests.lab.disasters.bases import RELEASES, STAGES
+from tests.lab.disasters.draw import Disaster, drawn
+from tests.lab.disasters.judge import make_shared_classes
+from tests.lab.disasters.known import reason
+from tests.lab.disasters.matrix import matrix
+from tests.lab.disasters.run import (
+    Row,
+    hurt_copy,
+    judged_and_compared,
+    packed,
+    record,
+    rows_of,
+    scratch,
+    shrunk,
+)
+
+
+def main() -> int:
+    """Do what was asked; 1 if a forecast disagreed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.lab.disasters", description=__doc__)
+    parser.add_argument("version", nargs="?", choices=RELEASES)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--count", type=int, default=50, help="the first so many of the draw")
+    parser.add_argument("--matrix", action="store_true", help="trials by release and kind, with agreements")
+    parser.add_argument("--stage", choices=STAGES, default="clean")
+    parser.add_argument("--of", choices=RELEASES, help="the release that wrote the dirs")
+    parser.add_argument("--do", nargs="*", metavar="WOUND", help="these wounds instead of a draw")
+    parser.add_argument("--shrink", action="store_true", help="drop wounds while the forecast disagrees")
+    args = parser.parse_args()
+    if args.matrix or args.version is None:
+        print(matrix())
+        return 0
+    root = scratch("disaster")
+    try:
+        make_shared_classes(args.version, hurt_copy(Disaster(args.version, args.version, "clean", ()), root))
+        if args.do is not None:
+            wounds = tuple(args.do)
+            return one(
+                Disaster(args.version, args.of or args.version, args.stage, wounds), shrink=args.shrink
+            )
+        return many(args.version, args.seed, args.count, shrink=args.shrink)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def one(disaster: Disaster, *, shrink: bool) -> int:
+    """One disaster, told in full."""
+    root = scratch("disaster")
+    row, wrong = judged_and_compared(disaster, root)
+    print(json.dumps(row["verdict"], indent=1)[:20_000])
+    return told(disaster, wrong, shrink=shrink)
+
+
+def told(disaster: Disaster, wrong: list[str], *, shrink: bool) -> int:
+    """Say whether the forecast agreed, and how to see it again."""
+    for words in wrong:
+        print(f"  {words}")
+    if wrong:
+        least = shrunk(disaster, scratch("disaster")) if shrink else disaster
+        print(f"  {least.command()}", flush=True)
+    return 1 if wrong else 0
+
+
+def many(version: str, seed: int, count: int, *, shrink: bool) -> int:
+    """The first `count` of the draw; each is kept as soon as it was tried."""
+    root, path, bad = scratch("disaster"), record(version), 0
+    rows: list[Row] = rows_of(path)
+    done = {(row.get("seed", 7), row["n"]) for row in rows}
+    for disaster in itertools.islice(drawn(version, seed), count):
+        if (seed, disaster.number) in done:
+            continue
+        row, wrong = judged_and_compared(disaster, root)
+        rows.append({"seed": seed, **row})
+        packed(rows, path)
+        print(f"{version} {disaster.number} {disaster.kind}: {row['verdict']['outcome']}", flush=True)
+        bad += told(disaster, [] if reason(disaster) else wrong, shrink=shrink)
+    print(f"{version}: {len(rows)} recorded, {bad} forecasts differ")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the broker ends with it
+    sys.exit(main())

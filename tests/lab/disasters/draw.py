@@ -1,0 +1,124 @@
+"""Draw disasters: a moment of a node's life, wounds, the release that starts on it, all from a seed."""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tests.faults.table import Fault, recorded_faults
+from tests.lab.disasters.bases import RELEASES, TOPICS
+from tests.lab.disasters.wounds import WOUNDS, Wound
+from tests.lab.releases import release
+
+KINDS = {"logs": 34, "power": 18, "rsync": 12, "full": 7, "node": 13, "meta": 8, "around": 8}
+"""How often each kind of disaster is drawn."""
+OTHER_WRITER = 0.12
+"""The share of those whose dirs another release wrote."""
+
+
+@dataclass(frozen=True)
+class Disaster:
+    """A `stage` that `writer` wrote, with `wounds` done one after the other, started by `version`."""
+
+    version: str
+    writer: str
+    stage: str
+    wounds: tuple[str, ...]
+    kind: str = ""
+    number: int = field(default=-1, compare=False)
+
+    def without(self, number: int) -> Disaster:
+        """One wound fewer."""
+        return replace(self, wounds=self.wounds[:number] + self.wounds[number + 1 :])
+
+    def command(self) -> str:
+        """A line that does it again."""
+        of = "" if self.writer == self.version else f" --of {self.writer}"
+        wounds = " ".join(f"'{each}'" for each in self.wounds)
+        return f"python -m tests.lab.disasters {self.version} --stage {self.stage}{of} --do {wounds}"
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is recorded."""
+        of = {} if self.writer == self.version else {"of": self.writer}
+        return {"n": self.number, "kind": self.kind, "stage": self.stage, **of, "wounds": list(self.wounds)}
+
+    @classmethod
+    def from_json(cls, version: str, row: dict[str, Any]) -> Disaster:
+        """As it was recorded."""
+        return cls(
+            version,
+            row.get("of", version),
+            row["stage"],
+            tuple(row["wounds"]),
+            row.get("kind", ""),
+            row.get("n", -1),
+        )
+
+
+@functools.cache
+def rows(version: str, mark: str) -> tuple[Fault, ...]:
+    """The rows of `tests/faults` that the lab tries on that release."""
+    return tuple(each for each in recorded_faults() if each.applies(release(version).number, mark))
+
+
+def drawn(version: str, seed: int) -> Iterator[Disaster]:
+    """Disasters without end, in an order that the arguments and the tables of faults and wounds decide."""
+    number, others = 0, [each for each in sorted(RELEASES) if each != version]
+    while True:
+        draw = random.Random(f"{version} {seed} {number}")
+        kind = draw.choices(list(KINDS), list(KINDS.values()))[0]
+        writer = version
+        if draw.random() < OTHER_WRITER:
+            writer, kind = draw.choice(others), "release"
+        stage = draw.choice(("clean", "killed"))
+        if kind in ("power", "rsync"):
+            stage = draw.choice(("killed", "killed", "live", "clean"))
+        wounds = tuple(f"{each}#{draw.randrange(1000)}" for each in words(draw, kind, writer, stage))
+        yield Disaster(version, writer, stage, wounds, kind, number)
+        number += 1
+
+
+def words(draw: random.Random, kind: str, writer: str, stage: str) -> list[str]:
+    """The wounds of one disaster."""
+    topics = draw.sample(TOPICS, len(TOPICS))
+    mark = "clean" if stage == "clean" else "killed"
+    inside = [each for each in rows(writer, mark) if each.scope(mark) == "partition"]
+    alone = [each for each in rows(writer, mark) if each.scope(mark) == "broker"]
+    if kind == "logs":
+        hurt = topics[: draw.randint(4, 9)]
+        found = [
+            f"{draw.choice(inside).name}@{topic}" for topic in hurt for _ in range(draw.choice((1, 1, 2, 3)))
+        ]
+        if draw.random() < 0.5:
+            found.append(drawn_of(draw, "logs", writer))
+        return found
+    if kind == "around":
+        return [f"{draw.choice(alone).name}@{topics[0]}", *few(draw, inside, topics[1:])]
+    if kind == "release":
+        return few(draw, inside, topics) if draw.random() < 0.5 else []
+    most = {"power": 6, "rsync": 3, "full": 3}.get(kind, 2)
+    found = [drawn_of(draw, kind, writer) for _ in range(draw.randint(1, most))]
+    return [*found, *few(draw, inside, topics)] if draw.random() < 0.6 else found
+
+
+def few(draw: random.Random, inside: list[Fault], topics: list[str]) -> list[str]:
+    """One to three rows, each on a topic of its own."""
+    return [f"{draw.choice(inside).name}@{topic}" for topic in topics[: draw.randint(1, 3)]]
+
+
+def drawn_of(draw: random.Random, kind: str, writer: str) -> str:
+    """A wound of that kind and its target."""
+    number = release(writer).number
+    found: list[tuple[str, Wound]] = [
+        (name, each) for name, each in WOUNDS.items() if each.kind == kind and each.since <= number
+    ]
+    if not found:
+        found = [
+            (name, each) for name, each in WOUNDS.items() if each.kind == "node" and each.since <= number
+        ]
+    name, wound = draw.choice(found)
+    targets = [target for target in wound.targets if target != "meta" or number >= (3, 0)]
+    return f"{name}@{draw.choice(targets)}"

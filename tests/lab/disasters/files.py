@@ -1,0 +1,127 @@
+"""The files of a node's log dirs before and after a start, and what became of each."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+TEXT = re.compile(r"(?:-checkpoint|\.metadata|^quorum-state|^meta\.properties|^\.kafka_cleanshutdown)$")
+LARGE = 1 << 20
+HEX = re.compile(r"\b[0-9a-f]{32}(?=-(?:stray|delete|future)$)")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One file: its bytes (of a large one the beginning), and its whole size; size -1 is a directory."""
+
+    size: int
+    data: bytes
+
+    def short(self) -> str:
+        """A few digits that tell contents apart."""
+        return hashlib.blake2b(self.data, digest_size=3).hexdigest()
+
+
+Tree = dict[str, dict[str, Seen]]
+"""By `d0` for the top of a log dir, `d0/f000-0` for a directory in it; then by name."""
+
+
+def look(root: Path) -> Tree:
+    """Everything in the log dirs below `root/b1`."""
+    found: Tree = {}
+    for log_dir in sorted(path for path in (root / "b1").glob("d[0-9]") if path.is_dir()):
+        found[log_dir.name] = _of(log_dir)
+        for folder in sorted(path for path in log_dir.iterdir() if path.is_dir()):
+            found[f"{log_dir.name}/{folder.name}"] = _of(folder)
+    return found
+
+
+def _of(folder: Path) -> dict[str, Seen]:
+    return {path.name: _seen(path) for path in sorted(folder.iterdir()) if path.name != ".lock"}
+
+
+def _seen(path: Path) -> Seen:
+    if path.is_dir():
+        return Seen(-1, b"")
+    size = path.stat().st_size
+    with open(path, "rb") as stream:
+        return Seen(size, stream.read(LARGE))
+
+
+def grown(before: bytes, after: bytes) -> list[Any] | None:
+    """Of a log that only grew: how many batches came, how many of them are markers, the next offset."""
+    if not after.startswith(before) or len(after) <= len(before):
+        return None
+    at, count, markers, end = len(before), 0, 0, 0
+    while at + 61 <= len(after):
+        base, size = struct.unpack_from(">qi", after, at)
+        attributes, last = struct.unpack_from(">hi", after, at + 21)
+        at, count, end = at + 12 + size, count + 1, base + last + 1
+        markers += bool(attributes & 0x20)
+    return [count, markers, end]
+
+
+def became(name: str, before: Seen, after: Seen) -> list[Any] | str | None:
+    """None if it is the same; the text of a small text; else size and digits, and how a log grew."""
+    if before == after:
+        return None
+    if TEXT.search(name):
+        return after.data.decode("utf-8", "replace")
+    if name.endswith(".log") and (more := grown(before.data, after.data)) is not None:
+        return [after.size, "grown", *more]
+    if before.size > LARGE or after.size > LARGE:
+        return [after.size]
+    if name.endswith("index") and after.data.rstrip(b"\0") == before.data.rstrip(b"\0"):
+        return [after.size]
+    return [after.size, after.short()]
+
+
+def changes(before: Tree, after: Tree) -> dict[str, Any]:
+    """By directory, what is not as before: files gone, new, changed; directories come and gone.
+
+    A directory that was renamed is told by its new name, `<HEX>` for the random part, with no files:
+    what it holds is what the old one held, or `changes` of that.
+    """
+    found: dict[str, Any] = {}
+    new = set(after) - set(before)
+    renamed = {origin(name): name for name in new if HEX.search(name)}
+    for name in sorted(set(before) | (new - set(renamed.values()))):
+        there = renamed.get(name) if name not in after else None
+        one = _changes(before.get(name), after.get(there or name))
+        if there is not None:
+            one["renamed"] = HEX.sub("HEX", there)
+        elif name in renamed and name in after:
+            one = {"renamed": HEX.sub("HEX", renamed[name]), **_changes({}, after[name])}
+        if one:
+            found[name] = one
+    return found
+
+
+def origin(name: str) -> str:
+    """The directory that was renamed to this: `d0/f000-0.<hex>-stray` was `d0/f000-0`."""
+    return re.sub(r"\.[0-9a-f]{32}-(?:stray|delete|future)$", "", name)
+
+
+def _changes(before: dict[str, Seen] | None, after: dict[str, Seen] | None) -> dict[str, Any]:
+    if before is None:
+        return {"made": True, **_changes({}, after)}
+    if after is None:
+        return {"removed": True}
+    new = {
+        name: _new(name, after[name]) for name in sorted(set(after) - set(before)) if after[name].size >= 0
+    }
+    both = ((name, became(name, before[name], after[name])) for name in sorted(set(before) & set(after)))
+    found = {
+        "gone": sorted(name for name in set(before) - set(after) if before[name].size >= 0),
+        "new": new,
+        "changed": {name: what for name, what in both if what is not None},
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _new(name: str, seen: Seen) -> list[Any] | str:
+    return seen.data.decode("utf-8", "replace") if TEXT.search(name) else [seen.size, seen.short()]

@@ -1,0 +1,212 @@
+"""One start of a real broker over a hurt node: what it did, as a value that is recorded."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.lab.broker import Broker, Seat
+from tests.lab.disasters import protocol
+from tests.lab.disasters.bases import STILL
+from tests.lab.disasters.files import Tree, changes, look
+from tests.lab.disasters.scene import Scene
+from tests.lab.errors import LabError
+from tests.lab.jars import cache_dir
+from tests.lab.ports import is_free
+from tests.lab.process import SMALL_JVM
+from tests.lab.releases import release
+from tests.lab.trial import SERIOUS, offline_dirs, shortened
+from tests.lab.zookeeper import ZooKeeper
+
+PATIENCE = 75
+"""Seconds after which a broker that neither is up nor died hangs."""
+SETTLED, AT_MOST = 4.0, 15.0
+QUIET = {**STILL, "replica.high.watermark.checkpoint.interval.ms": "3600000"}
+
+
+class Judge(Broker):
+    """A broker over the dirs of a scene, of any release: its quorum is as the writer's was."""
+
+    def __init__(self, version: str, scene: Scene, zookeeper: str | None) -> None:
+        self.writer = release(scene.node.version)
+        dirs = [path for path in scene.dirs if path.name not in scene.dropped]
+        settings = {**QUIET, "log.dirs": ",".join(map(str, dirs))}
+        super().__init__(
+            release(version),
+            scene.root / "b1",
+            Seat(1, *scene.node.ports),
+            settings=settings,
+            zookeeper=zookeeper,
+        )
+        self.jvm = [*SMALL_JVM, *shared_classes(version)]
+
+    @property
+    def dynamic_quorum(self) -> bool:
+        """The writer's way, where this release knows it."""
+        return self.writer.number >= (4, 0) and self.release.number >= (3, 9)
+
+
+def shared_classes(version: str) -> list[str]:
+    """Let the JVM map classes that were loaded before: it starts in half the time."""
+    path = cache_dir() / "lab" / version / "classes.jsa"
+    return [f"-XX:SharedArchiveFile={path}", "-Xshare:auto"] if path.exists() else []
+
+
+def judged(version: str, scene: Scene) -> dict[str, Any]:
+    """Start the broker, look at it, kill it."""
+    before = look(scene.root)
+    for port in scene.node.ports:
+        wait_until_free(port)
+    zookeeper = None
+    if release(version).mode == "zookeeper":
+        zookeeper = ZooKeeper(release(version), scene.root / "zookeeper")
+        zookeeper.jvm = [*SMALL_JVM, *shared_classes(version)]
+    broker = Judge(version, scene, zookeeper.address if zookeeper else None)
+    try:
+        if zookeeper:
+            zookeeper.start()
+        rows = broker.configuration().items()
+        broker.config.write_text("".join(f"{key}={value}\n" for key, value in rows))
+        broker.launch()
+        return seen(broker, scene, before)
+    finally:
+        broker.kill()
+        if zookeeper:
+            zookeeper.kill()
+
+
+def wait_until_free(port: int) -> None:
+    """The ports are part of what the base's metadata says."""
+    until = time.monotonic() + 30
+    while not is_free(port):
+        if time.monotonic() > until:
+            raise LabError(f"port {port} is taken")
+        time.sleep(0.2)
+
+
+def seen(broker: Broker, scene: Scene, before: Tree) -> dict[str, Any]:
+    """What the start came to."""
+    child = broker.child
+    assert child is not None
+    outcome = wait(broker)
+    found: dict[str, Any] = {"outcome": outcome}
+    if outcome == "starts":
+        found |= served(broker)
+        if not broker.running:
+            found = {"outcome": "dies"}
+    after, lines = look(scene.root), shortened(broker.lines(), scene.root)
+    if found["outcome"] in ("refuses", "dies"):
+        found |= {"exit": ended(child), "fatal": fatal(lines)}
+    if found["outcome"] == "hangs":
+        found["fatal"] = last_error(lines)
+    if gone := offline_dirs(lines):
+        found["offline"] = gone
+    if found["outcome"] == "starts":
+        found["files"] = changes(before, after)
+    return found
+
+
+def ended(child: subprocess.Popen[bytes]) -> int | None:
+    """The exit code."""
+    try:
+        return child.wait(10)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def wait(broker: Broker) -> str:
+    """`starts`, `refuses`, or `hangs`."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        if any(broker.ready.search(line) for line in broker.lines()):
+            return "starts"
+        if not broker.running:
+            return "refuses"
+        time.sleep(0.1)
+    return "hangs"
+
+
+def served(broker: Broker) -> dict[str, Any]:
+    """Leaders and offsets of all partitions, once they no longer change."""
+    begun = changed = time.monotonic()
+    last: dict[str, Any] = {}
+    while broker.running:
+        now = asked(broker.seat.port)
+        if now != last:
+            last, changed = now, time.monotonic()
+        quiet, all_led = time.monotonic() - changed, bool(last["offsets"]) and not last["unled"]
+        if quiet > (0.4 if all_led else SETTLED) or time.monotonic() - begun > AT_MOST:
+            break
+        time.sleep(0.2)
+    return last
+
+
+def asked(port: int) -> dict[str, Any]:
+    """`offsets` of what is led and answers, `unled` of the rest: what metadata says, and the error."""
+    try:
+        known = protocol.metadata(port)
+        led = sorted(name for name, each in known.items() if each.leader >= 0)
+        first, ends = protocol.offsets(port, led, -2), protocol.offsets(port, led, -1)
+    except (OSError, ValueError, LookupError) as error:
+        return {"offsets": {}, "unled": {"": str(type(error).__name__)}}
+    good = {name: [first[name][1], ends[name][1]] for name in led if first[name][0] == 0 == ends[name][0]}
+    errors = {name: [first[name][0], ends[name][0]] for name in led if name not in good}
+    return {
+        "offsets": good,
+        "unled": {
+            name: [*each.to_json(), *errors.get(name, [])] for name, each in known.items() if name not in good
+        },
+    }
+
+
+def fatal(lines: list[str]) -> str:
+    """The line that says why it ended."""
+    for number, line in enumerate(lines):
+        if SERIOUS.search(line):
+            behind = [each for each in lines[number : number + 2] if "Exception" in each or "Error:" in each]
+            return trimmed((behind or [line])[0])
+    return trimmed(next((line for line in lines if "Exception" in line), "it says nothing"))
+
+
+def last_error(lines: list[str]) -> str:
+    """The last error that it logged."""
+    return trimmed(
+        next((line for line in reversed(lines) if re.match(r"ERROR|FATAL", line)), "it says nothing")
+    )
+
+
+def trimmed(line: str) -> str:
+    """A line without what differs from start to start."""
+    return re.sub(r"\b[0-9a-f]{32}\b", "HEX", line)[:240]
+
+
+def make_shared_classes(version: str, scene: Scene) -> None:
+    """Start and stop once, keeping the loaded classes for the next starts."""
+    path = cache_dir() / "lab" / version / "classes.jsa"
+    if path.exists():
+        return
+    zookeeper = (
+        ZooKeeper(release(version), scene.root / "zookeeper")
+        if release(version).mode == "zookeeper"
+        else None
+    )
+    broker = Judge(version, scene, zookeeper.address if zookeeper else None)
+    part = Path(f"{path}.part")
+    broker.jvm = [*SMALL_JVM, f"-XX:ArchiveClassesAtExit={part}"]
+    try:
+        if zookeeper:
+            zookeeper.start()
+        broker.config.write_text("".join(f"{k}={v}\n" for k, v in broker.configuration().items()))
+        broker.launch()
+        broker.wait_ready()
+        time.sleep(2)
+        broker.stop()
+    finally:
+        broker.kill()
+        if zookeeper:
+            zookeeper.kill()
+    if part.exists():
+        part.rename(path)

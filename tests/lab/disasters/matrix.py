@@ -1,0 +1,43 @@
+"""The matrix: recorded disasters by release and kind, and how many of them today's forecast agrees with."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+
+from tests.lab.disasters.bases import RELEASES
+from tests.lab.disasters.draw import KINDS, Disaster
+from tests.lab.disasters.run import compared, record, rows_of, scratch
+
+COLUMNS = (*KINDS, "release")
+
+
+def agreements(version: str, every: int = 1) -> dict[int, list[str]]:
+    """Of each recorded disaster (or of one of so many), in what today's forecast differs."""
+    root = scratch(f"agreements-{version}")
+    try:
+        return {
+            row["n"]: compared(Disaster.from_json(version, row), row["verdict"], root)
+            for row in rows_of(record(version))[::every]
+        }
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def matrix() -> str:
+    """A row a release: `agreeing/trials` for each kind."""
+    lines = ["release  " + "".join(f"{name:>10}" for name in (*COLUMNS, "all"))]
+    sums: Counter[tuple[str, str]] = Counter()
+    for version in RELEASES:
+        wrong = agreements(version)
+        for row in rows_of(record(version)):
+            for name in (row["kind"], "all"):
+                for whose in (version, "all"):
+                    sums[whose, f"{name} trials"] += 1
+                    sums[whose, f"{name} good"] += not wrong[row["n"]]
+    for whose in (*RELEASES, "all"):
+        cells = (
+            f"{sums[whose, f'{name} good']}/{sums[whose, f'{name} trials']}" for name in (*COLUMNS, "all")
+        )
+        lines.append(f"{whose:<9}" + "".join(f"{cell:>10}" for cell in cells))
+    return "\n".join(lines)

@@ -1,0 +1,94 @@
+"""Do a disaster to a copy, ask the forecast, start the broker; keep what came of it, one line a disaster."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tests.lab.disasters.bases import node
+from tests.lab.disasters.compare import disagreements
+from tests.lab.disasters.draw import Disaster
+from tests.lab.disasters.files import look
+from tests.lab.disasters.judge import judged
+from tests.lab.disasters.said import said
+from tests.lab.disasters.scene import Scene, copy_tree
+from tests.lab.disasters.wounds import apply
+
+RECORDS = Path(__file__).parent / "records"
+MEMORY = Path("/dev/shm")
+Row = dict[str, Any]
+
+
+def scratch(name: str) -> Path:
+    """A place for copies, in memory where there is one."""
+    home = MEMORY if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) else Path("/tmp")
+    return home / f"segmend-{name}-{os.getpid()}"
+
+
+def hurt_copy(disaster: Disaster, root: Path) -> Scene:
+    """The disaster done to a fresh copy at `root`; a wound that can no longer be done stays half done."""
+    shutil.rmtree(root, ignore_errors=True)
+    base = node(disaster.writer)
+    copy_tree(base.root / disaster.stage, root)
+    scene = Scene(root, base, disaster.stage)
+    for wound in disaster.wounds:
+        apply(scene, wound)
+    return scene
+
+
+def tried(disaster: Disaster, root: Path) -> Row:
+    """What the real broker does."""
+    scene = hurt_copy(disaster, root)
+    return {**disaster.to_json(), "verdict": judged(disaster.version, scene)}
+
+
+def rows_of(path: Path) -> list[Row]:
+    """Recorded disasters, packed or not."""
+    if not path.exists():
+        return []
+    data = path.read_bytes()
+    text = lzma.decompress(data) if path.suffix == ".xz" else data
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def packed(rows: Iterable[Row], path: Path) -> None:
+    """Keep them in the order of their numbers, small."""
+    text = "".join(f"{json.dumps(row, sort_keys=True, separators=(',', ':'))}\n" for row in rows)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+
+
+def record(version: str) -> Path:
+    """Where the disasters of a release are kept."""
+    return RECORDS / f"{version}.jsonl.xz"
+
+
+def compared(disaster: Disaster, verdict: dict[str, Any], root: Path) -> list[str]:
+    """In what the forecast differs from a verdict."""
+    scene = hurt_copy(disaster, root)
+    return disagreements(verdict, look(root), said(disaster.version, scene))
+
+
+def judged_and_compared(disaster: Disaster, root: Path) -> tuple[Row, list[str]]:
+    """A start of the real broker, and in what the forecast differs from it."""
+    row = tried(disaster, root)
+    return row, compared(disaster, row["verdict"], root)
+
+
+def shrunk(disaster: Disaster, root: Path) -> Disaster:
+    """One with which the forecast still disagrees, of as few wounds as dropping one by one leaves."""
+    number = 0
+    while number < len(disaster.wounds):
+        fewer = disaster.without(number)
+        _, wrong = judged_and_compared(fewer, root)
+        print(f"  {len(fewer.wounds)} wounds, without {disaster.wounds[number]}: {wrong[:1]}", flush=True)
+        if wrong:
+            disaster = fewer
+        else:
+            number += 1
+    return disaster

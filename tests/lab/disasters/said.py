@@ -1,0 +1,83 @@
+"""What the forecast says of a hurt node: the lines of `--json`, and the model of each log behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from segmend.loading import Options, forecast, replicas
+from segmend.loading.load import LoadedLog, load
+from segmend.loading.state import Settings
+from segmend.logdir.config import ServerConfig
+from segmend.logdir.tree import LogDir, PartitionDir
+from tests.brokers import broker_of
+from tests.lab.disasters.judge import Judge
+from tests.lab.disasters.scene import Scene
+
+Line = dict[str, Any]
+
+
+@dataclass
+class Said:
+    """`lines` as the command gives them, `dir` and `file` by the names of the log dirs; `logs` by place."""
+
+    lines: list[Line]
+    logs: dict[str, LoadedLog] = field(default_factory=dict)
+
+    @property
+    def broker(self) -> Line:
+        """The last line."""
+        return self.lines[-1]
+
+    def of(self, kind: str) -> list[Line]:
+        """The lines of a type."""
+        return [line for line in self.lines if line["type"] == kind]
+
+    @property
+    def partitions(self) -> dict[str, Line]:
+        """By `f000-0`; of two in different dirs, the one that is served."""
+        found: dict[str, Line] = {}
+        for line in sorted(
+            self.of("partition"), key=lambda each: bool(each["outcome"] in ("served", "empty"))
+        ):
+            found[f"{line['topic']}-{line['partition']}"] = line
+        return found
+
+    def at(self, place: str) -> Line:
+        """What is said of the directory `d0/f000-0`, nothing if nothing is."""
+        log_dir, _, name = place.partition("/")
+        mine = (line for line in self.lines if line.get("dir") == log_dir and line.get("file") == name)
+        return next(mine, {})
+
+
+def said(version: str, scene: Scene) -> Said:
+    """The forecast for these dirs and their server.properties, by the rules of that release."""
+    settings = Judge(version, scene, "127.0.0.1:2181").configuration()
+    dirs = [Path(path) for path in settings["log.dirs"].split(",")]
+    opened = [LogDir.open(str(path)) if path.is_dir() else LogDir(str(path), {}) for path in dirs]
+    broker = broker_of(opened, version, ServerConfig(given=settings))
+    with listening() as logs:
+        lines = [line.to_json() for line in forecast(broker, Options())]
+    for line in lines:
+        if "dir" in line:
+            line["dir"] = Path(line["dir"]).name
+    return Said(lines, {f"{Path(each).parent.name}/{Path(each).name}": log for each, log in logs.items()})
+
+
+@contextmanager
+def listening() -> Iterator[dict[str, LoadedLog]]:
+    """Keep the model of each log that is loaded meanwhile, by the path of its directory."""
+    found: dict[str, LoadedLog] = {}
+
+    def heard(partition: PartitionDir, settings: Settings) -> LoadedLog:
+        found[partition.path] = load(partition, settings)
+        return found[partition.path]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replicas, "load", heard)
+        yield found

@@ -1,0 +1,116 @@
+"""What a wound is given: the log dirs of one node, the moments it was written at, and a seeded draw."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.lab.disasters.bases import Node
+
+PAGE = 4096
+META = "__cluster_metadata-0"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """`root` holds the copy that is hurt, `b1/d0` and `b1/d1`; `stage` is what it was copied from."""
+
+    root: Path
+    node: Node
+    stage: str
+
+    @property
+    def dirs(self) -> list[Path]:
+        """All log dirs, whether they are there or not."""
+        return [self.root / "b1" / name for name in ("d0", "d1")]
+
+    @property
+    def dropped_list(self) -> Path:
+        """Where the names of the dirs stand that the configuration no longer has."""
+        return self.root / "dropped"
+
+    @property
+    def dropped(self) -> list[str]:
+        """The names of the dirs that the configuration no longer has."""
+        return self.dropped_list.read_text().split() if self.dropped_list.exists() else []
+
+    def log_dir(self, name: str) -> Path:
+        """`d0` or `d1`."""
+        return self.root / "b1" / name
+
+    def partition(self, topic: str) -> Path:
+        """The directory of partition 0 of a topic; raises LookupError where it is gone."""
+        for path in self.dirs:
+            if (path / f"{topic}-0").is_dir():
+                return path / f"{topic}-0"
+        raise LookupError(topic)
+
+    def places(self, target: str) -> list[Path]:
+        """The directories of a target: a log dir, a topic, `meta`, `internal`, or `all`."""
+        if target in ("d0", "d1"):
+            return [self.log_dir(target)]
+        folders = [path for each in self.dirs if each.is_dir() for path in sorted(each.iterdir())]
+        folders = [path for path in folders if path.is_dir()]
+        if target == "meta":
+            return [path for path in folders if path.name == META]
+        if target == "internal":
+            return [path for path in folders if path.name.startswith(("__consumer", "__transaction"))]
+        if target == "all":
+            return [*(path for path in self.dirs if path.is_dir()), *folders]
+        return [self.partition(target)]
+
+    def then(self, stage: str, path: Path) -> Path:
+        """The same path as it was at another moment."""
+        return self.node.root / stage / path.relative_to(self.root)
+
+
+def files(folder: Path) -> list[Path]:
+    """The files of a directory, sorted, without the lock."""
+    return sorted(path for path in folder.iterdir() if path.is_file() and path.name != ".lock")
+
+
+def recent(folder: Path) -> list[Path]:
+    """Those of a directory that were written last: of the last two segments, and all that has no offset."""
+    found = files(folder)
+    bases = sorted({path.name[:20] for path in found if path.suffix == ".log" and path.stem.isdigit()})
+    last = set(bases[-2:])
+    return [path for path in found if not path.name[:20].isdigit() or path.name[:20] >= min(last, default="")]
+
+
+def chosen(draw: random.Random, found: list[Path], most: int) -> list[Path]:
+    """Some of them, at least one; raises LookupError when there is none."""
+    if not found:
+        raise LookupError("no file")
+    return sorted(draw.sample(found, min(len(found), draw.randint(1, most))))
+
+
+def used(path: Path) -> int:
+    """How much of a file was written: without the zeros of a preallocated index."""
+    return len(path.read_bytes().rstrip(b"\0")) if path.stat().st_size <= 1 << 24 else path.stat().st_size
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """A copy made name by name in their order: a file system that keeps the order lists it the same."""
+    target.mkdir(parents=True, exist_ok=True)
+    shutil.copystat(source, target)
+    for path in sorted(source.iterdir()):
+        if path.is_dir():
+            copy_tree(path, target / path.name)
+        else:
+            copy_file(path, target / path.name)
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """A copy with its times; the zeros of a preallocated index stay a hole."""
+    size, data = source.stat().st_size, b""
+    if size:
+        with open(source, "rb") as stream:
+            data = stream.read(1 << 16) if size > 1 << 20 else stream.read()
+            if size > 1 << 20 and stream.read(1 << 16).strip(b"\0"):
+                data += source.read_bytes()[len(data) :]
+    with open(target, "wb") as out:
+        out.write(data)
+        out.truncate(size)
+    shutil.copystat(source, target)

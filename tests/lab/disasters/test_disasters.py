@@ -1,0 +1,165 @@
+"""The recorded disasters against today's forecast, without a broker; wrong forecasts are caught."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from segmend.loading.state import LoadState
+from tests.lab.disasters.bases import RELEASES
+from tests.lab.disasters.compare import disagreements
+from tests.lab.disasters.draw import Disaster, drawn
+from tests.lab.disasters.files import Tree, look
+from tests.lab.disasters.known import reasons
+from tests.lab.disasters.matrix import agreements
+from tests.lab.disasters.run import hurt_copy, record, rows_of
+from tests.lab.disasters.said import Said, said
+
+EACH = 8
+"""The fast tests take one disaster of so many; the slow ones all."""
+RECORDED = [version for version in RELEASES if record(version).exists()]
+
+
+def unknown(version: str, found: dict[int, list[str]]) -> dict[int, list[str]]:
+    """The disagreements that are not listed."""
+    return {number: words for number, words in found.items() if words and number not in reasons(version)}
+
+
+@pytest.mark.parametrize("version", RECORDED)
+def test_some_disasters_end_as_forecast(version: str) -> None:
+    assert unknown(version, agreements(version, EACH)) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", RECORDED)
+def test_every_disaster_ends_as_forecast(version: str) -> None:
+    found = agreements(version)
+    assert unknown(version, found) == {}
+    assert [number for number in reasons(version) if not found[number]] == [], (
+        "no longer wrong: take them out"
+    )
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_a_draw_is_the_same_each_time(version: str) -> None:
+    first, again = (list(itertools.islice(drawn(version, 3), 20)) for _ in range(2))
+    assert first == again
+    assert [Disaster.from_json(version, each.to_json()) for each in first] == first
+
+
+def test_the_same_wounds_hurt_the_same_bytes(tmp_path: Path) -> None:
+    for disaster in itertools.islice(drawn("4.3.1", 5), 6):
+        hurt = []
+        for name in ("one", "two"):
+            hurt_copy(disaster, tmp_path / name)
+            hurt.append(look(tmp_path / name))
+        assert hurt[0] == hurt[1]
+
+
+def later_end(mine: Said) -> None:
+    """The log end offset of a partition, and one."""
+    line = next(line for line in mine.partitions.values() if line["after"]["log_end_offset"])
+    line["after"]["log_end_offset"] += 1
+
+
+def other_outcome(mine: Said) -> None:
+    """Start and refuse swapped."""
+    mine.broker["outcome"] = "refuses" if mine.broker["outcome"] == "starts" else "starts"
+
+
+def without_strays(mine: Said) -> None:
+    """No word of strays."""
+    for line in mine.of("partition"):
+        line["effects"] = [each for each in line["effects"] if each["effect"] != "stray-renamed"]
+
+
+def all_served(mine: Said) -> None:
+    """What is not served called served."""
+    for line in mine.of("partition"):
+        if line["outcome"] != "served":
+            line["outcome"], line["after"] = "served", line["before"]
+
+
+def all_online(mine: Said) -> None:
+    """No dir offline."""
+    for line in mine.of("dir"):
+        line["outcome"] = "online"
+
+
+def nothing_deleted(mine: Said) -> None:
+    """The files that the start deletes kept."""
+    for line in mine.of("partition"):
+        line["effects"] = [each for each in line["effects"] if each["effect"] != "file-deleted"]
+
+
+def with_state(mine: Said, change: Callable[[LoadState], object]) -> None:
+    """The model of one log changed, in a copy of it."""
+    place, log = next(each for each in mine.logs.items() if each[1].after is not None)
+    state = copy.copy(log.state)
+    state.segments = [copy.copy(segment) for segment in state.segments]
+    state.snapshots, state.epochs = dict(state.snapshots), copy.copy(state.epochs)
+    change(state)
+    mine.logs = {**mine.logs, place: replace(log, state=state)}
+
+
+def longer_segment(state: LoadState) -> None:
+    """A byte more in the first segment."""
+    state.segments[0].size += 1
+
+
+def more_snapshots(state: LoadState) -> None:
+    """A producer snapshot that is not there."""
+    state.snapshots[1] = {}
+
+
+def fewer_epochs(state: LoadState) -> None:
+    """An epoch fewer."""
+    state.epochs.entries = state.epochs.entries[1:]
+
+
+MUTANTS: dict[str, Callable[[Said], None]] = {
+    "log end + 1": later_end,
+    "start and refuse swapped": other_outcome,
+    "strays dropped": without_strays,
+    "unserved called served": all_served,
+    "offline dirs online": all_online,
+    "deletions dropped": nothing_deleted,
+    "a byte more in a segment": lambda mine: with_state(mine, longer_segment),
+    "a snapshot more": lambda mine: with_state(mine, more_snapshots),
+    "an epoch fewer": lambda mine: with_state(mine, fewer_epochs),
+}
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[dict[str, Any], Tree, Said]]:
+    """Some recorded disasters that the broker survives and the forecast agrees with."""
+    root, found = tmp_path_factory.mktemp("disasters") / "node", []
+    for version in RECORDED:
+        rows = [row for row in rows_of(record(version)) if row["verdict"]["outcome"] == "starts"]
+        telling = [row for row in rows if "offline" in row["verdict"] or "stray" in str(row["verdict"])]
+        for row in [*rows[:2], *telling[:2]]:
+            scene = hurt_copy(Disaster.from_json(version, row), root)
+            each = (row["verdict"], look(root), said(version, scene))
+            found += [] if disagreements(*each) else [each]
+    return found
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_wrong_forecast_is_caught(name: str, seen: list[tuple[dict[str, Any], Tree, Said]]) -> None:
+    done = 0
+    for verdict, before, mine in seen:
+        mutant = Said(copy.deepcopy(mine.lines), mine.logs)
+        with contextlib.suppress(StopIteration):
+            MUTANTS[name](mutant)
+        if mutant == mine:
+            continue
+        done += 1
+        assert disagreements(verdict, before, mutant) != []
+    assert done
