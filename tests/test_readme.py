@@ -97,7 +97,7 @@ def test_each_command_runs_as_it_stands(
     assert program == "segmend"
     assert main([*arguments, *more]) == 0, capfd.readouterr().err
     assert capfd.readouterr().out
-    if " fleet " in command:
+    if " --out report" in command:
         assert (tmp_path / "report" / "report.html").exists()
 
 

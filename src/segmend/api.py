@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from segmend.checks import CheckRun, Level
-from segmend.cluster import ClusterForecast, members
+from segmend.cluster import ClusterForecast, Nodes, members
 from segmend.errors import MissingExtra, UsageError
 from segmend.kernel.types import Problem
 from segmend.loading import Forecast, Options
@@ -67,7 +67,8 @@ def forecast_cluster(
     Raises `UsageError` for dirs of more than one cluster.
     """
     found = members(log_dirs, Release.parse(kafka) if kafka else None)
-    return ClusterForecast(found, Options(now_ms=time.time_ns() // 1_000_000), only)
+    nodes = Nodes(found.brokers, Options(now_ms=time.time_ns() // 1_000_000))
+    return ClusterForecast(nodes, only, found.unplaced)
 
 
 def plan(operation: str, *log_dirs: LogDir, kafka: str | None = None, **options: object) -> Plan:

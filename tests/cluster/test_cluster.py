@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import segmend
-from segmend.broker.election import electable, may_wait, possible_leaders
+from segmend.broker.election import Leaves, electable, may_wait, possible_leaders
 from segmend.cluster.order import start_order
 from segmend.cluster.values import ClusterOutcome, Copy, Fate, Leadership
 from segmend.loading import Extent, Service
@@ -79,6 +80,17 @@ def test_from_python(dirs: list[Path]) -> None:
         assert last.nothing_lost is good
 
 
+def test_a_fleet_gives_the_same_lines(golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:
+    root = golden("4.3.1-fleet")
+    one = run(capsys, "forecast", "--cluster", *sorted(root.glob("b*/d*")), "--only", "1,2", "--json")
+    other = run(capsys, "fleet", "forecast", root, "--only", "1,2", "--driver", "local", "--json")
+    assert one.code == other.code == 4
+    assert one.json[2:] == other.json[2:]
+    assert [line["unserved"] for line in one.of("broker")] == [
+        line["unserved"] for line in other.of("broker")
+    ]
+
+
 def test_two_clusters_are_refused(golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:
     one, other = golden("4.3.1-fleet") / "b1/d0", golden("4.3.1-clean") / "b1/d0"
     ran = run(capsys, "forecast", "--cluster", one, other)
@@ -112,10 +124,11 @@ def test_who_can_lead() -> None:
     assert possible_leaders([1], [2, 3]) == ()
     assert possible_leaders([1], [2, 3], unclean_election=[1, 2, 3]) == (2, 3)
     assert possible_leaders([1], [1, 2], unclean_election=[1, 2, 3]) == (1, 2)
-    assert may_wait([1, 2], [2], [], elr=True)
-    assert not may_wait([1, 2], [2], [2], elr=True)
-    assert not may_wait([1, 2], [2], [], elr=False)
-    assert not may_wait([1, 2], [1, 2], [], elr=True)
+    assert may_wait([1, 2], [2], [], Leaves.KILLED)
+    assert not may_wait([1, 2], [2], [2], Leaves.KILLED)
+    assert may_wait([1, 2], [2], [2], Leaves.ANYBODY)
+    assert not may_wait([1, 2], [2], [], Leaves.NOBODY)
+    assert not may_wait([1, 2], [1, 2], [], Leaves.ANYBODY)
 
 
 def at_risk(partition: int, whole: list[int], short: list[int]) -> Leadership:
@@ -136,3 +149,5 @@ def test_complete_replicas_start_first() -> None:
     assert start_order([1, 2, 3], [at_risk(0, [2, 3], [1])]) == (((2, 3), (1,)), 0)
     steps, helpless = start_order([1, 2], [at_risk(0, [1], [2]), at_risk(1, [2], [1])])
     assert (steps, helpless) == (((1,), (2,)), 1)
+    waits = replace(at_risk(0, [2, 3], [1]), order_helps=False)
+    assert start_order([1, 2, 3], [waits]) == (((1, 2, 3),), 1)

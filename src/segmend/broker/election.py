@@ -7,6 +7,9 @@ Follows `PartitionChangeBuilder.electLeader`, `ReplicationControlManager.handleB
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from enum import StrEnum
+
+from segmend.broker.rule import Rule
 
 ELR_FEATURE = "eligible.leader.replicas.version"
 """From level 1 on the controller keeps eligible leader replicas; KIP-966."""
@@ -37,13 +40,30 @@ def possible_leaders(
     return tuple(sorted(node for node in {*in_sync, *unclean_election} if node in serving))
 
 
+class Leaves(StrEnum):
+    """Which nodes leave the ISR when they register again after a stop."""
+
+    NOBODY = "nobody"
+    KILLED = "killed"
+    ANYBODY = "anybody"
+
+
+RESTARTED: Rule[Leaves] = Rule(
+    "ReplicationControlManager.handleBrokerUncleanShutdown (3.8), handleBrokerShutdown (4.0); KIP-966",
+    (((0, 8), Leaves.NOBODY), ((3, 8), Leaves.KILLED), ((4, 0), Leaves.ANYBODY)),
+)
+"""Without eligible leader replicas; with them who stopped cleanly stays eligible."""
+
+
 def may_wait(
-    in_sync: Collection[int], serving: Collection[int], clean: Collection[int], *, elr: bool
+    in_sync: Collection[int], serving: Collection[int], clean: Collection[int], leaves: Leaves
 ) -> bool:
     """Whether the controller may wait for a node that is away, although another is up.
 
-    With eligible leader replicas a node that was killed leaves the ISR when it registers again. If those
-    that are away then remain the only ones believed, nobody leads; it depends on who is missed first.
+    Those that come back leave the ISR as they register. If one that is away then remains the only one
+    believed, nobody leads; whether it does depends on who is missed first.
     """
     up = [node for node in in_sync if node in serving]
-    return elr and bool(up) and len(up) < len(in_sync) and not any(node in clean for node in up)
+    if leaves == Leaves.NOBODY or not up or len(up) == len(in_sync):
+        return False
+    return leaves == Leaves.ANYBODY or not any(node in clean for node in up)

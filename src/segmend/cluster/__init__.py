@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from segmend.cluster.members import Members, members
-from segmend.cluster.start import ClusterForecast, forecast_cluster
+from segmend.cluster.nodes import Nodes
+from segmend.cluster.start import ClusterForecast, Line
 from segmend.cluster.values import ClusterOutcome, Copy, Leadership, NodeOutcome, Quorum, Voter
 
 __all__ = [
@@ -11,10 +12,11 @@ __all__ = [
     "ClusterOutcome",
     "Copy",
     "Leadership",
+    "Line",
     "Members",
     "NodeOutcome",
+    "Nodes",
     "Quorum",
     "Voter",
-    "forecast_cluster",
     "members",
 ]

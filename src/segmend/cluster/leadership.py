@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from segmend.broker.election import ELR_FEATURE, UNCLEAN_ELECTION, may_wait, possible_leaders
-from segmend.cluster.values import Copy, Fate, Leadership
-from segmend.formats.offset_checkpoint import HIGH_WATERMARK
+from segmend.broker.election import (
+    ELR_FEATURE,
+    RESTARTED,
+    UNCLEAN_ELECTION,
+    Leaves,
+    may_wait,
+    possible_leaders,
+)
+from segmend.cluster.values import Copy, Fate, Leadership, Name
 from segmend.frozen import frozen
 from segmend.loading import Extent, PartitionOutcome, Service
-from segmend.node.broker_dirs import BrokerDirs
+from segmend.logdir.release import Release
 from segmend.node.metadata_image import Leader, MetadataImage
-
-Name = tuple[str, int]
 
 
 @frozen
@@ -23,6 +27,7 @@ class Situation:
     `marks` are the highest high watermarks that any checkpoint of the nodes tells: so much is committed.
     """
 
+    release: Release
     down: Mapping[int, str]
     clean: frozenset[int]
     replicas: Mapping[Name, Mapping[int, PartitionOutcome]]
@@ -54,7 +59,8 @@ class Situation:
         complete = {copy.node_id for copy in copies if copy.complete}
         fate, reason = self._fate(able, complete, in_sync)
         elr = image.features.get(ELR_FEATURE, 0) > 0
-        if not anybody and may_wait(in_sync, serving, self.clean, elr=elr):
+        leaves = Leaves.KILLED if elr else RESTARTED.of(self.release)
+        if not anybody and may_wait(in_sync, serving, self.clean, leaves):
             fate, reason = Fate.LEADERLESS, self._waits(in_sync)
         behind = [copy.records_lost for copy in copies if copy.node_id in able]
         return Leadership(
@@ -62,6 +68,7 @@ class Situation:
             leaders_possible=able, copies=tuple(copies), outcome=fate, reason=reason,
             in_sync_complete=tuple(node for node in in_sync if node in complete),
             records_at_risk=max(behind, default=0),
+            order_helps=bool(anybody) or not may_wait(in_sync, complete, self.clean, leaves),
         )  # fmt: skip
 
     def _copies(self, name: Name, replicas: Sequence[int], in_sync: Sequence[int] = ()) -> list[Copy]:
@@ -104,24 +111,13 @@ class Situation:
         return "; ".join(f"node {node}: {self.down[node]}" for node in in_sync if node in self.down)
 
     def _waits(self, in_sync: Sequence[int]) -> str:
-        killed = ", ".join(str(node) for node in in_sync if node not in self.down)
+        back = ", ".join(str(node) for node in in_sync if node not in self.down)
         return (
-            f"node {killed} was killed, and the controller may wait for the others (eligible leader "
-            f"replicas): {self._away(in_sync) or 'their replicas are not served'}"
+            f"node {back} leaves the ISR as it comes back, and the controller may wait for the others: "
+            f"{self._away(in_sync) or 'their replicas are not served'}"
         )
 
 
 def _unclean_election(image: MetadataImage, topic: str) -> bool:
     default = image.dynamic(None).get(UNCLEAN_ELECTION, "false")
     return image.configs.get(topic, {}).get(UNCLEAN_ELECTION, default) == "true"
-
-
-def high_watermarks(brokers: Mapping[int, BrokerDirs]) -> dict[Name, int]:
-    """The highest that any log dir tells, by partition."""
-    found: dict[Name, int] = {}
-    for broker in brokers.values():
-        for log_dir in broker.dirs:
-            value = log_dir.offset_checkpoint(HIGH_WATERMARK).value
-            for name, offset in (value.offsets() if value is not None else {}).items():
-                found[name] = max(found.get(name, 0), offset)
-    return found

@@ -14,7 +14,7 @@ def start_order(nodes: Sequence[int], lines: Iterable[Leadership]) -> tuple[tupl
     """
     before: dict[int, set[int]] = {node: set() for node in nodes}
     risky = [line for line in lines if line.outcome == Fate.AT_RISK]
-    for line in risky:
+    for line in (each for each in risky if each.order_helps):
         first, last = _sides(line)
         for node in last:
             before.setdefault(node, set()).update(first)
@@ -39,4 +39,4 @@ def _sides(line: Leadership) -> tuple[set[int], set[int]]:
 
 def _helped(line: Leadership, place: dict[int, int]) -> bool:
     first, last = _sides(line)
-    return min(place[node] for node in first) < min(place[node] for node in last)
+    return line.order_helps and min(place[node] for node in first) < min(place[node] for node in last)

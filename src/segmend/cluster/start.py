@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import chain
 
-from segmend.cluster.leadership import Name, Situation, high_watermarks
-from segmend.cluster.members import Members
+from segmend.cluster.leadership import Situation
+from segmend.cluster.nodes import NodeStart, Playing
 from segmend.cluster.order import start_order
-from segmend.cluster.quorum import metadata_logs, quorum, voters_of
-from segmend.cluster.values import ClusterOutcome, Fate, Leadership, NodeOutcome, Quorum
-from segmend.loading import DirOutcome, Options, PartitionOutcome, forecast
-from segmend.node.broker_dirs import BrokerDirs
+from segmend.cluster.quorum import quorum, voters_of
+from segmend.cluster.values import ClusterOutcome, Fate, Leadership, Name, NodeOutcome, Quorum
+from segmend.loading import PartitionOutcome
+from segmend.logdir.release import Release
 from segmend.node.metadata_image import MetadataImage
 
 Line = NodeOutcome | Quorum | Leadership | ClusterOutcome
@@ -22,93 +21,81 @@ Line = NodeOutcome | Quorum | Leadership | ClusterOutcome
 NOT_GIVEN = "its log dirs were not given"
 LEFT_OUT = "left out (--only)"
 NO_QUORUM = "the metadata quorum does not come up"
-Replicas = dict[Name, dict[int, PartitionOutcome]]
 
 
 class ClusterForecast:
-    """Iterate for the lines. `only` are the nodes that come up, all of those given if it is None."""
+    """Iterate for the lines. `only` are the nodes that come up, all of those given if it is None.
 
-    def __init__(self, found: Members, options: Options, only: Collection[int] | None = None) -> None:
-        self._members = found
-        self._options = options
-        self._only = only
-        self._logs = metadata_logs(found.brokers)
-        self._voters = voters_of(found.brokers, self._logs)
-        self._replicas: Replicas = defaultdict(dict)
+    `unplaced` tells of dirs of which nobody knows whose they are.
+    """
+
+    def __init__(
+        self, playing: Playing, only: Collection[int] | None = None, unplaced: Sequence[str] = ()
+    ) -> None:
+        self._playing = playing
+        self._given = frozenset(playing.node_ids)
+        self._started = sorted(self._given if only is None else self._given & set(only))
+        self._unplaced = unplaced
+        self._sights = playing.sights()
+        self._voters = voters_of(self._sights)
 
     def __iter__(self) -> Iterator[Line]:
-        nodes, elected = self._settled()
+        starts, elected = self._settled()
+        nodes = [self._beside(each.outcome, elected) for each in starts]
         yield from nodes
         yield elected
         lines = []
-        for line in self._leaderships(nodes, elected):
+        for line in self._leaderships(starts, elected):
             lines.append(line)
             yield line
         yield self._outcome(nodes, elected, lines)
 
-    @cached_property
-    def _brokers(self) -> dict[int, BrokerDirs]:
-        """Those that are started."""
-        chosen = self._members.brokers
-        return {node: broker for node, broker in chosen.items() if self._only is None or node in self._only}
-
-    def _settled(self) -> tuple[list[NodeOutcome], Quorum]:
+    def _settled(self) -> tuple[list[NodeStart], Quorum]:
         """The starts and the quorum: a voter that refuses does not vote, and its image does not count."""
         down: dict[int, str] = {}
         while True:
-            elected = quorum(self._voters, self._logs, self._absent() | down)
-            image = self._image(elected)
-            self._replicas.clear()
-            nodes = [self._start(node_id, broker, image) for node_id, broker in self._brokers.items()]
-            refused = {node.node_id: node.broker.reason or "" for node in nodes if not node.broker.starts}
+            elected = quorum(self._voters, self._sights, self._absent() | down)
+            found = self._playing.starts(self._started, self._leader(elected))
+            starts = sorted(found, key=lambda each: each.outcome.node_id)
+            refused = _refused(starts)
             if refused.keys() <= down.keys():
-                return [self._beside(node, elected) for node in nodes], elected
+                return starts, elected
             down |= refused
 
     def _absent(self) -> dict[int, str]:
         """Why nodes that the quorum or the metadata names are not started."""
-        images = [log.image for log in self._logs.values() if log is not None]
-        replicas = chain.from_iterable(image.replicas.values() for image in images)
-        named = {*self._voters, *chain.from_iterable(replicas)}
-        reasons = {node: NOT_GIVEN for node in named if node not in self._members.brokers}
-        return reasons | {node: LEFT_OUT for node in self._members.brokers if node not in self._brokers}
+        named = {*self._voters, *chain.from_iterable(sight.replicas for sight in self._sights.values())}
+        reasons = {node: NOT_GIVEN for node in sorted(named - self._given)}
+        return reasons | {node: LEFT_OUT for node in sorted(self._given - set(self._started))}
+
+    def _leader(self, elected: Quorum) -> int | None:
+        """The worst voter that can be elected; the one with the newest metadata, if nobody can."""
+        known = {node: seen.position for node, seen in self._sights.items() if seen.position is not None}
+        able = [node for node in elected.leaders_possible if node in known]
+        return able[-1] if able else max(known, key=lambda node: known[node], default=None)
 
     def _image(self, elected: Quorum) -> MetadataImage | None:
-        """That of the worst voter that can be elected; the newest there is, if nobody can."""
-        known = {node: log for node, log in self._logs.items() if log is not None}
-        able = [node for node in elected.leaders_possible if node in known]
-        if able:
-            return known[able[-1]].image
-        newest = max(known.values(), key=lambda log: log.position, default=None)
-        return None if newest is None else newest.image
-
-    def _start(self, node_id: int, broker: BrokerDirs, image: MetadataImage | None) -> NodeOutcome:
-        lines = forecast(broker if image is None else broker.told(image), self._options)
-        clean = True
-        for line in lines:
-            if isinstance(line, PartitionOutcome):
-                self._replicas[line.topic, line.partition][node_id] = line
-            if isinstance(line, DirOutcome):
-                clean = clean and line.clean_shutdown
-        assert lines.broker is not None
-        return NodeOutcome(
-            node_id=node_id, dirs=tuple(each.path for each in broker.dirs), clean_shutdown=clean,
-            broker=lines.broker,
-        )  # fmt: skip
+        leader = self._leader(elected)
+        return None if leader is None else self._playing.image(leader)
 
     def _beside(self, node: NodeOutcome, elected: Quorum) -> NodeOutcome:
         """Without a quorum a node waits for its metadata, and serves nobody."""
         if elected.comes_up or not self._voters or not node.broker.starts:
             return node
-        waits = replace(node.broker, unserved=node.broker.partitions)
-        return replace(node, broker=waits)
+        return replace(node, broker=replace(node.broker, unserved=node.broker.partitions))
 
-    def _leaderships(self, nodes: list[NodeOutcome], elected: Quorum) -> Iterator[Leadership]:
-        image, marks = self._image(elected), high_watermarks(self._members.brokers)
-        down = self._absent()
-        down |= {node.node_id: node.broker.reason or "" for node in nodes if not node.broker.starts}
-        clean = frozenset(node.node_id for node in nodes if node.clean_shutdown)
-        seen = Situation(down=down, clean=clean, replicas=self._replicas, marks=marks)
+    def _leaderships(self, starts: Sequence[NodeStart], elected: Quorum) -> Iterator[Leadership]:
+        image = self._image(elected)
+        releases = [Release.parse(each.outcome.broker.release) for each in starts]
+        if not releases:
+            return
+        seen = Situation(
+            release=max(releases),
+            down=self._absent() | _refused(starts),
+            clean=frozenset(each.outcome.node_id for each in starts if each.outcome.clean_shutdown),
+            replicas=_by_partition(starts),
+            marks=_highest(sight.marks for sight in self._sights.values()),
+        )
         if image is None:
             yield from seen.unknown()
         for line in () if image is None else seen.leaderships(image):
@@ -133,7 +120,7 @@ class ClusterForecast:
         )  # fmt: skip
 
     def _unknown(self, nodes: list[NodeOutcome]) -> Iterator[str]:
-        yield from self._members.unplaced
+        yield from self._unplaced
         if not self._voters:
             yield "in-sync replicas and leaders: no metadata log here tells them (are they in ZooKeeper?)"
         yield from (f"node {node}: {why}" for node, why in self._absent().items() if why == NOT_GIVEN)
@@ -141,13 +128,27 @@ class ClusterForecast:
             yield from (f"node {node.node_id}: {each}" for each in node.broker.unknown)
 
 
+def _refused(starts: Sequence[NodeStart]) -> dict[int, str]:
+    outcomes = [each.outcome for each in starts if not each.outcome.broker.starts]
+    return {outcome.node_id: outcome.broker.reason or "" for outcome in outcomes}
+
+
+def _by_partition(starts: Sequence[NodeStart]) -> dict[Name, dict[int, PartitionOutcome]]:
+    found: dict[Name, dict[int, PartitionOutcome]] = defaultdict(dict)
+    for each in starts:
+        for name, line in each.replicas.items():
+            found[name][each.outcome.node_id] = line
+    return found
+
+
+def _highest(marks: Iterable[Mapping[Name, int]]) -> dict[Name, int]:
+    found: dict[Name, int] = {}
+    for each in marks:
+        for name, offset in each.items():
+            found[name] = max(found.get(name, 0), offset)
+    return found
+
+
 def _assumed(nodes: list[NodeOutcome]) -> Iterator[str]:
     yield from dict.fromkeys(each for node in nodes for each in node.broker.assumed)
     yield "that nodes reach each other, and that nothing is written before all are up"
-
-
-def forecast_cluster(
-    found: Members, options: Options, only: Collection[int] | None = None
-) -> ClusterForecast:
-    """What becomes of a cluster whose nodes start over these dirs; nothing is touched."""
-    return ClusterForecast(found, options, only)

@@ -8,6 +8,9 @@ from typing import Any
 from segmend.frozen import frozen
 from segmend.loading import BrokerOutcome, Extent, Service
 
+Name = tuple[str, int]
+"""Topic and partition."""
+
 
 @frozen
 class Voter:
@@ -124,7 +127,8 @@ class Leadership:
     """Who can lead a partition, and what they have of it.
 
     `in_sync` are the ISR and the eligible leader replicas (KIP-966) by the metadata. `at-risk` can be led by
-    a copy that lacks what another one has, which is then cut: the order of the starts decides.
+    a copy that lacks what another one has, which is then cut. `order_helps` says that the others lead if they
+    are started first.
     """
 
     topic: str
@@ -138,6 +142,7 @@ class Leadership:
     outcome: Fate
     reason: str | None = None
     records_at_risk: int = 0
+    order_helps: bool = True
 
     @property
     def in_sync(self) -> frozenset[int]:
@@ -158,6 +163,7 @@ class Leadership:
             "leaders_possible": None if self.leaders_possible is None else list(self.leaders_possible),
             "in_sync_complete": list(self.in_sync_complete),
             "records_at_risk": self.records_at_risk,
+            "order_helps": self.order_helps,
             "copies": [copy.to_json() for copy in self.copies],
         }
 

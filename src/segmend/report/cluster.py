@@ -14,7 +14,7 @@ _SHOWN = 20
 _WORST = (Fate.LOSES, Fate.LEADERLESS, Fate.AT_RISK, Fate.UNKNOWN, Fate.LED)
 _WORDS = {
     Fate.LED: "led without loss",
-    Fate.AT_RISK: "may lose records: the order of the starts decides",
+    Fate.AT_RISK: "may lose records: a short replica can lead",
     Fate.LOSES: "lose records, whoever leads",
     Fate.LEADERLESS: "without a leader",
     Fate.UNKNOWN: "not known",

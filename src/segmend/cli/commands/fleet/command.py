@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segmend import __version__
+from segmend.cli.commands.fleet.forecasting import EXAMPLES as FORECASTS
+from segmend.cli.commands.fleet.forecasting import configure_forecast, run_forecast
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.parser import Formatter
@@ -55,21 +57,44 @@ def configure(parser: argparse.ArgumentParser) -> None:
         epilog=EXAMPLES,
         formatter_class=Formatter,
     )
-    audit.add_argument(
-        "paths", nargs="+", metavar="PATH", help="log dirs, brokers, directories of brokers, globs"
-    )
     audit.add_argument("--out", required=True, metavar="DIR", help="where tables and report go")
     depth = audit.add_mutually_exclusive_group()
     depth.add_argument("--startup", action="store_true", help="only what a broker looks at while it loads")
     depth.add_argument("--deep", action="store_true", help="every CRC and every record")
     add_release_option(audit)
-    audit.add_argument(
-        "--driver", choices=("spark", "local"), default="spark", help="who runs the tasks (default: spark)"
-    )
-    audit.add_argument("--master", default="local[*]", metavar="URL", help="Spark master (default: local[*])")
     audit.add_argument("--no-report", action="store_true", help="tables only, no report.html")
     add_output_options(audit)
     audit.set_defaults(run=run)
+    ahead = commands.add_parser(
+        "forecast",
+        help="the start of every node, the metadata quorum, who can lead what",
+        epilog=FORECASTS,
+        formatter_class=Formatter,
+    )
+    configure_forecast(ahead)
+    ahead.set_defaults(run=_forecast)
+    for parser in (audit, ahead):
+        _add_shared_options(parser)
+
+
+def _add_shared_options(parser: argparse.ArgumentParser) -> None:
+    """What is read, and by whom."""
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", help="log dirs, brokers, directories of brokers, globs"
+    )
+    parser.add_argument(
+        "--driver", choices=("spark", "local"), default="spark", help="who runs the tasks (default: spark)"
+    )
+    parser.add_argument(
+        "--master", default="local[*]", metavar="URL", help="Spark master (default: local[*])"
+    )
+
+
+def _forecast(args: argparse.Namespace) -> int:
+    _need("pyarrow")
+    from segmend.fleet import forecast
+
+    return run_forecast(args, forecast, _driver)
 
 
 def run(args: argparse.Namespace) -> int:

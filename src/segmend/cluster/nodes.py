@@ -1,0 +1,133 @@
+"""The nodes of a cluster, one by one: what their disks tell before the start, and what the start does.
+
+`Nodes` plays them here; whoever has many has them played elsewhere, by the same two functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
+
+from segmend.cluster.values import Name, NodeOutcome
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK
+from segmend.frozen import frozen
+from segmend.loading import DirOutcome, Options, PartitionOutcome, forecast
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.metadata_image import MetadataImage
+from segmend.node.metadata_log import MetadataLog
+
+
+@frozen
+class Sight:
+    """What the disks of a node tell before it starts.
+
+    `position` is where its metadata log ends, None without one; `voters` and `replicas` are the nodes that
+    the log names; `marks` the high watermarks in its checkpoints: so much is committed.
+    """
+
+    position: tuple[int, int] | None
+    voters: tuple[int, ...]
+    replicas: frozenset[int]
+    marks: Mapping[Name, int]
+
+
+@frozen
+class NodeStart:
+    """Its start: the line, and what becomes of each replica."""
+
+    outcome: NodeOutcome
+    replicas: Mapping[Name, PartitionOutcome]
+
+
+class Playing(Protocol):
+    """What plays the nodes."""
+
+    @property
+    def node_ids(self) -> Iterable[int]:
+        """Those whose dirs are there."""
+        ...
+
+    def sights(self) -> dict[int, Sight]:
+        """What each node's disks tell."""
+        ...
+
+    def image(self, node_id: int) -> MetadataImage | None:
+        """The metadata of that node."""
+        ...
+
+    def starts(self, node_ids: Iterable[int], leader: int | None) -> Iterator[NodeStart]:
+        """The starts of these nodes, by the image of the node that leads the metadata quorum."""
+        ...
+
+
+class Nodes:
+    """Played here, one after another."""
+
+    def __init__(self, brokers: Mapping[int, BrokerDirs], options: Options) -> None:
+        self._brokers = brokers
+        self._options = options
+
+    @property
+    def node_ids(self) -> Iterable[int]:
+        """Those whose dirs are there."""
+        return self._brokers.keys()
+
+    def sights(self) -> dict[int, Sight]:
+        """What each node's disks tell."""
+        return {node_id: sight(broker) for node_id, broker in self._brokers.items()}
+
+    def image(self, node_id: int) -> MetadataImage | None:
+        """The metadata of that node."""
+        log = _metadata_log(self._brokers[node_id])
+        return None if log is None else log.image
+
+    def starts(self, node_ids: Iterable[int], leader: int | None) -> Iterator[NodeStart]:
+        """The starts of these nodes."""
+        image = None if leader is None else self.image(leader)
+        for node_id in node_ids:
+            yield start(node_id, self._brokers[node_id], image, self._options)
+
+
+def sight(broker: BrokerDirs) -> Sight:
+    """Look at the disks of one node."""
+    log, marks = _metadata_log(broker), dict[Name, int]()
+    for log_dir in broker.dirs:
+        value = log_dir.offset_checkpoint(HIGH_WATERMARK).value
+        for name, offset in (value.offsets() if value is not None else {}).items():
+            marks[name] = max(marks.get(name, 0), offset)
+    named = () if log is None else log.image.replicas.values()
+    return Sight(
+        position=None if log is None else log.position, voters=_voters(broker, log), marks=marks,
+        replicas=frozenset(node for replicas in named for node in replicas),
+    )  # fmt: skip
+
+
+def _metadata_log(broker: BrokerDirs) -> MetadataLog | None:
+    home = broker.metadata_dir
+    return None if home is None else broker.metadata_log(home)
+
+
+def _voters(broker: BrokerDirs, log: MetadataLog | None) -> tuple[int, ...]:
+    """By the voter set in the log (KIP-853), or by quorum-state."""
+    if log is not None and log.image.voters:
+        return tuple(sorted(log.image.voters))
+    home = broker.metadata_dir
+    partition = None if home is None else home.cluster_metadata
+    state = None if partition is None else partition.quorum_state.value
+    return tuple(sorted(state.current_voters or ())) if state is not None else ()
+
+
+def start(node_id: int, broker: BrokerDirs, image: MetadataImage | None, options: Options) -> NodeStart:
+    """Play the start of one node, by its own metadata if `image` is None."""
+    lines, clean, replicas = forecast(broker if image is None else broker.told(image), options), True, {}
+    for line in lines:
+        if isinstance(line, PartitionOutcome):
+            replicas[line.topic, line.partition] = line
+        if isinstance(line, DirOutcome):
+            clean = clean and line.clean_shutdown
+    assert lines.broker is not None, "a forecast ends with its broker"
+    outcome = NodeOutcome(
+        node_id=node_id, dirs=tuple(each.path for each in broker.dirs), clean_shutdown=clean,
+        broker=lines.broker,
+    )  # fmt: skip
+    return NodeStart(outcome=outcome, replicas=replicas)

@@ -1,0 +1,126 @@
+"""Forecasts of whole clusters, a task a node: what its disks tell, then its start.
+
+A task carries the paths of its node and of the node whose metadata counts, never the metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from segmend.cluster import ClusterForecast
+from segmend.cluster.nodes import NodeStart, Sight, sight, start
+from segmend.errors import SegmendError
+from segmend.fleet.driver import Driver
+from segmend.fleet.listing import Place, brokers, find_places
+from segmend.frozen import frozen
+from segmend.loading import Options
+from segmend.logdir.release import Release
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.metadata_image import MetadataImage
+
+
+@frozen
+class NodeTask:
+    """The places of one node; `leader` are those of the node whose metadata it will have."""
+
+    node_id: int
+    places: tuple[Place, ...]
+    leader: tuple[Place, ...] = ()
+    release: Release | None = None
+    options: Options
+
+    def opened(self) -> BrokerDirs:
+        """Its dirs, those that can be listed."""
+        return _opened(self.places, self.release)
+
+    def image(self) -> MetadataImage | None:
+        """The metadata of the leader."""
+        return image_of(_opened(self.leader, self.release)) if self.leader else None
+
+
+def _opened(places: Iterable[Place], release: Release | None) -> BrokerDirs:
+    return BrokerDirs(filter(None, (place.opened() for place in places)), release=release)
+
+
+def image_of(broker: BrokerDirs) -> MetadataImage | None:
+    """The metadata on its disks, as far as it goes."""
+    home = broker.metadata_dir
+    log = None if home is None else broker.metadata_log(home)
+    return None if log is None else log.image
+
+
+def look(task: NodeTask) -> tuple[int, Sight]:
+    """What the disks of one node tell."""
+    return task.node_id, sight(task.opened())
+
+
+def play(task: NodeTask) -> NodeStart:
+    """The start of one node."""
+    return start(task.node_id, task.opened(), task.image(), task.options)
+
+
+class FleetNodes:
+    """The nodes of one cluster, played by a driver."""
+
+    def __init__(
+        self,
+        places: Mapping[int, Sequence[Place]],
+        driver: Driver,
+        options: Options,
+        release: Release | None = None,
+    ) -> None:
+        self._places = places
+        self._driver = driver
+        self._options = options
+        self._release = release
+
+    @property
+    def node_ids(self) -> Iterable[int]:
+        """Those whose dirs are there."""
+        return self._places.keys()
+
+    def _task(self, node_id: int, leader: int | None = None) -> NodeTask:
+        return NodeTask(
+            node_id=node_id, places=tuple(self._places[node_id]), release=self._release,
+            leader=() if leader is None else tuple(self._places[leader]), options=self._options,
+        )  # fmt: skip
+
+    def sights(self) -> dict[int, Sight]:
+        """What each node's disks tell."""
+        return dict(self._driver.run(look, [self._task(node_id) for node_id in self._places]))
+
+    def image(self, node_id: int) -> MetadataImage | None:
+        """The metadata of that node."""
+        return image_of(self._task(node_id).opened())
+
+    def starts(self, node_ids: Iterable[int], leader: int | None) -> Iterator[NodeStart]:
+        """The starts of these nodes."""
+        return self._driver.run(play, [self._task(node_id, leader) for node_id in node_ids])
+
+
+def clusters(paths: Sequence[str]) -> dict[str, dict[int, list[Place]]]:
+    """The places of each node by cluster id ("" where no disk tells it), then by node id.
+
+    Raises `SegmendError` for paths without log dirs, and where nothing tells whose a dir is.
+    """
+    found: dict[str, dict[int, list[Place]]] = {}
+    for (cluster, node_id), places in brokers(find_places(paths)).items():
+        if node_id < 0:
+            raise SegmendError(f"{places[0].path}: nothing tells which node's it is")
+        found.setdefault(cluster, {})[node_id] = places
+    return found
+
+
+def forecast_fleet(
+    places: Mapping[int, Sequence[Place]],
+    driver: Driver,
+    options: Options,
+    *,
+    release: Release | None = None,
+    only: frozenset[int] | None = None,
+) -> ClusterForecast:
+    """What becomes of one cluster; what cannot be listed is named as unknown."""
+    closed = [
+        f"{place.path}: {place.unreadable}" for each in places.values() for place in each if place.unreadable
+    ]
+    return ClusterForecast(FleetNodes(places, driver, options, release), only, closed)
