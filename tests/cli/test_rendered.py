@@ -15,6 +15,7 @@ import pytest
 from tests.cli.run import run_here
 from tests.lacking import lacking
 
+from segmend.checks.registry import known_codes
 from segmend.cli.described import described
 from segmend.cli.frame import whole_parser
 from segmend.errors import EXIT_CODES
@@ -33,6 +34,8 @@ ASKED = [
     (["segmend", "plan", "move", "--t"], {"--to"}),
     (["segmend", "--json", "plan", "co"], {"compose"}),
     (["segmend", "completion", ""], {"bash", "zsh", "fish"}),
+    (["segmend", "explain", "ret"], {"retention"}),
+    (["segmend", "explain", "L0"], {f"L0{number}" for number in range(1, 10)} & known_codes().keys()),
 ]
 
 
@@ -78,6 +81,7 @@ def test_zsh(script: Callable[[str], Path]) -> None:
         assert "segmend check" in ask("segmend che\t")
         assert "segmend check --deep" in ask("segmend check --de\t")
         assert "segmend plan repair" in ask("segmend plan re\t")
+        assert "segmend explain retention" in ask("segmend explain ret\t")
         assert "segmend plan move --to" in ask("segmend plan move --t\t")
         assert all(word in ask("segmend show --sort s\t\t") for word in ("size", "segments", "start"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 
-from segmend.cli.parser import LateParser, subparsers_of
+from segmend.cli.parser import LateParser, Offering, subparsers_of
 from segmend.frozen import frozen
 
 _PATHS = frozenset({"FILE", "DIR", "PATH", "PLAN", "S"})
@@ -14,11 +14,15 @@ _PATHS = frozenset({"FILE", "DIR", "PATH", "PLAN", "S"})
 
 @frozen
 class Argument:
-    """An option, or a word without a name; `value` stands for what it takes, if it takes anything."""
+    """An option, or a word without a name; `value` stands for what it takes, if it takes anything.
+
+    It takes one of the `choices`, if there are any; else anything: a word that is `offered`, a path.
+    """
 
     flags: tuple[str, ...]
     value: str | None
     choices: tuple[str, ...]
+    offered: tuple[str, ...]
     help: str
 
     @property
@@ -90,5 +94,6 @@ def _argument(action: argparse.Action, parser: argparse.ArgumentParser) -> Argum
         flags=tuple(action.option_strings),
         value=None if action.nargs == 0 else named,
         choices=choices,
+        offered=tuple(action.offered()) if isinstance(action, Offering) else (),
         help=(action.help or "") % {**vars(action), "prog": parser.prog},
     )

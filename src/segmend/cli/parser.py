@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 from segmend.cli.nearest import did_you_mean
@@ -63,6 +63,14 @@ class Parser(argparse.ArgumentParser):
         except argparse.ArgumentError as error:
             error.message += did_you_mean(str(value), map(str, action.choices or ()))
             raise
+
+
+class Offering(argparse._StoreAction):
+    """An argument that takes any words, of which `offered` knows some: completions ask for them."""
+
+    def __init__(self, *args: Any, offered: Callable[[], Iterable[str]], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.offered = offered
 
 
 class LateParser(Parser):

@@ -39,7 +39,7 @@ def script(root: Described) -> Iterator[str]:
     for each in every:
         at = "".join(f" {word}" for word in each.path)
         words = [command.path[-1] for command in each.commands]
-        words += [choice for operand in each.operands for choice in operand.choices]
+        words += [word for operand in each.operands for word in (*operand.choices, *operand.offered)]
         options = [flag for option in each.options for flag in option.flags]
         yield f'        "{at}")'
         yield f"            [[ $cur == -* ]] && {{ {_offer(options)}return; }}"

@@ -30,6 +30,8 @@ def script(root: Described) -> Iterator[str]:
         for operand in each.operands:
             if operand.choices:
                 yield f"{begin} -f -a {_quoted(' '.join(operand.choices))}"
+            if operand.offered:
+                yield f"{begin} -a {_quoted(' '.join(operand.offered))}"
         for option in each.options:
             yield f"{begin} {_option(option)}"
 

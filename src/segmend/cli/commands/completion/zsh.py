@@ -58,6 +58,8 @@ def _operand(operand: Argument) -> str:
 def _values(argument: Argument) -> str:
     if argument.choices:
         return f"({' '.join(argument.choices)})"
+    if argument.offered:
+        return f"{{compadd {' '.join(argument.offered)}; _files}}"
     return "_files" if argument.takes_path else " "
 
 

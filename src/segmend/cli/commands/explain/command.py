@@ -10,6 +10,7 @@ from segmend.cli.commands.explain.topics import Topic, all_topics, page
 from segmend.cli.nearest import did_you_mean
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import emit, emit_json, style
+from segmend.cli.parser import Offering
 from segmend.cli.selection import add_selection
 from segmend.errors import UsageError
 from segmend.fleet.cross import whole_manual
@@ -39,7 +40,12 @@ FAMILIES = {
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument(
-        "words", nargs="*", metavar="CODE", help="a finding's code, such as L05; or a topic, and log dirs"
+        "words",
+        nargs="*",
+        metavar="CODE",
+        action=Offering,
+        offered=lambda: (*all_topics(), *whole_manual()),
+        help="a finding's code, such as L05; or a topic, and log dirs",
     )
     add_release_option(parser)
     parser.add_argument("--config", metavar="FILE", help="the broker's server.properties")
