@@ -82,13 +82,27 @@ class BrokerEffect:
 
 
 @frozen
+class Cause:
+    """The finding that explains another one."""
+
+    code: str
+    dir: str
+    file: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The object `cause` of a finding."""
+        return {"code": self.code, "dir": self.dir, "file": self.file}
+
+
+@frozen
 class Finding:
     """One located fault.
 
     `dir` is the log dir as the user gave it, `file` is relative to it, `position` is a
     byte position in that file and `offset` a Kafka offset. `broker_says` quotes the words
     a broker logs for it, where it says anything at all, `broker_effect` is what it does
-    (None where replicas were compared). `detail` holds further numbers.
+    (None where replicas were compared). `cause` is the finding that explains this one: then its
+    `remedy` is the next command of both. `detail` holds further numbers.
     """
 
     code: str
@@ -103,6 +117,7 @@ class Finding:
     broker_says: str | None = None
     broker_effect: BrokerEffect | None = None
     remedy: Remedy | None = None
+    cause: Cause | None = None
     detail: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -122,5 +137,6 @@ class Finding:
             "broker_says": self.broker_says,
             "broker_effect": self.broker_effect and self.broker_effect.to_json(),
             "remedy": remedy and {"command": remedy.command, "safety": remedy.safety.value},
+            "cause": self.cause and self.cause.to_json(),
             "detail": self.detail,
         }

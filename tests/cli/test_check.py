@@ -19,7 +19,7 @@ from segmend.logdir.file_system import Unreadable
 
 FINDING_KEYS = {
     "type", "code", "severity", "dir", "topic", "partition", "file", "position", "offset", "message",
-    "broker_says", "broker_effect", "remedy", "detail",
+    "broker_says", "broker_effect", "remedy", "cause", "detail",
 }  # fmt: skip
 EFFECT_KEYS = {"effect", "offset", "records_lost", "bytes_lost", "text", "basis"}
 SUMMARY_KEYS = {"type", "errors", "warnings", "segments", "batches", "bytes", "skipped", "seconds"}
@@ -65,7 +65,8 @@ def test_findings_are_4(damaged: Path, capsys) -> None:
     out = capsys.readouterr().out
     assert "L05" in out
     assert "M02" in out
-    assert re.search(rf"next: +segmend plan repair {re.escape(str(damaged))}/u-0 --blank -o plan.json", out)
+    command = rf"segmend plan repair {re.escape(str(damaged))}/u-0 --from REPLICA_PARTITION_DIR -o plan.json"
+    assert re.search(f"next: +{command}  # advice", out)
     assert "2 errors" in out
 
 

@@ -265,7 +265,7 @@ FAULTS = [
     alone("partition-future-only", renamed(f".{HEX}-future"), "N18", "", since=V11),
     alone("partition-delete", renamed(f".{HEX}-delete"), "N19", "", since=V11),
     alone("partition-stray", renamed(f".{HEX}-stray"), "N20", "", since=V11),
-    alone("partition-delete-without-id", renamed("-delete"), "N21 N27", "refuses"),
+    alone("partition-delete-without-id", renamed("-delete"), "N21", "refuses"),
     fault("foreign-file", left("notes.txt", b"x"), "N22", "0..220"),
     fault("foreign-folder", lambda p: put(p.partition / "old" / "notes.txt", "x"), "N22", "0..220"),
     alone("partition-linked", linked, "N23", "0..220"),

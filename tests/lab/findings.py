@@ -21,6 +21,7 @@ CLEAN = frozenset({"1.1.0-clean", "2.8.2-clean", "3.9.2-clean", "4.3.1-clean"})
 KILLED = frozenset({"1.1.0-killed", "2.8.2-killed", "3.9.2-killed", "4.3.1-killed"})
 OLDEST = frozenset({"1.1.0-clean", "1.1.0-killed"})
 NEWER = (CLEAN | KILLED) - OLDEST
+ZOOKEEPER = frozenset({"1.1.0-clean", "2.8.2-clean"})
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ ON_PURPOSE = "records below the log start offset were deleted on purpose"
 UNSAID = {
     "log-dir-is-a-file": NO_DIR,
     "log-dir-missing": NO_DIR,
-    "partition-delete": Excuse(CLEAN, "a replica that is marked for deletion is no fault"),
-    "partition-stray": Excuse(CLEAN, "a replica that is set aside already is no fault of this start"),
+    "partition-delete": Excuse(ZOOKEEPER, "nothing on the disk tells whether the cluster expects it"),
+    "partition-stray": Excuse(ZOOKEEPER, "nothing on the disk tells whether the cluster expects it"),
     "start-at-end": Excuse(CLEAN | NEWER, ON_PURPOSE),
     "start-inside": Excuse(CLEAN | NEWER, ON_PURPOSE),
     "log-offset-backwards-rolled": Excuse(

@@ -23,6 +23,7 @@ CODES = (
         ERROR,
         "the high watermark is beyond the log end offset: records are missing at the end",
         WRONG,
+        explains=("C04",),
     ),
     Code("C11b", WARNING, "the cleaner's offset is beyond the log end offset: it will be reset", SLOW),
 )
@@ -75,7 +76,7 @@ def _finding(context: PartitionContext, code: str, what: str, value: int) -> Fin
         f"the {what} is {value}, but the log ends at {end}",
         offset=value,
         broker_says=_says(context, code, value, end),
-        remedy=context.repair() if code in ("C08", "C11b") else context.look(),
+        remedy=context.repair() if code in ("C08", "C11b") else context.graft(),
         detail={"log_end_offset": end},
     )
 

@@ -17,7 +17,11 @@ CODES = (
     Code("N12", INFO, "`.deleted` files: removed by the next start", NONE),
     Code("N13", INFO, "`.cleaned` files: removed by the next start, with any `.swap` at or above them", NONE),
     Code(
-        "N14", INFO, "a finished `.swap`: the next start puts it in the place of the segments it covers", NONE
+        "N14",
+        INFO,
+        "a finished `.swap`: the next start puts it in the place of the segments it covers",
+        NONE,
+        explains=("I22", "I01", "N15", "N16"),
     ),
     Code("N16", WARNING, "an index `.swap` without its `.log.swap`: put over the real index", WRONG),
 )

@@ -8,6 +8,7 @@ environment checks turn into findings.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from segmend.broker.recovery import first_recovered
 from segmend.findings import Finding, Remedy, Safety, Severity
+from segmend.formats.names import parse_dir_name
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.frozen import frozen
 from segmend.logdir.file_system import Unreadable
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# What may follow the name of a partition in that of a directory that is none.
+_PARTITION_NAME = re.compile(r".+?-\d+(?=\D)")
 # Linux's own default of vm.max_map_count.
 MAX_MAP_COUNT = 65_530
 
@@ -85,6 +89,20 @@ class BrokerContext:
             for partition in log_dir.partitions:
                 if partition.kind == "current":
                     found.setdefault((partition.topic, partition.partition), []).append(partition)
+        return found
+
+    @cached_property
+    def former_names(self) -> dict[tuple[str, str], str]:
+        """By dir and name: foreign directories that were a partition, by its lines; it is nowhere else."""
+        there = {partition.key for log_dir in self.dirs for partition in log_dir.partitions}
+        found = {}
+        for context in map(self.of, self.dirs):
+            for name in context.log_dir.foreign:
+                former = _PARTITION_NAME.match(name)
+                parsed = parse_dir_name(former[0]) if former else None
+                key = (parsed.topic, parsed.partition) if parsed else None
+                if former and key not in there and key in context.offsets(RECOVERY_POINT):
+                    found[context.path, name] = former[0]
         return found
 
     @cached_property
@@ -327,9 +345,12 @@ class PartitionContext:
         """`segmend plan trim` of this partition."""
         return remedies.trim(self.dir.path, self.partition.name)
 
-    def blank(self) -> Remedy:
-        """`segmend plan repair --blank` of this partition."""
-        return remedies.blank(self.dir.path, self.partition.name)
+    def good_batches(self) -> Remedy:
+        """`segmend plan repair --from` another replica; `--blank` where the metadata knows of no other."""
+        image = self.broker_dirs.metadata
+        alone = image is not None and image.alone(*self.key)
+        wanted = remedies.blank if alone else remedies.from_replica
+        return wanted(self.dir.path, self.partition.name)
 
     def graft(self) -> Remedy:
         """`segmend plan graft` of this partition, from a leader's files that somebody must name."""

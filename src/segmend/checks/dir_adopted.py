@@ -18,8 +18,15 @@ CODES = (
         WARNING,
         "a foreign directory with a partition's name: the broker makes segments inside it",
         NONE,
+        explains=("N11",),
     ),
-    Code("N25", WARNING, "a topic name longer than 249 characters: no topic can be called so", NONE),
+    Code(
+        "N25",
+        WARNING,
+        "a topic name longer than 249 characters: no topic can be called so",
+        NONE,
+        explains=("N11",),
+    ),
 )
 PAGE = Page(
     meaning="""

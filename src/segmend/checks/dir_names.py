@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from segmend.broker.failures import NOT_A_PARTITION
-from segmend.findings import Finding
+from segmend.findings import Finding, Remedy
 from segmend.formats.names import parse_dir_name
 from segmend.logdir.tree import LogDir
 
@@ -67,5 +67,13 @@ def _finding(name: str, context: DirContext) -> Finding:
         message,
         file=name,
         broker_says=NOT_A_PARTITION.of(context.release).format(f"{context.path}/{name}", name),
-        remedy=remedies.set_aside(context.path, name),
+        remedy=_remedy(name, context),
     )
+
+
+def _remedy(name: str, context: DirContext) -> Remedy:
+    """Its name back, where the checkpoints have lines of that partition and it is nowhere else."""
+    former = context.broker.former_names.get((context.path, name))
+    if former is not None:
+        return remedies.rename(context.path, name, former)
+    return remedies.set_aside(context.path, name)

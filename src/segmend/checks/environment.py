@@ -50,7 +50,7 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
             "K14",
             "the file system is full",
             broker_says=DISK_FULL,
-            remedy=remedies.advice(f"segmend show {context.path} --top 10"),
+            remedy=remedies.free(context.path),
         )
     if context.running:
         yield context.finding(

@@ -21,6 +21,7 @@ CODES = (
         ERROR,
         "the cluster id, node id or (2.8 to 3.6) any other property differs between the dirs",
         REFUSES,
+        explains=("K03", "K04", "K05", "K06", "K21", "C14", "M05", "M06", "M07", "N17", "N27", "M01"),
     ),
     Code("K04", ERROR, "two dirs have the same directory id", REFUSES),
     Code("K06", ERROR, "two dirs hold a `__cluster_metadata-0`", REFUSES),
@@ -62,13 +63,35 @@ def _differing(dirs: list[DirContext], field: str, what: str, says: str) -> Iter
     for context, value in told[1:]:
         first = told[0][1]
         if value != first:
+            groups = [
+                [each.path for each, own in told if own == one] for one in dict.fromkeys(v for _, v in told)
+            ]
+            two = any(_is_elsewhere(context, each) for each, own in told if own == first)
+            message = f"{what} {value}, but {told[0][0].path} has {first}"
             yield context.finding(
                 "K03",
-                f"{what} {value}, but {told[0][0].path} has {first}",
+                f"{message}: these are dirs of {len(groups)} brokers, and each has to be looked at alone"
+                if two
+                else message,
                 file=FILE_NAME,
                 broker_says=says.format(path=context.path, expected=first, stored=value),
-                remedy=remedies.identity(*(each.path for each in dirs)),
+                remedy=remedies.check_alone(*groups)
+                if two
+                else remedies.identity(*(each.path for each in dirs)),
             )
+
+
+def _is_elsewhere(one: DirContext, other: DirContext) -> bool:
+    """Whether two dirs are of two brokers for certain: by the metadata of one, or by what both hold."""
+    ours, theirs = one.log_dir, other.log_dir
+    if CLUSTER_METADATA in ours.entries and CLUSTER_METADATA in theirs.entries:
+        return True
+    if {p.key for p in ours.current} & {p.key for p in theirs.current}:
+        return True
+    image, value = one.broker_dirs.metadata, one.identity.value
+    if image is None or value is None or value.node_id is None:
+        return False
+    return value.directory_id is not None and value.directory_id in image.log_dirs.get(value.node_id, ())
 
 
 def _unlike(dirs: list[DirContext]) -> Iterator[Finding]:

@@ -26,6 +26,7 @@ CODES = (
         "the log ends before its index and its snapshot: the end of the log is lost",
         LOSES,
         NONE,
+        explains=("C04", "C10b", "E06"),
     ),
 )
 PAGE = Page(

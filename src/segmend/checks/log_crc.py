@@ -16,9 +16,16 @@ from .manual import ERROR, LOSES, WRONG, Code, Page
 from .segment_view import SegmentView
 
 CODES = (
-    Code("L05", ERROR, "a batch in a rolled segment has a wrong CRC", WRONG, LOSES),
+    Code("L05", ERROR, "a batch in a rolled segment has a wrong CRC", WRONG, LOSES, explains=("I21", "P11")),
     Code("L06", ERROR, "a batch has a wrong CRC and the segment has no offset index", LOSES),
-    Code("L07", ERROR, "a batch in the active segment has a wrong CRC", WRONG, LOSES),
+    Code(
+        "L07",
+        ERROR,
+        "a batch in the active segment has a wrong CRC",
+        WRONG,
+        LOSES,
+        explains=("C04", "C10b", "E06", "I21", "P11"),
+    ),
 )
 PAGE = Page(
     meaning="""
@@ -60,7 +67,7 @@ def _finding(view: SegmentView, context: PartitionContext, found: Break) -> Find
         position=found.position,
         offset=found.offset,
         broker_says=BAD_CRC.format(found.stored, found.computed),
-        remedy=context.blank(),
+        remedy=context.good_batches(),
         severity=Severity.WARNING if torn else None,
         stored_crc=found.stored,
         computed_crc=found.computed,

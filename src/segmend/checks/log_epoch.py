@@ -15,7 +15,11 @@ from .levels import Level, Scope
 from .manual import WARNING, WRONG, Code, Page
 from .segment_view import SegmentView
 
-CODES = (Code("L17", WARNING, "the leader epoch goes back inside a segment", WRONG),)
+CODES = (
+    Code(
+        "L17", WARNING, "the leader epoch goes back inside a segment", WRONG, explains=("C04", "C10b", "E06")
+    ),
+)
 PAGE = Page(
     meaning="""
         The leader epoch is not covered by the CRC; a flipped bit there leaves the batch sound. Epochs never

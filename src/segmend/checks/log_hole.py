@@ -14,7 +14,16 @@ from .levels import Level, Scope
 from .manual import ERROR, LOSES, WRONG, Code, Page
 from .segment_view import SegmentView
 
-CODES = (Code("L04", ERROR, "bytes in the middle of the log are zeros or garbage", WRONG, LOSES),)
+CODES = (
+    Code(
+        "L04",
+        ERROR,
+        "bytes in the middle of the log are zeros or garbage",
+        WRONG,
+        LOSES,
+        explains=("C04", "C10b", "E06"),
+    ),
+)
 PAGE = Page(
     meaning="""
         A block of the disk was lost, zeroed or overwritten, or a write went to the wrong place. The batches
@@ -52,7 +61,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
             position=hole.position,
             offset=hole.offset,
             broker_says=too_small(view, size) if size < 14 else None,
-            remedy=context.blank(),
+            remedy=context.good_batches(),
             bytes=length,
             end=hole.end,
         )

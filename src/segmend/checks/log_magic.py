@@ -16,13 +16,14 @@ from .manual import ERROR, LOSES, WRONG, Code, Page
 from .segment_view import SegmentView
 
 CODES = (
-    Code("L11", ERROR, "the magic byte is 3 to 127", WRONG, ignored=True),
+    Code("L11", ERROR, "the magic byte is 3 to 127", WRONG, ignored=True, explains=("C04", "C10b", "E06")),
     Code(
         "L12",
         ERROR,
         "the magic byte makes an old-format message of the batch (0, 1 or above 127)",
         WRONG,
         LOSES,
+        explains=("I16",),
     ),
 )
 PAGE = Page(

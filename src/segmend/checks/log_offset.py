@@ -18,9 +18,16 @@ from .offset_faults import offset_faults, one_bit
 from .segment_view import SegmentView
 
 CODES = (
-    Code("L13", ERROR, "a batch's base offset lies outside its segment", WRONG, REFUSES),
+    Code(
+        "L13",
+        ERROR,
+        "a batch's base offset lies outside its segment",
+        WRONG,
+        REFUSES,
+        explains=("C04", "C10b", "E06", "L17"),
+    ),
     Code("L14", ERROR, "a batch's base offset breaks the order of offsets", WRONG, LOSES),
-    Code("L15", ERROR, "the last batch's base offset is far too high", WRONG),
+    Code("L15", ERROR, "the last batch's base offset is far too high", WRONG, explains=("I16", "N15")),
 )
 PAGE = Page(
     meaning="""

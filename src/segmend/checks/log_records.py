@@ -80,6 +80,6 @@ def _finding(view: SegmentView, context: PartitionContext, problem: Problem) -> 
         position=problem.position,
         offset=problem.offset,
         broker_says=words and words.format(facts.get("codec", "?")),
-        remedy=context.blank(),
+        remedy=context.good_batches(),
         detail=facts,
     )

@@ -15,9 +15,30 @@ from .manual import ERROR, LOSES, WRONG, Code, Page
 from .segment_view import SegmentView
 
 CODES = (
-    Code("L08", ERROR, "the size field points past the end of the log", WRONG, LOSES),
-    Code("L09", ERROR, "the size field is smaller than the smallest batch", WRONG, LOSES),
-    Code("L10", ERROR, "the size field points into the middle of this or a later batch", WRONG, LOSES),
+    Code(
+        "L08",
+        ERROR,
+        "the size field points past the end of the log",
+        WRONG,
+        LOSES,
+        explains=("C04", "C10b", "E06"),
+    ),
+    Code(
+        "L09",
+        ERROR,
+        "the size field is smaller than the smallest batch",
+        WRONG,
+        LOSES,
+        explains=("C04", "C10b", "E06"),
+    ),
+    Code(
+        "L10",
+        ERROR,
+        "the size field points into the middle of this or a later batch",
+        WRONG,
+        LOSES,
+        explains=("C04", "C10b", "E06", "L04"),
+    ),
 )
 PAGE = Page(
     meaning="""

@@ -14,8 +14,14 @@ from .offset_faults import OffsetFault, offset_faults
 from .segment_view import SegmentView
 
 CODES = (
-    Code("L16", WARNING, "the same batch stands in the log twice", WRONG),
-    Code("L26", ERROR, "an older or foreign batch stands behind newer ones", LOSES),
+    Code("L16", WARNING, "the same batch stands in the log twice", WRONG, explains=("I10",)),
+    Code(
+        "L26",
+        ERROR,
+        "an older or foreign batch stands behind newer ones",
+        LOSES,
+        explains=("C04", "C10b", "E06"),
+    ),
 )
 PAGE = Page(
     meaning="""

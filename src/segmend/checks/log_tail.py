@@ -16,9 +16,33 @@ from .manual import ERROR, LOSES, NONE, REFUSES, Code, Page
 from .segment_view import SegmentView
 
 CODES = (
-    Code("L01", ERROR, "the last batch is shorter than its size field says", LOSES, NONE, trimmed=True),
-    Code("L02", ERROR, "up to 17 bytes follow the last batch, less than a header", LOSES, NONE, trimmed=True),
-    Code("L03", ERROR, "the log ends in zero bytes", REFUSES, NONE, trimmed=True),
+    Code(
+        "L01",
+        ERROR,
+        "the last batch is shorter than its size field says",
+        LOSES,
+        NONE,
+        trimmed=True,
+        explains=("C04", "C10b", "E06"),
+    ),
+    Code(
+        "L02",
+        ERROR,
+        "up to 17 bytes follow the last batch, less than a header",
+        LOSES,
+        NONE,
+        trimmed=True,
+        explains=("C04", "C10b", "E06"),
+    ),
+    Code(
+        "L03",
+        ERROR,
+        "the log ends in zero bytes",
+        REFUSES,
+        NONE,
+        trimmed=True,
+        explains=("C04", "C10b", "E06"),
+    ),
 )
 PAGE = Page(
     meaning="""

@@ -12,7 +12,9 @@ from .levels import Level, Scope
 from .manual import NONE, WARNING, Code, Page
 from .segment_view import SegmentView
 
-CODES = (Code("L22", WARNING, "maxTimestamp is not the largest timestamp of the records", NONE),)
+CODES = (
+    Code("L22", WARNING, "maxTimestamp is not the largest timestamp of the records", NONE, explains=("I16",)),
+)
 PAGE = Page(
     meaning="The header was written wrong by a client or a tool; its CRC is right.",
     broker="""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from segmend.broker.failures import NOT_READABLE
-from segmend.findings import Finding
+from segmend.findings import Finding, Remedy
 from segmend.logdir.file_system import FileStat
 from segmend.logdir.tree import LOCK, LogDir, PartitionDir
 
@@ -16,7 +17,12 @@ from .manual import ERROR, OFFLINE, Code, Page
 
 CODES = (
     Code(
-        "K13", ERROR, "a file or directory that the user who owns the log dir cannot read or write", OFFLINE
+        "K13",
+        ERROR,
+        "a file or directory that the user who owns the log dir cannot read or write",
+        OFFLINE,
+        unplayed=True,
+        explains=("K13",),
     ),
 )
 PAGE = Page(
@@ -41,25 +47,47 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     user = context.owner
     if user is None or user.uid == ROOT:
         return
+    found = list(_unusable(log_dir, context, user))
+    for mended in (True, False):
+        alike = [each for each in found if (each[1].uid == user.uid) is mended]
+        remedy = _remedy(context, [name for name, _, _ in alike], user, owned=mended)
+        for name, status, partition in alike:
+            yield _finding(context, name, status, user, partition, remedy)
+
+
+Unusable = tuple[str, FileStat, PartitionDir | None]
+
+
+def _unusable(log_dir: LogDir, context: DirContext, user: FileStat) -> Iterator[Unusable]:
     for name in log_dir.others:
         entry = log_dir.entry(name)
         if entry and entry.type == "file" and name != LOCK and not may_use(entry.stat(), user):
-            yield _finding(context, name, entry.stat(), user)
+            yield name, entry.stat(), None
     for partition in log_dir.partitions:
         yield from _partition(partition, context, user)
 
 
-def _partition(partition: PartitionDir, context: DirContext, user: FileStat) -> Iterator[Finding]:
+def _remedy(context: DirContext, names: list[str], user: FileStat, *, owned: bool) -> Remedy:
+    """One command for all that is in the same way."""
+    common = os.path.commonpath(names) if names else ""
+    path = f"{context.path}/{common}" if common else context.path
+    whole = len(names) > 1
+    if owned:
+        return remedies.chmod(path, whole=whole)
+    return remedies.chown(path, user.uid, user.gid, whole=whole)
+
+
+def _partition(partition: PartitionDir, context: DirContext, user: FileStat) -> Iterator[Unusable]:
     status = context.stat(partition.name)
     if not may_use(status, user):
-        yield _finding(context, partition.name, status, user)
+        yield partition.name, status, None
     if context.level == Level.STARTUP:
         return
     shown = 0
     for name, entry in sorted(partition.files.items()):
         if shown < MAX_SHOWN and entry.type == "file" and not may_use(entry.stat(), user):
             shown += 1
-            yield _finding(context, f"{partition.name}/{name}", entry.stat(), user, partition)
+            yield f"{partition.name}/{name}", entry.stat(), partition
 
 
 def may_use(status: FileStat, user: FileStat) -> bool:
@@ -72,10 +100,14 @@ def may_use(status: FileStat, user: FileStat) -> bool:
 
 
 def _finding(
-    context: DirContext, name: str, status: FileStat, user: FileStat, partition: PartitionDir | None = None
+    context: DirContext,
+    name: str,
+    status: FileStat,
+    user: FileStat,
+    partition: PartitionDir | None,
+    remedy: Remedy,
 ) -> Finding:
     owned = status.uid == user.uid
-    path = f"{context.path}/{name}"
     what = f"{'' if owned else f'owner {status.uid}, '}mode {status.mode & 0o7777:04o}"
     return context.finding(
         "K13",
@@ -83,6 +115,6 @@ def _finding(
         topic=partition.topic if partition else None,
         partition=partition.partition if partition else None,
         file=name,
-        broker_says=NOT_READABLE.format(path),
-        remedy=remedies.chmod(path) if owned else remedies.chown(path, user.uid, user.gid),
+        broker_says=NOT_READABLE.format(f"{context.path}/{name}"),
+        remedy=remedy,
     )

@@ -16,7 +16,13 @@ from .manual import ERROR, INFO, LOSES, NONE, Code, Page
 
 CODES = (
     Code("N09", INFO, "the checkpointed log start offset lies before the first segment", NONE, ignored=True),
-    Code("N10", ERROR, "indexes or snapshots remain of an active segment whose `.log` is gone", LOSES),
+    Code(
+        "N10",
+        ERROR,
+        "indexes or snapshots remain of an active segment whose `.log` is gone",
+        LOSES,
+        explains=("C04", "C10b", "E06"),
+    ),
     Code("N11", ERROR, "the directory has no segment at all", LOSES),
 )
 PAGE = Page(

@@ -44,6 +44,7 @@ def run(broker: BrokerContext, _context: BrokerContext) -> Iterator[Finding]:
     if any(context.running for context in contexts):
         return
     there = {partition.key for log_dir in broker.dirs for partition in log_dir.partitions}
+    there |= {parsed for parsed in map(_parsed, broker.former_names.values())}
     gone: dict[Key, list[DirContext]] = {}
     for context in contexts:
         for key in sorted({key for name in _CHECKPOINTS for key in _lines(context, name)} - there):
@@ -56,6 +57,11 @@ def run(broker: BrokerContext, _context: BrokerContext) -> Iterator[Finding]:
 def _lines(context: DirContext, checkpoint: str) -> Mapping[Key, int]:
     """Those of a file that a broker can read."""
     return {} if context.checkpoint(checkpoint).damages else context.offsets(checkpoint)
+
+
+def _parsed(name: str) -> Key:
+    topic, _, number = name.rpartition("-")
+    return topic, int(number)
 
 
 def _is_expected(broker: BrokerContext, key: Key) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 from segmend.findings import Remedy, Safety
 
@@ -25,16 +26,27 @@ def blank(log_dir: str, partition: str) -> Remedy:
     return Remedy(command=f"segmend plan repair {target} --blank -o plan.json", safety=Safety.LOSSY)
 
 
-def graft(log_dir: str, partition: str) -> Remedy:
-    """Plan to take what is lost from the leader; where its files are a human must say."""
-    target, name = shlex.quote(log_dir), shlex.quote(partition)
-    return advice(f"segmend plan graft {target} --partition {name} --from LEADER_PARTITION_DIR -o plan.json")
+def from_replica(log_dir: str, partition: str) -> Remedy:
+    """Plan to take damaged batches from another replica; where its files are a human must say."""
+    target = shlex.quote(f"{log_dir.rstrip('/')}/{partition}")
+    return advice(f"segmend plan repair {target} --from REPLICA_PARTITION_DIR -o plan.json")
+
+
+def graft(log_dir: str, partition: str, leader: str = "LEADER_PARTITION_DIR") -> Remedy:
+    """Plan to take what is lost from the leader; where its files are a human must say, if nobody knows."""
+    target, name, source = map(shlex.quote, (log_dir, partition, leader))
+    return advice(f"segmend plan graft {target} --partition {name} --from {source} -o plan.json")
 
 
 def adopt(log_dir: str, name: str, *, replace: bool, safety: Safety) -> Remedy:
     """Plan to give a renamed directory its name back; `replace` an empty one that has the name now."""
     target = f"{shlex.quote(log_dir)} --directory {shlex.quote(name)}{' --replace' if replace else ''}"
     return Remedy(command=f"segmend plan adopt {target} -o plan.json", safety=safety)
+
+
+def free(log_dir: str) -> Remedy:
+    """Plan to make room on the disk of a log dir, by the least harm first."""
+    return advice(f"segmend plan free {shlex.quote(log_dir)} --bytes 1GB -o plan.json")
 
 
 def set_aside(log_dir: str, name: str, *, safety: Safety = Safety.SAFE) -> Remedy:
@@ -64,19 +76,26 @@ def show(log_dir: str, name: str) -> Remedy:
     return look(f"{log_dir.rstrip('/')}/{name}")
 
 
+def check_alone(*brokers: Sequence[str]) -> Remedy:
+    """Look at the log dirs of each broker by themselves."""
+    return advice("; ".join(f"segmend check {' '.join(map(shlex.quote, dirs))}" for dirs in brokers))
+
+
 def look(*paths: str) -> Remedy:
     """Look at directories or files side by side."""
     return advice(f"segmend show {' '.join(map(shlex.quote, paths))}")
 
 
-def chown(path: str, uid: int, gid: int) -> Remedy:
-    """Give a file back to the broker's user; a link itself, not what it points to."""
-    return Remedy(command=f"chown -h {uid}:{gid} {shlex.quote(path)}", safety=Safety.SAFE)
+def chown(path: str, uid: int, gid: int, *, whole: bool = False) -> Remedy:
+    """Give a file back to the broker's user, or all below a directory; never what a link points to."""
+    how = "-hR" if whole else "-h"
+    return Remedy(command=f"chown {how} {uid}:{gid} {shlex.quote(path)}", safety=Safety.SAFE)
 
 
-def chmod(path: str) -> Remedy:
+def chmod(path: str, *, whole: bool = False) -> Remedy:
     """Let the owner read and write; X: enter, if it is a directory."""
-    return Remedy(command=f"chmod u+rwX {shlex.quote(path)}", safety=Safety.SAFE)
+    how = "-R " if whole else ""
+    return Remedy(command=f"chmod {how}u+rwX {shlex.quote(path)}", safety=Safety.SAFE)
 
 
 def remove(log_dir: str, name: str, *, safety: Safety = Safety.SAFE) -> Remedy:

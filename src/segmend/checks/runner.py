@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 # A slice of work for one thread: big enough that handing it over costs nothing.
 SLICE_BYTES = 32 << 20
 SLICE_SEGMENTS = 256
+# Findings of one partition that are looked at together for causes; a ruined one has millions.
+HELD = 5_000
 # Slices in flight for each thread.
 SLICES_AHEAD = 4
 
@@ -68,6 +70,7 @@ class Summary:
     bytes: int = 0
     skipped: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
+    dirs_not_given: int = 0
     seconds: float = 0.0
 
     @property
@@ -89,6 +92,7 @@ class Summary:
             "bytes": self.bytes,
             "skipped": self.skipped,
             "unreadable": self.unreadable,
+            "dirs_not_given": self.dirs_not_given,
             "clean_shutdown": self.clean,
             "broker_running": self.running,
             "seconds": round(self.seconds, 3),
@@ -214,12 +218,19 @@ class CheckRun:
 
     def __iter__(self) -> Iterator[Finding]:
         started = time.monotonic()
+        held: list[Finding] = []
         for finding in self._all():
-            if self._wanted.finding(finding):
-                judged = self._judge.judged(finding)
-                self.summary.counts[judged.severity] += 1
-                yield judged
+            if finding is not None and self._wanted.finding(finding):
+                held.append(self._judge.judged(finding))
+            if held and (finding is None or len(held) >= HELD):
+                yield from self._counted(held)
+                held = []
         self.summary.seconds = time.monotonic() - started
+
+    def _counted(self, held: Sequence[Finding]) -> Iterator[Finding]:
+        for finding in self._judge.explained(held):
+            self.summary.counts[finding.severity] += 1
+            yield finding
 
     @cached_property
     def _judge(self) -> Judge:
@@ -227,8 +238,10 @@ class CheckRun:
         made: Judge = import_module("segmend.checks.weighing.judge").Judge(self._broker, plays=self._plays)
         return made
 
-    def _all(self) -> Iterator[Finding]:
+    def _all(self) -> Iterator[Finding | None]:
+        """The findings, and None after those of the broker, of a dir, of a partition: causes lie within."""
         yield from self._whole_broker()
+        yield None
         jobs = _Jobs(self._jobs if self._level > Level.STARTUP else 1)
         try:
             for log_dir in self._broker.dirs:
@@ -237,6 +250,8 @@ class CheckRun:
             jobs.stop()
 
     def _whole_broker(self) -> Iterator[Finding]:
+        if self._checks[Scope.BROKER]:
+            self.summary.dirs_not_given = _not_given(self._broker.broker_dirs)
         for check in self._checks[Scope.BROKER]:
             try:
                 yield from check.run(self._broker, self._broker)
@@ -247,10 +262,11 @@ class CheckRun:
                     raise
                 owner.note(error)
 
-    def _dir(self, context: DirContext, jobs: _Jobs) -> Iterator[Finding]:
+    def _dir(self, context: DirContext, jobs: _Jobs) -> Iterator[Finding | None]:
         self.summary.clean[context.path] = context.clean
         self.summary.running[context.path] = context.running
         yield from _guarded(self._checks[Scope.DIR], context.log_dir, context, context.failures)
+        yield None
         pending: deque[_Pending] = deque()
         for partition in filter(self._wanted.partition, context.log_dir.partitions):
             inner = PartitionContext(context, partition)
@@ -266,6 +282,7 @@ class CheckRun:
         for item in pending:
             yield from self._collect(item)
         yield from self._failures(context)
+        yield None
 
     def _failures(self, context: DirContext) -> Iterator[Finding]:
         for failure in dict.fromkeys(context.failures):
@@ -308,7 +325,7 @@ class CheckRun:
             failures.append(view.context.dir.failure(error))
             return None
 
-    def _collect(self, pending: _Pending) -> Iterator[Finding]:
+    def _collect(self, pending: _Pending) -> Iterator[Finding | None]:
         """What came of a slice; after the last of a partition, what the partition says as a whole."""
         context, result = pending.context, pending.result()
         yield from result.findings
@@ -322,6 +339,7 @@ class CheckRun:
             context.dir.note(context.partition.unreadable)
         found = _guarded(self._checks[Scope.PARTITION], context.partition, context, context.dir.failures)
         yield from found
+        yield None
         if self._on_partition:
             self._on_partition(context)
 
@@ -337,6 +355,12 @@ class CheckRun:
             partitions = (p for d in self._broker.dirs for p in d.partitions if p.kind in SCANNED_KINDS)
             self._total_bytes = sum(p.size for p in partitions)
         return self._total_bytes
+
+
+def _not_given(broker: BrokerDirs) -> int:
+    """How many dirs this node registered that are not among these; 0 without metadata."""
+    present = {value.directory_id for value in broker.identities}
+    return max(0, len({*broker.registered_dirs} - present) - (len(broker.dirs) - len(present)))
 
 
 def _size(view: SegmentView) -> int:

@@ -13,7 +13,14 @@ from .manual import ERROR, REFUSES, WRONG, Code, Page
 from .segment_view import SegmentView
 
 CODES = (
-    Code("N05", ERROR, "the name is higher than the first offset: the segment was renamed", WRONG, REFUSES),
+    Code(
+        "N05",
+        ERROR,
+        "the name is higher than the first offset: the segment was renamed",
+        WRONG,
+        REFUSES,
+        explains=("I04", "I11", "I19", "I17", "C04", "C10b"),
+    ),
 )
 PAGE = Page(
     meaning="""

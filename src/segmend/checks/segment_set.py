@@ -100,6 +100,6 @@ def _hole(context: PartitionContext, before: SegmentScan, view: SegmentView) -> 
         f"offsets {before.next_offset} to {view.base_offset - 1} are missing",
         file=view.segment.name,
         offset=before.next_offset,
-        remedy=context.look(),
+        remedy=context.graft(),
         detail={"missing": view.base_offset - before.next_offset},
     )

@@ -14,7 +14,11 @@ from .levels import Level, Scope
 from .manual import LOSES, WARNING, Code, Page
 from .segment_view import SegmentView
 
-CODES = (Code("I13", WARNING, "the .timeindex file of a segment is missing", LOSES, derived=True),)
+CODES = (
+    Code(
+        "I13", WARNING, "the .timeindex file of a segment is missing", LOSES, derived=True, explains=("K18",)
+    ),
+)
 PAGE = Page(
     meaning="""
         It was deleted. (Before 0.10.1 there are none, and where `.index` is missing as well, I01 tells of

@@ -210,10 +210,15 @@ def finding_row(finding: Finding, place: Place, source: str) -> Row:
         "broker_effect": finding.broker_effect and finding.broker_effect.to_json(),
         "remedy_command": remedy.command if remedy else None,
         "remedy_safety": remedy.safety.value if remedy else None,
-        "detail": [(name, _text(value)) for name, value in finding.detail.items()],
+        "detail": [(name, _text(value)) for name, value in _detail(finding).items()],
         "source": source,
         "fingerprint": _fingerprint(finding, place),
     }
+
+
+def _detail(finding: Finding) -> Mapping[str, Any]:
+    cause = finding.cause
+    return finding.detail if cause is None else {**finding.detail, "cause": cause.to_json()}
 
 
 def _segment_of(file: str | None) -> int | None:

@@ -186,7 +186,8 @@ def _became(outcome: BrokerOutcome, deleted: int, style: Style) -> Iterator[str]
     """What is lost, what is not served, and what can be said of neither."""
     lost = outcome.lost
     if lost.partitions:
-        counted = f"{plural(lost.records, 'record')} lost, {text.size(lost.bytes)}"
+        size = text.size(lost.bytes)
+        counted = f"{plural(lost.records, 'record')} lost, {size}" if lost.records else f"{size} unreadable"
         yield style("red", f"{plural(lost.partitions, 'partition')} damaged or lost: {counted}")
     if outcome.unserved:
         yield style("red", f"{plural(outcome.unserved, 'partition')} not served")

@@ -39,7 +39,8 @@ class Style:
     def command(self, words: str) -> str:
         """What comes next, to be copied: a command of segmend, or a sentence."""
         own = words.startswith("segmend ")
-        return self("cyan", f"{self.program}{words.removeprefix('segmend')}" if own else words)
+        called = words.replace("; segmend ", f"; {self.program} ")
+        return self("cyan", f"{self.program}{called.removeprefix('segmend')}" if own else words)
 
 
 PLAIN = Style()

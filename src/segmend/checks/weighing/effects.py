@@ -34,7 +34,7 @@ _UNDER_WAY: Final = (".swap", ".cleaned", ".deleted")
 def effect_of(finding: Finding, start: Start) -> BrokerEffect:
     """What the start does about this very fault."""
     state = start.states.get(finding.dir)
-    if state is None:
+    if state is None or known_codes()[finding.code].code.unplayed:
         return _manual(finding)
     partition = state.log_dir.partition((finding.file or "").partition("/")[0])
     if partition is None:
@@ -120,7 +120,7 @@ def _of_partition(finding: Finding, start: Start, state: DirState, partition: Pa
     told = words.told(mine)
     loses = any(effect.loses for effect in mine)
     if finding.severity == Severity.ERROR and not loses and not is_mended(finding, told):
-        return replace(told, text=f"{told.text}. In general: {_line(finding)}")
+        return replace(told, text=f"{told.text}; at other starts: {_line(finding)}")
     return told
 
 

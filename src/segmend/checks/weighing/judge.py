@@ -6,7 +6,7 @@ a healthy disk does not pay for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from segmend.checks import Level, known_codes
@@ -18,6 +18,7 @@ from segmend.loading.start import Start
 from segmend.loading.values import HARMLESS
 from segmend.node.broker_dirs import BrokerDirs
 
+from .causes import Causes
 from .effects import effect_of, is_mended
 from .words import NONE, OFFLINE, REFUSES
 
@@ -33,6 +34,7 @@ class Judge:
 
     def __init__(self, broker: BrokerContext, *, plays: bool = True) -> None:
         self._dirs = {context.path: context for context in map(broker.of, broker.dirs)}
+        self._causes = Causes()
         self._start = Start(broker.broker_dirs, _reads(broker.level)) if plays else None
 
     def judged(self, finding: Finding) -> Finding:
@@ -43,6 +45,10 @@ class Judge:
             return finding
         effect = effect_of(finding, self._start)
         return replace(finding, broker_effect=effect, severity=_weighed(finding, effect))
+
+    def explained(self, findings: Sequence[Finding]) -> Iterator[Finding]:
+        """Judged findings of one place, each with its cause; those of the broker and the dir come before."""
+        return self._causes.told(findings)
 
     def _is_healed(self, finding: Finding) -> bool:
         """Whether it is gone once the start has recovered the segment."""

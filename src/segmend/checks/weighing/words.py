@@ -60,7 +60,7 @@ def offline(reason: str) -> BrokerEffect:
 def nothing(entry: Entry) -> BrokerEffect:
     """The start passes it by; the manual says what comes of that."""
     general = entry.broker_line
-    text = general if entry.code.ignored else f"leaves it as it is at this start. In general: {general}"
+    text = general if entry.code.ignored else f"nothing at this start; at others: {general}"
     return BrokerEffect(text=text, effect=NONE)
 
 

@@ -36,15 +36,18 @@ def run(group: Group) -> Iterator[Finding]:
     certain = group.expected_replicas == len(group.cluster.brokers)
     known = group.reference
     where = f"not on {numbers(lacking)}" if certain else f"one of {numbers(lacking)} may lack it"
+    lacking_dir = group.cluster.brokers[lacking[0]][0] if lacking else known.dir
     yield Finding(
         code="R03",
         severity=Severity.WARNING,
         message=f"{group.name} is on {numbers(held)} only, the topic's other partitions are on "
         f"{group.expected_replicas} brokers; {where}",
-        dir=group.cluster.brokers[lacking[0]][0] if certain else known.dir,
+        dir=lacking_dir if certain else known.dir,
         topic=group.topic,
         partition=group.partition,
         file=None if certain else known.dir_name,
-        remedy=remedies.show(known.dir, known.dir_name),
+        remedy=remedies.graft(lacking_dir, known.dir_name, f"{known.dir}/{known.dir_name}")
+        if certain
+        else remedies.show(known.dir, known.dir_name),
         detail={"held_by": held, "lacking": lacking, "expected_replicas": group.expected_replicas},
     )

@@ -23,6 +23,8 @@ _EFFECTS: Final = {
          "stray-renamed", "log-recreated-empty", "log-start-moved"), Consequence.LOSES
     ),
 }  # fmt: skip
+# Of a directory that is gone nobody knows what was in it.
+_NOT_COUNTED: Final = "log-recreated-empty"
 _ENDING: Final = frozenset({Consequence.REFUSES, Consequence.OFFLINE})
 # What the table may say of a start that was forecast to do nothing of the kind.
 _NOT_AT_THE_START: Final = frozenset({Consequence.LOSES, Consequence.WRONG})
@@ -39,11 +41,14 @@ def of(
     if severity == "info":
         return Consequence.NONE
     told = _EFFECTS.get(effect or "")
+    if told is Consequence.LOSES and not records_lost and effect != _NOT_COUNTED:
+        told = None
     if told is not None or records_lost:
         return Consequence.LOSES if records_lost and told not in _ENDING else told or Consequence.LOSES
     general = _by_code(code, severity, clean=clean)
     if effect is None or general in _NOT_AT_THE_START:
-        return general
+        at_the_start = effect in _EFFECTS and general is Consequence.LOSES
+        return Consequence.NONE if at_the_start else general
     return Consequence.NONE
 
 

@@ -6,6 +6,7 @@ a budget of characters. Every code keeps its first rows before any code gets mor
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -40,6 +41,7 @@ _COLUMNS: Final = (
     "broker_effect",
     "remedy_command",
     "remedy_safety",
+    "detail",
 )
 
 
@@ -61,6 +63,7 @@ class FindingRow:
     broker_says: str
     command: str
     safety: str
+    cause: str
 
     @property
     def cost(self) -> int:
@@ -71,7 +74,7 @@ class FindingRow:
 
 @frozen
 class FindingGroup:
-    """The findings of one code."""
+    """The findings of one code; `explained` if others are the cause of all of them."""
 
     code: str
     severity: str
@@ -82,6 +85,7 @@ class FindingGroup:
     manual: tuple[tuple[str, str], ...]
     total: int
     rows: tuple[FindingRow, ...]
+    explained: bool = False
 
     @property
     def hidden(self) -> int:
@@ -176,9 +180,11 @@ def _worst(group: Iterable[Row], places: Places) -> Consequence:
     return min((consequence(row, places) for row in group), key=lambda c: c.rank)
 
 
-def _group_order(group: list[Row], places: Places) -> tuple[int, int, int, str]:
+def _group_order(group: list[Row], places: Places) -> tuple[int, bool, int, int, str]:
+    """Errors first; what others explain comes behind them."""
     severity = min(SEVERITIES.index(row["severity"]) for row in group)
-    return severity, _worst(group, places).rank, -len(group), group[0]["code"] or "?"
+    explained = all(map(_cause, group))
+    return severity, explained, _worst(group, places).rank, -len(group), group[0]["code"] or "?"
 
 
 def _within_budget(groups: list[list[Row]], left: int) -> list[list[FindingRow]]:
@@ -199,7 +205,7 @@ def _within_budget(groups: list[list[Row]], left: int) -> list[list[FindingRow]]
 
 
 def _row(number: int, row: Row) -> FindingRow:
-    topic, partition = row["topic"] or "", row["partition"]
+    topic, partition, cause = row["topic"] or "", row["partition"], _cause(row)
     place = f"{topic}-{partition}" if topic and partition is not None else topic
     return FindingRow(
         id=number,
@@ -214,9 +220,17 @@ def _row(number: int, row: Row) -> FindingRow:
         message=shortened(row["message"] or "", _TEXT_LIMIT),
         effect=shortened(_effect(row).get("text") or "", _TEXT_LIMIT),
         broker_says=shortened(row["broker_says"] or "", _TEXT_LIMIT),
-        command=_whole(row["remedy_command"] or ""),
+        command="" if cause else _whole(row["remedy_command"] or ""),
         safety=row["remedy_safety"] or "",
+        cause=cause,
     )
+
+
+def _cause(row: Row) -> str:
+    """The finding that explains this one, as its code and file; empty where none does."""
+    told = dict(row["detail"] or ()).get("cause")
+    cause = json.loads(told) if told else {}
+    return " ".join(filter(None, [cause.get("code"), shortened(cause.get("file") or "", 160)]))
 
 
 def _file(file: str, place: str) -> str:
@@ -255,6 +269,7 @@ def _group(
         broker_says=shortened(said.pop(), _TEXT_LIMIT) if len(said) == 1 else "",
         total=len(group),
         rows=tuple(chosen),
+        explained=all(map(_cause, group)),
     )
 
 

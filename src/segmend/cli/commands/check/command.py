@@ -39,7 +39,9 @@ each finding tells:
                broker_effect: effect (as in forecast, or broker-refuses, dir-offline, none), offset,
                records_lost, bytes_lost, text, basis (forecast; manual where the start cannot tell)
   it says:     the words it logs
-  next:        the command that comes next
+  explains:    findings that have the same cause, and the same next command; in --json each of them has
+               the cause (code, dir, file)
+  next:        the command that comes next, for the shell; behind # whether it loses anything
 
 exit codes: 0 no error and no warning, 4 findings, 8 something could not be read, 16 usage"""
 
@@ -61,6 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ignore", metavar="CODES", type=_codes, default=(), help="do not report these")
     parser.add_argument("--topic", metavar="GLOB", help="partitions of these topics only")
     parser.add_argument("--max", metavar="N", type=_count, help=f"show N findings, 0: all (default {SHOWN})")
+    parser.add_argument("--all", action="store_true", help="show also what another finding explains")
     parser.add_argument("--jobs", metavar="N", type=_count, default=0, help="threads (default: all cores)")
     add_output_options(parser)
 
@@ -129,7 +132,8 @@ def _write_text(args: argparse.Namespace, checks: CheckRun, progress: Progress) 
     most = SHOWN if args.max is None else args.max
     found = _worst(checks, most or sys.maxsize)
     progress.done()
-    emit(finding_lines(found, style(args), most=most, total=checks.summary.total))
+    lines = finding_lines(found, style(args), most=most, total=checks.summary.total, each=args.all)
+    emit(lines)
 
 
 def _worst(findings: Iterable[Finding], most: int) -> list[Finding]:
@@ -156,6 +160,9 @@ def _summary_lines(summary: Summary, rules: str) -> Iterator[str]:
         yield f"{text.clean(path)}: {_state(summary, path, clean)}"
     if summary.skipped:
         yield f"not looked at: {', '.join(summary.skipped)} (--deep does)"
+    if summary.dirs_not_given:
+        missing = plural(summary.dirs_not_given, "more log dir")
+        yield f"not given: {missing} of this broker, as its metadata says; of what lies there nothing is said"
     if summary.unreadable:
         yield f"could not be read with this user's permissions: {_first_few(summary.unreadable)}"
 

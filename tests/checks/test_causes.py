@@ -1,0 +1,136 @@
+"""One cause, one finding: what a fault brings along names it, and has its next command."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.brokers import broker_of
+from tests.checks.build_metadata import cluster
+from tests.cli.run import run
+from tests.faults.identity import key, meta
+from tests.faults.patient import Patient
+from tests.faults.table import Case, all_cases, fault_called
+from tests.faults.written import node_dirs, two_dirs, with_metadata
+
+from segmend.checks import CheckRun, Level
+from segmend.findings import Finding
+
+SEVERAL = {
+    "all-indexes-missing": "I01 I17",
+    "cleaned-below-swap": "N13 N14",
+    "cleaned-empty-below-swap": "N08 N13",
+    "deleted-active": "N10 N12",
+    "log-flip-old-without-index": "I01 L06",
+    "log-flip-rolled-without-index": "I01 L06",
+    "partition-of-long-topic": "N25 N27",
+    "segment-missing-active": "I01 I17 N10",
+    "segment-missing-first": "I01 I17 I22",
+    "segment-missing-first killed": "I01 I17 I22",
+    "segment-missing-old": "I01 I17 I22",
+    "segment-missing-rolled": "I01 I17 I22",
+    "transaction-marker-removed": "I01 P09",
+    "transaction-marker-unknown": "I21 P11",
+    "txnindex-version-but-rebuilt": "I01 I18",
+    "txnindex-version-doomed": "I18 N19",
+}
+"""Faults that hurt more than one thing, or of which nothing on the disk proves that it is one."""
+CASES = [case for case in all_cases() if len(case.scene.codes.split()) > 1 and not case.scene.vast]
+
+
+def found(dirs: Sequence[Path], release: str = "4.3", level: Level = Level.DEEP) -> list[Finding]:
+    return list(CheckRun(broker_of(filter(Path.is_dir, dirs), release), level=level))
+
+
+def causes(findings: Sequence[Finding]) -> set[str]:
+    """The codes of those that nothing explains; each cause that is named is one of them."""
+    heads = {(f.code, f.dir, f.file): f for f in findings if f.cause is None}
+    for finding in findings:
+        if finding.cause is not None:
+            cause = heads[finding.cause.code, finding.cause.dir, finding.cause.file]
+            assert finding.remedy == cause.remedy
+    return {code for code, _, _ in heads}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_fault_is_one_finding(case: Case, tmp_path: Path) -> None:
+    told = causes(found(case.hurt(tmp_path).dirs, case.scene.release))
+    if str(case) in SEVERAL:
+        assert told == set(SEVERAL[str(case)].split())
+    else:
+        assert len(told) == 1
+
+
+def of_two_brokers(tmp_path: Path) -> list[Path]:
+    """The dirs of node 1, and those of node 2, which has replicas of the same partitions."""
+    ours, theirs = (list(node_dirs(tmp_path / name)) for name in ("1", "2"))
+    for number in range(2):
+        meta(number, key("node.id", "2"))(Patient(tuple(theirs), theirs[0] / "t-0", theirs[1]))
+    return [*ours, *theirs]
+
+
+def test_the_dirs_of_two_brokers_are_no_twelve_errors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dirs = of_two_brokers(tmp_path)
+    findings = found(dirs)
+    assert len(findings) > 4
+    assert causes(findings) == {"K03"}
+    (head,) = [finding for finding in findings if finding.cause is None]
+    assert "these are dirs of 2 brokers" in head.message
+    one, other = (" ".join(map(str, pair)) for pair in (dirs[:2], dirs[2:]))
+    assert head.remedy is not None
+    assert head.remedy.command == f"segmend check {one}; segmend check {other}"
+    out = run(capsys, "check", *dirs).out
+    assert out.count("next:") == 1
+    assert " mv " not in out
+    assert run(capsys, "check", "--all", *dirs).out.count("because of K03: ") == len(findings) - 1
+
+
+def test_a_dir_with_a_wrong_node_id_is_still_the_brokers(tmp_path: Path) -> None:
+    case = next(c for c in all_cases() if c.fault.name == "meta-node-id-second")
+    (finding,) = [f for f in found(case.hurt(tmp_path).dirs) if f.code == "K03"]
+    assert finding.remedy is not None
+    assert "plan identity" in finding.remedy.command
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_one_chown_is_one_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dirs = two_dirs(tmp_path)
+    for path in [dirs[0], *dirs[0].rglob("*")]:
+        os.chown(path, 1234, 1234)
+    for path in [dirs[0] / "t-0", *(dirs[0] / "t-0").iterdir(), dirs[0] / "meta.properties"]:
+        os.chown(path, 0, 0)
+    findings = found(dirs[:1])
+    assert len(findings) > 10
+    heads = [finding for finding in findings if finding.cause is None]
+    assert [each.remedy and each.remedy.command for each in heads] == [f"chown -hR 1234:1234 {dirs[0]}"]
+    assert f"explains: {len(findings) - 1} x K13" in run(capsys, "check", dirs[0]).out
+
+
+def test_a_loss_is_told_once(tmp_path: Path) -> None:
+    """A stray is one because of its topic id, not because of what else is wrong with it."""
+    dirs = with_metadata(cluster(["t", "u", "v"]), two_dirs)(tmp_path, True)
+    (dirs[0] / "t-0" / "partition.metadata").unlink()
+    fault_called("log-last-batch-lost").hurt(Patient(tuple(dirs), dirs[0] / "t-0", dirs[0] / "u-0"))
+    findings = found(dirs)
+    assert {finding.code for finding in findings} > {"C10b", "M01"}
+    assert causes(findings) == {"M01"}
+
+
+def test_one_dir_of_two_is_said_to_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dirs = two_dirs(tmp_path)
+    ids = [
+        path.read_text().rpartition("directory.id=")[2].strip()
+        for path in (d / "meta.properties" for d in dirs)
+    ]
+    shutil.rmtree(tmp_path)
+    dirs = with_metadata(cluster(["t", "u", "v"], directory_ids=ids), two_dirs)(tmp_path, True)
+    alone = run(capsys, "check", dirs[0])
+    assert "not given: 1 more log dir of this broker" in alone.out
+    assert "nothing wrong" in alone.out
+    assert run(capsys, "check", "--json", dirs[0]).of("summary")[0]["dirs_not_given"] == 1
+    assert run(capsys, "check", "--json", *dirs).of("summary")[0]["dirs_not_given"] == 0
