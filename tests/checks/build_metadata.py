@@ -47,6 +47,12 @@ def register(directory_ids: Sequence[str], node: int = NODE) -> bytes:
     return b"\x01\x00\x03" + fixed + b"\0\0\0" + b"\x01\x00" + bytes([len(dirs)]) + dirs
 
 
+def topic_setting(topic_name: str, name: str, value: str) -> bytes:
+    """ConfigRecord of a topic."""
+    texts = b"".join(compact(text.encode()) for text in (topic_name, name, value))
+    return b"\x01\x04\x00\x02" + texts + b"\0"
+
+
 def feature(name: str, level: int) -> bytes:
     """FeatureLevelRecord."""
     return b"\x01\x0c\x00" + compact(name.encode()) + struct.pack(">h", level) + b"\0"

@@ -22,6 +22,7 @@ META, METADATA = "meta.properties", "__cluster_metadata-0"
 CACHE = f"remote-log-index-cache/5_{build.DIRECTORY_ID}"
 KRAFT = (3, 0)
 IDS = (3, 7)
+SMALL_SEGMENTS = build_metadata.topic_setting("u", "segment.bytes", "65536")
 SNAPSHOT = f"{METADATA}/{20:020d}-{2:010d}.checkpoint"
 
 
@@ -221,6 +222,12 @@ FAULTS = [
         "K05", "0..220", base=with_metadata(cluster(["t", "u"], directory_ids=[SECOND_ID]))),
     written("metadata-version", unhurt,
         "K21", "0..220", base=with_metadata(cluster(["t", "u"])), release="4.2"),
+    written("metadata-version-unknown", unhurt,
+        "K21", "refuses", base=with_metadata(cluster(["t", "u"])), release="4.1",
+        says="Unsupported metadata version"),
+    written("topic-setting-refused", unhurt,
+        "K22", "refuses", base=with_metadata([*cluster(["t", "u"]), SMALL_SEGMENTS]),
+        says="Invalid value 65536 for configuration segment.bytes: Value must be at least 1048576 (topic u)"),
     written("kraft-under-2.7", unhurt, "K21", "refuses offline", release="2.7", zookeeper=False),
     written("delete-horizon", cleaned_with_horizon,
         "", "0..54", under("3.0", "K19+", "0..54"), base=clean_dir, on="u-0", release="3.1"),

@@ -37,7 +37,10 @@ def ivy_jar() -> Path:
 
 
 def ivy_file(release: Release) -> str:
-    """The module description that asks Ivy for all of a release's coordinates in one resolution."""
+    """The module description that asks Ivy for all of a release's coordinates in one resolution.
+
+    Only Kafka Connect's tools need `connect-*`; those of 4.0.1 are not always to be had.
+    """
     rows = "".join(
         f'<dependency org="{org}" name="{name}" rev="{rev}" conf="default->default"/>'
         for org, name, rev in release.coordinates
@@ -45,7 +48,8 @@ def ivy_file(release: Release) -> str:
     return (
         '<ivy-module version="2.0"><info organisation="segmend" module="lab"/>'
         '<configurations><conf name="default"/></configurations>'
-        f"<dependencies>{rows}</dependencies></ivy-module>"
+        f'<dependencies>{rows}<exclude org="org.apache.kafka" module="connect-.*" matcher="regexp"/>'
+        "</dependencies></ivy-module>"
     )
 
 

@@ -57,6 +57,7 @@ RELEASES = {
         Release("3.7.2", "2.13", "kraft", 1, tools_module=True),
         Release("3.9.2", "2.13", "kraft", 1, tools_module=True),
         Release("4.0.0", "2.13", "kraft", 2, tools_module=True),
+        Release("4.0.1", "2.13", "kraft", 2, tools_module=True),
         Release("4.1.1", "2.13", "kraft", 2, tools_module=True),
         Release("4.2.0", "2.13", "kraft", 2, tools_module=True),
         Release("4.3.1", "2.13", "kraft", 2, tools_module=True),

@@ -66,6 +66,10 @@ EVERY_READER = [
 ]
 
 
+SMALL_SEGMENTS = "3.9"
+"""Goldens whose metadata knows topics with segments of 4 KiB, which no release takes from 4.1 on."""
+
+
 def start(root: Path, name: str, *, by: str | None = None, **options: Any) -> Lines:
     """The lines of a forecast by the rules of a release, by default the golden's own."""
     broker = broker_of(sorted(root.glob("d*")), by or name.partition("-")[0])
@@ -107,7 +111,12 @@ def test_it_starts_and_nothing_is_lost(case: tuple[str, str, Lines]) -> None:
 def test_every_release_that_can_read_it_loses_nothing(
     name: str, broker: str, by: str, golden: Callable[[str], Path]
 ) -> None:
-    nothing_is_lost(start(golden(name) / broker, name, by=by))
+    lines = start(golden(name) / broker, name, by=by)
+    if name.startswith(SMALL_SEGMENTS) and Release.parse(by) >= (4, 1):
+        refusal = "Invalid value 4096 for configuration segment.bytes: Value must be at least 1048576 (topic "
+        assert str(lines[-1].reason).startswith(refusal)
+    else:
+        nothing_is_lost(lines)
 
 
 def test_offsets_are_those_of_the_broker(case: tuple[str, str, Lines]) -> None:

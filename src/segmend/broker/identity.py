@@ -22,6 +22,12 @@ UNFORMATTED = "No `meta.properties` found in {} (have you run `kafka-storage.sh`
 NONE_READABLE = "No readable meta.properties files found."
 METADATA_DIR_FAILED = "Encountered I/O error in metadata log directory {}. Cannot continue."
 NO_NODE_ID = "Error: node ID not found in {}"
+NO_CLUSTER_ID = "Error: cluster ID not found in {}"
+"""In a file of version 0, which may lack it."""
+ZOOKEEPER_ONLY_V0 = (
+    "Found unexpected version in {}/meta.properties. ZK-based brokers that are not migrating only support "
+    "version 0 (which is implicit when the `version` field is missing)."
+)
 UNREADABLE = "Error while reading meta.properties file {}/meta.properties"
 UNEXPECTED_METADATA = (
     "Found unexpected metadata location in data directory `{}` (the configured metadata directory is {})."
@@ -85,11 +91,20 @@ class IdentityVerdict:
 
 
 def verify(
-    identities: Sequence[Identity], *, kraft: bool, node_id: int | None, release: Release
+    identities: Sequence[Identity],
+    *,
+    kraft: bool,
+    node_id: int | None,
+    release: Release,
+    migrating: bool = False,
 ) -> IdentityVerdict:
-    """Judge all dirs; `node_id` is that of server.properties, None if not known."""
+    """Judge all dirs; `node_id` is that of server.properties, None if not known.
+
+    `migrating`: a broker with ZooKeeper that is to move to KRaft (KIP-866).
+    """
     offline = {each.path: UNREADABLE.format(each.path) for each in identities if _failed(each, release)}
-    refusal = next(_refusals(identities, kraft=kraft, node_id=node_id, release=release), None)
+    found = _refusals(identities, kraft=kraft, node_id=node_id, release=release, migrating=migrating)
+    refusal = next(found, None)
     return IdentityVerdict(refusal=refusal, offline=offline)
 
 
@@ -100,7 +115,7 @@ def _failed(identity: Identity, release: Release) -> bool:
 
 
 def _refusals(
-    identities: Sequence[Identity], *, kraft: bool, node_id: int | None, release: Release
+    identities: Sequence[Identity], *, kraft: bool, node_id: int | None, release: Release, migrating: bool
 ) -> Iterator[str]:
     readable = [each for each in identities if each.value is not None and not _failed(each, release)]
     yield from refusals([each.value for each in readable if each.value], release, kraft=kraft)
@@ -111,14 +126,26 @@ def _refusals(
             yield METADATA_DIR_FAILED.format(each.path)
     if len(identities) and all(_failed(each, release) for each in identities):
         yield NONE_READABLE
+    if READING.of(release) == Reading.ENSEMBLE and not kraft and not migrating:
+        newer = (each for each in readable if each.value is not None and each.value.version == 1)
+        yield from (ZOOKEEPER_ONLY_V0.format(each.path) for each in newer)
     yield from _clashes(readable, kraft=kraft, node_id=node_id, release=release)
     if DIRECTORY_IDS.of(release):
         yield from _directory_ids(readable)
+    if kraft:
+        yield from _incomplete(identities, release)
+
+
+def _incomplete(identities: Sequence[Identity], release: Release) -> Iterator[str]:
+    """What a KRaft node misses in the files of its dirs."""
     for each in identities:
-        if kraft and each.missing:
+        if each.missing:
             yield UNFORMATTED.format(each.path)
-        if kraft and not _failed(each, release) and each.value is not None and each.value.node_id is None:
-            yield NO_NODE_ID.format(each.path)
+        if not _failed(each, release) and each.value is not None:
+            if each.value.node_id is None:
+                yield NO_NODE_ID.format(each.path)
+            if each.value.cluster_id is None:
+                yield NO_CLUSTER_ID.format(each.path)
 
 
 def _clashes(

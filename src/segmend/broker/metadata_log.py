@@ -43,6 +43,12 @@ UNKNOWN_LEVEL = Words(
         ((0, 8), None),
         ((3, 3), "No MetadataVersion with metadata version {}"),
         ((3, 8), "No MetadataVersion with feature level {}"),
+        (
+            (4, 0),
+            "Unsupported metadata version - if you are currently upgrading your cluster, please ensure the "
+            "metadata version is set to 3.3-IV3 (or higher) before updating the software version. The "
+            "metadata version can be updated via the `kafka-features` command-line tool.",
+        ),
     ),
 )
 

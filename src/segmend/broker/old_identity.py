@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from segmend.broker.rule import Rule, Words
 from segmend.formats.java_number import parse_int
-from segmend.formats.meta_properties import BROKER_ID, VERSION, MetaProperties
+from segmend.formats.meta_properties import BROKER_ID, CLUSTER_ID, NODE_ID, VERSION, MetaProperties
 from segmend.logdir.release import Release
 
 
@@ -48,7 +48,18 @@ UNRECOGNIZED_VERSION = Words(
         ((2, 8), None),
     ),
 )
-EXPECTED_VERSION = "Expected version {}, but got version {}"
+EXPECTED_VERSION = Words(
+    "MetaProperties.parse; KAFKA-14124 (3.4) lets KRaft nodes read the files of ZooKeeper's time",
+    (
+        ((0, 8), "Expected version 1, but got version {}"),
+        ((3, 4), "Expected version 0 or 1, but got version {}"),
+    ),
+)
+KRAFT_READS: Rule[frozenset[int]] = Rule(
+    "MetaProperties.parse; KAFKA-14124 (3.4)", (((0, 8), frozenset({1})), ((3, 4), frozenset({0, 1})))
+)
+NOT_AN_INT = f"Failed to parse {VERSION} property as an int"
+REQUIRED = "Failed to find required property {}."
 
 
 def goes_offline(value: MetaProperties | None, release: Release) -> bool:
@@ -66,7 +77,7 @@ def refusals(values: Sequence[MetaProperties], release: Release, *, kraft: bool)
         for value in values:
             yield from _missing(value)
     if reading == Reading.ALIKE:
-        yield from _unlike(values, kraft)
+        yield from _of_kraft(values, release) if kraft else _of_zookeeper(values)
 
 
 def _missing(value: MetaProperties) -> Iterator[str]:
@@ -81,15 +92,32 @@ def _missing(value: MetaProperties) -> Iterator[str]:
             yield OUT_OF_RANGE.format(key, number)
 
 
-def _unlike(values: Sequence[MetaProperties], kraft: bool) -> Iterator[str]:
+def _of_zookeeper(values: Sequence[MetaProperties]) -> Iterator[str]:
     properties = [value.properties.as_dict() for value in values]
     if any(each != properties[0] for each in properties):
         yield INCONSISTENT
     for found in properties:
         version = parse_int(found.get(VERSION, "0"))
         if version is None:
-            yield f"Failed to parse {VERSION} property as an int"
-        elif kraft and version != 1:
-            yield EXPECTED_VERSION.format(1, version)
-        elif not kraft and version != 0:
-            yield UNEXPECTED_VERSION.format(found)
+            yield NOT_AN_INT
+        elif version != 0:
+            shown = ", ".join(f"{key}={found[key]}" for key in sorted(found))
+            yield UNEXPECTED_VERSION.format(f"{{{shown}}}")
+
+
+def _of_kraft(values: Sequence[MetaProperties], release: Release) -> Iterator[str]:
+    """Since 3.4 only what the files say counts, not how."""
+    properties = [value.properties.as_dict() for value in values]
+    read, versions = [], KRAFT_READS.of(release)
+    for found in properties:
+        version = parse_int(found.get(VERSION, "0"))
+        keys = CLUSTER_ID, BROKER_ID if version == 0 else NODE_ID
+        if version is None:
+            yield NOT_AN_INT
+        elif version not in versions:
+            yield str(EXPECTED_VERSION.say(release, version))
+        else:
+            yield from (REQUIRED.format(key) for key in keys if key not in found)
+        read.append(tuple(found.get(key) for key in keys) if 0 in versions else found)
+    if any(each != read[0] for each in read):
+        yield INCONSISTENT

@@ -24,6 +24,8 @@ class StrayHandling(StrEnum):
 class MissingTopicId(StrEnum):
     """What a KRaft broker does about a partition without partition.metadata."""
 
+    KEPT = "kept"
+    """It gets its id if the metadata knows it. If not, the search for strays dies of it: none is deleted."""
     FATAL = "fatal"
     STRAY = "stray"
 
@@ -43,8 +45,8 @@ STRAYS: Rule[StrayHandling] = Rule(
     (((0, 8), StrayHandling.NONE), ((3, 0), StrayHandling.DELETE), ((3, 7), StrayHandling.RENAME)),
 )
 MISSING_TOPIC_ID: Rule[MissingTopicId] = Rule(
-    "LogManager.isStrayKraftReplica; KAFKA-16814, 3.7.1",
-    (((0, 8), MissingTopicId.FATAL), ((3, 7, 1), MissingTopicId.STRAY)),
+    "BrokerMetadataPublisher.findStrayPartitions; LogManager.isStrayKraftReplica (3.7); KAFKA-16814, 3.7.1",
+    (((0, 8), MissingTopicId.KEPT), ((3, 7), MissingTopicId.FATAL), ((3, 7, 1), MissingTopicId.STRAY)),
 )
 
 PROMOTES_FUTURE: Rule[bool] = Rule(

@@ -10,11 +10,12 @@ from dataclasses import field
 from functools import cached_property
 
 from segmend.broker.identity import UNEXPECTED_METADATA, Identity, IdentityVerdict, verify
+from segmend.broker.server_rules import MIGRATION
 from segmend.frozen import frozen
 from segmend.loading.dirs import DirState, identity_of, read_dir
 from segmend.loading.metadata import Metadata, look_at_metadata, metadata_of
 from segmend.loading.reads import Budget
-from segmend.loading.replicas import Situation
+from segmend.loading.replicas import Situation, searched
 from segmend.loading.timing.estimate import Machine
 from segmend.loading.values import DirectoryOutcome
 from segmend.logdir import disk
@@ -61,8 +62,11 @@ class Prelude:
         home = broker.metadata_dir
         identities = [identity_of(each, is_metadata_dir=each is home) for each in broker.dirs]
         identities += [Identity(path=path, missing=True, value=None) for path in self._absent()]
-        node_id = broker.config.node_id
-        return verify(identities, kraft=broker.kraft, node_id=node_id, release=broker.release)
+        config = broker.config
+        return verify(
+            identities, kraft=broker.kraft, node_id=config.node_id, release=broker.release,
+            migrating=config.given.get(MIGRATION, "").strip().lower() == "true",
+        )  # fmt: skip
 
     def _absent(self) -> list[str]:
         """Log dirs of the configuration that are not there, if any of the others is among those given."""
@@ -96,4 +100,5 @@ class Prelude:
     def situation(self) -> Situation:
         """What is the same for all replicas."""
         image = self.metadata.image
-        return Situation(broker=self.broker, now_ms=self.options.now_ms, budget=self.budget, image=image)
+        now = self.options.now_ms
+        return searched(Situation(broker=self.broker, now_ms=now, budget=self.budget, image=image))

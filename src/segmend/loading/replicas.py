@@ -20,6 +20,7 @@ from segmend.broker.strays import (
 )
 from segmend.formats.java_number import parse_int
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
+from segmend.formats.partition_metadata import FILE_NAME
 from segmend.frozen import frozen
 from segmend.loading.dirs import DirState
 from segmend.loading.later import by_deletion, by_retention
@@ -41,12 +42,21 @@ EMPTY = Extent(log_start_offset=0, log_end_offset=0, segments=1, bytes=0)
 
 @frozen
 class Situation:
-    """What is the same for all replicas of the broker; `image` is the metadata that it goes by."""
+    """What is the same for all replicas of the broker; `image` is the metadata that it goes by.
+
+    `keeps_strays` says why no stray is deleted.
+    """
 
     broker: BrokerDirs
     now_ms: int
     budget: Budget
     image: MetadataImage | None
+    keeps_strays: str | None = None
+
+    def assigned(self, partition: PartitionDir) -> bool:
+        """Whether the metadata expects the partition on this node."""
+        image = self.image
+        return image is not None and image.assigned(partition.topic, partition.partition, self.broker.node_id)
 
     @property
     def dynamic(self) -> Mapping[str, str]:
@@ -71,6 +81,18 @@ class Loaded:
     before: Extent
     after: Extent | None
     later: tuple[Later, ...] = ()
+
+
+def searched(situation: Situation) -> Situation:
+    """With the partition that has no topic id, and so ends the search for strays, if there is one."""
+    release = situation.broker.release
+    if situation.image is None or MISSING_TOPIC_ID.of(release) != MissingTopicId.KEPT:
+        return situation
+    for log_dir in situation.broker.dirs:
+        for each in log_dir.current:
+            if FILE_NAME not in each.entries and not situation.assigned(each):
+                return replace(situation, keeps_strays=NO_TOPIC_ID.say(release, each.path))
+    return situation
 
 
 def load_directory(dir_state: DirState, partition: PartitionDir, situation: Situation) -> Loaded:
@@ -105,14 +127,19 @@ def _stray(
     loaded: LoadedLog, partition: PartitionDir, situation: Situation
 ) -> tuple[str | None, LoadFailure | None]:
     """(Kafka's words if it is a stray, the exception if the start ends over it)."""
-    handling = STRAYS.of(situation.broker.release)
+    release = situation.broker.release
+    handling = STRAYS.of(release)
     if not situation.broker.kraft or loaded.failure is not None or partition.kind in ("delete", "stray"):
         return None, None
     if handling == StrayHandling.NONE:
         return None, None
     missing = loaded.topic_id is None
-    if missing and MISSING_TOPIC_ID.of(situation.broker.release) == MissingTopicId.FATAL:
-        says = NO_TOPIC_ID.say(situation.broker.release, partition.path)
+    if missing and MISSING_TOPIC_ID.of(release) == MissingTopicId.KEPT:
+        # The replica gets its id when the metadata makes it leader or follower.
+        assigned = situation.image is None or situation.assigned(partition)
+        return None if assigned else NO_TOPIC_ID.say(release, partition.path), None
+    if missing and MISSING_TOPIC_ID.of(release) == MissingTopicId.FATAL:
+        says = NO_TOPIC_ID.say(release, partition.path)
         return None, fatal("RuntimeException", says, partition.name)
     reason = stray_reason(
         situation.image,
@@ -159,6 +186,9 @@ def _current(
     later: tuple[Later, ...] = ()
     if failure is not None:
         after = Extent()
+    elif stray is not None and situation.keeps_strays is not None:
+        after, outcome = Extent(), Service.UNSERVED
+        loaded.state.note("partition-unserved", says=situation.keeps_strays)
     elif stray is not None:
         after = _set_aside(loaded, stray, situation)
         outcome = Service.STRAY if after.log_end_offset is None else Service.EMPTY

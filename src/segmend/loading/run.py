@@ -21,6 +21,7 @@ from segmend.broker.failures import (
 from segmend.formats.names import CLUSTER_METADATA, REMOTE_INDEX_CACHE
 from segmend.loading.dirs import DirState
 from segmend.loading.expected import missing_replicas
+from segmend.loading.gates import refused_metadata, refused_server
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Loaded, Situation, load_directory
@@ -87,8 +88,10 @@ class _Run:
     def lines(self) -> Iterator[Line]:
         prelude, broker = self._prelude, self._broker
         states = prelude.states
-        self._refusal = prelude.verdict.refusal
+        self._refusal = refused_server(broker) or prelude.verdict.refusal
+        gate = None if self._refusal else refused_metadata(broker)
         self._others.extend(prelude.read_metadata_logs(self._refuse))
+        self._refuse(gate)
         self._untouched = self._refusal is not None
         self._load_all(states, prelude.situation())
         for state in states:

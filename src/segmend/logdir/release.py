@@ -134,6 +134,11 @@ def release_of_level(metadata_version: int) -> Release:
     return next((Release(r) for highest, r in _BY_METADATA_VERSION if metadata_version <= highest), NEWEST)
 
 
+def highest_level(release: Release) -> int:
+    """The highest level of the feature `metadata.version` that the release supports; 0 before KRaft."""
+    return max((level for level, since in _BY_METADATA_VERSION if release >= since), default=0)
+
+
 def _traces(log_dir: LogDir) -> Iterator[_Trace]:
     for name, since in _TOP_LEVEL:
         if name in log_dir.entries:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from segmend.broker.identity import is_kraft
+from segmend.broker.server_rules import ROLES, ZOOKEEPER
 from segmend.formats.meta_properties import MetaProperties
 from segmend.formats.names import CLUSTER_METADATA
 from segmend.logdir import disk
@@ -123,10 +124,13 @@ class BrokerDirs:
     @cached_property
     def kraft(self) -> bool:
         """Whether the broker runs in KRaft mode."""
+        given = self.config.given
+        if ZOOKEEPER in given and ROLES not in given and self.release < (4, 0):
+            return False
         return is_kraft(
             self.release,
             self.identities,
-            roles="process.roles" in self.config.given,
+            roles=ROLES in self.config.given,
             has_metadata_log=any(each.cluster_metadata is not None for each in self.dirs),
         )
 
@@ -190,6 +194,12 @@ class BrokerDirs:
     def others(self) -> tuple[int, ...] | None:
         """The voters but for this node; None if nobody tells."""
         return None if self.voters is None else tuple(sorted(self.voters - {self.node_id}))
+
+    @property
+    def metadata_records(self) -> Mapping[int, int]:
+        """The newest version of each kind (api key) of record in the metadata on these disks."""
+        found = None if self.metadata_dir is None else self.metadata_log(self.metadata_dir)
+        return {} if found is None else found.versions
 
     @property
     def registered_dirs(self) -> tuple[str, ...]:

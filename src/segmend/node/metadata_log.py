@@ -28,6 +28,8 @@ from segmend.node.metadata_image import APPLIED, MetadataImage
 from segmend.topics.metadata import RECORDS, decode
 
 _BATCH_LIMIT: Final = 64 << 20
+_HEADER: Final = 3
+"""Frame version, api key and version are varints, of one byte as long as they are below 128."""
 _DECODED: Final = frozenset(
     bytes((FRAME_VERSION, key)) for key, message in messages(RECORDS).items() if message.name in APPLIED
 )
@@ -40,7 +42,7 @@ class MetadataLog:
 
     `whole`: its beginning is there. `blank`: it holds nothing but what KRaft writes about itself.
     `snapshot`: (end offset, epoch) of the newest one, which takes the place of the log where it is
-    `ahead` of it.
+    `ahead` of it. `versions` are the newest versions of each kind of record (api key).
     """
 
     image: MetadataImage = field(default_factory=MetadataImage)
@@ -51,6 +53,7 @@ class MetadataLog:
     epoch: int = 0
     snapshot: tuple[int, int] | None = None
     ahead: bool = False
+    versions: dict[int, int] = field(default_factory=dict)
 
     @property
     def position(self) -> tuple[int, int]:
@@ -100,6 +103,8 @@ class MetadataLog:
             self.image.voters = {voter.voter_id: voter.directory_id for voter in voters.voters}
 
     def _record(self, value: bytes) -> None:
+        if len(value) >= _HEADER and value[2] > self.versions.get(value[1], -1):
+            self.versions[value[1]] = value[2]
         if value[:2] in _DECODED:
             decoded = decode(None, value)["value"]
             data = decoded.get("data")

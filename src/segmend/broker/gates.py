@@ -1,0 +1,82 @@
+"""What ends a start before any log is loaded, because of the release alone: features, records, settings.
+
+Follows `FeaturesDelta`, `MetadataRecordSerde` and `LogManager.fetchTopicConfigOverrides`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, Protocol
+
+from segmend.broker.features import KNOWN_LEVEL, LOWEST_LEVEL, METADATA_VERSION
+from segmend.broker.metadata_log import UNKNOWN_LEVEL
+from segmend.broker.rule import Rule
+from segmend.broker.settings import refused_topic
+from segmend.logdir.release import Release
+
+CANNOT_PARSE: Final = "Failed to deserialize record with type {}"
+RECORD_VERSIONS: Final = {
+    0: Rule("RegisterBrokerRecord", (((0, 8), 0), ((3, 3), 1), ((3, 4), 2), ((3, 7), 3), ((4, 3), 4))),
+    3: Rule("PartitionRecord", (((0, 8), 0), ((3, 7), 2))),
+    5: Rule("PartitionChangeRecord", (((0, 8), 0), ((3, 7), 2))),
+    17: Rule("BrokerRegistrationChangeRecord", (((0, 8), 0), ((3, 3), 1), ((3, 7), 2), ((4, 3), 3))),
+}
+"""The newest version of each kind of metadata record that a release reads, where it ever changed."""
+RECORD_SINCE: Final = {
+    **dict.fromkeys((15, 16, 17), (3, 0)), **dict.fromkeys((18, 19), (3, 2)), 20: (3, 3), 21: (3, 4),
+    22: (3, 5), **dict.fromkeys((23, 24, 25, 26), (3, 6)), 27: (3, 7), 28: (4, 0),
+}  # fmt: skip
+"""The first release that knows a kind of metadata record; those left out came with the first of all."""
+
+
+LEVEL_FIRST: Rule[bool] = Rule("FeaturesDelta, since 4.0 once all is read", (((0, 8), True), ((4, 0), False)))
+"""Whether the level is looked at when its record is met, before those behind it are read."""
+
+
+class Image(Protocol):
+    """What the metadata image must tell."""
+
+    @property
+    def features(self) -> Mapping[str, int]:
+        """The cluster's level of each feature."""
+        ...
+
+    @property
+    def configs(self) -> Mapping[str, Mapping[str, str]]:
+        """The own settings of topics, by name."""
+        ...
+
+    @property
+    def ids(self) -> Mapping[str, str]:
+        """Topic ids by name."""
+        ...
+
+
+def metadata_refusals(image: Image, records: Mapping[int, int], release: Release) -> Iterator[str]:
+    """Kafka's words on a cluster's metadata that the release cannot read; `records` are versions by kind."""
+    said = (_unknown_level(image, release), _unknown_record(records, release))
+    yield from filter(None, said if LEVEL_FIRST.of(release) else reversed(said))
+
+
+def _unknown_level(image: Image, release: Release) -> str | None:
+    level = image.features.get(METADATA_VERSION, 0)
+    if not level or LOWEST_LEVEL.of(release) <= level <= KNOWN_LEVEL.of(release):
+        return None
+    return UNKNOWN_LEVEL.say(release, level)
+
+
+def _unknown_record(records: Mapping[int, int], release: Release) -> str | None:
+    for kind, version in sorted(records.items()):
+        rule = RECORD_VERSIONS.get(kind)
+        if release < RECORD_SINCE.get(kind, (0, 8)) or (rule is not None and version > rule.of(release)):
+            return CANNOT_PARSE.format(kind)
+    return None
+
+
+def topic_refusals(image: Image, release: Release, retention: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """(topic, Kafka's words): every topic's settings are parsed, also of those that are on other brokers."""
+    for topic, settings in sorted(image.configs.items()):
+        if topic in image.ids:
+            said = refused_topic(settings, release, retention)
+            if said is not None:
+                yield topic, said

@@ -1,0 +1,216 @@
+"""What `KafkaConfig` asks of server.properties as a whole, beyond each single value.
+
+Follows `KafkaConfig.validateValues` and `ConfigDef.parse`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from segmend.broker.features import knows_version, version_number
+from segmend.broker.rule import Rule, Words
+from segmend.broker.settings import MISSING, definitions, refusal
+from segmend.logdir.release import Release
+
+ROLES: Final = "process.roles"
+ZOOKEEPER: Final = "zookeeper.connect"
+MIGRATION: Final = "zookeeper.metadata.migration.enable"
+INTER_BROKER: Final = "inter.broker.protocol.version"
+MESSAGE_FORMAT: Final = "log.message.format.version"
+_EVERY_BROKER_HAS_ONE: Final = frozenset(
+    {"listeners", ZOOKEEPER, "controller.listener.names", "controller.quorum.voters",
+     "controller.quorum.bootstrap.servers"}
+)  # fmt: skip
+NO_ZOOKEEPER = Words(
+    "KafkaConfig.validateValues; KIP-500 (2.8): unless there are roles",
+    (
+        ((0, 8), MISSING.format(ZOOKEEPER)),
+        ((2, 8), MISSING.format(ZOOKEEPER).replace('"', "`")),
+        ((4, 0), None),
+    ),
+)
+NO_NODE_ID = Words(
+    "KafkaConfig.validateValues; required of itself since 4.0",
+    (
+        ((0, 8), None),
+        (
+            (2, 8),
+            "Missing configuration `node.id` which is required when `process.roles` is defined "
+            "(i.e. when running in KRaft mode).",
+        ),
+        ((4, 0), None),
+    ),
+)
+OTHER_ID = Words(
+    "KafkaConfig.populateSynonyms",
+    (((0, 8), None), ((3, 3), "You must set `node.id` to the same value as `broker.id`.")),
+)
+NO_VOTERS = Words(
+    "KafkaConfig.validateValues; KIP-853 (3.9)",
+    (
+        ((0, 8), None),
+        ((3, 0), "If using process.roles, controller.quorum.voters must contain a parseable set of voters."),
+        (
+            (3, 9),
+            "If using process.roles, either controller.quorum.bootstrap.servers must contain the set of "
+            "bootstrap controllers or controller.quorum.voters must contain a parseable set of controllers.",
+        ),
+    ),
+)
+NO_CONTROLLER_LISTENER = Words(
+    "KafkaConfig.validateValues; required of itself since 4.2",
+    (
+        ((0, 8), None),
+        (
+            (3, 0),
+            "requirement failed: controller.listener.names must contain at least one value appearing in the "
+            "'listeners' configuration when running the KRaft controller role",
+        ),
+        ((4, 2), None),
+    ),
+)
+NOT_OF_KRAFT = Words(
+    "KafkaConfig.validateValues; KIP-778, and not asked any more since 4.0",
+    (
+        ((0, 8), None),
+        (
+            (3, 3),
+            "A non-KRaft version {} given for inter.broker.protocol.version. The minimum version is 3.0-IV1",
+        ),
+        ((4, 0), None),
+    ),
+)
+FORMAT_TOO_NEW = Words(
+    "KafkaConfig.validateValues, KIP-724: from 3.0 on only below version 3.0",
+    (
+        (
+            (0, 8),
+            "requirement failed: log.message.format.version {} can only be used when "
+            "inter.broker.protocol.version is set to version {} or higher",
+        ),
+        ((4, 0), None),
+    ),
+)
+"""The format may not be newer than what brokers speak to each other: only 0.10.0 and 0.11.0 changed it."""
+_DEFAULT_FORMAT: Rule[str] = Rule(
+    "ApiVersion.latestVersion; MessageFormatVersion, KIP-724 (3.0)",
+    (((0, 8), "0.11.0-IV2"), ((1, 0), "1.0-IV0"), ((1, 1), "1.1-IV0"), ((2, 0), "2.0-IV1"),
+     ((2, 1), "2.1-IV2"), ((2, 2), "2.2-IV1"), ((2, 4), "2.4-IV1"), ((2, 5), "2.5-IV0"),
+     ((2, 6), "2.6-IV0"), ((2, 7), "2.7-IV2"), ((2, 8), "2.8-IV1"), ((3, 0), "3.0-IV1")),
+)  # fmt: skip
+NO_CONSUMER_PROTOCOL = Words(
+    "KafkaConfig, KIP-848",
+    (
+        ((0, 8), None),
+        ((3, 8), "The new 'consumer' rebalance protocol is only supported in KRaft cluster."),
+        ((4, 0), None),
+    ),
+)
+CHECKED_LATE: Final = {
+    "compression.type": Words(
+        "KafkaConfig.validateValues; a validator of its own since 3.3",
+        (
+            ((0, 8), "requirement failed: compression.type : {0} is not valid. Valid options are "
+                     "uncompressed,snappy,lz4,gzip,producer"),
+            ((2, 1), "requirement failed: compression.type : {0} is not valid. Valid options are "
+                     "uncompressed,zstd,lz4,snappy,gzip,producer"),
+            ((3, 3), None),
+        ),
+    ),
+    "security.inter.broker.protocol": Words(
+        "KafkaConfig.getInterBrokerListenerNameAndSecurityProtocol; a validator of its own since 3.3",
+        (
+            ((0, 8), "Invalid security protocol `{0}` defined in security.inter.broker.protocol"),
+            ((3, 3), None),
+        ),
+    ),
+}  # fmt: skip
+"""Settings of a few words that took any text when they were parsed, and were looked at afterwards."""
+BOOTSTRAP_SERVERS: Rule[bool] = Rule("QuorumConfig; KIP-853", (((0, 8), False), ((3, 9), True)))
+"""Whether `controller.quorum.bootstrap.servers` takes the place of voters."""
+
+
+def is_whole(given: Mapping[str, str]) -> bool:
+    """Whether it is the file of a broker, and not a few lines of one."""
+    return not _EVERY_BROKER_HAS_ONE.isdisjoint(given)
+
+
+def server_refusals(given: Mapping[str, str], release: Release) -> Iterator[str]:
+    """Kafka's words on a server.properties that the release refuses; nothing if it takes it.
+
+    What a part of a file lacks is no reason to refuse it.
+    """
+    for name, value in given.items():
+        found = refusal(name, value, release, topic=False)
+        if found is not None:
+            yield found
+    if is_whole(given):
+        yield from _missing(given, release)
+    if given.get(ROLES, "").strip():
+        yield from _kraft(given, release)
+    yield from _late(given, release)
+    yield from _format(given, release)
+
+
+def _late(given: Mapping[str, str], release: Release) -> Iterator[str]:
+    for name, words in CHECKED_LATE.items():
+        value = given.get(name, "").strip()
+        choices = definitions(topic=False)[name].steps[-1][1]
+        known = choices is None or value in choices.valid.strip("[]").split(", ")
+        if name in given and not (known or words.of(release) is None):
+            yield from _said(words, release, value)
+    protocols = given.get("group.coordinator.rebalance.protocols", "").replace(" ", "").split(",")
+    if "consumer" in protocols and not given.get(ROLES, "").strip():
+        yield from _said(NO_CONSUMER_PROTOCOL, release)
+
+
+def _missing(given: Mapping[str, str], release: Release) -> Iterator[str]:
+    for name, rule in definitions(topic=False).items():
+        known = rule.of(release)
+        if known is not None and "required" in known.flags and name not in given:
+            yield MISSING.format(name)
+    if not given.get(ROLES, "").strip() and ZOOKEEPER not in given:
+        yield from _said(NO_ZOOKEEPER, release)
+
+
+def _kraft(given: Mapping[str, str], release: Release) -> Iterator[str]:
+    node, broker = given.get("node.id"), given.get("broker.id")
+    if is_whole(given) and node is None and broker is None:
+        yield from _said(NO_NODE_ID, release)
+    if node is not None and broker is not None and node.strip() != broker.strip():
+        yield from _said(OTHER_ID, release)
+    dynamic = BOOTSTRAP_SERVERS.of(release) and given.get("controller.quorum.bootstrap.servers", "").strip()
+    if is_whole(given) and not given.get("controller.quorum.voters", "").strip() and not dynamic:
+        yield from _said(NO_VOTERS, release)
+    if is_whole(given) and "controller" in given.get(ROLES, "") and "controller.listener.names" not in given:
+        yield from _said(NO_CONTROLLER_LISTENER, release)
+    spoken = given.get(INTER_BROKER, "").strip()
+    if spoken and knows_version(release, spoken) and version_number(spoken) < (3, 0):
+        yield from _said(NOT_OF_KRAFT, release, spoken)
+
+
+def _format(given: Mapping[str, str], release: Release) -> Iterator[str]:
+    """The default of both versions is the newest."""
+    spoken = given.get(INTER_BROKER, "").strip()
+    if not spoken or not knows_version(release, spoken):
+        return
+    written = given.get(MESSAGE_FORMAT, "").strip()
+    if written and not knows_version(release, written):
+        return
+    limit = _format_since(version_number(spoken))
+    name = written or _DEFAULT_FORMAT.of(release)
+    asked = _format_since(version_number(name))
+    if asked > limit:
+        yield from _said(FORMAT_TOO_NEW, release, name, ".".join(map(str, asked)))
+
+
+def _format_since(version: tuple[int, ...]) -> tuple[int, ...]:
+    """The first version with the message format of this one."""
+    return max(since for since in ((0, 0, 0), (0, 10, 0), (0, 11, 0)) if version >= since)
+
+
+def _said(words: Words, release: Release, *values: object) -> Iterator[str]:
+    said = words.say(release, *values)
+    if said is not None:
+        yield said

@@ -1,0 +1,47 @@
+"""What ends a start because of the release alone, before any log is loaded.
+
+Follows `KafkaConfig`, then `MetadataLoader`, then `LogManager.startup`, which parses every topic's settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.broker.gates import metadata_refusals, topic_refusals
+from segmend.broker.server_rules import server_refusals
+from segmend.node.broker_dirs import BrokerDirs
+
+
+def refused_server(broker: BrokerDirs) -> str | None:
+    """Kafka's words on server.properties, as far as it was given and the release refuses it."""
+    return None if broker.given is None else next(server_refusals(broker.given.given, broker.release), None)
+
+
+def refused_metadata(broker: BrokerDirs) -> str | None:
+    """Kafka's words on the cluster's metadata on these dirs, or on the settings of a topic in it."""
+    return next(metadata_reasons(broker), None)
+
+
+def metadata_reasons(broker: BrokerDirs) -> Iterator[str]:
+    """All of it: the metadata first, for no topic is known without it."""
+    image = broker.image
+    if image is None:
+        return
+    yield from metadata_refusals(image, broker.metadata_records, broker.release)
+    refused = refused_topics(broker)
+    for topic, said in refused.items():
+        yield f"{said} (topic {topic}{others(len(refused) - 1)})"
+
+
+def refused_topics(broker: BrokerDirs) -> dict[str, str]:
+    """The topics whose own settings the release refuses, with its words."""
+    image = broker.image
+    if image is None:
+        return {}
+    retention = {name: broker.config.number(name) for name in ("retention.ms", "retention.bytes")}
+    return dict(topic_refusals(image, broker.release, retention))
+
+
+def others(number: int) -> str:
+    """How many more there are."""
+    return f", and {number} others" if number > 1 else ", and 1 other" if number else ""

@@ -1,0 +1,95 @@
+"""Forecasts of a start by another release against what that release did: every pair in `upgrades.json`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from segmend.loading import BrokerOutcome, Options, PartitionOutcome, forecast
+from segmend.loading.run import Line
+from segmend.logdir.config import ServerConfig
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
+from tests.golden.unpack import unpack
+from tests.lab import upgrade
+from tests.lab.upgrade import TOPICS, VARIANTS
+
+RECORD: dict[str, dict[str, dict[str, Any]]] = json.loads(upgrade.RECORD.read_text())
+PAIRS = [(written, started) for written, rows in RECORD.items() for started in rows]
+OTHER_WORDS = "Unrecognized version of the server meta.properties file: 1"
+"""What it logs of each dir; then none is left, and the broker says so."""
+EACH = 4
+"""The fast tests take one pair of so many, the slow ones all."""
+
+
+def opened(root: Path, written: str, started: str) -> BrokerDirs:
+    """The base as the other release is given it, with its server.properties."""
+    broker = upgrade.settings_over(root, written, started, "h:1")
+    return BrokerDirs(
+        [LogDir.open(str(root / "b1" / name)) for name in ("d0", "d1")],
+        release=Release.parse(started.partition("-")[0]),
+        given=ServerConfig(given=broker),
+    )
+
+
+def points(row: dict[str, Any], lines: list[Line], root: Path) -> list[str]:
+    """Where forecast and broker differ."""
+    end = lines[-1]
+    assert isinstance(end, BrokerOutcome)
+    if (row["outcome"] == "starts") != end.starts:
+        return [f"{row['outcome']} ({row.get('says')}), said {end.reason}"]
+    if not end.starts:
+        words = str(end.reason).partition(" (topic")[0].replace(f"{root}/b1/", "")
+        told = upgrade.without_class(words)[:200] in row["says"] or OTHER_WORDS in row["says"]
+        return [] if told else [f"{row['says']}, said {words}"]
+    mine = {line.topic: line for line in lines if isinstance(line, PartitionOutcome)}
+    found = []
+    for topic in TOPICS:
+        line, seen = mine[topic], row["offsets"][topic]
+        extent = [line.after.log_start_offset, line.after.log_end_offset]
+        if extent != (seen[:2] if isinstance(seen, list) else [None, None]):
+            found.append(f"{topic}: {seen}, said {extent}")
+        effects = {effect.effect for effect in line.effects}
+        for effect, kind in (("stray-renamed", "strays"), ("directory-deleted", "gone")):
+            if (effect in effects) != (topic in row.get(kind, ())):
+                found.append(f"{topic}: {kind} {row.get(kind)}, said {sorted(effects)}")
+    harm = end.lost.partitions or end.unserved
+    if bool(harm) != any(not isinstance(row["offsets"][topic], list) for topic in TOPICS):
+        found.append(f"{row['offsets']}, said {end.lost}, {end.unserved} unserved")
+    return found
+
+
+def agree(pairs: list[tuple[str, str]], tmp_path: Path) -> None:
+    found = {}
+    for written in dict.fromkeys(written for written, _ in pairs):
+        root = Path(unpack(upgrade.ARCHIVES / f"{written}.tar.xz", tmp_path / written))
+        for started in (started for each, started in pairs if each == written):
+            lines = list(forecast(opened(root, written, started), Options()))
+            found[written, started] = points(RECORD[written][started], lines, root)
+    assert {pair: differ for pair, differ in found.items() if differ} == {}
+
+
+def test_some_pairs_end_as_forecast(tmp_path: Path) -> None:
+    agree(PAIRS[::EACH], tmp_path)
+
+
+@pytest.mark.slow
+def test_every_pair_ends_as_forecast(tmp_path: Path) -> None:
+    agree(PAIRS, tmp_path)
+
+
+def test_every_pair_is_recorded() -> None:
+    wanted = {each: upgrade.STARTED for each in upgrade.WRITTEN} | {
+        each: variant.started for each, variant in VARIANTS.items()
+    }
+    assert {written: tuple(rows) for written, rows in RECORD.items()}.items() <= wanted.items()
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize(("written", "started"), [("3.9.2+segment-bytes", "4.1.1"), ("4.1.1", "4.0.1")])
+def test_a_live_broker_does_as_recorded(written: str, started: str) -> None:
+    assert upgrade.trial(written, started) == RECORD[written][started]
