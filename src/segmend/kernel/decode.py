@@ -30,7 +30,7 @@ from segmend.kernel.native_decoder import NativeDecoder, zeros
 from segmend.kernel.records import check_wrapper, problem_of, signed64, unpack_payload
 from segmend.kernel.reference_decoder import ReferenceDecoder, run_of
 from segmend.kernel.salvage import Salvage
-from segmend.kernel.types import TAIL_KINDS, WINDOW, WINDOW_LIMIT, Problem, Reader
+from segmend.kernel.types import TAIL_KINDS, WINDOW, WINDOW_LIMIT, NoProblem, Problem, ProblemKind, Reader
 from segmend.kernel.walker import DAMAGE as WALK_DAMAGE
 from segmend.kernel.walker import Stop
 from segmend.kernel.window import Window
@@ -158,7 +158,8 @@ class _Driver:
         batch = read_header(self._bytes(), 0, self._decoder.position)
         return batch._replace(last_offset=signed64(batch.last_offset))
 
-    def _skip_batch(self, kind: str, detail: tuple[tuple[str, int | str], ...]) -> None:
+    def _skip_batch(self, kind: ProblemKind | NoProblem, detail: tuple[tuple[str, int | str], ...]) -> None:
+        assert kind, "a batch that does not decode has a fault"
         batch = self._batch()
         self._report(problem_of(batch, kind, detail))
         self._decoder.skip(batch.end)

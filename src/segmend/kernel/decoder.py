@@ -6,6 +6,7 @@ from typing import Final, NamedTuple, Protocol
 
 from segmend.formats.batch import RecordBatch
 from segmend.kernel.columns import RecordColumns
+from segmend.kernel.types import NoProblem, ProblemKind
 
 END: Final = 0
 """Nothing is left to decode."""
@@ -31,7 +32,7 @@ class DecodeStop(NamedTuple):
 
     status: int
     need: int = 0
-    kind: str = ""
+    kind: ProblemKind | NoProblem = ""
     computed: int = 0
     detail: tuple[tuple[str, int | str], ...] = ()
 

@@ -6,7 +6,7 @@ from segmend.formats.batch import HEADER_SIZE_V2, LOG_OVERHEAD, PREFIX, read_hea
 from segmend.frozen import dataclass
 from segmend.kernel.records import signed64
 from segmend.kernel.salvage import Salvage
-from segmend.kernel.types import Problem
+from segmend.kernel.types import Problem, ProblemKind
 from segmend.kernel.walker import Stop
 from segmend.kernel.window import Window
 
@@ -26,8 +26,10 @@ class Diagnosis:
 
 def diagnose(salvage: Salvage, window: Window, stop: Stop, position: int, limit: int, low: int) -> Diagnosis:
     """Look at the damage at `position`; batches before `limit` with an offset from `low` may follow it."""
+    kind = stop.kind
+    assert kind, "where a walk stopped at damage it says which"
     head = bytes(window.at(position, min(HEADER_SIZE_V2, window.end - position)))[:HEADER_SIZE_V2]
-    if stop.kind == "header-fragment" or len(head) < PREFIX.size:
+    if kind == "header-fragment" or len(head) < PREFIX.size:
         zeros = ("zeros", int(not head.strip(b"\0")))
         fragment = Problem(kind="header-fragment", position=position, end=window.end, detail=(zeros,))
         return Diagnosis(fragment)
@@ -36,22 +38,22 @@ def diagnose(salvage: Salvage, window: Window, stop: Stop, position: int, limit:
     offset, size, _, magic = PREFIX.unpack_from(head)
     detail = _detail(salvage, stop, position, head)
 
-    def problem(kind: str, end: int, *more: tuple[str, int | str]) -> Problem:
+    def problem(kind: ProblemKind, end: int, *more: tuple[str, int | str]) -> Problem:
         return Problem(kind=kind, position=position, end=end, offset=offset, detail=(*detail, *more))
 
     following = position + LOG_OVERHEAD + size
-    if stop.kind in ("crc-mismatch", "bad-magic") and salvage.may_begin(following, low):
+    if kind in ("crc-mismatch", "bad-magic") and salvage.may_begin(following, low):
         readable = magic < 2 or len(head) == HEADER_SIZE_V2
         beyond = signed64(read_header(head).last_offset + 1) if readable else None
-        return Diagnosis(problem(stop.kind, following, ("next", "boundary")), beyond)
-    if stop.kind == "crc-mismatch":
+        return Diagnosis(problem(kind, following, ("next", "boundary")), beyond)
+    if kind == "crc-mismatch":
         salvage.charge(size)
     found = salvage.next_batch(position + 1, limit, low)
     if found is not None:
-        return Diagnosis(problem(stop.kind, found, ("next", "resync")))
-    if stop.kind == "size-past-end" and limit == window.end:
+        return Diagnosis(problem(kind, found, ("next", "resync")))
+    if kind == "size-past-end" and limit == window.end:
         return Diagnosis(problem("torn-tail", window.end))
-    return Diagnosis(problem(stop.kind, limit, ("next", "gave-up" if salvage.gave_up else "end")))
+    return Diagnosis(problem(kind, limit, ("next", "gave-up" if salvage.gave_up else "end")))
 
 
 def _detail(salvage: Salvage, stop: Stop, position: int, head: bytes) -> Detail:

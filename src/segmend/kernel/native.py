@@ -23,6 +23,7 @@ from segmend.kernel.types import (
     BuiltIndexes,
     ControlFacts,
     Problem,
+    ProblemKind,
     ProducerState,
 )
 from segmend.kernel.walker import DAMAGE, MORE, Deferred, Facts, ScanTask, SoFar, Sought, Stop
@@ -31,7 +32,7 @@ name: Final = "native"
 
 ABI: Final = 5
 
-KINDS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+KINDS: Final[tuple[tuple[ProblemKind, tuple[str, ...]], ...]] = (
     ("size-too-small", ()),
     ("size-past-end", ()),
     ("header-fragment", ()),

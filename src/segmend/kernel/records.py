@@ -14,7 +14,7 @@ from segmend.formats.batch import HEADER_SIZE_V2, LOG_OVERHEAD, RecordBatch
 from segmend.formats.codec import CodecError, decompress
 from segmend.formats.cursor import Malformed, read_varint, read_varlong
 from segmend.frozen import frozen
-from segmend.kernel.types import DECODE_LIMIT, Problem
+from segmend.kernel.types import DECODE_LIMIT, Problem, ProblemKind
 
 _CONTROL_KEY = Struct(">hh")
 _CONTROL_VALUE = Struct(">hi")
@@ -126,7 +126,9 @@ def _bad_record(batch: RecordBatch, record: int, what: str) -> Problem:
     return problem_of(batch, "record-structure", (("record", record), ("field", what)))
 
 
-def problem_of(batch: RecordBatch, kind: str, detail: tuple[tuple[str, int | str], ...] = ()) -> Problem:
+def problem_of(
+    batch: RecordBatch, kind: ProblemKind, detail: tuple[tuple[str, int | str], ...] = ()
+) -> Problem:
     """A problem of the whole batch."""
     return Problem(kind=kind, position=batch.position, end=batch.end, offset=batch.base_offset, detail=detail)
 

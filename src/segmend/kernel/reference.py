@@ -24,7 +24,7 @@ from segmend.kernel.index_build import IndexBuilder
 from segmend.kernel.indexes import PlainIndexes, Walked
 from segmend.kernel.producers import ProducerFold
 from segmend.kernel.records import check_payload, end_txn_marker, legacy_parts, problem_of, signed64
-from segmend.kernel.types import MAX_EPOCHS, Problem
+from segmend.kernel.types import MAX_EPOCHS, NoProblem, Problem, ProblemKind
 from segmend.kernel.walker import (
     CONTROL_LIMIT,
     DAMAGE,
@@ -256,7 +256,9 @@ class ReferenceWalker:
         self._records += records
         self._null_keys += null_keys
 
-    def _problem(self, batch: RecordBatch, kind: str, detail: tuple[tuple[str, int | str], ...] = ()) -> None:
+    def _problem(
+        self, batch: RecordBatch, kind: ProblemKind, detail: tuple[tuple[str, int | str], ...] = ()
+    ) -> None:
         self._report([problem_of(batch, kind, detail)])
 
     def _report(self, problems: list[Problem]) -> None:
@@ -316,7 +318,7 @@ class ReferenceWalker:
         )
 
 
-def prefix_fault(size: int, magic: int, left: int) -> str:
+def prefix_fault(size: int, magic: int, left: int) -> ProblemKind | NoProblem:
     """The kind of damage the first 17 bytes show with `left` bytes to the end of the file, or ""."""
     if size < MIN_SIZE:
         return "size-too-small"

@@ -7,7 +7,7 @@ are Kafka offsets, timestamps are milliseconds since the epoch (-1: none).
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from segmend.frozen import frozen
 
@@ -36,7 +36,14 @@ MAX_INDEX_ENTRIES: Final = 1 << 22
 MAX_ABORTED: Final = 100_000
 MAX_PRODUCERS: Final = 100_000
 
-KINDS: Final = {
+ProblemKind = Literal[
+    "size-too-small", "size-past-end", "header-fragment", "torn-tail", "zero-tail", "crc-mismatch",
+    "bad-magic", "bad-codec", "header-field", "offset-before-base", "offset-backwards", "offset-overflow",
+    "epoch-backwards", "control-record", "transaction-state", "producer-epoch-backwards", "undecodable",
+    "too-large", "record-structure", "count-mismatch", "timestamp-mismatch", "legacy-inner",
+]  # fmt: skip
+NoProblem = Literal[""]
+KINDS: Final[dict[ProblemKind, str]] = {
     # Damage of the chain of batches: the walk cannot take these bytes for a batch. `end` is where it goes on.
     "size-too-small": "the size field is below the minimum of its format",
     "size-past-end": "the size field points past the end of the file, and valid batches follow",
@@ -65,15 +72,17 @@ KINDS: Final = {
 }
 """Every kind of `Problem`, with its meaning."""
 
-TAIL_KINDS: Final = frozenset(("header-fragment", "torn-tail", "zero-tail"))
+TAIL_KINDS: Final[frozenset[ProblemKind]] = frozenset(("header-fragment", "torn-tail", "zero-tail"))
 """The kinds that can only end a file."""
 
-RECORD_KINDS: Final = frozenset(
+RECORD_KINDS: Final[frozenset[ProblemKind]] = frozenset(
     ("undecodable", "record-structure", "count-mismatch", "timestamp-mismatch", "legacy-inner", "too-large")
 )
 """The kinds that only a look into the records finds."""
 
-CHAIN_KINDS: Final = TAIL_KINDS | {"size-too-small", "size-past-end", "crc-mismatch", "bad-magic"}
+CHAIN_KINDS: Final[frozenset[ProblemKind]] = frozenset(
+    (*TAIL_KINDS, "size-too-small", "size-past-end", "crc-mismatch", "bad-magic")
+)
 """The kinds that take bytes out of the chain of batches."""
 
 INDEX_KINDS: Final = {
@@ -131,7 +140,7 @@ class Problem:
     `("stored", 1234)`; see `facts`.
     """
 
-    kind: str
+    kind: ProblemKind
     position: int
     end: int
     offset: int | None = None

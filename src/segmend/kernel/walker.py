@@ -17,7 +17,9 @@ from segmend.kernel.types import (
     ControlFacts,
     IndexMatch,
     IndexRule,
+    NoProblem,
     Problem,
+    ProblemKind,
     ProducerState,
 )
 
@@ -39,7 +41,7 @@ class Stop(NamedTuple):
 
     status: int
     need: int = 0
-    kind: str = ""
+    kind: ProblemKind | NoProblem = ""
     computed: int = 0
 
 

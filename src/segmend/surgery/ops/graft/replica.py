@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 from segmend.formats.batch import RecordBatch
 from segmend.frozen import dataclass
 from segmend.kernel.batch_rows import CRC_OK, WIDTH, batch_rows
-from segmend.kernel.types import Problem, Reader
+from segmend.kernel.types import Problem, ProblemKind, Reader
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
 
@@ -102,5 +102,5 @@ def _backwards(item: Batch) -> Damaged:
     return Damaged(item.segment, _problem(item.header, "offset-backwards"))
 
 
-def _problem(batch: RecordBatch, kind: str) -> Problem:
+def _problem(batch: RecordBatch, kind: ProblemKind) -> Problem:
     return Problem(kind=kind, position=batch.position, end=batch.end, offset=batch.base_offset)
