@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -219,3 +221,34 @@ def test_a_file_that_was_there_can_come_back(world: World) -> None:
     step = next(step for step in plan_of(world).steps if step.KIND == "replace_file")
     with pytest.raises(ValueError, match="without a hash, which an undo needs"):
         replace(step, before=replace(step.before, sha256=None))  # type: ignore[type-var]
+
+
+class Owned(Effects):
+    """Tells whose each file is made."""
+
+    def __init__(self) -> None:
+        self.owners: dict[str, tuple[int, int]] = {}
+
+    def set_owner(self, fd: int, uid: int, gid: int) -> None:
+        self.owners[os.readlink(f"/proc/self/fd/{fd}")] = (uid, gid)
+
+
+def test_a_lock_that_is_made_is_of_its_dir_s_owner_and_goes_after_an_error_too(tmp_path: Path) -> None:
+    fx, home, stack = Owned(), tmp_path.stat(), ExitStack()
+    stack.enter_context(lock.locked(fx, [str(tmp_path)], [str(tmp_path)]))
+    assert fx.owners == {f"{tmp_path}/.lock": (home.st_uid, home.st_gid)}
+    stack.__exit__(OSError, OSError("full"), None)
+    assert not (tmp_path / ".lock").exists()
+
+
+class Forgetful(Effects):
+    """A disk that takes bytes and keeps others."""
+
+    def write(self, fd: int, data: bytes | memoryview, position: int) -> None:
+        super().write(fd, bytes(len(data)), position)
+
+
+def test_a_backup_that_does_not_read_back_is_none(tmp_path: Path) -> None:
+    work = Workplace(fx=Forgetful(), vault=str(tmp_path))
+    with pytest.raises(SegmendError, match="does not read back"):
+        atomic.keep(work, "old", atomic.bytes_of(b"old", work), hashlib.sha256(b"old").hexdigest())
