@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -252,3 +253,19 @@ def test_a_backup_that_does_not_read_back_is_none(tmp_path: Path) -> None:
     work = Workplace(fx=Forgetful(), vault=str(tmp_path))
     with pytest.raises(SegmendError, match="does not read back"):
         atomic.keep(work, "old", atomic.bytes_of(b"old", work), hashlib.sha256(b"old").hexdigest())
+
+
+class Full(Effects):
+    """A disk that has no room left when it is to keep what it took."""
+
+    def sync(self, fd: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_nothing_half_written_is_left_on_a_full_disk(tmp_path: Path) -> None:
+    work = Workplace(fx=Full(), vault=str(tmp_path))
+    with pytest.raises(OSError, match="No space"):
+        atomic.write_atomically(
+            work, f"{tmp_path}/new", atomic.bytes_of(b"new", work), Fingerprint(kind="file", mode=0o600)
+        )
+    assert not list(tmp_path.iterdir())
