@@ -62,7 +62,7 @@ def _made(cls: Class, methods: dict[str, Any], *, kw_only: bool) -> Class:
 def _own(cls: type, kw_only: bool) -> Iterator[tuple[str, Field[Any]]]:
     """The fields that a class adds to those of its bases."""
     for name, kind in get_annotations(cls).items():
-        if kind.startswith("ClassVar["):
+        if str(kind).startswith(("ClassVar[", "typing.ClassVar[")):
             continue
         given = cls.__dict__.get(name, MISSING)
         if given.__class__.__hash__ is None:
