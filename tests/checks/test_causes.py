@@ -33,7 +33,6 @@ SEVERAL = {
     "segment-missing-old": "I01 I17 I22",
     "segment-missing-rolled": "I01 I17 I22",
     "transaction-marker-removed": "I01 P09",
-    "transaction-marker-unknown": "I21 P11",
     "txnindex-version-but-rebuilt": "I01 I18",
     "txnindex-version-doomed": "I18 N19",
 }

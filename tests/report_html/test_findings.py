@@ -61,6 +61,15 @@ def test_half_a_command_is_never_offered() -> None:
     assert grouped(sample.finding(remedy_command="x" * 5_000)).groups[0].rows[0].command == ""
 
 
+def test_what_another_finding_explains_has_no_command_of_its_own_and_stands_behind_it() -> None:
+    cause = [("cause", '{"code":"M01","dir":"/d","file":"orders-0/partition.metadata"}')]
+    explained = sample.finding(code="C10b", detail=cause)
+    found = grouped(explained, explained, sample.finding(code="M01"))
+    assert [(group.code, group.explained) for group in found.groups] == [("M01", False), ("C10b", True)]
+    row = found.groups[1].rows[0]
+    assert (row.cause, row.command) == ("M01 orders-0/partition.metadata", "")
+
+
 def test_an_unknown_severity_is_a_note() -> None:
     assert grouped(sample.finding(severity="fatal?")).counts["info"] == 1
 

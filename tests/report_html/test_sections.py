@@ -106,6 +106,9 @@ def test_consequences_follow_the_catalogue(
         ("N12", "file-deleted", 7, Consequence.LOSES),
         ("I01", "index-rebuilt", 0, Consequence.SLOW),
         ("M01", "stray-renamed", 220, Consequence.LOSES),
+        ("M01", "stray-renamed", 0, Consequence.NONE),
+        ("C10b", "tail-truncated", 0, Consequence.WRONG),
+        ("N27", "log-recreated-empty", 0, Consequence.LOSES),
     ],
 )
 def test_what_the_start_does_goes_before_the_catalogue(

@@ -337,9 +337,9 @@ class PartitionContext:
             **more,
         )
 
-    def repair(self) -> Remedy:
-        """`segmend plan repair` of this partition."""
-        return remedies.repair(self.dir.path, self.partition.name)
+    def repair(self, *, deep: bool = False) -> Remedy:
+        """`segmend plan repair` of this partition; `deep` for what only a deep check sees."""
+        return remedies.repair(self.dir.path, self.partition.name, deep=deep)
 
     def trim(self) -> Remedy:
         """`segmend plan trim` of this partition."""
@@ -352,9 +352,9 @@ class PartitionContext:
         wanted = remedies.blank if alone else remedies.from_replica
         return wanted(self.dir.path, self.partition.name)
 
-    def graft(self) -> Remedy:
+    def graft(self, *, whole: bool = False) -> Remedy:
         """`segmend plan graft` of this partition, from a leader's files that somebody must name."""
-        return remedies.graft(self.dir.path, self.partition.name)
+        return remedies.graft(self.dir.path, self.partition.name, whole=whole)
 
     def look(self, file: str | None = None) -> Remedy:
         """`segmend show` of the partition directory, or of a file in it."""

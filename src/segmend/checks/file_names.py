@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.failures import NUMBER_FORMAT
 from segmend.broker.recovery import NO_INDEX
-from segmend.findings import Finding
+from segmend.findings import Finding, Safety
 from segmend.formats.names import file_prefix
 from segmend.logdir.tree import PartitionDir
 
@@ -98,8 +98,17 @@ def _shadowed(base: int, name: str, context: PartitionContext) -> Finding:
         file=name,
         offset=base,
         broker_says=NO_INDEX.say(context.release, f"{context.partition.path}/{padded}"),
-        remedy=remedies.rename(context.dir.path, f"{folder}/{name}", f"{folder}/{padded}"),
+        remedy=remedies.rename(context.dir.path, f"{folder}/{name}", f"{folder}/{padded}")
+        if _first_offset(context, name) == base
+        else context.set_aside(name, safety=Safety.ADVICE),
     )
+
+
+def _first_offset(context: PartitionContext, name: str) -> int:
+    """The offset that its first batch has, -1 if there is none."""
+    with context.partition.entry(name).reader() as reader:
+        data = reader.read(8, 0)
+    return int.from_bytes(data, "big", signed=True) if len(data) == 8 else -1
 
 
 def _foreign(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:

@@ -110,7 +110,7 @@ def _unlike(dirs: list[DirContext]) -> Iterator[Finding]:
                 f"its properties are not those in {told[0][0].path}",
                 file=FILE_NAME,
                 broker_says=INCONSISTENT,
-                remedy=remedies.identity(context.path),
+                remedy=remedies.look(*(f"{each.path}/{FILE_NAME}" for each in dirs)),
             )
 
 

@@ -96,11 +96,11 @@ def _changed(context: DirContext, own: str | None) -> Iterator[Finding]:
             "K05",
             f"{told}, but node {node} registered {' and '.join(missing)}, which no dir here has",
             file=FILE_NAME,
-            remedy=_remedy(context),
+            remedy=_remedy(context, f"{context.path}={missing[0]}" if len(missing) == 1 else None),
             severity=Severity.WARNING,
         )
 
 
-def _remedy(context: DirContext) -> Remedy:
+def _remedy(context: DirContext, directory_id: str | None = None) -> Remedy:
     """All dirs of the broker: one alone does not tell whose it is."""
-    return remedies.identity(*(each.path for each in context.broker.dirs))
+    return remedies.identity(*(each.path for each in context.broker.dirs), directory_id=directory_id)

@@ -39,5 +39,5 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         f"the log is empty; offsets {view.base_offset} to {view.next_base - 1} are missing",
         file=view.segment.name,
         offset=view.base_offset,
-        remedy=context.graft(),
+        remedy=context.graft(whole=True),
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.findings import Finding
 from segmend.wording import plural
 
-from .batch_faults import breaks
+from .batch_faults import Break, breaks
 from .context import PartitionContext
 from .evidence import first, healed_at_start, size_field, too_small
 from .levels import Level, Scope
@@ -61,7 +61,12 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
             position=hole.position,
             offset=hole.offset,
             broker_says=too_small(view, size) if size < 14 else None,
-            remedy=context.good_batches(),
+            remedy=context.trim() if _at_the_end(view, hole) else context.good_batches(),
             bytes=length,
             end=hole.end,
         )
+
+
+def _at_the_end(view: SegmentView, hole: Break) -> bool:
+    """Whether nothing follows it in the log, so that it can be cut off."""
+    return view.is_active and hole.end >= view.scan.end

@@ -58,6 +58,6 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
             position=found.position + 16,
             offset=found.offset,
             broker_says=refused if found.code == "L11" else cut,
-            remedy=context.repair(),
+            remedy=context.repair(deep=found.code == "L12"),
             magic=found.magic,
         )

@@ -84,9 +84,16 @@ def _finding(
         position=batch.position,
         offset=batch.base_offset,
         broker_says=words.get(code),
-        remedy=context.repair(),
+        remedy=context.graft() if code == "L13" and _is_old(batch, context) else context.repair(),
         expected=expected,
     )
+
+
+def _is_old(batch: RecordBatch, context: PartitionContext) -> bool:
+    """Whether it is of an epoch before the newest: a batch written twice, and no wrong offset."""
+    epochs = context.epochs.value
+    newest = epochs.entries[-1].epoch if epochs is not None and epochs.entries else 0
+    return 0 <= batch.partition_leader_epoch < newest
 
 
 def _far_away(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:

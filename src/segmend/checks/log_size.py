@@ -77,7 +77,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
             position=found.position + 8,
             offset=found.offset,
             broker_says=_words(view, found),
-            remedy=context.repair(),
+            remedy=context.repair(deep=found.code == "L10"),
             stored_size=found.size,
             right_size=right,
         )

@@ -72,7 +72,7 @@ def _active_missing(context: PartitionContext, above: list[str]) -> Finding:
         file=above[0],
         offset=base,
         broker_says=ORPHAN.say(context.release, f"{context.partition.path}/{above[0]}"),
-        remedy=context.set_aside(),
+        remedy=context.graft(),
     )
 
 
@@ -85,6 +85,6 @@ def _empty(context: PartitionContext) -> Finding:
         "N11",
         message,
         severity=Severity.ERROR if known else Severity.WARNING,
-        remedy=context.set_aside(),
+        remedy=context.graft() if known else context.set_aside(),
         detail=known,
     )

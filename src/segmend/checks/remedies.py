@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from segmend.findings import Remedy, Safety
 
 
-def repair(log_dir: str, partition: str | None = None) -> Remedy:
+def repair(log_dir: str, partition: str | None = None, *, deep: bool = False) -> Remedy:
     """Plan the mending of a whole log dir, or of one partition directory in it."""
-    target = f"{log_dir.rstrip('/')}/{partition}" if partition else log_dir
-    return Remedy(command=f"segmend plan repair {shlex.quote(target)} -o plan.json", safety=Safety.SAFE)
+    target = shlex.quote(f"{log_dir.rstrip('/')}/{partition}" if partition else log_dir)
+    how = " --deep" if deep else ""
+    return Remedy(command=f"segmend plan repair {target}{how} -o plan.json", safety=Safety.SAFE)
 
 
 def trim(log_dir: str, partition: str) -> Remedy:
@@ -32,10 +33,16 @@ def from_replica(log_dir: str, partition: str) -> Remedy:
     return advice(f"segmend plan repair {target} --from REPLICA_PARTITION_DIR -o plan.json")
 
 
-def graft(log_dir: str, partition: str, leader: str = "LEADER_PARTITION_DIR") -> Remedy:
-    """Plan to take what is lost from the leader; where its files are a human must say, if nobody knows."""
+def graft(
+    log_dir: str, partition: str, leader: str = "LEADER_PARTITION_DIR", *, whole: bool = False
+) -> Remedy:
+    """Plan to take what is lost from the leader; where its files are a human must say, if nobody knows.
+
+    `whole`: all of its log, since what both have in common does not tell what is missing.
+    """
     target, name, source = map(shlex.quote, (log_dir, partition, leader))
-    return advice(f"segmend plan graft {target} --partition {name} --from {source} -o plan.json")
+    how = " --whole" if whole else ""
+    return advice(f"segmend plan graft {target} --partition {name} --from {source}{how} -o plan.json")
 
 
 def adopt(log_dir: str, name: str, *, replace: bool, safety: Safety) -> Remedy:
@@ -81,6 +88,11 @@ def check_alone(*brokers: Sequence[str]) -> Remedy:
     return advice("; ".join(f"segmend check {' '.join(map(shlex.quote, dirs))}" for dirs in brokers))
 
 
+def describe(topic: str) -> Remedy:
+    """Ask the cluster for what is on none of its disks here: the topic's id."""
+    return advice(f"kafka-topics.sh --bootstrap-server HOST:9092 --describe --topic {shlex.quote(topic)}")
+
+
 def look(*paths: str) -> Remedy:
     """Look at directories or files side by side."""
     return advice(f"segmend show {' '.join(map(shlex.quote, paths))}")
@@ -104,7 +116,8 @@ def remove(log_dir: str, name: str, *, safety: Safety = Safety.SAFE) -> Remedy:
     return Remedy(command=f"rm {shlex.quote(path)}", safety=safety)
 
 
-def identity(*log_dirs: str) -> Remedy:
+def identity(*log_dirs: str, directory_id: str | None = None) -> Remedy:
     """Plan the mending of meta.properties in all dirs of a broker; what is right may need a human's word."""
     dirs = " ".join(map(shlex.quote, log_dirs))
-    return Remedy(command=f"segmend plan identity {dirs} -o plan.json", safety=Safety.ADVICE)
+    wanted = f" --directory-id {shlex.quote(directory_id)}" if directory_id else ""
+    return advice(f"segmend plan identity {dirs}{wanted} -o plan.json")

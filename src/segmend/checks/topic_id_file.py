@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from segmend.broker.checkpoints import TOPIC_IDS
 from segmend.broker.strays import NO_TOPIC_ID
-from segmend.findings import Finding
+from segmend.findings import Finding, Remedy
 from segmend.formats.partition_metadata import FILE_NAME
 from segmend.logdir.tree import PartitionDir
 
+from . import remedies
 from .context import PartitionContext
 from .levels import Level, Scope
 from .manual import ERROR, LOSES, OFFLINE, REFUSES, Code, Page
@@ -61,7 +62,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
             file=FILE_NAME,
             position=damage.position,
             broker_says=damage.reason,
-            remedy=context.repair(),
+            remedy=_remedy(partition, context),
         )
 
 
@@ -72,4 +73,13 @@ def _message(kind: str, reason: str) -> str:
 def _missing(partition: PartitionDir, context: PartitionContext) -> Finding:
     says = NO_TOPIC_ID.say(context.release, partition.path)
     message = f"{FILE_NAME} is missing: the broker does not know which topic this is"
-    return context.finding("M01", message, file=FILE_NAME, broker_says=says, remedy=context.repair())
+    remedy = _remedy(partition, context)
+    return context.finding("M01", message, file=FILE_NAME, broker_says=says, remedy=remedy)
+
+
+def _remedy(partition: PartitionDir, context: PartitionContext) -> Remedy:
+    """Repair, where something on these disks tells the topic's id; else the cluster has to be asked."""
+    metadata = context.broker_dirs.metadata
+    known = metadata is not None and partition.topic in metadata.ids
+    siblings = (other for other, _ in context.dir.broker.topic_ids if other.topic == partition.topic)
+    return context.repair() if known or any(siblings) else remedies.describe(partition.topic)

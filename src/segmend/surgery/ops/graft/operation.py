@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from segmend.broker.strays import STRAYS, StrayHandling, stray_reason
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.names import parse_dir_name
-from segmend.formats.offset_checkpoint import FILE_NAMES
+from segmend.formats.offset_checkpoint import FILE_NAMES, HIGH_WATERMARK, RECOVERY_POINT
 from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
@@ -64,7 +64,8 @@ def plan(request: Request[Options]) -> Plan:
     arguments = {"partition": site.name, "from": options.from_}
     if cut is None:
         note = f"both replicas end at offset {found.shared.end}: nothing is missing"
-        return assembly.make(NAME, arguments, request, Draft(notes=[note]))
+        steps = list(_too_high(site, found.shared.end))
+        return assembly.make(NAME, arguments, request, Draft(steps=steps, notes=[note]))
     graft = make(site, cut)
     draft = Draft(
         steps=[*steps_of(graft), *_checkpoints(request, site, cut, graft)],
@@ -119,6 +120,17 @@ def _refuse_other_topic(site: Site, image: MetadataImage | None) -> None:
             f"{site.leader.path}: is of a topic with the id {theirs}; "
             f"in this cluster {site.key[0]} has {wanted}"
         )
+
+
+def _too_high(site: Site, end: int | None) -> Iterator[Step]:
+    """Lines beyond an end that the leader shares: they were written wrong, no record is behind them."""
+    for name in (RECOVERY_POINT, HIGH_WATERMARK):
+        value = site.log_dir.offset_checkpoint(name).value
+        if end is not None and value is not None and value.offsets().get(site.key, 0) > end:
+            reason = f"{site.name} ends at offset {end}, as its leader does"
+            step = assembly.checkpoint_step(site.log_dir, name, {site.key: end}, reason, site.log_dir)
+            if step is not None:
+                yield step
 
 
 def _unexpected(request: Request[Options], site: Site) -> Iterator[str]:

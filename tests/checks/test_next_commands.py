@@ -1,0 +1,131 @@
+"""The next command of each finding, pasted as it stands: it does what it promises.
+
+A plan has steps; after `apply` the finding is gone, and no error is there that was not there before. One
+that is called safe loses nothing. A shell command that moves something does the same. What stands in
+capitals is put in by hand: a replica of the same partition that is sound.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.brokers import broker_of
+from tests.cli.run import run
+from tests.faults.hurts import unhurt
+from tests.faults.table import Case, all_cases
+
+from segmend.checks import CheckRun, Level
+from segmend.findings import Finding, Remedy, Safety, Severity
+from segmend.report.findings import finding_lines
+
+ELSEWHERE = ("kafka-topics.sh", "kafka-transactions.sh", "dmesg", "sysctl")
+"""Programs that look at the cluster or the machine."""
+LOOKS = ("segmend show ", "segmend check ")
+ASKS = {
+    "K03": "which of the dirs is right only a human knows; it says what to add",
+}
+"""Codes whose command ends with a question."""
+LATER = {
+    ("cleaned-empty-below-swap", "N08"): "the swap files come first, says the plan",
+    ("log-not-gzip", "L19"): "the replica has the same fault",
+    ("partition-of-long-topic", "N27"): "the directory under the long name is there still (M06)",
+}
+"""Commands that do not help before something else is done."""
+BROUGHT_TO_LIGHT = {"C01", "C07", "C10", "L05"}
+"""Faults that hide others: a file whose lines can be read afterwards; a wrong CRC below a missing index."""
+
+
+def found(dirs: Sequence[Path], case: Case) -> list[Finding]:
+    return list(CheckRun(broker_of(filter(Path.is_dir, dirs), case.scene.release), level=Level.DEEP))
+
+
+def params() -> Iterator[Any]:
+    """All cases; at once the first of every third code."""
+    seen: set[str] = set()
+    number = 0
+    for case in all_cases():
+        if not case.scene.vast:
+            codes = set(case.scene.codes.replace("+", "").split())
+            number += bool(codes - seen)
+            marks = () if codes - seen and number % 3 == 0 else pytest.mark.slow
+            seen |= codes
+            if codes:
+                yield pytest.param(case, id=str(case), marks=marks)
+
+
+def wanted(findings: Sequence[Finding], case: Case) -> dict[Remedy, list[Finding]]:
+    """The next commands that change something, each with what it is said to help."""
+    commands: dict[Remedy, list[Finding]] = {}
+    for finding in findings:
+        remedy = finding.remedy
+        if remedy is None or finding.cause is not None or (case.fault.name, finding.code) in LATER:
+            continue
+        from_other = (
+            "_PARTITION_DIR" in remedy.command and case.fault.hurt is unhurt
+        )  # the other is hurt, too
+        if not from_other and not remedy.command.startswith((*ELSEWHERE, *LOOKS)):
+            commands.setdefault(remedy, []).append(finding)
+    return commands
+
+
+@pytest.mark.parametrize("case", list(params()))
+def test_the_next_command_does_what_it_promises(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = found(case.hurt(tmp_path / "disks").dirs, case)
+    monkeypatch.chdir(tmp_path)
+    for remedy, findings in wanted(before, case).items():
+        for name in os.listdir(tmp_path):
+            shutil.rmtree(name) if Path(name).is_dir() else Path(name).unlink()
+        dirs = case.hurt(tmp_path / "disks").dirs
+        other = case.scene.write(tmp_path / "other")
+        place = (findings[0].file or "").partition("/")[0]
+        command = remedy.command.replace("LEADER_PARTITION_DIR", str(other.dirs[0] / place))
+        done = pasted(command.replace("REPLICA_PARTITION_DIR", str(other.dirs[0] / place)), case, capsys)
+        if done is None:
+            assert {finding.code for finding in findings} <= ASKS.keys(), remedy.command
+            continue
+        assert done or remedy.safety != Safety.SAFE, f"{remedy.command} loses something"
+        told = {(each.code, each.file) for each in findings}
+        after = found(dirs, case)
+        assert told.isdisjoint((each.code, each.file) for each in after), remedy.command
+        new = {e.code for e in after if e.severity == Severity.ERROR} - {e.code for e in before}
+        hidden = BROUGHT_TO_LIGHT & {each.code for each in findings} or new <= BROUGHT_TO_LIGHT
+        assert hidden or not new, remedy.command
+
+
+def pasted(command: str, case: Case, capsys: pytest.CaptureFixture[str]) -> bool | None:
+    """Whether it loses nothing; None where there is no plan, because something must be said first."""
+    if not command.startswith("segmend "):
+        subprocess.run(["bash", "-c", command], check=True)
+        return True
+    ran = run(capsys, *shlex.split(command)[1:], "--kafka", case.scene.release)
+    if not Path("plan.json").exists():
+        assert ran.code == 16
+        return None
+    plan = json.loads(Path("plan.json").read_text())
+    assert plan["steps"], f"{command}: {ran.out}"
+    assert run(capsys, "apply", "plan.json", "--yes", "--state-dir", "state").code & ~4 in (0, 1)
+    return not plan["losses"]
+
+
+def test_what_people_are_shown_is_accepted_by_a_shell(tmp_path: Path) -> None:
+    """Not a word of it is run: `bash -n`."""
+    lines = [
+        line.strip().removeprefix("next:").strip()
+        for case in list(all_cases())[::16]
+        if not case.scene.vast
+        for line in finding_lines(found(case.hurt(tmp_path / str(case)).dirs, case))
+        if line.strip().startswith("next:")
+    ]
+    assert lines
+    assert all("  # " in line for line in lines)
+    subprocess.run(["bash", "-n", "-c", "\n".join(lines)], check=True)
