@@ -20,7 +20,11 @@ from tests.golden.unpack import unpack
 from tests.lab.elections import HERE, TRIALS
 
 RECORDS: dict[str, Any] = {path.stem: json.loads(path.read_text()) for path in sorted(HERE.glob("*.json"))}
-CASES = [(name, trial) for name, trials in RECORDS.items() for trial in trials]
+CASES = [
+    pytest.param(name, trial, marks=[] if trial == "one-two" else pytest.mark.slow)
+    for name, trials in RECORDS.items()
+    for trial in trials
+]
 
 
 def complaints(line: Leadership, became: dict[str, Any], ends: dict[str, Any]) -> list[str]:
@@ -56,3 +60,16 @@ def test_the_cluster_does_what_is_forecast(name: str, trial: str, tmp_path: Path
     became = recorded.get("partitions", {})
     said = [complaints(line, became[f"{line.topic}-{line.partition}"], ends) for line in partitions if became]
     assert [each for line in said for each in line] == []
+
+
+def test_a_wrong_forecast_is_seen() -> None:
+    """The comparison fires for each kind of wrong word."""
+    said = Leadership(
+        topic="t", partition=0, replicas=(1, 2), isr=(1, 2), elr=(), leaders_possible=(1, 2),
+        in_sync_complete=(1, 2), copies=(), outcome=Fate.LED,
+    )  # fmt: skip
+    ends = {"t-0": {"end": 30}}
+    assert complaints(said, {"leader": 2, "end": 30}, ends) == []
+    assert complaints(said, {"leader": 3, "end": 30}, ends)
+    assert complaints(said, {"leader": 1, "end": 15}, ends)
+    assert complaints(said, {"leader": -1}, ends)
