@@ -147,7 +147,8 @@ def change(bootstrap: str, settings: dict[str, str]) -> None:
         for name, value in settings.items()
     ]
     resource = ConfigResource(ConfigResource.Type.BROKER, "1", incremental_configs=entries)
-    for future in admin(bootstrap).incremental_alter_configs([resource]).values():
+    client = admin(bootstrap)  # its futures die with it
+    for future in client.incremental_alter_configs([resource]).values():
         future.result(60)
     time.sleep(1)
 

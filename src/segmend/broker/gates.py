@@ -8,12 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
-from segmend.broker.features import KNOWN_LEVEL, LOWEST_LEVEL, METADATA_VERSION
+from segmend.broker.features import KNOWN_LEVEL, LOWEST_LEVEL, METADATA_VERSION, supported
 from segmend.broker.metadata_log import UNKNOWN_LEVEL
 from segmend.broker.rule import Rule
 from segmend.broker.settings import refused_topic
 from segmend.logdir.release import Release
 
+UNSUPPORTED_LEVEL: Final = (
+    "Tried to apply FeatureLevelRecord FeatureLevelRecord(name='{}', featureLevel={}), but this controller "
+    "only supports versions {}-{}"
+)
+"""A level that the release knows, and keeps for its own tests (`FeatureControlManager.replay`)."""
 CANNOT_PARSE: Final = "Failed to deserialize record with type {}"
 RECORD_VERSIONS: Final = {
     0: Rule("RegisterBrokerRecord", (((0, 8), 0), ((3, 3), 1), ((3, 4), 2), ((3, 7), 3), ((4, 3), 4))),
@@ -56,6 +61,10 @@ def metadata_refusals(image: Image, records: Mapping[int, int], release: Release
     """Kafka's words on a cluster's metadata that the release cannot read; `records` are versions by kind."""
     said = (_unknown_level(image, release), _unknown_record(records, release))
     yield from filter(None, said if LEVEL_FIRST.of(release) else reversed(said))
+    for name, level in sorted(image.features.items()):
+        range_ = supported(name, release)
+        if range_ is not None and level and not range_.lowest <= level <= range_.highest:
+            yield UNSUPPORTED_LEVEL.format(name, level, range_.lowest, range_.highest)
 
 
 def _unknown_level(image: Image, release: Release) -> str | None:
