@@ -22,7 +22,9 @@ examples:
   segmend explain L05                                 what L05 means, what the broker does, what to do
   segmend explain startup                             where the time of a start goes
   segmend explain startup /data/a /data/b             ... of this broker; probes, threads, rolling restarts
-  segmend explain retention /data/a --topic orders    why each segment is deleted, or stays, until when"""
+  segmend explain retention /data/a --topic orders    why each segment is deleted, or stays, until when
+  segmend explain upgrade --from 3.9 --to 4.1         what 4.1 refuses, changes and does not give back
+  segmend explain upgrade /data/a --kafka 4.1         ... and what it would do to these log dirs"""
 
 FAMILIES = {
     "L": "bytes of the .log",
@@ -62,7 +64,9 @@ def run(args: argparse.Namespace) -> int:
     topic = topics.get(args.words[0].lower()) if args.words else None
     _refuse_options(args, topics, topic)
     if topic is not None:
-        return topic.run(args, args.words[1:]) if args.words[1:] else _page(args, topic)
+        if args.words[1:]:
+            return topic.run(args, args.words[1:])
+        return 0 if hasattr(topic, "told") and topic.told(args) else _page(args, topic)
     codes = list(args.words)
     if args.json:
         emit_json(_objects(codes))
@@ -75,11 +79,12 @@ def run(args: argparse.Namespace) -> int:
 def _refuse_options(args: argparse.Namespace, topics: Mapping[str, Topic], chosen: Topic | None) -> None:
     """Raise `UsageError` for an option of a topic that is not the one asked for."""
     with_dirs = chosen is not None and len(args.words) > 1
-    allowed = chosen.OPTIONS if chosen is not None and with_dirs else ()
+    allowed = chosen.OPTIONS if chosen is not None and (with_dirs or hasattr(chosen, "told")) else ()
     for name in {name: None for topic in topics.values() for name in topic.OPTIONS if name not in allowed}:
         if getattr(args, name) is not None:
             takers = " or ".join(topic.NAME for topic in topics.values() if name in topic.OPTIONS)
-            raise UsageError(f"--{name.replace('_', '-')} is for `segmend explain {takers} DIR...`")
+            option = name.removesuffix("_release").replace("_", "-")
+            raise UsageError(f"--{option} is for `segmend explain {takers} DIR...`")
     if not with_dirs and (args.kafka is not None or args.config is not None):
         raise UsageError(
             "--kafka and --config are for a topic with directories: `segmend explain startup DIR...`"

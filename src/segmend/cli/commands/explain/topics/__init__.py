@@ -1,7 +1,8 @@
 """The topics of `segmend explain`, one file each: `NAME`, `SUMMARY`, `OPTIONS`, `configure`, `run`.
 
 The docstring of a module is the topic's page; `run(args, paths)` explains directories. `OPTIONS`
-are the names of the arguments that only this topic takes.
+are the names of the arguments that only this topic takes. One with `told(args)` has more to tell than its
+page without directories: where its options are given, `told` tells it and returns True.
 """
 
 from __future__ import annotations

@@ -1,0 +1,104 @@
+"""An upgrade or downgrade for people and as JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any, Final
+
+from segmend.broker.upgrades import Line, Mode, Topic
+from segmend.explain.upgrade import Here, Upgrade
+from segmend.report.forecast import broker_lines
+from segmend.report.style import PLAIN, Style
+
+_HEADINGS: Final = {
+    Topic.REFUSES: "what refuses",
+    Topic.ONE_WAY: "what cannot be taken back",
+    Topic.CHANGES: "what changes",
+    Topic.CHECK: "what to check first",
+}
+_WIDTH: Final = 108
+_NOTHING: Final = "nothing that is known"
+_MODES: Final = {Mode.ANY: "", Mode.ZOOKEEPER: "ZooKeeper: ", Mode.KRAFT: "KRaft: "}
+
+
+def lines(found: Upgrade, here: Here | None, style: Style = PLAIN) -> Iterator[str]:
+    """The pair, then these directories."""
+    way = "downgrade" if found.down else "upgrade"
+    yield style("bold", f"Kafka {found.from_} to {found.to}: {way}")
+    for topic, heading in _HEADINGS.items():
+        told = found.of(topic)
+        yield ""
+        yield style("bold", heading)
+        for line in told:
+            yield from _wrapped(f"{_MODES[line.mode] if len(found.modes) > 1 else ''}{line.text}")
+        if not told:
+            yield f"  {_NOTHING}"
+    yield from _settings(found, style)
+    if here is not None:
+        yield from _here(found, here, style)
+
+
+def _settings(found: Upgrade, style: Style) -> Iterator[str]:
+    if found.changed:
+        yield ""
+        yield style("bold", "settings with other limits: a value outside of them ends the start")
+        for each in found.changed:
+            where = "topic" if each.topic else "server.properties"
+            yield from _wrapped(f"{where} {each.name}: {each.before} becomes {each.after}")
+    if found.removed:
+        yield ""
+        yield style("bold", "settings that are no longer known, and ignored")
+        yield from _wrapped(", ".join(found.removed))
+
+
+def _here(found: Upgrade, here: Here, style: Style) -> Iterator[str]:
+    yield ""
+    yield style("bold", f"these log dirs under Kafka {found.to}")
+    for topic, said in here.topics:
+        yield from _wrapped(f"topic {topic} is refused: {said}")
+    for said in here.server:
+        yield from _wrapped(f"server.properties is refused: {said}")
+    if here.ignored:
+        yield from _wrapped(f"server.properties says what is ignored: {', '.join(here.ignored)}")
+    yield from broker_lines(here.outcome, style=style)
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent="  ", subsequent_indent="    ", break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def json_lines(found: Upgrade, here: Here | None) -> Iterator[dict[str, Any]]:
+    """One object for the pair, with these directories one more for the start."""
+    yield {
+        "type": "upgrade",
+        "from": str(found.from_),
+        "to": str(found.to),
+        "direction": "down" if found.down else "up",
+        **{topic.value: [_line(line) for line in found.of(topic)] for topic in _HEADINGS},
+        "settings": [
+            {
+                "where": "topic" if each.topic else "server",
+                "name": each.name,
+                "before": each.before,
+                "after": each.after,
+            }
+            for each in found.changed
+        ],
+        "removed": list(found.removed),
+    }
+    if here is not None:
+        yield {
+            "type": "upgrade-here",
+            "refused_topics": [{"topic": topic, "broker_says": said} for topic, said in here.topics],
+            "refused_server": list(here.server),
+            "ignored": list(here.ignored),
+        }
+        yield here.outcome.to_json()
+
+
+def _line(line: Line) -> dict[str, Any]:
+    return {"since": ".".join(map(str, line.since)), "mode": line.mode.value, "text": line.text}
