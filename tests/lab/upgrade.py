@@ -74,9 +74,6 @@ VARIANTS = {
         format=(LEVEL, "4.1", "--feature", "streams.version=1"), started=("4.0.1", "4.1.1", "4.2.0")
     ),
     "4.3.1+share": Variant(format=(LEVEL, "4.0", "--feature", "share.version=1"), started=("4.0.1", "4.1.1")),
-    "4.3.1+kraft-0": Variant(
-        format=(LEVEL, "3.9", "--feature", "kraft.version=0"), started=("3.7.2", "3.9.2")
-    ),
 }
 HERE = Path(__file__).parent
 RECORD = HERE / "upgrades.json"
@@ -133,7 +130,7 @@ def form(broker: Broker, arguments: tuple[str, ...]) -> None:
     if arguments:
         rows = broker.configuration()
         broker.config.write_text("".join(f"{key}={value}\n" for key, value in rows.items()))
-        standalone = ["--standalone"] if broker.dynamic_quorum and "kraft.version=0" not in arguments else []
+        standalone = ["--standalone"] if broker.dynamic_quorum else []
         run_tool(
             broker.release, broker.root, "kafka.tools.StorageTool",
             "format", "-t", broker.cluster_id, "-c", str(broker.config), *standalone, *arguments,

@@ -47,6 +47,10 @@ class Supported:
     lowest: int
     highest: int
 
+    def __str__(self) -> str:
+        """As `VersionRange` prints it."""
+        return f"{self.lowest}" if self.lowest == self.highest else f"{self.lowest}-{self.highest}"
+
 
 def supported(feature: str, release: Release) -> Supported | None:
     """None of a feature that no release of these rules knows."""

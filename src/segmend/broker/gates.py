@@ -16,7 +16,7 @@ from segmend.logdir.release import Release
 
 UNSUPPORTED_LEVEL: Final = (
     "Tried to apply FeatureLevelRecord FeatureLevelRecord(name='{}', featureLevel={}), but this controller "
-    "only supports versions {}-{}"
+    "only supports versions {}"
 )
 """A level that the release knows, and keeps for its own tests (`FeatureControlManager.replay`)."""
 CANNOT_PARSE: Final = "Failed to deserialize record with type {}"
@@ -64,7 +64,7 @@ def metadata_refusals(image: Image, records: Mapping[int, int], release: Release
     for name, level in sorted(image.features.items()):
         range_ = supported(name, release)
         if range_ is not None and level and not range_.lowest <= level <= range_.highest:
-            yield UNSUPPORTED_LEVEL.format(name, level, range_.lowest, range_.highest)
+            yield UNSUPPORTED_LEVEL.format(name, level, range_)
 
 
 def _unknown_level(image: Image, release: Release) -> str | None:

@@ -100,6 +100,9 @@ _UP: Final = (
     _line("4.0", Topic.CHANGES, """
         features beside metadata.version: transaction.version, group.version,
         eligible.leader.replicas.version (KIP-1022)""", Mode.KRAFT),
+    _line("3.3", Topic.CHANGES, """
+        a setting of brokers that was changed while they ran, and is outside its limits, ends no start: it is
+        logged ("Dynamic broker config contains invalid values in") and ignored""", Mode.KRAFT),
     _line("4.1", Topic.REFUSES, """
         topics with segment.bytes below 1 MiB, on whichever broker they are: the broker ends before it loads
         a log (KIP-1030)""", Mode.KRAFT),
