@@ -22,6 +22,9 @@ SAMPLES: dict[str, bytes] = {
     "offset_checkpoint": b"0\n2\na 0 1\nb 1 2\n",
     "offset_index": bytes.fromhex("0000000500001000 0000000a00002000 0000000000000000"),
     "partition_metadata": b"version: 0\ntopic_id: 0aMmLnfGQSucDIs5kDcaAA",
+    "posix_acl": bytes.fromhex(
+        "02000000 01000600ffffffff 0200060039300000 10000600ffffffff 20000000ffffffff"
+    ),
     "producer_snapshot": bytes.fromhex("0001 48674bc7 00000000"),
     "quorum_state": b'{"clusterId":"","leaderId":1,"leaderEpoch":7,"votedId":-1,"appliedOffset":0,'
     b'"currentVoters":[{"voterId":1}],"data_version":0}',

@@ -55,6 +55,23 @@ replication-offset-checkpoint does so in every release (`ReplicaManager.checkpoi
 TOPIC_IDS: Rule[bool] = Rule("PartitionMetadataFile; KIP-516", (((0, 8), False), ((2, 8), True)))
 LEADER_EPOCHS: Rule[bool] = Rule("LeaderEpochFileCache; KIP-101", (((0, 8), False), ((0, 11), True)))
 
+
+class EpochWrite(StrEnum):
+    """When a sound leader-epoch-checkpoint is written first after the start."""
+
+    APPENDING = "appending"
+    """Not before a producer writes."""
+    LOADING = "loading"
+    """Whenever an entry starts at the log start offset or below."""
+    LEADING = "leading"
+    """In the background, or when the partition gets its leader."""
+
+
+EPOCHS_WRITTEN: Rule[EpochWrite] = Rule(
+    "LeaderEpochFileCache.truncateFromStart flushes since KAFKA-7415, 2.1; not at once since 3.8",
+    (((0, 8), EpochWrite.APPENDING), ((2, 1), EpochWrite.LOADING), ((3, 8), EpochWrite.LEADING)),
+)
+
 RESETTING = {
     RECOVERY_POINT: Words(
         "LogManager.loadLogs; one line since 2.6",

@@ -33,12 +33,22 @@ OFFLINE_STOPS_READS: Rule[bool] = Rule(
     (((0, 8), False), ((3, 0), True)),
 )
 
+UNLISTED_IS_NULL: Rule[bool] = Rule(
+    "ProducerStateManager.listSnapshotFiles takes the null of File.listFiles; Files.list, KAFKA-14475, 3.5",
+    (((0, 8), True), ((3, 5), False)),
+)
+
 DIR_FAILED = "Error while loading log dir {}"
 LOADING_FAILED = "There was an error in one of the threads during logs loading: {}"
 """`LogManager.loadLogs`, over any other exception."""
 NOT_A_NUMBER = 'For input string: "{}"'
 NUMBER_FORMAT = f"java.lang.NumberFormatException: {NOT_A_NUMBER}"
 NOT_READABLE = "Could not read file {}"
+CANNOT_CREATE = "Failed to create or validate data directory {}"
+NO_READABLE_DIR = "{} is not a readable log directory."
+CANNOT_LOCK = "Disk error while locking directory {}"
+CANNOT_RENAME = "Error while renaming dir for {} in log dir {}"
+CANNOT_WRITE_CHECKPOINT = "Error while writing to checkpoint file {}"
 LOCKED = (
     "Failed to acquire lock on file .lock in {}. A Kafka instance in another process or thread is using this "
     "directory."
@@ -78,11 +88,15 @@ ALREADY_OFFLINE = "The log dir {} is already offline due to a previous IO except
 class LoadFailure(Exception):
     """The exception that escapes from Kafka's load of one partition, with its class and words.
 
-    Raised by the rules as Kafka raises it, and caught once, where Kafka catches it.
+    Raised by the rules as Kafka raises it, and caught once, where Kafka catches it. `marks_dir`: whoever
+    threw it has told the `LogDirFailureChannel` already, while other logs of the dir wait to be loaded.
     """
 
-    def __init__(self, kind: str, says: str, fate: Fate, file: str | None = None) -> None:
+    def __init__(
+        self, kind: str, says: str, fate: Fate, file: str | None = None, *, marks_dir: bool = False
+    ) -> None:
         super().__init__(f"{kind}: {says}")
+        self.marks_dir = marks_dir
         self.kind = kind
         self.says = says
         self.fate = fate
@@ -96,7 +110,7 @@ def io_failure(release: Release, says: str, file: str | None = None) -> LoadFail
 
 def storage_failure(release: Release, says: str, file: str | None = None) -> LoadFailure:
     """An IOException that the reader of the file has put into a KafkaStorageException."""
-    return LoadFailure("KafkaStorageException", says, STORAGE_ERROR.of(release), file)
+    return LoadFailure("KafkaStorageException", says, STORAGE_ERROR.of(release), file, marks_dir=True)
 
 
 def fatal(kind: str, says: str | None, file: str | None = None) -> LoadFailure:

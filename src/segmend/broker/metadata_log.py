@@ -6,13 +6,19 @@ Follows `KafkaMetadataLog.apply` (`KafkaRaftLog` since 4.2), `FileQuorumStateSto
 
 from __future__ import annotations
 
-from segmend.broker.rule import Words
+from segmend.broker.rule import Rule, Words
 
 INCONSISTENT = (
     "Inconsistent snapshot state: there must be a snapshot at an offset larger then the current "
     "log start offset {}"
 )
 QUORUM_STATE = "Error while reading the Quorum status from the file {}: {}"
+CLEARS_QUORUM_STATE: Rule[bool] = Rule(
+    "QuorumState.initialize took a file that it could not read for a lost one; not since 3.8",
+    (((0, 8), True), ((3, 8), False)),
+)
+UNREAD_KINDS = frozenset({"empty", "malformed"})
+"""Damages of quorum-state that are an IOException."""
 QUORUM_BEHIND = Words(
     "QuorumState.initialize; names the file since 3.8",
     (

@@ -12,12 +12,14 @@ from segmend.broker.checkpoints import (
 )
 from segmend.broker.failures import NOT_A_PARTITION
 from segmend.broker.identity import Identity
+from segmend.broker.old_identity import READING, Reading
 from segmend.broker.strays import SUFFIXES
 from segmend.formats.damage import Damage
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.frozen import dataclass
 from segmend.loading.timing.estimate import DirWork, Job, Work
 from segmend.loading.values import Effect
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 
@@ -30,7 +32,9 @@ class DirState:
 
     `fatal` ends the start of the broker; `offline` the service of this dir, with the reason;
     `doubtful` says that the dir is marked offline already while its logs are loaded, `unread`
-    that it was before any of them was.
+    that it was before any of them was, `never_live` that it was not even taken for one of the dirs.
+    `unknown` is what this process may not read of it, `open_transactions` names the logs so far that
+    have one.
     """
 
     log_dir: LogDir
@@ -39,6 +43,9 @@ class DirState:
     offline: str | None = None
     doubtful: str | None = None
     unread: bool = False
+    never_live: bool = False
+    unknown: list[str] = field(default_factory=list)
+    open_transactions: list[str] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     offsets: dict[str, Offsets] = field(default_factory=dict)
     jobs: list[Job] = field(default_factory=list)
@@ -85,7 +92,9 @@ def read_checkpoint(state: DirState, name: str, release: Release, *, heeded: boo
     """Read one of the checkpoints into `state`, and (if `heeded`) what its damage does to the dir."""
     found = state.log_dir.offset_checkpoint(name)
     damage = next(iter(found.damages), None)
-    if found.unreadable is not None:
+    if found.unreadable is not None and found.unreadable.forbidden:
+        state.unknown.append(str(found.unreadable))
+    elif found.unreadable is not None:
         damage = Damage("malformed", 0, str(found.unreadable))
     state.offsets[name] = found.value.offsets() if found.value is not None and damage is None else {}
     if damage is None or not heeded:
@@ -104,15 +113,23 @@ def read_checkpoint(state: DirState, name: str, release: Release, *, heeded: boo
             state.doubtful = state.doubtful or reason
 
 
-def identity_of(log_dir: LogDir, *, is_metadata_dir: bool) -> Identity:
+def identity_of(log_dir: LogDir, release: Release, *, is_metadata_dir: bool) -> Identity:
     """The dir's meta.properties for `identity.verify`; a file in its place cannot be read."""
     found = log_dir.meta_properties
-    if not log_dir.entries and log_dir.files.path_type(log_dir.path) not in ("dir", None):
+    if not log_dir.entries and not _may_be_missing(log_dir):
         return Identity(path=log_dir.path, missing=False, value=None, is_metadata_dir=is_metadata_dir)
     return Identity(
         path=log_dir.path,
-        missing=found.missing,
+        missing=found.missing or (found.unreadable is not None and READING.of(release) == Reading.STRICT),
         value=found.value if found.unreadable is None else None,
         damages=found.damages,
         is_metadata_dir=is_metadata_dir,
     )
+
+
+def _may_be_missing(log_dir: LogDir) -> bool:
+    """Whether it is a directory, or nothing at all; a loop of links is neither."""
+    try:
+        return log_dir.files.path_type(log_dir.path) in ("dir", None)
+    except Unreadable as refused:
+        return refused.forbidden

@@ -6,8 +6,6 @@ what releases up to 2.8 did is in `segmend.loading.old_swaps`.
 
 from __future__ import annotations
 
-import os
-
 from segmend.broker.failures import NOT_READABLE, io_failure
 from segmend.broker.recovery import COMPACTED, FROM_SWAP, SWAP, SwapHandling
 from segmend.formats.java_number import parse_long
@@ -41,13 +39,9 @@ def pass_leftovers(state: LoadState) -> None:
 
 
 def _check_readable(state: LoadState) -> None:
-    if os.geteuid() == 0:
-        return  # To root everything is readable, and nothing tells as whom the broker runs.
-    files, path = state.partition.log_dir.files, state.partition.path
-    for name in state.names:
-        if not files.may_read(f"{path}/{name}"):
-            says = NOT_READABLE.format(state.path(name))
-            raise io_failure(state.settings.release, says, state.path(name))
+    name = state.held_back.unreadable
+    if name is not None:
+        raise io_failure(state.settings.release, NOT_READABLE.format(state.path(name)), state.path(name))
 
 
 def _delete(state: LoadState, name: str, lost: Lost | None = None) -> None:

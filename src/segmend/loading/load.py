@@ -52,6 +52,7 @@ from segmend.loading.segment import (
     true_end,
 )
 from segmend.loading.state import LoadState, Settings
+from segmend.loading.usable import enter, leave, unreadable_text
 from segmend.loading.values import Extent
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
@@ -60,13 +61,17 @@ from segmend.logdir.tree import PartitionDir
 
 @frozen
 class LoadedLog:
-    """What the load gives: `failure` is the exception that ended it, `after` is None then."""
+    """What the load gives: `failure` is the exception that ended it, `after` is None then.
+
+    `unknown` is what this process may not read and the broker perhaps may: nothing is known of the load then.
+    """
 
     state: LoadState
     before: Extent
     after: Extent | None
     failure: LoadFailure | None = None
     topic_id: str | None = None
+    unknown: str | None = None
 
     @property
     def open_transactions(self) -> bool:
@@ -77,19 +82,25 @@ class LoadedLog:
 def load(partition: PartitionDir, settings: Settings) -> LoadedLog:
     """Load a partition; never raises on what is in its files."""
     state = LoadState(partition=partition, settings=settings, names=_names(partition))
-    topic_id = None
+    topic_id, unknown = None, None
     after, failure = None, None
     try:
-        if partition.unreadable is not None:
-            raise io_failure(settings.release, str(partition.unreadable))
+        enter(state)
         after = _load(state)
         topic_id = _topic_id(state)
+        leave(state)
     except LoadFailure as raised:
         after, failure = None, raised
     except Unreadable as error:
-        after, failure = None, io_failure(settings.release, str(error))
-    before = _before(state)
-    return LoadedLog(state=state, before=before, after=after, failure=failure, topic_id=topic_id)
+        after = None
+        if error.forbidden:
+            unknown = str(error)
+        else:
+            failure = io_failure(settings.release, str(error))
+    before = Extent() if unknown else _before(state)
+    return LoadedLog(
+        state=state, before=before, after=after, failure=failure, topic_id=topic_id, unknown=unknown
+    )
 
 
 def _load(state: LoadState) -> Extent:
@@ -139,7 +150,7 @@ def _read_epochs(state: LoadState) -> None:
     if found.entry is None:
         return
     if found.unreadable is not None:
-        raise io_failure(state.settings.release, str(found.unreadable), found.entry.name)
+        raise unreadable_text(state, found.unreadable, found.entry.name)
     for damage in found.damages:
         failure = epoch_file_failure(damage, state.settings.release, state.path(found.entry.name))
         if failure is not None:
@@ -325,7 +336,7 @@ def _topic_id(state: LoadState) -> str | None:
     if found.entry is None:
         return None
     if found.unreadable is not None:
-        raise io_failure(state.settings.release, str(found.unreadable), found.entry.name)
+        raise unreadable_text(state, found.unreadable, found.entry.name)
     if found.damages:
         raise topic_id_failure(found.damages[0], state.settings.release, state.path(found.entry.name))
     value: PartitionMetadata | None = found.value

@@ -8,8 +8,9 @@ others catches up with them before its first partition is touched.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
-from segmend.broker.metadata_log import INCONSISTENT, QUORUM_STATE
+from segmend.broker.metadata_log import CLEARS_QUORUM_STATE, INCONSISTENT, QUORUM_STATE, UNREAD_KINDS
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
 from segmend.frozen import frozen
 from segmend.loading.load import load
@@ -135,12 +136,16 @@ def _behind(broker: BrokerDirs) -> str | None:
     return f"{who} know nothing that this copy of the cluster's metadata does not"
 
 
+UNKNOWN: Final = "unknown"
+"""The outcome of a directory that this process may not read."""
+
+
 def look_at_metadata(partition: PartitionDir, release: Release) -> tuple[DirectoryOutcome, Work, str | None]:
     """(the `directory` line, what is scanned, why the process ends, or None)."""
     loaded = load(partition, Settings(release=release, clean=False))
     refusal = None if loaded.failure is None else str(loaded.failure)
     quorum = partition.quorum_state
-    if quorum.damages:
+    if quorum.damages and not (CLEARS_QUORUM_STATE.of(release) and quorum.damages[0].kind in UNREAD_KINDS):
         refusal = refusal or QUORUM_STATE.format(f"{partition.path}/quorum-state", quorum.damages[0].reason)
     start = 0 if loaded.after is None else loaded.after.log_start_offset or 0
     ends = [file.parsed.base_offset or 0 for file in partition.kraft_snapshots]
@@ -148,7 +153,8 @@ def look_at_metadata(partition: PartitionDir, release: Release) -> tuple[Directo
         refusal = refusal or INCONSISTENT.format(start)
     outcome = DirectoryOutcome(
         dir=partition.log_dir.path, name=partition.name, kind=partition.kind, topic=partition.topic,
-        partition=partition.partition, outcome="loaded" if refusal is None else "fatal",
-        effects=tuple(loaded.state.effects), failure=refusal,
+        partition=partition.partition,
+        outcome="fatal" if refusal else UNKNOWN if loaded.unknown else "loaded",
+        effects=tuple(loaded.state.effects), failure=refusal or loaded.unknown,
     )  # fmt: skip
     return outcome, loaded.state.work, refusal

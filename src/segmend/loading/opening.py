@@ -32,6 +32,7 @@ from segmend.loading.recovery import (
 )
 from segmend.loading.segment import Lost, Segment, lost_from, offset_of
 from segmend.loading.state import LoadState
+from segmend.loading.usable import check_writable, note_lazy
 from segmend.logdir.index_file import ends
 from segmend.logdir.second_looks import look_again
 
@@ -62,6 +63,8 @@ def _add(state: LoadState, log: str, index: str, base: int) -> None:
     """`_open` of a segment whose files are all there, where the release looks into none of them."""
     partition = state.partition
     entry = partition.entry(log)
+    check_writable(state, log)
+    note_lazy(state, index, f"{base:020d}.timeindex")
     size = entry.stat().size
     if size > MAX_FILE_BYTES:
         raise fatal("KafkaException", TOO_LARGE.format(state.path(log), size), state.path(log))
@@ -85,6 +88,8 @@ def _open(state: LoadState, name: str, base: int) -> None:
         hidden = state.file(name)
         lost = _hidden(state, Segment(base_offset=base, log=hidden, size=hidden.size if hidden else 0))
         state.note("segment-skipped", name, offset=base, lost=lost)
+    check_writable(state, f"{stem}.log")
+    check_writable(state, f"{stem}.txnindex")
     size = 0 if entry is None else entry.stat().size
     if size > MAX_FILE_BYTES:
         raise fatal("KafkaException", TOO_LARGE.format(state.path(name), size), state.path(name))
@@ -130,6 +135,8 @@ def _sanity_check(state: LoadState, segment: Segment, stem: str) -> None:
     if state.partition.entries.get(index_name) in ("dir", "link-dir"):
         # Only the active segment's indexes are opened now; a fetch from this one takes the dir offline.
         state.note("reads-fail", index_name, offset=segment.base_offset, says="(Is a directory)")
+    else:
+        note_lazy(state, index_name, time_name)
     fault = None if INDEXES_JUDGED_LAST.of(release) else _fault(state, segment, stem)
     if fault is not None:
         times = f"{state.path(time_name)}, " if TIME_INDEX.of(release) else ""

@@ -6,19 +6,25 @@ Follows `KafkaRaftServer.initializeLogDirs` and the beginning of `LogManager.loa
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 
 from segmend.broker.identity import UNEXPECTED_METADATA, Identity, IdentityVerdict, verify
+from segmend.broker.log_dirs import list_refusal
 from segmend.broker.server_rules import MIGRATION
+from segmend.formats.names import BOOTSTRAP_CHECKPOINT
 from segmend.frozen import frozen
+from segmend.loading import places
 from segmend.loading.dirs import DirState, identity_of, read_dir
-from segmend.loading.metadata import Metadata, look_at_metadata, metadata_of
+from segmend.loading.metadata import UNKNOWN, Metadata, look_at_metadata, metadata_of
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Situation, searched
 from segmend.loading.timing.estimate import Machine
 from segmend.loading.values import DirectoryOutcome
 from segmend.logdir import disk
+from segmend.logdir.file_system import READ, Unreadable
+from segmend.logdir.tree import LogDir
+from segmend.logdir.user import User
 from segmend.node.broker_dirs import BrokerDirs
 
 
@@ -27,6 +33,8 @@ class Options:
     """`clean` overrides the marker; `now_ms` is for retention; `deep` reads every batch of any disk.
 
     `whole`: these are all log dirs of the node. A check may be shown one of several.
+    `user` is whom the broker runs as, None where nobody asks what he may do; `user_assumed` tells how
+    he is known.
     """
 
     clean: bool | None = None
@@ -34,6 +42,8 @@ class Options:
     deep: bool = False
     now_ms: int = 0
     machine: Machine = field(default_factory=Machine)
+    user: User | None = None
+    user_assumed: str | None = None
 
 
 class Prelude:
@@ -51,8 +61,12 @@ class Prelude:
         cleaner = broker.config.cleaner_runs
         states = [read_dir(each, broker.release, clean=clean, cleaner=cleaner) for each in broker.dirs]
         for state in states:
+            places.enter(state, broker.release)
             if state.path in self.verdict.offline:
                 state.leave_out(self.verdict.offline[state.path])
+            found = state.log_dir.meta_properties.unreadable
+            if found is not None and found.forbidden:
+                state.unknown.append(str(found))
         return states
 
     @cached_property
@@ -60,26 +74,48 @@ class Prelude:
         """What the meta.properties of all dirs together say."""
         broker = self.broker
         home = broker.metadata_dir
-        identities = [identity_of(each, is_metadata_dir=each is home) for each in broker.dirs]
+        known = (each for each in broker.dirs if not _hides_identity(each))
+        identities = [identity_of(each, broker.release, is_metadata_dir=each is home) for each in known]
         identities += [Identity(path=path, missing=True, value=None) for path in self._absent()]
         config = broker.config
-        return verify(
+        found = verify(
             identities, kraft=broker.kraft, node_id=config.node_id, release=broker.release,
             migrating=config.given.get(MIGRATION, "").strip().lower() == "true",
         )  # fmt: skip
+        return replace(found, refusal=self._list_refusal() or found.refusal)
+
+    def _list_refusal(self) -> str | None:
+        """Why the process ends over `log.dirs` as it is written."""
+        given = self.broker.given
+        if given is None:
+            return None
+        ids = {each.real_path: each.directory_id for each in self.broker.dirs}
+        places = ((path, disk.real_path(path)) for path in given.log_dirs)
+        listed = [(path, real, ids.get(real)) for path, real in places]
+        return list_refusal(given.log_dir_entries, listed, self.broker.release)
+
+    @property
+    def not_given(self) -> list[str]:
+        """Log dirs of the configuration that are there and were not given, if any of the others was."""
+        wanted, given = self._wanted()
+        here = (path for path in wanted if disk.real_path(path) not in given)
+        return [path for path in here if _is_there(path)]
 
     def _absent(self) -> list[str]:
         """Log dirs of the configuration that are not there, if any of the others is among those given."""
-        given = {each.real_path for each in self.broker.dirs}
-        wanted = [] if self.broker.given is None else list(self.broker.given.log_dirs)
-        if not any(disk.real_path(path) in given for path in wanted):
-            return []
-        return [path for path in wanted if disk.path_type(path) is None]
+        wanted, _ = self._wanted()
+        return [path for path in wanted if not _is_there(path)]
 
     @cached_property
     def metadata(self) -> Metadata:
         """What the node goes by."""
         return metadata_of(self.broker, whole=self.options.whole)
+
+    def _wanted(self) -> tuple[list[str], set[str]]:
+        """The dirs of the configuration, if it speaks of those that were given, and these."""
+        given = {each.real_path for each in self.broker.dirs}
+        wanted = [] if self.broker.given is None else list(self.broker.given.all_dirs)
+        return (wanted if any(disk.real_path(path) in given for path in wanted) else []), given
 
     def read_metadata_logs(self, refuse: Callable[[str | None], None]) -> list[DirectoryOutcome]:
         """Read the metadata log of each dir that has one; `refuse` is told why the process ends."""
@@ -91,7 +127,10 @@ class Prelude:
             if state.log_dir is not home:
                 refuse(UNEXPECTED_METADATA.format(partition.path, home.path if home else "..."))
             outcome, work, refusal = look_at_metadata(partition, self.broker.release)
+            if refusal is None and outcome.outcome == UNKNOWN:
+                state.unknown.append(f"{partition.path}: {outcome.failure}")
             state.metadata += work
+            refuse(_closed_bootstrap(state.log_dir))
             refuse(refusal)
             found.append(self.metadata.on(outcome) if state.log_dir is home else outcome)
         refuse(self.metadata.waits)
@@ -102,3 +141,26 @@ class Prelude:
         image = self.metadata.image
         now = self.options.now_ms
         return searched(Situation(broker=self.broker, now_ms=now, budget=self.budget, image=image))
+
+
+def _is_there(path: str) -> bool:
+    """Whether anything is, a loop of links or what this process may not see among it."""
+    try:
+        return disk.path_type(path) is not None
+    except Unreadable:
+        return True
+
+
+def _hides_identity(log_dir: LogDir) -> bool:
+    """Whether this process may not see whose dir it is, so that nothing is to be said of it."""
+    found = log_dir.unreadable or log_dir.meta_properties.unreadable
+    return found is not None and found.forbidden
+
+
+def _closed_bootstrap(log_dir: LogDir) -> str | None:
+    """The reason, where the broker's user may not read `bootstrap.checkpoint`."""
+    if BOOTSTRAP_CHECKPOINT not in log_dir.entries:
+        return None
+    path = f"{log_dir.path}/{BOOTSTRAP_CHECKPOINT}"
+    denied = log_dir.files.denial(path, READ)
+    return None if denied is None else f"{path} ({denied})"

@@ -42,6 +42,7 @@ from segmend.loading.segment import (
     scan_from,
 )
 from segmend.loading.state import LoadState, States
+from segmend.loading.usable import check_writable
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.scans import first_part
 from segmend.logdir.second_looks import Near, look_again
@@ -125,9 +126,10 @@ def _check_replay(state: LoadState, segment: Segment) -> None:
 
 
 def check_index_files(state: LoadState, segment: Segment) -> None:
-    """A folder in the place of an index that is opened to be written is an IOException."""
+    """A folder in the place of an index that is opened to be written is an IOException; a closed one too."""
     stem = f"{segment.base_offset:020d}"
     for suffix in (".index", ".timeindex"):
+        check_writable(state, stem + suffix)
         if state.partition.entries.get(stem + suffix) in ("dir", "link-dir"):
             says = f"{state.path(stem + suffix)} (Is a directory)"
             raise io_failure(state.settings.release, says, state.path(stem + suffix))

@@ -5,7 +5,7 @@ Follows `LogManager.loadLog` and what `ReplicaManager` makes of the log when the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from segmend.broker.failures import LoadFailure, fatal
@@ -26,10 +26,12 @@ from segmend.loading.dirs import DirState
 from segmend.loading.later import by_deletion, by_retention
 from segmend.loading.limits import retention_of
 from segmend.loading.load import LoadedLog, load
+from segmend.loading.metadata import UNKNOWN
 from segmend.loading.reads import Budget, note_failing_reads
 from segmend.loading.segment import Lost, lost_from
 from segmend.loading.state import Settings
 from segmend.loading.timing.estimate import Job
+from segmend.loading.usable import fails_later
 from segmend.loading.values import DirectoryOutcome, Extent, Later, PartitionOutcome, Service
 from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -80,6 +82,7 @@ class Loaded:
     open_transactions: bool
     before: Extent
     after: Extent | None
+    unknown: str | None = None
     later: tuple[Later, ...] = ()
 
 
@@ -129,7 +132,9 @@ def _stray(
     """(Kafka's words if it is a stray, the exception if the start ends over it)."""
     release = situation.broker.release
     handling = STRAYS.of(release)
-    if not situation.broker.kraft or loaded.failure is not None or partition.kind in ("delete", "stray"):
+    if not situation.broker.kraft or loaded.failure or loaded.unknown:
+        return None, None
+    if partition.kind in ("delete", "stray"):
         return None, None
     if handling == StrayHandling.NONE:
         return None, None
@@ -160,6 +165,7 @@ def _other(
 ) -> Loaded:
     outcomes = {"delete": "deleted", "stray": "kept", "future": "loaded"}
     outcome = "failed" if failure else "stray-renamed" if stray else outcomes[partition.kind]
+    outcome = UNKNOWN if loaded.unknown else outcome
     later = (by_deletion(partition),) if partition.kind == "delete" and failure is None else ()
     line = DirectoryOutcome(
         dir=dir_state.path, name=partition.name, kind=partition.kind, outcome=outcome,
@@ -171,6 +177,7 @@ def _other(
         outcome=line, dir_state=dir_state, path=partition.path, failure=failure, later=later,
         key=key if partition.kind == "future" and not stray and failure is None else None,
         open_transactions=loaded.open_transactions, before=loaded.before, after=loaded.after,
+        unknown=loaded.unknown,
     )  # fmt: skip
 
 
@@ -184,7 +191,9 @@ def _current(
 ) -> Loaded:
     after, outcome = loaded.after or Extent(), Service.SERVED
     later: tuple[Later, ...] = ()
-    if failure is not None:
+    if loaded.unknown is not None:
+        outcome, stray = Service.UNSERVED, f"not known: {loaded.unknown}"
+    elif failure is not None:
         after = Extent()
     elif stray is not None and situation.keeps_strays is not None:
         after, outcome = Extent(), Service.UNSERVED
@@ -194,7 +203,7 @@ def _current(
         outcome = Service.STRAY if after.log_end_offset is None else Service.EMPTY
     else:
         note_failing_reads(loaded, situation.budget)
-        later = _served(dir_state, loaded, after, situation)
+        later = (*_closed(dir_state, loaded), *_served(dir_state, loaded, after, situation))
     line = PartitionOutcome(
         dir=dir_state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
         before=loaded.before, after=after, effects=tuple(loaded.state.effects),
@@ -205,7 +214,18 @@ def _current(
         outcome=line, dir_state=dir_state, path=partition.path, failure=failure, later=later,
         key=None if stray or failure else ("current", partition.topic, partition.partition),
         open_transactions=loaded.open_transactions, before=loaded.before, after=loaded.after,
+        unknown=loaded.unknown,
     )  # fmt: skip
+
+
+def _closed(dir_state: DirState, loaded: LoadedLog) -> Iterator[Later]:
+    """The dir that goes offline with the first write of a producer."""
+    partition, why = loaded.state.partition, fails_later(loaded.state)
+    if why is not None:
+        yield Later(
+            dir=dir_state.path, file=partition.name, what="log dir offline", why=f"the first write: {why}",
+            seconds=None, topic=partition.topic, partition=partition.partition, broker_says=why,
+        )  # fmt: skip
 
 
 def _set_aside(loaded: LoadedLog, reason: str, situation: Situation) -> Extent:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from segmend.broker.failures import (
     ALL_DIRS_FAILED,
     ALREADY_OFFLINE,
+    CANNOT_RENAME,
     DIR_FAILED,
     DUPLICATE,
     METADATA_DIR_FAILED,
@@ -18,7 +19,9 @@ from segmend.broker.failures import (
     Fate,
     LoadFailure,
 )
+from segmend.broker.strays import PROMOTES_FUTURE
 from segmend.formats.names import CLUSTER_METADATA, REMOTE_INDEX_CACHE
+from segmend.loading import places
 from segmend.loading.dirs import DirState
 from segmend.loading.expected import missing_replicas
 from segmend.loading.gates import refused_metadata, refused_server
@@ -36,7 +39,8 @@ from segmend.loading.values import (
     PartitionOutcome,
     Service,
 )
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.as_user import seen_by
+from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
 Line = PartitionOutcome | DirectoryOutcome | DirOutcome | Later | BrokerOutcome
@@ -75,6 +79,8 @@ class _Run:
     def __init__(
         self, broker: BrokerDirs, options: Options, progress: Callable[[int, int], None] | None
     ) -> None:
+        if options.user is not None:
+            broker = broker.later(seen_by(broker.dirs, options.user), ())
         self._options = options
         self._progress = progress
         self._budget = Budget(unlimited=options.deep)
@@ -84,6 +90,7 @@ class _Run:
         self._others: list[DirectoryOutcome] = []
         self._refusal: str | None = None
         self._untouched = False
+        self._unsure: list[str] = []
 
     def lines(self) -> Iterator[Line]:
         prelude, broker = self._prelude, self._broker
@@ -98,8 +105,12 @@ class _Run:
             self._refuse(state.fatal)
         self._loaded.extend(missing_replicas(broker, prelude.metadata.image, list(self._loaded), states))
         self._duplicates()
-        self._doubtful()
+        self._futures()
         for state in states:
+            places.leave(state, broker.release)
+            self._refuse(state.fatal)
+            if state.never_live:
+                continue
             if state.offline and broker.kraft and state.log_dir.cluster_metadata is not None:
                 self._refuse(METADATA_DIR_FAILED.format(state.path, state.offline))
         if states and all(state.offline for state in states):
@@ -113,12 +124,17 @@ class _Run:
         total = sum(len(state.log_dir.partitions) for state in states)
         done = 0
         for state in states:
-            for partition in state.log_dir.partitions:
+            found = []
+            for partition in _as_listed(state.log_dir):
                 done += 1
                 if self._progress is not None:
                     self._progress(done, total)
                 if partition.kind != "cluster-metadata":
-                    self._load_one(state, partition, situation)
+                    found.append(self._load_one(state, partition, situation))
+            for loaded in sorted(found, key=_place):
+                self._loaded.append(loaded)
+                if isinstance(loaded.outcome, DirectoryOutcome):
+                    self._others.append(loaded.outcome)
             for name in state.log_dir.foreign:
                 outcome = "kept" if state.unread else "fatal"
                 self._others.append(
@@ -131,21 +147,37 @@ class _Run:
                     )
                 )
 
-    def _load_one(self, state: DirState, partition: PartitionDir, situation: Situation) -> None:
+    def _load_one(self, state: DirState, partition: PartitionDir, situation: Situation) -> Loaded:
         loaded = load_directory(state, partition.afresh(), situation)
         if state.unread:
             loaded = _left_alone(loaded)
         if loaded.failure is not None:
             self._fail(state, loaded.failure)
-        if isinstance(loaded.outcome, DirectoryOutcome):
-            self._others.append(loaded.outcome)
-        self._loaded.append(loaded)
+        elif loaded.open_transactions and OFFLINE_STOPS_READS.of(self._broker.release):
+            if state.doubtful:
+                self._refuse(ALREADY_OFFLINE.format(state.path))
+            state.open_transactions.append(partition.name)
+        return loaded
 
     def _fail(self, state: DirState, failure: LoadFailure) -> None:
         if failure.fate == Fate.BROKER:
             state.fatal = state.fatal or str(failure)
-        else:
-            state.offline = state.offline or f"{DIR_FAILED.format(state.path)}: {failure}"
+            return
+        state.offline = state.offline or f"{DIR_FAILED.format(state.path)}: {failure}"
+        if failure.marks_dir and not state.doubtful:
+            state.doubtful = state.offline
+            self._beside(state)
+
+    def _beside(self, state: DirState) -> None:
+        """Logs with an open transaction that are perhaps being loaded while another one marks their dir."""
+        threads = self._broker.config.number("num.recovery.threads.per.data.dir")
+        names = state.open_transactions[-(threads - 1) :] if threads > 1 else []
+        if names:
+            self._refuse(ALREADY_OFFLINE.format(state.path))
+            words = f"{threads} threads load {state.path}: the broker starts if {', '.join(names)}"
+            self._unsure.append(
+                f"{words} {'was' if len(names) == 1 else 'were'} loaded before the dir failed"
+            )
 
     def _duplicates(self) -> None:
         seen: dict[tuple[str, str, int], str] = {}
@@ -158,13 +190,20 @@ class _Run:
                 self._refuse(DUPLICATE.of(release).format(name, seen[loaded.key], loaded.path))
             seen[loaded.key] = loaded.path
 
-    def _doubtful(self) -> None:
-        """A dir that is offline already while a log with an open transaction is loaded ends the broker."""
-        if not OFFLINE_STOPS_READS.of(self._broker.release):
-            return
-        for loaded in self._loaded:
-            if loaded.dir_state.doubtful and loaded.open_transactions:
-                self._refuse(ALREADY_OFFLINE.format(loaded.dir_state.path))
+    def _futures(self) -> None:
+        """A future replica that takes its current one's place finds it there, if both lie in one dir."""
+        here = {
+            (one.dir_state.path, one.key[1:]) for one in self._loaded if one.key and one.key[0] == "current"
+        }
+        for one in self._loaded:
+            if one.key is None or one.key[0] != "future" or (one.dir_state.path, one.key[1:]) not in here:
+                continue
+            state, name = one.dir_state, f"{one.key[1]}-{one.key[2]}"
+            says = CANNOT_RENAME.format(name, state.path)
+            if PROMOTES_FUTURE.of(self._broker.release):
+                self._refuse(says)
+            else:
+                state.offline = state.offline or says
 
     def _lines(self, states: Sequence[DirState]) -> Iterator[Line]:
         lines = [self._told(loaded) for loaded in self._loaded]
@@ -214,6 +253,12 @@ class _Run:
 
     def _unknown(self) -> Iterator[str]:
         """What could change the answer and was not to be read."""
+        for state in self._prelude.states:
+            yield from state.unknown
+        yield from (each.unknown for each in self._loaded if each.unknown)
+        for path in self._prelude.not_given:
+            yield f"{path}: a log dir in server.properties that was not given"
+        yield from self._unsure
         metadata = self._prelude.metadata
         if metadata.unknown is not None:
             yield metadata.unknown
@@ -232,6 +277,19 @@ class _Run:
             yield self._prelude.metadata.assumed
         if self._broker.given is None:
             yield "Kafka's defaults, and no other log dirs: server.properties was not given (--config)"
+        if self._options.user_assumed is not None:
+            yield self._options.user_assumed
+
+
+def _as_listed(log_dir: LogDir) -> list[PartitionDir]:
+    """Its partitions in the order in which the broker lists and loads them."""
+    order = {name: number for number, name in enumerate(log_dir.entries)}
+    return sorted(log_dir.partitions, key=lambda each: order[each.name])
+
+
+def _place(loaded: Loaded) -> tuple[str, int, str]:
+    outcome = loaded.outcome
+    return outcome.topic or "", outcome.partition or 0, outcome.name
 
 
 def _is_stray(loaded: Loaded) -> bool:

@@ -13,6 +13,7 @@ from segmend.loading.epochs import EpochCache
 from segmend.loading.segment import End, Lost, Segment
 from segmend.loading.timing.estimate import Work
 from segmend.loading.values import Effect
+from segmend.logdir.file_system import HELD_BACK_NOTHING, HeldBack
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import PartitionDir
@@ -41,6 +42,7 @@ class Settings:
 class LoadState:
     """`names` are the files that are left, and what each is called on disk until its rename is real.
 
+    `held_back` are those that the broker's user may not use, by their names on disk.
     `snapshots` go from offset to a file, or to the states of one that was just taken. `ongoing` are
     the first offsets of open transactions where they are not those of `states`.
     """
@@ -48,6 +50,7 @@ class LoadState:
     partition: PartitionDir
     settings: Settings
     names: dict[str, str]
+    held_back: HeldBack = HELD_BACK_NOTHING
     segments: list[Segment] = field(default_factory=list)
     snapshots: dict[int, FileEntry | States] = field(default_factory=dict)
     snapshot_faults: dict[int, str] = field(default_factory=dict)
@@ -90,6 +93,12 @@ class LoadState:
         """A file that is left, by the name it has by now."""
         on_disk = self.names.get(name)
         return None if on_disk is None else self.partition.file(on_disk)
+
+    def unwritable(self, name: str) -> str | None:
+        """Why a file that is left cannot be opened to be written; None where it can, or is not there."""
+        if not self.held_back.unwritable:
+            return None
+        return self.held_back.unwritable.get(self.names.get(name, ""))
 
     def path(self, name: str) -> str:
         """A file of the partition, relative to the log dir."""

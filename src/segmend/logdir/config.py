@@ -59,10 +59,21 @@ class ServerConfig:
         return cls(given=properties.as_dict(), release=release)
 
     @property
-    def log_dirs(self) -> tuple[str, ...]:
-        """`log.dirs`, or `log.dir`, or /tmp/kafka-logs, as the broker splits it."""
+    def log_dir_entries(self) -> tuple[str, ...]:
+        """`log.dirs`, or `log.dir`, or /tmp/kafka-logs, as it is written: also what is empty."""
         text = self.given.get("log.dirs") or self.given.get("log.dir") or "/tmp/kafka-logs"
-        return tuple(part for part in (p.strip() for p in text.split(",")) if part)
+        return tuple(part.strip() for part in text.split(","))
+
+    @property
+    def log_dirs(self) -> tuple[str, ...]:
+        """The same as the broker takes it."""
+        return tuple(part for part in self.log_dir_entries if part)
+
+    @property
+    def all_dirs(self) -> tuple[str, ...]:
+        """All dirs of the broker, each once: `log.dirs`, and `metadata.log.dir` if it is another one."""
+        apart = self.given.get("metadata.log.dir", "").strip()
+        return tuple(dict.fromkeys((*self.log_dirs, *([apart] if apart else []))))
 
     @property
     def metadata_log_dir(self) -> str:

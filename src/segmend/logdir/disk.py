@@ -18,13 +18,16 @@ import os
 import stat
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, Self
 
+from segmend.formats import posix_acl
 from segmend.logdir.file_system import (
     DEFAULT_LIMIT,
+    HELD_BACK_NOTHING,
     EntryType,
     FileStat,
+    HeldBack,
     LockState,
     OpenFile,
     Space,
@@ -33,6 +36,10 @@ from segmend.logdir.file_system import (
 
 _OPEN_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NO_ATIME: Final[int] = getattr(os, "O_NOATIME", 0)
+_GET_FLAGS: Final = 0x80086601
+"""`FS_IOC_GETFLAGS`."""
+_UNCHANGEABLE: Final = 0x10 | 0x20
+"""`FS_IMMUTABLE_FL`, `FS_APPEND_FL`."""
 _NO_WAIT: Final[int] = getattr(os, "RWF_NOWAIT", 0)
 
 
@@ -141,6 +148,60 @@ def link_target(path: str) -> str | None:
 def may_read(path: str) -> bool:
     """Whether this process may read the path (no open is made)."""
     return os.access(path, os.R_OK)
+
+
+def denial(path: str, wanted: int) -> str | None:  # noqa: ARG001
+    """Nothing is denied where no user is asked about (`Files.denial`)."""
+    return None
+
+
+def held_back(folder: str, names: Iterable[str]) -> HeldBack:
+    """What this process may not read, where nothing tells as whom a broker runs (`Files.held_back`)."""
+    if os.geteuid() == 0:
+        return HELD_BACK_NOTHING
+    return HeldBack(unreadable=next((each for each in names if not may_read(f"{folder}/{each}")), None))
+
+
+def owners(folder: str, names: Iterable[str]) -> Iterator[tuple[str, tuple[int, int, int]]]:
+    """Mode, user and group of very many files of a folder, links followed; without those that are gone."""
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise Unreadable.of(error, folder) from None
+    try:
+        for name in names:
+            try:
+                found = os.stat(name, dir_fd=fd)
+            except OSError:
+                continue
+            yield name, (found.st_mode, found.st_uid, found.st_gid)
+    finally:
+        os.close(fd)
+
+
+def access_list(path: str) -> bytes | None:
+    """The POSIX access list of a path, links followed; None where there is none, or none can be read."""
+    try:
+        return os.getxattr(path, posix_acl.ATTRIBUTE)
+    except OSError:
+        return None
+
+
+def is_immutable(path: str) -> bool:
+    """Whether `chattr +i` or `+a` keeps everybody from changing it; False where that cannot be told."""
+    if sys.platform != "linux":
+        return False
+    try:
+        fd = os.open(path, _OPEN_FLAGS)
+    except OSError:
+        return False
+    try:
+        answer = fcntl.ioctl(fd, _GET_FLAGS, bytes(8))
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return bool(int.from_bytes(answer[:4], sys.byteorder) & _UNCHANGEABLE)
 
 
 def space(path: str) -> Space:

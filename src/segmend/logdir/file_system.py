@@ -11,6 +11,8 @@ import errno
 import os
 import stat
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import field
 from typing import Final, Literal, Protocol, Self
 
 from segmend.errors import SegmendError
@@ -19,6 +21,10 @@ from segmend.frozen import frozen
 EntryType = Literal["file", "dir", "link-file", "link-dir", "link-broken", "other"]
 """What a directory entry is; `link-*` is a symbolic link to it, `other` a FIFO, socket or device."""
 
+READ: Final = 4
+WRITE: Final = 2
+SEARCH: Final = 1
+"""Ways of using a path, as the bits of a mode."""
 DEFAULT_LIMIT: Final = 64 * 1024 * 1024
 """The most bytes that are taken of one small file, unless told otherwise."""
 
@@ -47,6 +53,11 @@ class Unreadable(SegmendError):
     def missing(self) -> bool:
         """Whether the path simply is not there."""
         return self.errno in (errno.ENOENT, errno.ENOTDIR)
+
+    @property
+    def forbidden(self) -> bool:
+        """Whether it was refused to this process: another user might read it."""
+        return self.errno in (errno.EACCES, errno.EPERM)
 
 
 @frozen
@@ -98,6 +109,17 @@ class LockState:
 
     held: bool
     pid: int | None = None
+
+
+@frozen
+class HeldBack:
+    """Files of one folder: the first that cannot be read, and why others cannot be written."""
+
+    unreadable: str | None = None
+    unwritable: Mapping[str, str] = field(default_factory=dict)
+
+
+HELD_BACK_NOTHING: Final = HeldBack()
 
 
 class OpenFile(ABC):
@@ -176,6 +198,17 @@ class Files(Protocol):
     def may_read(self, path: str) -> bool:  # noqa: ARG002
         """Whether this process may read the path (no open is made)."""
         return True
+
+    def denial(self, path: str, wanted: int) -> str | None:  # noqa: ARG002
+        """Why the broker's user may not use a path so (`READ`, `WRITE`, `SEARCH`); None where he may.
+
+        Only `as_user` knows a user; elsewhere nothing is denied.
+        """
+        return None
+
+    def held_back(self, folder: str, names: Iterable[str]) -> HeldBack:  # noqa: ARG002
+        """Which of these files of a folder the broker's user may not use."""
+        return HELD_BACK_NOTHING
 
     def space(self, path: str) -> Space:
         """Free space of the file system under `path`."""

@@ -7,7 +7,7 @@ from typing import Generic, Self, TypeVar
 
 from segmend.formats.damage import Damage
 from segmend.frozen import frozen
-from segmend.logdir.file_system import DEFAULT_LIMIT, Unreadable
+from segmend.logdir.file_system import DEFAULT_LIMIT, READ, Unreadable
 from segmend.logdir.files import FileEntry
 
 T = TypeVar("T")
@@ -48,6 +48,9 @@ def load(
     """Read and parse a small file, or its first `limit` bytes; never raises."""
     if entry is None:
         return LoadedFile()
+    denied = entry.files.denial(entry.path, READ)
+    if denied is not None:
+        return LoadedFile(entry=entry, unreadable=Unreadable(entry.path, denied.lower()))
     try:
         data = entry.read(limit)
     except Unreadable as error:

@@ -52,18 +52,40 @@ PARTITION_KINDS = frozenset({"current", "future", "delete", "stray", "cluster-me
 
 
 class LogDir:
-    """One entry of `log.dirs`. `path` is as the user gave it, in `files`; `entries` are its names."""
+    """One entry of `log.dirs`. `path` is as the user gave it, in `files`; `entries` are its names.
 
-    def __init__(self, path: str, entries: dict[str, EntryType], files: Files = disk) -> None:
+    `unreadable` is why they could not be listed, where that was held for an answer too.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        entries: dict[str, EntryType],
+        files: Files = disk,
+        unreadable: Unreadable | None = None,
+    ) -> None:
         self.path = path
         self.entries = entries
         self.files = files
+        self.unreadable = unreadable
         self._checkpoints: dict[str, LoadedFile[OffsetCheckpoint]] = {}
 
     @classmethod
     def open(cls, path: str, files: Files = disk) -> LogDir:
         """List the directory; raises `Unreadable` if that is refused."""
         return cls(path, files.listing(path), files)
+
+    @classmethod
+    def attempt(cls, path: str, files: Files = disk) -> LogDir:
+        """As `open`; what cannot be listed has no entries, and says why."""
+        try:
+            return cls.open(path, files)
+        except Unreadable as error:
+            return cls(path, {}, files, error)
+
+    def through(self, files: Files) -> LogDir:
+        """The same names in another view of the same file system."""
+        return LogDir(self.path, self.entries, files, self.unreadable)
 
     @classmethod
     def narrow(cls, path: str, name: str, files: Files = disk) -> LogDir:

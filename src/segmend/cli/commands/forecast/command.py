@@ -27,7 +27,11 @@ from segmend.loading import (
 )
 from segmend.loading.timing.estimate import Machine
 from segmend.logdir import disk
+from segmend.logdir.as_user import owner_of_most
+from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
+from segmend.logdir.user import User
+from segmend.node.broker_dirs import BrokerDirs
 from segmend.report.forecast import broker_lines, dir_lines, directory_lines, later_lines, partition_lines
 from segmend.report.progress import Progress
 from segmend.report.style import Style
@@ -36,6 +40,8 @@ EXAMPLES = """\
 examples:
   segmend forecast /data/kafka-a /data/kafka-b       all log dirs of one broker together
   segmend forecast /data/kafka-a --kafka 4.3         by the rules of Kafka 4.3
+  segmend forecast --config server.properties        the log dirs that it names
+  segmend forecast /data/kafka-a --as-user kafka     what this user may not read or write
   segmend forecast /data/kafka-a --unclean           as if the clean shutdown marker were removed
   segmend forecast /data/kafka-a --deep              also: which records consumers will not get
   segmend forecast --cluster /brokers/*/data         several brokers: the quorum, and who can lead what
@@ -47,9 +53,15 @@ exit codes: 0 it starts, nothing is lost, all that matters here could be read; 4
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    parser.add_argument("paths", nargs="+", metavar="DIR", help="all log dirs of one broker")
+    parser.add_argument(
+        "paths", nargs="*", metavar="DIR", help="all log dirs of one broker; without any, those of --config"
+    )
     add_release_option(parser)
     parser.add_argument("--config", metavar="FILE", help="the broker's server.properties")
+    parser.add_argument(
+        "--as-user", metavar="NAME|UID[:GID]",
+        help="whom the broker runs as, and what he may read and write; the owner of most files if not given",
+    )  # fmt: skip
     marker = parser.add_mutually_exclusive_group()
     marker.add_argument("--clean", action="store_true", help="as if the dirs had the clean shutdown marker")
     marker.add_argument("--unclean", action="store_true", help="as if they had not")
@@ -69,7 +81,8 @@ def run(args: argparse.Namespace) -> int:
         return run_cluster(args)
     if args.only is not None:
         raise UsageError("--only goes with --cluster")
-    broker = broker_of(args, _open(args.paths))
+    broker = broker_of(args, _open(args.paths or _configured(args.config)))
+    user, assumed = _user(args.as_user, broker)
     clean = True if args.clean else False if args.unclean else None
     machine = Machine(cores=len(os.sched_getaffinity(0)), read_speed=args.read_speed)
     options = Options(
@@ -77,6 +90,8 @@ def run(args: argparse.Namespace) -> int:
         deep=args.deep,
         now_ms=time.time_ns() // 1_000_000,
         machine=measured(machine, broker, clean=clean),
+        user=user,
+        user_assumed=assumed,
     )
     progress = Progress(sys.stderr)
     shown = (lambda done, total: progress.update(done, total, "")) if progress.shown else None
@@ -87,11 +102,30 @@ def run(args: argparse.Namespace) -> int:
         progress.done()
 
 
+def _configured(config: str | None) -> Sequence[str]:
+    """The log dirs of server.properties."""
+    if config is None:
+        raise UsageError("give all log dirs of one broker, or its server.properties (--config)")
+    return ServerConfig.load(config).all_dirs
+
+
+def _user(wanted: str | None, broker: BrokerDirs) -> tuple[User | None, str | None]:
+    """Whom the broker runs as, and how that is known where nobody says it."""
+    if wanted is not None:
+        return User.named(wanted), None
+    user = owner_of_most(broker.dirs)
+    return user, f"the broker runs as {user}, the owner of most files (--as-user)" if user else None
+
+
 def _open(paths: Sequence[str]) -> list[LogDir]:
-    """The log dirs. One that is missing, or no directory, is a broker's problem if others are there."""
-    real = [path for path in paths if disk.path_type(path) == "dir"]
-    opened = {log_dir.path: log_dir for log_dir in open_log_dirs(real or paths)}
-    return [opened.get(path) or LogDir(path, {}) for path in paths]
+    """The log dirs. One that is missing, no directory, or not to be read is a broker's problem."""
+    opened: dict[str, LogDir] = {}
+    for path in paths:
+        found = LogDir.attempt(path)
+        opened.setdefault(disk.real_path(path), found)
+    if all(each.unreadable and not each.unreadable.forbidden for each in opened.values()):
+        open_log_dirs(paths)  # says what is wrong
+    return list(opened.values())
 
 
 def _tell_json(found: Forecast) -> ExitCode:

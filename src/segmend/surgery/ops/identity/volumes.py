@@ -96,8 +96,8 @@ def volumes(broker: BrokerDirs) -> list[Volume]:
     version = 1 if kraft or any(value.version == 1 for value in broker.identities) else 0
     return [
         Volume(
-            log_dir=log_dir, identity=identity_of(log_dir, is_metadata_dir=log_dir is home), kraft=kraft,
-            version=version,
+            log_dir=log_dir, identity=identity_of(log_dir, broker.release, is_metadata_dir=log_dir is home),
+            kraft=kraft, version=version,
         )
         for log_dir in broker.dirs
     ]  # fmt: skip

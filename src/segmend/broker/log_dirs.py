@@ -1,0 +1,43 @@
+"""What brokers ask of the list of `log.dirs` itself, before they look into any of them.
+
+Follows `ConfigDef.ValidList`, `CoreUtils.parseCsvList`, `MetaPropertiesEnsemble.verify` and
+`LogManager.createAndValidateLogDirs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from segmend.broker.identity import DIRECTORY_IDS, DUPLICATE_ID
+from segmend.broker.rule import Rule
+from segmend.logdir.release import Release
+
+STRICT_LIST: Rule[bool] = Rule(
+    "ConfigDef.ValidList refuses an empty entry and takes one that is there twice once; KIP-1161, 4.2",
+    (((0, 8), False), ((4, 2), True)),
+)
+EMPTY_ENTRY = "Configuration 'log.dirs' values must not be empty."
+TWICE = "Duplicate log directory found: {}"
+
+
+def list_refusal(
+    entries: Sequence[str], places: Sequence[tuple[str, str, str | None]], release: Release
+) -> str | None:
+    """Why the process ends over the list; None if it does not.
+
+    `entries` is the list as it is written, `places` are its dirs: path, the path with all links
+    resolved, directory id.
+    """
+    strict = STRICT_LIST.of(release)
+    if strict and "" in entries:
+        return EMPTY_ENTRY
+    if strict:
+        places = list(dict.fromkeys(places))
+    seen: dict[str, str] = {}
+    for path, real, identity in places:
+        if real in seen and identity is not None and path != seen[real] and DIRECTORY_IDS.of(release):
+            return DUPLICATE_ID.format(identity, seen[real], path)
+        if real in seen:
+            return TWICE.format(", ".join(each for each, _, _ in places))
+        seen[real] = path
+    return None

@@ -1,0 +1,65 @@
+"""Whether the broker's user may use a log dir at all: what is tried before a log of it is loaded, and behind.
+
+Follows `LogManager.createAndValidateLogDirs`, `lockLogDirs`, the beginning of `loadLogs`, and
+`CheckpointFile.write`. Who the user is, is known to `segmend.logdir.as_user`.
+"""
+
+from __future__ import annotations
+
+from segmend.broker.failures import (
+    CANNOT_CREATE,
+    CANNOT_LOCK,
+    CANNOT_WRITE_CHECKPOINT,
+    DIR_FAILED,
+    IO_ERROR,
+    NO_READABLE_DIR,
+    Fate,
+)
+from segmend.formats import clean_shutdown
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
+from segmend.loading.dirs import DirState
+from segmend.logdir.file_system import READ, SEARCH, WRITE
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LOCK
+
+_WRITTEN_SOON = (HIGH_WATERMARK, RECOVERY_POINT, LOG_START_OFFSET)
+
+
+def enter(state: DirState, release: Release) -> None:
+    """What the user is refused at the dir itself."""
+    log_dir, path = state.log_dir, state.path
+    if log_dir.unreadable is not None and log_dir.unreadable.forbidden:
+        state.unknown.append(str(log_dir.unreadable))
+    if log_dir.files.denial(path, READ) is not None:
+        state.never_live = True
+        state.leave_out(f"{CANNOT_CREATE.format(path)}: {NO_READABLE_DIR.format(path)}")
+        return
+    closed = log_dir.files.denial(path, WRITE | SEARCH)
+    locked_out = log_dir.files.denial(f"{path}/{LOCK}", WRITE) if LOCK in log_dir.entries else closed
+    if locked_out is not None:
+        _fail(state, f"{CANNOT_LOCK.format(path)}: {path}/{LOCK} ({locked_out})", release)
+        state.doubtful = state.doubtful or state.offline
+    if closed is not None and log_dir.is_clean:
+        marker = f"{path}/{clean_shutdown.FILE_NAME}"
+        state.leave_out(state.offline or f"{DIR_FAILED.format(path)}: {marker} ({closed})")
+
+
+def leave(state: DirState, release: Release) -> None:
+    """The checkpoints are written within seconds after the start: beside, and renamed into place."""
+    files, path = state.log_dir.files, state.path
+    closed = files.denial(path, WRITE | SEARCH)
+    for name in _WRITTEN_SOON:
+        beside = f"{name}.tmp"
+        denied = closed or (
+            files.denial(f"{path}/{beside}", WRITE) if beside in state.log_dir.entries else None
+        )
+        if denied is not None:
+            says = CANNOT_WRITE_CHECKPOINT.format(f"{path}/{name}")
+            _fail(state, f"{says}: {path}/{beside} ({denied})", release)
+
+
+def _fail(state: DirState, reason: str, release: Release) -> None:
+    if IO_ERROR.of(release) == Fate.BROKER:
+        state.fatal = state.fatal or reason
+    else:
+        state.offline = state.offline or reason

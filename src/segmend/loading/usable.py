@@ -1,0 +1,82 @@
+"""What the broker's user may not use of a partition: opens that are refused while it is loaded, and later.
+
+Follows `LogLoader.removeTempFilesAndCollectSwapFiles`, `FileRecords.open`, `AbstractIndex`,
+`TransactionIndex` and `LeaderEpochFileCache`. Who the user is, is known to `segmend.logdir.as_user`.
+"""
+
+from __future__ import annotations
+
+from segmend.broker.checkpoints import EPOCHS_WRITTEN, LEADER_EPOCHS, EpochWrite
+from segmend.broker.failures import (
+    CANNOT_WRITE_CHECKPOINT,
+    UNLISTED_IS_NULL,
+    LoadFailure,
+    fatal,
+    io_failure,
+    storage_failure,
+)
+from segmend.formats import epoch_checkpoint
+from segmend.loading.state import LoadState
+from segmend.logdir.file_system import READ, SEARCH, WRITE, Unreadable
+
+
+def enter(state: LoadState) -> None:
+    """Look at the directory; raises `LoadFailure` where it cannot be listed and searched."""
+    partition, release = state.partition, state.settings.release
+    files, path = partition.log_dir.files, partition.path
+    denied = files.denial(path, READ | SEARCH)
+    if denied is not None and UNLISTED_IS_NULL.of(release) and files.denial(path, SEARCH) is None:
+        raise fatal("NullPointerException", f"{path}: {denied}", partition.name)
+    if denied is not None:
+        raise io_failure(release, f"{path}: {denied}", partition.name)
+    if partition.unreadable is not None:
+        raise partition.unreadable
+    state.held_back = files.held_back(path, state.names)
+
+
+def check_writable(state: LoadState, name: str) -> None:
+    """Raise the IOException of a file that is there and that the broker opens to write."""
+    denied = state.unwritable(name)
+    if denied is not None:
+        raise io_failure(state.settings.release, f"{state.path(name)} ({denied})", state.path(name))
+
+
+def note_lazy(state: LoadState, *indexes: str) -> None:
+    """Indexes that are opened at the first look-up only: a fetch takes the dir offline then."""
+    for name in indexes:
+        denied = state.unwritable(name)
+        if denied is not None:
+            state.note("reads-fail", name, says=f"{state.path(name)} ({denied})")
+
+
+def leave(state: LoadState) -> None:
+    """The leader epochs are written down, beside and renamed into place: the directory must let the user."""
+    denied, release = _epochs_denied(state), state.settings.release
+    when = EPOCHS_WRITTEN.of(release)
+    if denied is None or when == EpochWrite.APPENDING:
+        return
+    says = CANNOT_WRITE_CHECKPOINT.format(f"{state.path(epoch_checkpoint.FILE_NAME)}: {denied}")
+    found = state.partition.leader_epochs.value
+    first = min((each.start_offset for each in found.entries), default=None) if found else None
+    if when == EpochWrite.LOADING and first is not None and first <= state.settings.log_start:
+        raise storage_failure(release, says, state.partition.name)
+    raise io_failure(release, says, state.partition.name)
+
+
+def fails_later(state: LoadState) -> str | None:
+    """Why the first write of a producer takes the dir offline; None where it does not, or sooner."""
+    later = EPOCHS_WRITTEN.of(state.settings.release) == EpochWrite.APPENDING
+    return _epochs_denied(state) if later else None
+
+
+def _epochs_denied(state: LoadState) -> str | None:
+    partition, beside = state.partition, f"{epoch_checkpoint.FILE_NAME}.tmp"
+    if not (state.settings.recover and LEADER_EPOCHS.of(state.settings.release)):
+        return None
+    denied = partition.log_dir.files.denial(partition.path, WRITE) or state.unwritable(beside)
+    return None if denied is None else f"{state.path(beside)} ({denied})"
+
+
+def unreadable_text(state: LoadState, refused: Unreadable, name: str) -> LoadFailure | Unreadable:
+    """What comes of a text file that cannot be read: the broker's exception, if it is his to have one."""
+    return refused if refused.forbidden else storage_failure(state.settings.release, str(refused), name)

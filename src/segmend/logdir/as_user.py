@@ -1,0 +1,188 @@
+"""This machine's disk with the eyes of the broker's user: the same bytes, and what he may do with them.
+
+Everything is read by this process, whoever runs it; `denial` says what the other one would be refused. What
+this process itself may not read is no answer about him: it stays an `Unreadable` that is `forbidden`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+from segmend.formats import posix_acl
+from segmend.formats.posix_acl import Acl
+from segmend.logdir import disk
+from segmend.logdir.file_system import (
+    READ,
+    SEARCH,
+    WRITE,
+    EntryType,
+    Files,
+    FileStat,
+    HeldBack,
+    LockState,
+    OpenFile,
+    Space,
+    Unreadable,
+)
+from segmend.logdir.tree import LogDir
+from segmend.logdir.user import ROOT, User
+
+DENIED: Final = "Permission denied"
+READ_ONLY: Final = "Read-only file system"
+IMMUTABLE: Final = "Operation not permitted"
+_ATTRIBUTES_ASKED: Final = 20_000
+"""Logs of which the attribute `i` is asked for: each is opened."""
+
+
+class AsUser(Files):
+    """The disk, and what `user` may do on it. Folders are remembered, so it is for one look at log dirs."""
+
+    def __init__(self, user: User) -> None:
+        self.user = user
+        self._folders: dict[str, bool] = {}
+        self._frozen: dict[str, str | None] = {}
+        self._asked = 0
+
+    def listing(self, path: str) -> dict[str, EntryType]:
+        """As `disk`."""
+        return disk.listing(path)
+
+    def file_stat(self, path: str) -> FileStat:
+        """As `disk`."""
+        return disk.file_stat(path)
+
+    def open(self, path: str) -> OpenFile:
+        """As `disk`."""
+        return disk.open(path)
+
+    def file_size(self, path: str) -> int:
+        """As `disk`."""
+        return disk.file_size(path)
+
+    def size_and_allocated(self, path: str) -> tuple[int, int]:
+        """As `disk`."""
+        return disk.size_and_allocated(path)
+
+    def real_path(self, path: str) -> str:
+        """As `disk`."""
+        return disk.real_path(path)
+
+    def may_read(self, path: str) -> bool:
+        """As `disk`."""
+        return disk.may_read(path)
+
+    def space(self, path: str) -> Space:
+        """As `disk`."""
+        return disk.space(path)
+
+    def lock_state(self, path: str) -> LockState | None:
+        """As `disk`."""
+        return disk.lock_state(path)
+
+    def denial(self, path: str, wanted: int) -> str | None:
+        """Why he may not use the path so, in the system's words; None where he may, or nobody can tell."""
+        try:
+            status = disk.file_stat(path)
+        except Unreadable:
+            return None
+        if not self._reaches(os.path.dirname(path)) or not self._may(wanted, path, status):
+            return DENIED
+        return self._unchangeable(path, status) if wanted & WRITE else None
+
+    def held_back(self, folder: str, names: Iterable[str]) -> HeldBack:
+        """Which of these files he may not use; each is looked at once, by its status alone."""
+        names = list(names)
+        frozen = self._frozen_folder(folder)
+        unwritable = dict.fromkeys(names, frozen) if frozen else self._immutable(folder, names)
+        if self.user.uid == ROOT:
+            return HeldBack(unwritable=unwritable)
+        usable: set[tuple[int, int, int]] = set()
+        unreadable = None
+        for name, owned in disk.owners(folder, names):
+            if owned in usable:
+                continue
+            mode, uid, gid = owned
+            acl = None if uid == self.user.uid else _acl(f"{folder}/{name}")
+            if self.user.may(READ | WRITE, mode, uid, gid, acl):
+                if uid == self.user.uid:
+                    usable.add(owned)
+                continue
+            if unreadable is None and not self.user.may(READ, mode, uid, gid, acl):
+                unreadable = name
+            if not self.user.may(WRITE, mode, uid, gid, acl):
+                unwritable[name] = DENIED
+        return HeldBack(unreadable=unreadable, unwritable=unwritable)
+
+    def _immutable(self, folder: str, names: Iterable[str]) -> dict[str, str]:
+        logs = [name for name in names if name.endswith(".log")][: max(_ATTRIBUTES_ASKED - self._asked, 0)]
+        self._asked += len(logs)
+        return {name: IMMUTABLE for name in logs if disk.is_immutable(f"{folder}/{name}")}
+
+    def _may(self, wanted: int, path: str, status: FileStat) -> bool:
+        acl = None if self.user.uid in (ROOT, status.uid) else _acl(path)
+        return self.user.may(wanted, status.mode, status.uid, status.gid, acl)
+
+    def _reaches(self, folder: str) -> bool:
+        """Whether he may search the folder and all above it."""
+        if folder not in self._folders:
+            self._folders[folder] = True  # of what cannot be told, and against loops
+            try:
+                real = disk.real_path(folder)
+                above = os.path.dirname(real)
+                here = real == above or self._may(SEARCH, real, disk.file_stat(real))
+                self._folders[folder] = here and (real == above or self._reaches(above))
+            except Unreadable:
+                pass
+        return self._folders[folder]
+
+    def _unchangeable(self, path: str, status: FileStat) -> str | None:
+        """What stops even root: a read-only mount, an attribute of the file."""
+        frozen = self._frozen_folder(path if status.type == "dir" else os.path.dirname(path))
+        return frozen or (IMMUTABLE if disk.is_immutable(path) else None)
+
+    def _frozen_folder(self, folder: str) -> str | None:
+        if folder not in self._frozen:
+            try:
+                self._frozen[folder] = READ_ONLY if disk.space(folder).read_only else None
+            except Unreadable:
+                self._frozen[folder] = None
+        return self._frozen[folder]
+
+
+def _acl(path: str) -> Acl | None:
+    data = disk.access_list(path)
+    return None if data is None else posix_acl.parse(data)[0]
+
+
+def owner_of_most(dirs: Iterable[LogDir]) -> User | None:
+    """Whom most of what lies at the top of the log dirs belongs to; None where nothing tells.
+
+    Nobody runs a broker as the owner of fewer. The group is that of most of his files.
+    """
+    owners: Counter[int] = Counter()
+    groups: Counter[tuple[int, int]] = Counter()
+    for log_dir in dirs:
+        if log_dir.files is not disk:
+            return None
+        for path in (log_dir.path, *(f"{log_dir.path}/{name}" for name in log_dir.entries)):
+            try:
+                status = disk.file_stat(path)
+            except Unreadable:
+                continue
+            owners[status.uid] += 1
+            groups[status.uid, status.gid] += 1
+    if not owners:
+        return None
+    uid = max(owners, key=lambda each: owners[each])
+    known = User.of(uid)
+    gid = max((each for each in groups if each[0] == uid), key=lambda each: groups[each])[1]
+    return known if known.name is not None else User.of(uid, gid)
+
+
+def seen_by(dirs: Iterable[LogDir], user: User) -> list[LogDir]:
+    """The log dirs with what this user may do in them; those that lie elsewhere as they are."""
+    view = AsUser(user)
+    return [each.through(view) if each.files is disk else each for each in dirs]
