@@ -40,6 +40,10 @@ EPOCHS_BEGIN_AT_FIRST_SEGMENT: Rule[bool] = Rule(
     "Log trimmed the cache to its new log start offset; since 3.0 LogLoader to what the checkpoint says",
     (((0, 8), True), ((3, 0), False)),
 )
+OPENING_ASSIGNS_EPOCHS: Rule[bool] = Rule(
+    "Log.recoverSegment had no leader epoch cache where a segment was opened; LogLoader.recoverSegment has",
+    (((0, 8), False), ((3, 0), True)),
+)
 MALFORMED_DIR_CHECKPOINT: Rule[DirCheckpoint] = Rule(
     "LogManager.loadLogs, CheckpointFileWithFailureHandler; KIP-112",
     (((0, 8), DirCheckpoint.RESET), ((1, 0), DirCheckpoint.OFFLINE)),

@@ -225,7 +225,7 @@ def _recover_one(state: LoadState, segment: Segment, says: str) -> int:
     invalid = INVALID_OFFSET.format(segment.base_offset)
     state.note("recovery-scan", segment.name, offset=segment.base_offset, says=says)
     try:
-        return recover_segment(state, segment)
+        return recover_segment(state, segment, opening=False)
     except InvalidOffset:
         return emptied(state, segment, invalid).bytes
     except Unreadable:
@@ -241,7 +241,8 @@ def _delete_following(state: LoadState, segment: Segment, waiting: list[Segment]
     says = CORRUPTION.format(segment.base_offset, end_of(segment, state.settings.release).next_offset)
     for each in waiting:
         state.note("segments-deleted", each.name, offset=each.base_offset, says=says, lost=lost_from(each, 0))
-        state.snapshots.pop(each.base_offset, None)
+        if STRAY_SNAPSHOTS.of(state.settings.release):
+            state.snapshots.pop(each.base_offset, None)
     gone = {each.base_offset for each in waiting}
     state.segments = [each for each in state.segments if each.base_offset not in gone]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from segmend.broker.checkpoints import OPENING_ASSIGNS_EPOCHS
 from segmend.broker.failures import fatal, io_failure
 from segmend.broker.producer_state import OUT_OF_TRANSACTION, UNKNOWN_MARKER
 from segmend.broker.recovery import (
@@ -83,8 +84,11 @@ class _Walk:
     offset_of_max: int = -1
 
 
-def recover_segment(state: LoadState, segment: Segment) -> int:
-    """Recover one segment; returns the bytes cut off. Raises `LoadFailure`, `InvalidOffset`, `Overflow`."""
+def recover_segment(state: LoadState, segment: Segment, *, opening: bool = True) -> int:
+    """Recover one segment; returns the bytes cut off. Raises `LoadFailure`, `InvalidOffset`, `Overflow`.
+
+    `opening`: because of its indexes or a swap, and not because it was not flushed.
+    """
     check_index_files(state, segment)
     state.scanned_bytes += segment.size
     state.scanned_segments += 1
@@ -102,7 +106,8 @@ def recover_segment(state: LoadState, segment: Segment) -> int:
         lost = lost_in(segment, rest)
         words = INVALID_MESSAGES.format(state.path(segment.name), walk.valid) if walk.invalid else None
         state.note("tail-truncated", segment.name, offset=walk.next_offset, says=words, lost=lost)
-    state.epochs.recover(walk.epochs)
+    if not opening or OPENING_ASSIGNS_EPOCHS.of(state.settings.release):
+        state.epochs.recover(walk.epochs)
     segment.size, segment.next_offset = walk.valid, walk.next_offset
     segment.index, segment.recovered = None, True
     segment.sure, segment.in_order, segment.newest = walk.sure, walk.in_order, walk.newest

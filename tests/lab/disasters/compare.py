@@ -30,7 +30,8 @@ ROW = 46
 """Bytes of a producer in a snapshot."""
 OLD = 1_767_000_000_000
 """The lab's idempotent producers have timestamps below this: a broker forgets them when it reads a snapshot
-(`producer.id.expiration.ms`), which changes nothing but what it writes into the next one."""
+(`producer.id.expiration.ms`), which changes nothing but what it writes into the next one. Before 2.4 a marker
+did not count, so that it forgets those of transactions as well."""
 
 
 def disagreements(verdict: Verdict, before: Tree, said: Said) -> list[str]:
@@ -92,12 +93,20 @@ def of_service(verdict: Verdict, said: Said) -> Iterator[str]:
             wanted = [after["log_start_offset"], after["log_end_offset"]]
             if first != wanted[0] or not wanted[1] <= end <= wanted[1] + more:
                 yield f"{name}: offsets {[first, end]}, said {wanted}"
+    yield from of_unserved(verdict, said)
+
+
+def of_unserved(verdict: Verdict, said: Said) -> Iterator[str]:
+    """Nothing is said to be served that has no leader, or that this cluster does not know."""
+    lines, known = said.partitions, {*verdict["offsets"], *verdict["unled"]}
+    for name, line in lines.items():
+        if line["outcome"] in SERVED and name not in known and said.kraft:
+            yield f"{name}: no such partition, said {line['outcome']}"
     for name, why in verdict["unled"].items():
-        line = lines.get(name)
-        if line is None and not unknown:
+        if name not in lines and not said.broker["unknown"]:
             yield f"{name}: not served {why}, said nothing"
-        elif line is not None and line["outcome"] in SERVED:
-            yield f"{name}: not served {why}, said {line['outcome']}"
+        elif name in lines and lines[name]["outcome"] in SERVED:
+            yield f"{name}: not served {why}, said {lines[name]['outcome']}"
 
 
 def of_high_watermarks(name: str, did: dict[str, Any], said: Said) -> Iterator[str]:
@@ -160,7 +169,7 @@ def after(was: dict[str, Seen], did: dict[str, Any]) -> dict[str, int]:
 
 
 def of_files(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Iterator[str]:
-    """Each segment's log with its size, the last one perhaps grown since; and no left-overs."""
+    """Each segment's log with its size, the last one perhaps grown since."""
     left = after(was, did)
     logs = {int(name[:20]): size for name, size in left.items() if is_log(name)}
     wanted = {segment.base_offset: segment.size for segment in log.state.segments}
@@ -170,9 +179,6 @@ def of_files(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Itera
     if logs != wanted:
         differing = {base: (logs.get(base), wanted.get(base)) for base in sorted(logs.keys() | wanted.keys())}
         yield f"logs (seen, said): { {base: pair for base, pair in differing.items() if pair[0] != pair[1]} }"
-    for name in left:
-        if name.endswith((".swap", ".cleaned")):
-            yield f"{name} is still there"
 
 
 def is_log(name: str) -> bool:
@@ -208,7 +214,7 @@ def led(entries: Entries, new: Entries, end: int | None) -> Iterator[Entries]:
 
 def of_snapshots(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Iterator[str]:
     """Producer snapshots: which ones, and the size of those that are written anew."""
-    name = ".snapshot"
+    name, forgetful = ".snapshot", log.state.settings.release < (2, 4)
     left = after(was, did)
     there = {int(each[:20]) for each in left if each.endswith(name) and each[:20].isdigit()}
     wanted = log.state.snapshots
@@ -217,7 +223,7 @@ def of_snapshots(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> I
     for offset, kept in wanted.items():
         if offset in there and not isinstance(kept, FileEntry):
             size, most = left[f"{offset:020d}{name}"], size_of(kept)
-            expired = sum(state.timestamp < OLD for state in kept.values())
+            expired = sum(state.timestamp < OLD or forgetful for state in kept.values())
             if not most - expired * ROW <= size <= most:
                 yield f"snapshot {offset}: {size} bytes, said {most}"
 
@@ -235,8 +241,9 @@ def of_changes(was: dict[str, Seen], did: dict[str, Any], line: Line, made: set[
         if each["file"]
     }
     bases = made | {name[:20] for name in told}
+    logs = {name[:20] for name in told if is_log(name)}
     for name in did.get("gone", ()):
-        if name not in told and name[:20] not in bases and not name.endswith(".snapshot"):
+        if not (name in told or name[:20] in logs or name.endswith((".snapshot", ".swap"))):
             yield f"{name} is gone, said nothing"
     for name in did.get("new", {}):
         if name.removesuffix(".deleted") not in told and name[:20] not in bases and not name.endswith(MADE):

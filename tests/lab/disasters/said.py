@@ -24,10 +24,14 @@ Line = dict[str, Any]
 
 @dataclass
 class Said:
-    """`lines` as the command gives them, `dir` and `file` by the names of the log dirs; `logs` by place."""
+    """`lines` as the command gives them, `dir` and `file` by the names of the log dirs; `logs` by place.
+
+    Without `kraft` ZooKeeper knows which partitions there are, and these files do not.
+    """
 
     lines: list[Line]
     logs: dict[str, LoadedLog] = field(default_factory=dict)
+    kraft: bool = True
 
     @property
     def broker(self) -> Line:
@@ -66,7 +70,11 @@ def said(version: str, scene: Scene) -> Said:
     for line in lines:
         if "dir" in line:
             line["dir"] = Path(line["dir"]).name
-    return Said(lines, {f"{Path(each).parent.name}/{Path(each).name}": log for each, log in logs.items()})
+    return Said(
+        lines,
+        {f"{Path(each).parent.name}/{Path(each).name}": log for each, log in logs.items()},
+        broker.kraft,
+    )
 
 
 @contextmanager
