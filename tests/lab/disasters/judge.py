@@ -100,6 +100,8 @@ def seen(broker: Broker, scene: Scene, before: Tree) -> dict[str, Any]:
     after, lines = look(scene.root), shortened(broker.lines(), scene.root)
     if found["outcome"] in ("refuses", "dies"):
         found |= {"exit": ended(child), "fatal": fatal(lines)}
+        if "NodeExists" in found["fatal"]:
+            raise LabError("ZooKeeper still waits for the broker that was killed")
     if found["outcome"] == "hangs":
         found["fatal"] = last_error(lines)
     if gone := offline_dirs(lines):

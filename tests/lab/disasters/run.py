@@ -35,6 +35,10 @@ def hurt_copy(disaster: Disaster, root: Path) -> Scene:
     shutil.rmtree(root, ignore_errors=True)
     base = node(disaster.writer)
     copy_tree(base.root / disaster.stage, root)
+    forgotten = base.root / "killed" / "zookeeper"
+    if disaster.stage == "live" and forgotten.exists():  # one that no longer waits for the running broker
+        shutil.rmtree(root / "zookeeper")
+        copy_tree(forgotten, root / "zookeeper")
     scene = Scene(root, base, disaster.stage)
     for wound in disaster.wounds:
         apply(scene, wound)
