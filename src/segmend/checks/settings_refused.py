@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.server_rules import server_refusals
 from segmend.findings import Finding
 from segmend.formats.names import CLUSTER_METADATA
-from segmend.loading.gates import refused_topics
+from segmend.node.gates import refused_topics
 
 from . import remedies
 from .context import BrokerContext
@@ -51,7 +51,6 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
             f"settings of topic {', '.join(named[:_NAMED])}{more} are refused by Kafka {context.release}"
         )
         yield broker.of(home).finding("K22", message, file=CLUSTER_METADATA, broker_says=said, remedy=remedy)
-    given = {} if dirs.given is None else dirs.given.given
-    for said in server_refusals(given, context.release):
+    for said in () if dirs.given is None else server_refusals(dirs.given.given, context.release):
         message = f"server.properties is refused by Kafka {context.release}"
         yield broker.of(home).finding("K22", message, broker_says=said)

@@ -9,9 +9,9 @@ from segmend.broker.settings import Definition, changes, definitions, removed
 from segmend.broker.upgrades import Line, Mode, Topic, lines, modes_of
 from segmend.frozen import frozen
 from segmend.loading import BrokerOutcome, Options, forecast
-from segmend.loading.gates import refused_topics
 from segmend.logdir.release import Release
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.gates import refused_topics
 
 
 @frozen

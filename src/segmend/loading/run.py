@@ -24,7 +24,6 @@ from segmend.formats.names import CLUSTER_METADATA, REMOTE_INDEX_CACHE
 from segmend.loading import places
 from segmend.loading.dirs import DirState
 from segmend.loading.expected import missing_replicas
-from segmend.loading.gates import refused_metadata, refused_server
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Loaded, Situation, load_directory
@@ -42,6 +41,7 @@ from segmend.loading.values import (
 from segmend.logdir.as_user import seen_by
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.gates import refused_metadata, refused_server
 
 Line = PartitionOutcome | DirectoryOutcome | DirOutcome | Later | BrokerOutcome
 """What a forecast gives, in this order of kinds, the broker last."""
