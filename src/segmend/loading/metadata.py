@@ -11,6 +11,8 @@ from dataclasses import replace
 from typing import Final
 
 from segmend.broker.metadata_log import CLEARS_QUORUM_STATE, INCONSISTENT, QUORUM_STATE, UNREAD_KINDS
+from segmend.broker.server_rules import ROLES
+from segmend.broker.settings import MISSING
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
 from segmend.frozen import frozen
 from segmend.loading.load import load
@@ -23,6 +25,11 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 
 EMPTIED = "a node that is the only voter starts with empty metadata and takes every topic here for a stray"
+
+_OTHER_MODE = (
+    "server.properties for a release without ZooKeeper: as it was for ZooKeeper, the broker refuses to start "
+    f"({MISSING.format(ROLES)}); with roles, and no migration (KIP-866), {EMPTIED}"
+)
 
 
 @frozen
@@ -71,6 +78,9 @@ def metadata_of(broker: BrokerDirs, *, whole: bool) -> Metadata:
         home = broker.metadata_dir
         return Metadata(image=broker.metadata, lost=_dropped(broker), where=home, assumed=_behind(broker))
     others = broker.others
+    if others is None and _of_zookeeper(broker):
+        lost = f"{lost}: {EMPTIED}"
+        return Metadata(image=MetadataImage(), lost=lost, where=broker.metadata_dir, unknown=_OTHER_MODE)
     if others:
         catches_up = f"voters {_ids(others)} are up, and have the cluster's metadata"
         return Metadata(
@@ -108,9 +118,17 @@ def _lost(broker: BrokerDirs, *, whole: bool) -> str | None:
     found = broker.metadata_log(home)
     if found is not None:
         return f"{home.path}/{CLUSTER_METADATA} holds no metadata" if found.whole and found.blank else None
-    if broker.home_is_known or (whole and broker.given is None and _is_formatted(broker)):
+    if broker.home_is_known or (
+        broker.given is None and (_of_zookeeper(broker) or (whole and _is_formatted(broker)))
+    ):
         return f"there is no {CLUSTER_METADATA} in {home.path}"
     return None
+
+
+def _of_zookeeper(broker: BrokerDirs) -> bool:
+    """Whether only brokers with ZooKeeper had these dirs: KRaft nodes from 3.7 on write ids into them."""
+    found = broker.identities
+    return bool(found) and all(each.version == 0 and each.directory_id is None for each in found)
 
 
 def _is_formatted(broker: BrokerDirs) -> bool:
