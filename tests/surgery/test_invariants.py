@@ -19,7 +19,7 @@ from segmend.surgery.execute import lock, quarantines
 from segmend.surgery.execute import run as execution
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.journal import Run, find, runs, writing
-from segmend.surgery.execute.journal_events import FORWARD, Course, Direction, Event
+from segmend.surgery.execute.journal_events import FORWARD, Course, Direction, Event, event_of
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.writing import atomic, transfer
@@ -269,3 +269,10 @@ def test_nothing_half_written_is_left_on_a_full_disk(tmp_path: Path) -> None:
             work, f"{tmp_path}/new", atomic.bytes_of(b"new", work), Fingerprint(kind="file", mode=0o600)
         )
     assert not list(tmp_path.iterdir())
+
+
+def test_a_torn_line_is_cut_off_whatever_its_length(world: World) -> None:
+    journal = Path(applied(world).journal)
+    journal.write_bytes(journal.read_bytes() + b"x" * 100_000)
+    undo(find(str(world.state), None))
+    assert None not in [event_of(line) for line in journal.read_bytes().splitlines(keepends=True)]
