@@ -81,6 +81,21 @@ def test_a_disk_that_cannot_be_written(space, word: str, tmp_path: Path, monkeyp
     assert word in finding.message
 
 
+def test_what_fills_a_disk_is_named(tmp_path: Path, monkeypatch) -> None:
+    dirs = clean_dir(tmp_path)
+    (dirs[0] / "heap.hprof").write_bytes(bytes(10_000_000))
+    real = disk.space(str(tmp_path))
+    monkeypatch.setattr(disk, "space", lambda path: replace(real, available=0))
+    full = {finding.code: finding for finding in found(dirs)}
+    assert full.keys() == {"K14", "N28"}
+    assert (
+        "10,000,000 bytes are in files that Kafka did not make (the largest: heap.hprof)"
+        in full["K14"].message
+    )
+    assert full["K14"].remedy is not None
+    assert "plan free" in full["K14"].remedy.command
+
+
 def test_an_input_output_error(tmp_path: Path, monkeypatch) -> None:
     """Whatever file fails, the other checks and partitions are still looked at."""
     dirs = clean_dir(tmp_path)

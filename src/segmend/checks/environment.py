@@ -22,7 +22,9 @@ PAGE = Page(
         A kernel mounts a file system read-only after an I/O error; a broker needs to write at once. K15 only
         says that a broker runs on this dir: bytes of active segments are in flight and not judged.""",
     own={
-        "K14": "the log dir goes offline, or the broker stops if it cannot take its lock.",
+        "K14": """
+            the log dir goes offline at the first write that fails, at the start or after it; a broker that
+            cannot take its lock stops.""",
         "K15": "a second broker does not start.",
     },
     advice="""
@@ -48,7 +50,7 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     elif space.total and not space.available:
         yield context.finding(
             "K14",
-            "the file system is full",
+            f"the file system is full{_foreign(log_dir)}",
             broker_says=DISK_FULL,
             remedy=remedies.free(context.path),
         )
@@ -59,3 +61,12 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
             file=LOCK,
             broker_says=LOCKED.format(context.path),
         )
+
+
+def _foreign(log_dir: LogDir) -> str:
+    """What is at the top of the dir and has nothing to do with Kafka: it can go first."""
+    sizes = {name: entry.stat().size for name in log_dir.foreign_files if (entry := log_dir.entry(name))}
+    if not any(sizes.values()):
+        return ""
+    largest = max(sizes, key=lambda name: sizes[name])
+    return f"; {sum(sizes.values()):,} bytes are in files that Kafka did not make (the largest: {largest})"

@@ -87,8 +87,8 @@ def _finding(broker: BrokerContext, key: Key, context: DirContext) -> Finding:
     severity = None
     if not reached and context.clean:
         severity, message = Severity.INFO, f"{message}, so it was empty"
-    elif _may_have_left(broker, context, known):
-        severity = Severity.WARNING
+    elif (doubt := _doubt(broker, context, known)) is not None:
+        severity = doubt
         message = f"{message}. The broker may have deleted it: the last partition of a dir leaves its lines"
     return context.finding(
         "N27",
@@ -103,8 +103,15 @@ def _finding(broker: BrokerContext, key: Key, context: DirContext) -> Finding:
     )
 
 
-def _may_have_left(broker: BrokerContext, context: DirContext, known: dict[str, int]) -> bool:
-    """Whether a broker itself leaves such lines; metadata that assigns the partition tells better."""
+def _doubt(broker: BrokerContext, context: DirContext, known: dict[str, int]) -> Severity | None:
+    """How sure it is that no broker did it, where one leaves such lines; None: for certain.
+
+    Metadata that assigns the partition tells better, and so does any partition that is still in the dir.
+    """
     if broker.broker_dirs.image is not None or context.log_dir.current:
-        return False
-    return RECOVERY_POINT not in known or EMPTY_DIR_KEEPS_ITS_LINES.of(context.release)
+        return None
+    if RECOVERY_POINT not in known:
+        return Severity.INFO
+    if not EMPTY_DIR_KEEPS_ITS_LINES.of(context.release):
+        return None
+    return Severity.INFO if len(_lines(context, RECOVERY_POINT)) == 1 else Severity.WARNING
