@@ -27,8 +27,8 @@ def say(kind: str, given: dict[str, str], release: Release) -> list[str]:
     """What the model says; nothing if it would start."""
     if kind == "server":
         return list(server_refusals(given, release))
-    words = refused_topic(given, release, RETENTION)
-    return [] if words is None else [words]
+    refused = refused_topic(given, release, RETENTION)
+    return [] if refused is None else [refused.said]
 
 
 def differences(version: str) -> list[Any]:

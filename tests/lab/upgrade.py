@@ -49,12 +49,16 @@ TOPICS = ("plain", "txn", "compact")
 
 @dataclass(frozen=True)
 class Variant:
-    """A base that is not as its release makes it by default, and who is tried on it."""
+    """A base that is not as its release makes it by default, and who is tried on it.
+
+    `via` ran over it for a while, so that who is tried goes back.
+    """
 
     format: tuple[str, ...] = ()
     topic: dict[str, str] = field(default_factory=dict)
     broker: dict[str, str] = field(default_factory=dict)
     started: tuple[str, ...] = ("4.0.1", "4.1.1", "4.3.1")
+    via: str = ""
 
 
 LEVEL = "--release-version"
@@ -74,6 +78,11 @@ VARIANTS = {
         format=(LEVEL, "4.1", "--feature", "streams.version=1"), started=("4.0.1", "4.1.1", "4.2.0")
     ),
     "4.3.1+share": Variant(format=(LEVEL, "4.0", "--feature", "share.version=1"), started=("4.0.1", "4.1.1")),
+    "1.1.0+via-2.8.2": Variant(via="2.8.2", started=("1.1.0",)),
+    "2.8.2+via-3.9.2": Variant(via="3.9.2-zk", started=("1.1.0", "2.8.2")),
+    "3.3.2+via-3.9.2": Variant(via="3.9.2", started=("3.3.2", "3.6.2")),
+    "3.6.2+via-4.1.1": Variant(via="4.1.1", started=("3.6.2", "3.9.2")),
+    "3.9.2+via-4.3.1": Variant(via="4.3.1", started=("3.9.2", "4.0.1")),
 }
 HERE = Path(__file__).parent
 RECORD = HERE / "upgrades.json"
@@ -121,8 +130,29 @@ def make(name: str) -> Path:
         for log in root.rglob("*.log"):
             if log.name in ("server.log", "zookeeper.log"):
                 log.unlink()
+        if variant.via:
+            run_over(root, name, variant.via)
         copy_tree(root, into)
     return into
+
+
+def run_over(root: Path, written: str, started: str) -> None:
+    """Let another release run over the base for a while."""
+    zookeeper, broker = broker_over(root, written, started)
+    try:
+        if zookeeper:
+            zookeeper.start()
+        broker.launch()
+        broker.wait_ready(120)
+        for topic in ("plain", "compact"):
+            send(producer(broker.bootstrap), topic, events("later", 1, 5, first=100))
+        broker.stop()
+    finally:
+        broker.kill()
+        if zookeeper:
+            zookeeper.kill()
+    for log in (root / "b1" / "server.log", root / "zookeeper" / "zookeeper.log"):
+        log.unlink(missing_ok=True)
 
 
 def form(broker: Broker, arguments: tuple[str, ...]) -> None:

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from segmend.broker.features import KNOWN_LEVEL, LOWEST_LEVEL, METADATA_VERSION, supported
 from segmend.broker.metadata_log import UNKNOWN_LEVEL
 from segmend.broker.rule import Rule
-from segmend.broker.settings import refused_topic
+from segmend.broker.settings import Refused, refused_topic
 from segmend.logdir.release import Release
 
 UNSUPPORTED_LEVEL: Final = (
@@ -82,10 +82,12 @@ def _unknown_record(records: Mapping[int, int], release: Release) -> str | None:
     return None
 
 
-def topic_refusals(image: Image, release: Release, retention: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """(topic, Kafka's words): every topic's settings are parsed, also of those that are on other brokers."""
+def topic_refusals(
+    image: Image, release: Release, retention: Mapping[str, int]
+) -> Iterator[tuple[str, Refused]]:
+    """(topic, what is refused): every topic's settings are parsed, also of those on other brokers."""
     for topic, settings in sorted(image.configs.items()):
         if topic in image.ids:
-            said = refused_topic(settings, release, retention)
-            if said is not None:
-                yield topic, said
+            refused = refused_topic(settings, release, retention)
+            if refused is not None:
+                yield topic, refused

@@ -61,6 +61,14 @@ class Definition:
     flags: tuple[str, ...] = ()
 
 
+@frozen
+class Refused:
+    """A setting that a release refuses, and what it says."""
+
+    name: str
+    said: str
+
+
 Definitions = Mapping[str, Rule[Definition | None]]
 
 
@@ -189,20 +197,22 @@ _LOCAL_UNLIMITED: Final = "Value must not be -1 as {} value is set as {}."
 _SAME: Final = -2
 
 
-def refused_topic(settings: Mapping[str, str], release: Release, retention: Mapping[str, int]) -> str | None:
-    """Kafka's words on the own settings of a topic, as far as the release refuses them.
+def refused_topic(
+    settings: Mapping[str, str], release: Release, retention: Mapping[str, int]
+) -> Refused | None:
+    """The first of a topic's own settings that the release refuses.
 
     `retention` is what the broker's own settings say, by the names that topics have for them.
     """
     for name, value in settings.items():
         found = refusal(name, value, release, topic=True)
         if found is not None:
-            return found
+            return Refused(name=name, said=found)
     if COMPARED_LOCAL.of(release):
         for whole in ("retention.ms", "retention.bytes"):
             found = _local(f"local.{whole}", whole, settings, retention[whole])
             if found is not None:
-                return found
+                return Refused(name=f"local.{whole}", said=found)
     return None
 
 

@@ -78,6 +78,12 @@ def advice(command: str) -> Remedy:
     return Remedy(command=command, safety=Safety.ADVICE)
 
 
+def unset(topic: str, setting: str) -> Remedy:
+    """Give a topic the broker's setting again, while a release runs that starts with its own."""
+    entity = f"--entity-type topics --entity-name {shlex.quote(topic)} --delete-config {shlex.quote(setting)}"
+    return advice(f"kafka-configs.sh --bootstrap-server BROKER --alter {entity}")
+
+
 def show(log_dir: str, name: str) -> Remedy:
     """Look at a directory or file before deciding."""
     return look(f"{log_dir.rstrip('/')}/{name}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.server_rules import server_refusals
+from segmend.broker.settings import Refused
 from segmend.findings import Finding
 from segmend.formats.names import CLUSTER_METADATA
 from segmend.node.gates import refused_topics
@@ -20,7 +21,7 @@ CODES = (
 PAGE = Page(
     meaning="""
         Releases narrow what they take: from 4.1 on no topic may have `segment.bytes` below 1 MiB (from 4.0 on
-        no server.properties `log.segment.bytes`), from 3.0 on `flush.messages` may not be 0. What was set
+        no server.properties `log.segment.bytes`), from 3.3 on `flush.messages` may not be 0. What was set
         before stays in the cluster's metadata.""",
     broker="""
         It parses every topic's settings before it loads its first log, also of topics that are on other
@@ -41,16 +42,19 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
     dirs, home = context.broker_dirs, context.broker_dirs.metadata_dir
     if home is None:
         return
-    topics: dict[str, list[str]] = {}
-    for topic, said in refused_topics(dirs).items():
-        topics.setdefault(said, []).append(topic)
-    remedy = remedies.advice("kafka-configs.sh --bootstrap-server BROKER --alter --entity-type topics ...")
-    for said, named in topics.items():
+    topics: dict[Refused, list[str]] = {}
+    for topic, refused in refused_topics(dirs).items():
+        topics.setdefault(refused, []).append(topic)
+    for refused, named in topics.items():
         more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-        message = (
-            f"settings of topic {', '.join(named[:_NAMED])}{more} are refused by Kafka {context.release}"
+        which = f"{', '.join(named[:_NAMED])}{more}"
+        yield broker.of(home).finding(
+            "K22",
+            f"{refused.name} of topic {which} is refused by Kafka {context.release}",
+            file=CLUSTER_METADATA,
+            broker_says=refused.said,
+            remedy=remedies.unset(named[0], refused.name),
         )
-        yield broker.of(home).finding("K22", message, file=CLUSTER_METADATA, broker_says=said, remedy=remedy)
     for said in () if dirs.given is None else server_refusals(dirs.given.given, context.release):
         message = f"server.properties is refused by Kafka {context.release}"
         yield broker.of(home).finding("K22", message, broker_says=said)

@@ -82,7 +82,7 @@ def here(present: BrokerDirs, future: BrokerDirs, options: Options) -> Here:
     given = {} if future.given is None else future.given.given
     return Here(
         outcome=outcome,
-        topics=tuple(refused_topics(future).items()),
+        topics=tuple((topic, each.said) for topic, each in refused_topics(future).items()),
         server=tuple(server_refusals(given, future.release)),
         ignored=tuple(name for name in sorted(given) if removed(name, present.release, future.release)),
     )

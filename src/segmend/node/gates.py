@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from segmend.broker.gates import metadata_refusals, topic_refusals
 from segmend.broker.server_rules import server_refusals
+from segmend.broker.settings import Refused
 from segmend.node.broker_dirs import BrokerDirs
 
 
@@ -29,12 +30,12 @@ def metadata_reasons(broker: BrokerDirs) -> Iterator[str]:
         return
     yield from metadata_refusals(image, broker.metadata_records, broker.release)
     refused = refused_topics(broker)
-    for topic, said in refused.items():
-        yield f"{said} (topic {topic}{others(len(refused) - 1)})"
+    for topic, setting in refused.items():
+        yield f"{setting.said} (topic {topic}{others(len(refused) - 1)})"
 
 
-def refused_topics(broker: BrokerDirs) -> dict[str, str]:
-    """The topics whose own settings the release refuses, with its words."""
+def refused_topics(broker: BrokerDirs) -> dict[str, Refused]:
+    """The topics of whose own settings the release refuses one."""
     image = broker.image
     if image is None:
         return {}
