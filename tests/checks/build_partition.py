@@ -41,7 +41,9 @@ DIRECTORY_ID = "JKf3ybmxTp6ZRMVaHZWYLA"
 
 
 def topic_id(topic: str) -> str:
-    """An id of its own for each topic, as 22 characters of base64."""
+    """An id of its own for each topic, as 22 characters of base64; that of the metadata is Kafka's."""
+    if topic == "__cluster_metadata":
+        return "AAAAAAAAAAAAAAAAAAAAAQ"
     digest = hashlib.md5(topic.encode(), usedforsecurity=False).digest()
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 

@@ -191,7 +191,7 @@ FAULTS = [
     written("metadata-snapshot-footer", lambda p: p.edit(p.log_dir / SNAPSHOT, lambda data: data[:-82]),
         "K08", "0..220", base=metadata_dir),
     written("metadata-snapshot-crc", lambda p: p.edit(p.log_dir / SNAPSHOT, flipped(0)),
-        "K08", "0..220", base=metadata_dir),
+        "K08", "refuses", base=metadata_dir),
     written("metadata-no-snapshot", no_start_of_metadata, "K09", "refuses", base=metadata_dir),
     written("quorum-state-version", quorum_state('{"data_version":9}'), "K11", "refuses", base=metadata_dir),
     written("quorum-state-behind", an_epoch_behind, "K12", "0..220", base=metadata_dir),

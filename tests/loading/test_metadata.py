@@ -26,19 +26,26 @@ def dirs(tmp_path: Path) -> list[Path]:
     found = two_dirs(tmp_path)
     topics = metadata.cluster(["t", "u", "v"], directory_ids=[build.DIRECTORY_ID, SECOND_ID])
     metadata.write_metadata(found[0], topics)
+    level = build.record(0, None, metadata.feature("metadata.version", metadata.LEVEL_4_3))
     for path in found:
-        (path / "bootstrap.checkpoint").write_bytes(b"")
+        (path / "bootstrap.checkpoint").write_bytes(build.batch(0, [level]))
     return found
 
 
 def node(dirs: list[Path], voters: str = "", **more: str) -> ServerConfig:
     """A server.properties of the node."""
-    given = {"log.dirs": ",".join(map(str, dirs)), "node.id": str(metadata.NODE), **more}
+    given = {
+        "process.roles": "broker,controller",
+        "controller.listener.names": "CONTROLLER",
+        "log.dirs": ",".join(map(str, dirs)),
+        "node.id": str(metadata.NODE),
+        **more,
+    }
     return ServerConfig(given=given | ({"controller.quorum.voters": voters} if voters else {}))
 
 
 def started(dirs: list[Path], config: ServerConfig | None = None) -> list[Line]:
-    return list(forecast(broker_of(dirs, "4.1", config), Options()))
+    return list(forecast(broker_of(dirs, "4.3", config), Options()))
 
 
 def last(lines: list[Line]) -> BrokerOutcome:
@@ -108,8 +115,8 @@ def test_voters_that_were_in_the_log_alone_are_waited_for(dirs: list[Path]) -> N
 
 def test_the_dir_with_the_metadata_is_not_given(dirs: list[Path]) -> None:
     assert outcomes(started(dirs[1:])) == {"v": "stray"}
-    assert outcomes(started(dirs[1:], node(dirs[1:]))) == {"v": "stray"}
-    elsewhere = started(dirs[1:], node(dirs))
+    assert outcomes(started(dirs[1:], node(dirs[1:], "1@localhost:9093"))) == {"v": "stray"}
+    elsewhere = started(dirs[1:], node(dirs, "1@localhost:9093"))
     assert outcomes(elsewhere) == {"v": "served"}
     assert last(elsewhere).unknown, "server.properties says that the metadata lies in the other one"
 

@@ -32,6 +32,18 @@ OFFLINE_STOPS_READS: Rule[bool] = Rule(
     "LocalLog.maybeHandleIOException asks first whether the dir is offline; KAFKA-12553, 3.0",
     (((0, 8), False), ((3, 0), True)),
 )
+NEEDS_METADATA_DIR: Rule[bool] = Rule(
+    "ReplicaManager.handleLogDirFailure ends a KRaft broker over its metadata log dir; KIP-858",
+    (((0, 8), False), ((3, 7), True)),
+)
+RECREATES_OFFLINE: Rule[bool] = Rule(
+    "ReplicaManager.applyDelta: to a KRaft broker that starts every partition is new, so that "
+    "LogManager.getOrCreateLog makes those of an offline dir again in another; KIP-858 ended it",
+    (((0, 8), False), ((3, 0), True), ((3, 7), False)),
+)
+UNASSIGNED = "AAAAAAAAAAAAAAAAAAAAAQ"
+"""`DirectoryId.UNASSIGNED`: a replica without a log dir yet is made in any that is online, whatever the
+others are (`Partition.createLogInAssignedDirectoryId`, KIP-858), and led once the broker has told where."""
 
 UNLISTED_IS_NULL: Rule[bool] = Rule(
     "ProducerStateManager.listSnapshotFiles takes the null of File.listFiles; Files.list, KAFKA-14475, 3.5",

@@ -7,6 +7,7 @@ Follows `KafkaMetadataLog.apply` (`KafkaRaftLog` since 4.2), `FileQuorumStateSto
 from __future__ import annotations
 
 from segmend.broker.rule import Rule, Words
+from segmend.formats.java_number import parse_int, parse_long
 
 INCONSISTENT = (
     "Inconsistent snapshot state: there must be a snapshot at an offset larger then the current "
@@ -57,6 +58,57 @@ UNKNOWN_LEVEL = Words(
         ),
     ),
 )
+METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+FOREIGN_ID = (
+    "InconsistentTopicIdException: Tried to assign topic ID {} to log for topic partition "
+    "__cluster_metadata-0,but log already contained topic ID {}"
+)
+"""`UnifiedLog.initializeTopicId`."""
+ALREADY_A_FILE = "java.nio.file.FileAlreadyExistsException: {}"
+"""`KafkaRaftManager.createDataDir`."""
+NO_FEATURE_LEVEL = (
+    "No FeatureLevelRecord for metadata.version was found in the bootstrap metadata from the binary "
+    "bootstrap metadata file: {}"
+)
+"""`BootstrapMetadata.fromRecords`."""
+UNREADABLE_SNAPSHOT = "the newest snapshot of the metadata, up to offset {}, cannot be read: {}"
+BROKEN_DELTA = (
+    "Error loading metadata log record from offset {}: it changes what no record before it has made"
+)
+"""`MetadataBatchLoader.loadBatch`."""
+WAITS_FOR_RECORDS = (
+    "the process lives and never comes up: the metadata log ends at offset {}, and there is no record "
+    "after {}, for which it waits (KRaftControlRecordStateMachine)"
+)
+READS_BOOTSTRAP: Rule[bool] = Rule("BootstrapDirectory.read; KIP-778", (((0, 8), False), ((3, 3), True)))
+SNAPSHOT_FIRST: Rule[bool] = Rule(
+    "KafkaRaftClient.updateListenersProgress: up to 3.5 a snapshot is read only if the log begins after 0",
+    (((0, 8), False), ((3, 6), True)),
+)
+READS_ITSELF: Rule[bool] = Rule(
+    "KRaftControlRecordStateMachine.updateState: the Raft client reads snapshot and log; KIP-853",
+    (((0, 8), False), ((3, 8), True)),
+)
+OTHER_VOTERS = (
+    "Configured voter set: {} is different from the voter set read from the state file: {}. Check if the "
+    "quorum configuration is up to date, or wipe out the local state file if necessary"
+)
+"""`QuorumState.initialize`, while quorum-state has the voters."""
+_SNAPSHOT_SUFFIXES = (".checkpoint", ".checkpoint.part", ".checkpoint.deleted")
+_OFFSET_WIDTH, _EPOCH_WIDTH = 20, 10
+
+
+def snapshot_name_failure(name: str) -> str | None:
+    """The exception over a name that only ends like that of a snapshot, or None (`Snapshots.parse`)."""
+    if not name.endswith(_SNAPSHOT_SUFFIXES):
+        return None
+    end = _OFFSET_WIDTH + 1 + _EPOCH_WIDTH
+    for start, stop, parse in ((0, _OFFSET_WIDTH, parse_long), (_OFFSET_WIDTH + 1, end, parse_int)):
+        if len(name) < stop:
+            return f"StringIndexOutOfBoundsException: begin {start}, end {stop}, length {len(name)}: {name}"
+        if parse(name[start:stop]) is None:
+            return f'NumberFormatException: For input string: "{name[start:stop]}": {name}'
+    return None
 
 
 def is_ahead(snapshot: tuple[int, int], *, end: int, epoch: int) -> bool:

@@ -9,11 +9,14 @@ log directories").
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from segmend.broker.failures import RECREATES_OFFLINE, UNASSIGNED
 from segmend.broker.strays import PROMOTES_FUTURE
 from segmend.loading.dirs import DirState
 from segmend.loading.replicas import EMPTY, Loaded
 from segmend.loading.values import Effect, Extent, PartitionOutcome, Service
+from segmend.loading.vanished import missed
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 
@@ -27,6 +30,7 @@ def missing_replicas(
     node_id = broker.node_id
     if image is None:
         return
+    online = [state for state in states if not state.offline]
     known = {(one.outcome.topic, one.outcome.partition) for one in loaded if _is_current(one)}
     futures = {one.key[1:]: one for one in loaded if one.key is not None and one.key[0] == "future"}
     homes = {state.log_dir.directory_id: state for state in states}
@@ -38,8 +42,36 @@ def missing_replicas(
         future = futures.get((topic, partition))
         if future is not None and assigned is future.dir_state and PROMOTES_FUTURE.of(broker.release):
             yield _promoted(future, topic, partition)
-        elif states and not any(state.offline for state in states):
-            yield _created(assigned or states[0], topic, partition)
+        elif online and (len(online) == len(states) or _recreates(broker, image, topic, partition)):
+            created = _created(assigned if assigned in online else online[0], topic, partition)
+            yield missed(created, loaded, states)
+
+
+def made_again(
+    one: Loaded, states: Sequence[DirState], broker: BrokerDirs, image: MetadataImage | None
+) -> Loaded:
+    """A replica in an offline dir, in whose place the broker makes an empty one on another dir."""
+    outcome, home = one.outcome, next((state for state in states if not state.offline), None)
+    if (
+        not isinstance(outcome, PartitionOutcome) or home is None or not one.dir_state.offline
+        or image is None or not image.assigned(outcome.topic, outcome.partition, broker.node_id)
+        or not _recreates(broker, image, outcome.topic, outcome.partition)
+    ):  # fmt: skip
+        return one
+    made, before = _created(home, outcome.topic, outcome.partition).outcome, outcome.before
+    lost = (before.log_end_offset or 0) - (before.log_start_offset or 0)
+    effect = replace(made.effects[0], records_lost=lost, bytes_lost=before.bytes or 0)
+    told = replace(
+        outcome, after=EMPTY, effects=(effect,), outcome=Service.EMPTY, failure=None,
+        reason=f"{one.dir_state.offline}. {effect.broker_says}",
+    )  # fmt: skip
+    return replace(one, outcome=told, again=True)
+
+
+def _recreates(broker: BrokerDirs, image: MetadataImage, topic: str, partition: int) -> bool:
+    """Whether the broker makes a log anew although an offline dir may have it."""
+    found = image.directory(image.ids[topic], partition, broker.node_id)
+    return broker.kraft and (RECREATES_OFFLINE.of(broker.release) or found == UNASSIGNED)
 
 
 def _is_current(loaded: Loaded) -> bool:

@@ -1,26 +1,19 @@
-"""The metadata log when a KRaft node starts: scanned from end to end every time, clean stop or not.
+"""What a KRaft node goes by when it starts: its own copy of the cluster's metadata, or that of others.
 
-Follows `KafkaMetadataLog.apply` (`KafkaRaftLog`): the marker is not asked, the recovery point is 0. A node
-that is the only voter goes by what is left of it (`MetadataLoader`, `QuorumState.isOnlyVoter`); one that has
-others catches up with them before its first partition is touched.
+One that is the only voter goes by what is left of its copy (`MetadataLoader`, `QuorumState.isOnlyVoter`);
+one that has others catches up with them before its first partition is touched.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
-from segmend.broker.metadata_log import CLEARS_QUORUM_STATE, INCONSISTENT, QUORUM_STATE, UNREAD_KINDS
 from segmend.broker.server_rules import ROLES
 from segmend.broker.settings import MISSING
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
 from segmend.frozen import frozen
-from segmend.loading.load import load
-from segmend.loading.state import Settings
-from segmend.loading.timing.estimate import Work
 from segmend.loading.values import DirectoryOutcome, Effect
-from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 
@@ -152,27 +145,3 @@ def _behind(broker: BrokerDirs) -> str | None:
         return None
     who = f"the other voters ({_ids(broker.others)})" if broker.others else "other voters, if there are any,"
     return f"{who} know nothing that this copy of the cluster's metadata does not"
-
-
-UNKNOWN: Final = "unknown"
-"""The outcome of a directory that this process may not read."""
-
-
-def look_at_metadata(partition: PartitionDir, release: Release) -> tuple[DirectoryOutcome, Work, str | None]:
-    """(the `directory` line, what is scanned, why the process ends, or None)."""
-    loaded = load(partition, Settings(release=release, clean=False))
-    refusal = None if loaded.failure is None else str(loaded.failure)
-    quorum = partition.quorum_state
-    if quorum.damages and not (CLEARS_QUORUM_STATE.of(release) and quorum.damages[0].kind in UNREAD_KINDS):
-        refusal = refusal or QUORUM_STATE.format(f"{partition.path}/quorum-state", quorum.damages[0].reason)
-    start = 0 if loaded.after is None else loaded.after.log_start_offset or 0
-    ends = [file.parsed.base_offset or 0 for file in partition.kraft_snapshots]
-    if start > 0 and max(ends, default=-1) < start:
-        refusal = refusal or INCONSISTENT.format(start)
-    outcome = DirectoryOutcome(
-        dir=partition.log_dir.path, name=partition.name, kind=partition.kind, topic=partition.topic,
-        partition=partition.partition,
-        outcome="fatal" if refusal else UNKNOWN if loaded.unknown else "loaded",
-        effects=tuple(loaded.state.effects), failure=refusal or loaded.unknown,
-    )  # fmt: skip
-    return outcome, loaded.state.work, refusal

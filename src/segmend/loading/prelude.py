@@ -16,7 +16,8 @@ from segmend.formats.names import BOOTSTRAP_CHECKPOINT
 from segmend.frozen import frozen
 from segmend.loading import places
 from segmend.loading.dirs import DirState, identity_of, read_dir
-from segmend.loading.metadata import UNKNOWN, Metadata, look_at_metadata, metadata_of
+from segmend.loading.metadata import Metadata, metadata_of
+from segmend.loading.metadata_log import UNKNOWN, look_at_home, look_at_metadata
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Situation, searched
 from segmend.loading.timing.estimate import Machine
@@ -120,13 +121,15 @@ class Prelude:
     def read_metadata_logs(self, refuse: Callable[[str | None], None]) -> list[DirectoryOutcome]:
         """Read the metadata log of each dir that has one; `refuse` is told why the process ends."""
         found, home = [], self.broker.metadata_dir
+        if self.broker.kraft and home is not None:
+            refuse(look_at_home(home, self.broker))
         for state in self.states if self.broker.kraft else ():
             partition = state.log_dir.cluster_metadata
             if partition is None:
                 continue
             if state.log_dir is not home:
                 refuse(UNEXPECTED_METADATA.format(partition.path, home.path if home else "..."))
-            outcome, work, refusal = look_at_metadata(partition, self.broker.release)
+            outcome, work, refusal = look_at_metadata(partition, self.broker)
             if refusal is None and outcome.outcome == UNKNOWN:
                 state.unknown.append(f"{partition.path}: {outcome.failure}")
             state.metadata += work

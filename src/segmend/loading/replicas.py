@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from segmend.broker.failures import LoadFailure, fatal
+from segmend.broker.leading import NO_SUCH_TOPIC, OTHER_ID
 from segmend.broker.strays import (
     MISSING_TOPIC_ID,
     NO_TOPIC_ID,
@@ -26,7 +27,7 @@ from segmend.loading.dirs import DirState
 from segmend.loading.later import by_deletion, by_retention
 from segmend.loading.limits import retention_of
 from segmend.loading.load import LoadedLog, load
-from segmend.loading.metadata import UNKNOWN
+from segmend.loading.metadata_log import UNKNOWN
 from segmend.loading.reads import Budget, note_failing_reads
 from segmend.loading.segment import Lost, lost_from
 from segmend.loading.state import Settings
@@ -72,7 +73,10 @@ class Situation:
 
 @frozen
 class Loaded:
-    """`key` (what, topic, partition) must be unique over all dirs; None if it is not put in a map."""
+    """`key` (what, topic, partition) must be unique over all dirs; None if it is not put in a map.
+
+    `again`: its dir is offline, and what is told is of the one that takes its place.
+    """
 
     outcome: PartitionOutcome | DirectoryOutcome
     dir_state: DirState
@@ -84,6 +88,7 @@ class Loaded:
     after: Extent | None
     unknown: str | None = None
     later: tuple[Later, ...] = ()
+    again: bool = False
 
 
 def searched(situation: Situation) -> Situation:
@@ -189,10 +194,11 @@ def _current(
     failure: LoadFailure | None,
     situation: Situation,
 ) -> Loaded:
-    after, outcome = loaded.after or Extent(), Service.SERVED
+    after, outcome, reason = loaded.after or Extent(), Service.SERVED, stray
     later: tuple[Later, ...] = ()
     if loaded.unknown is not None:
         outcome, stray = Service.UNSERVED, f"not known: {loaded.unknown}"
+        reason = stray
     elif failure is not None:
         after = Extent()
     elif stray is not None and situation.keeps_strays is not None:
@@ -201,6 +207,9 @@ def _current(
     elif stray is not None:
         after = _set_aside(loaded, stray, situation)
         outcome = Service.STRAY if after.log_end_offset is None else Service.EMPTY
+    elif (reason := _unserved(loaded, situation)) is not None:
+        loaded.state.note("partition-unserved", says=reason)
+        after, outcome = Extent(), Service.UNSERVED
     else:
         note_failing_reads(loaded, situation.budget)
         later = (*_closed(dir_state, loaded), *_served(dir_state, loaded, after, situation))
@@ -208,7 +217,7 @@ def _current(
         dir=dir_state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
         before=loaded.before, after=after, effects=tuple(loaded.state.effects),
         failure=None if failure is None else str(failure), segments=len(loaded.state.segments),
-        outcome=outcome, reason=stray,
+        outcome=outcome, reason=reason,
     )  # fmt: skip
     return Loaded(
         outcome=line, dir_state=dir_state, path=partition.path, failure=failure, later=later,
@@ -226,6 +235,20 @@ def _closed(dir_state: DirState, loaded: LoadedLog) -> Iterator[Later]:
             dir=dir_state.path, file=partition.name, what="log dir offline", why=f"the first write: {why}",
             seconds=None, topic=partition.topic, partition=partition.partition, broker_says=why,
         )  # fmt: skip
+
+
+def _unserved(loaded: LoadedLog, situation: Situation) -> str | None:
+    """Why a log that stays is nobody's: its topic id is not that of its name in the metadata."""
+    image, partition = situation.image, loaded.state.partition
+    if image is None or loaded.topic_id is None:
+        return None
+    known = image.ids.get(partition.topic)
+    if known is None:
+        return NO_SUCH_TOPIC.format(partition.topic)
+    if not image.assigned(partition.topic, partition.partition, situation.broker.node_id):
+        return NO_SUCH_TOPIC.format(partition.name)
+    name = f"{partition.topic}-{partition.partition}"
+    return None if known == loaded.topic_id else OTHER_ID.format(known, name, loaded.topic_id)
 
 
 def _set_aside(loaded: LoadedLog, reason: str, situation: Situation) -> Extent:

@@ -15,6 +15,7 @@ from segmend.broker.failures import (
     DIR_FAILED,
     DUPLICATE,
     METADATA_DIR_FAILED,
+    NEEDS_METADATA_DIR,
     OFFLINE_STOPS_READS,
     Fate,
     LoadFailure,
@@ -23,7 +24,8 @@ from segmend.broker.strays import PROMOTES_FUTURE
 from segmend.formats.names import CLUSTER_METADATA, REMOTE_INDEX_CACHE
 from segmend.loading import places
 from segmend.loading.dirs import DirState
-from segmend.loading.expected import missing_replicas
+from segmend.loading.expected import made_again, missing_replicas
+from segmend.loading.led import without_the_unled
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Loaded, Situation, load_directory
@@ -38,6 +40,7 @@ from segmend.loading.values import (
     PartitionOutcome,
     Service,
 )
+from segmend.loading.vanished import never_seen
 from segmend.logdir.as_user import seen_by
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -104,6 +107,8 @@ class _Run:
         for state in states:
             self._refuse(state.fatal)
         self._loaded.extend(missing_replicas(broker, prelude.metadata.image, list(self._loaded), states))
+        image = prelude.metadata.image
+        self._loaded = without_the_unled(self._loaded, image, broker.node_id)
         self._duplicates()
         self._futures()
         for state in states:
@@ -111,11 +116,17 @@ class _Run:
             self._refuse(state.fatal)
             if state.never_live:
                 continue
-            if state.offline and broker.kraft and state.log_dir.cluster_metadata is not None:
+            if state.offline and self._is_needed(state):
                 self._refuse(METADATA_DIR_FAILED.format(state.path, state.offline))
+        self._loaded = [made_again(one, states, broker, image) for one in self._loaded]
         if states and all(state.offline for state in states):
             self._refuse(ALL_DIRS_FAILED.format(", ".join(state.path for state in states)))
         yield from self._lines(states)
+
+    def _is_needed(self, state: DirState) -> bool:
+        """Whether the broker ends without this dir, whatever others it has."""
+        has_metadata = state.log_dir.cluster_metadata is not None
+        return self._broker.kraft and has_metadata and NEEDS_METADATA_DIR.of(self._broker.release)
 
     def _refuse(self, reason: str | None) -> None:
         self._refusal = self._refusal or reason
@@ -243,7 +254,9 @@ class _Run:
     def _told(self, loaded: Loaded) -> PartitionOutcome | DirectoryOutcome:
         """The line, without an `after` where nothing is served, without effects where nothing is touched."""
         outcome, offline = loaded.outcome, loaded.dir_state.offline
-        if isinstance(outcome, DirectoryOutcome) or (self._refusal is None and offline is None):
+        if isinstance(outcome, DirectoryOutcome) or (
+            self._refusal is None and (offline is None or loaded.again)
+        ):
             return outcome
         return replace(
             outcome, after=Extent(), effects=() if self._untouched else outcome.effects,
@@ -266,6 +279,10 @@ class _Run:
             yield "replicas that the metadata does not expect (no readable __cluster_metadata here)"
         elif metadata.assumed is not None and any(_is_stray(loaded) for loaded in self._loaded):
             yield "whether this copy of the cluster's metadata is behind, and what is a stray by it is none"
+        gone = never_seen(self._loaded, metadata.image, self._prelude.states)
+        if gone and self._refusal is None:
+            more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
+            yield f"whether {', '.join(gone[:5])}{more} had records here: there is no such directory"
         if any(log_dir.broker_running() for log_dir in self._broker.dirs):
             yield "what the broker that runs here has not written yet"
 

@@ -10,10 +10,16 @@ from collections import OrderedDict, defaultdict
 from dataclasses import replace
 from functools import cached_property
 
-from segmend.broker.failures import ALL_DIRS_FAILED, DIR_FAILED, DUPLICATE, METADATA_DIR_FAILED
+from segmend.broker.failures import (
+    ALL_DIRS_FAILED,
+    DIR_FAILED,
+    DUPLICATE,
+    METADATA_DIR_FAILED,
+    NEEDS_METADATA_DIR,
+)
 from segmend.broker.identity import UNEXPECTED_METADATA, IdentityVerdict
 from segmend.loading.dirs import DirState, read_checkpoint
-from segmend.loading.metadata import look_at_metadata
+from segmend.loading.metadata_log import look_at_metadata
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Loaded, load_directory
@@ -59,7 +65,7 @@ class Start:
     def metadata(self, state: DirState, partition: PartitionDir) -> tuple[DirectoryOutcome, str | None]:
         """What becomes of a metadata log, and why the process ends over it."""
         if state.path not in self._metadata:
-            outcome, _, refusal = look_at_metadata(partition.afresh(), self.broker.release)
+            outcome, _, refusal = look_at_metadata(partition.afresh(), self.broker)
             self._metadata[state.path] = outcome, refusal
         return self._metadata[state.path]
 
@@ -88,7 +94,8 @@ class Start:
 
     def without(self, state: DirState, reason: str) -> str | None:
         """Why the broker ends if this dir does not serve; None if it has others to live on."""
-        if self.broker.kraft and state.log_dir.cluster_metadata is not None:
+        has_metadata = state.log_dir.cluster_metadata is not None
+        if self.broker.kraft and has_metadata and NEEDS_METADATA_DIR.of(self.broker.release):
             return METADATA_DIR_FAILED.format(state.path, reason)
         if all(each.offline for each in self.states.values() if each is not state):
             return f"{ALL_DIRS_FAILED.format(', '.join(self.states))}: {reason}"

@@ -38,7 +38,8 @@ EFFECTS: Final = {
 
 HARMLESS: Final = frozenset(
     {"recovery-scan", "snapshot-deleted", "snapshot-rebuilt", "file-deleted", "index-rebuilt",
-     "index-created", "index-trimmed", "epochs-rewritten", "swap-completed", "high-watermark-reset"}
+     "index-created", "index-trimmed", "epochs-rewritten", "swap-completed", "high-watermark-reset",
+     "partition-unserved", "log-recreated-empty"}
 )  # fmt: skip
 """Effects that take no record from a reader unless they say so in `records_lost`."""
 

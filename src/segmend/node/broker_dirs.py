@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from segmend.broker.identity import is_kraft
+from segmend.broker.metadata_log import SNAPSHOT_FIRST
 from segmend.broker.server_rules import ROLES, ZOOKEEPER
 from segmend.formats.meta_properties import MetaProperties
 from segmend.formats.names import CLUSTER_METADATA
@@ -164,7 +165,8 @@ class BrokerDirs:
             return None
         with self._reading:
             if log_dir.path not in self._metadata_logs:
-                self._metadata_logs[log_dir.path] = read_metadata_log(partition)
+                first = SNAPSHOT_FIRST.of(self.release)
+                self._metadata_logs[log_dir.path] = read_metadata_log(partition, snapshot_first=first)
             return self._metadata_logs[log_dir.path]
 
     @property

@@ -36,6 +36,7 @@ class MetadataImage:
     `configs` are those of topics, `brokers` what was changed while brokers ran ("": for all of them).
     `log_dirs` are the directory ids that each node registered last, `features` the cluster's levels,
     `voters` the directory ids under which nodes vote (KIP-853), `leaders` who led which partition.
+    `dangling` is the offset of the first record about a topic or broker that no record before it has made.
     """
 
     names: dict[str, str] = field(default_factory=dict)
@@ -48,6 +49,8 @@ class MetadataImage:
     features: dict[str, int] = field(default_factory=dict)
     voters: dict[int, str] = field(default_factory=dict)
     leaders: dict[tuple[str, int], Leader] = field(default_factory=dict)
+    registered: set[int] = field(default_factory=set)
+    dangling: int | None = None
 
     def dynamic(self, node_id: int | None) -> dict[str, str]:
         """Settings of the broker that were changed while it ran: for all brokers, then for this one."""
@@ -69,11 +72,18 @@ class MetadataImage:
         pairs = zip(self.replicas.get(key, ()), self.directories.get(key, ()), strict=False)
         return next((directory for replica, directory in pairs if replica == node_id), None)
 
-    def apply(self, kind: str, data: Data) -> None:
+    def apply(self, kind: str, data: Data, offset: int = -1) -> None:
         """Take one metadata record."""
+        if self.dangling is None and self._dangles(kind, data):
+            self.dangling = offset
         handler = _HANDLERS.get(kind)
         if handler is not None:
             handler(self, data)
+
+    def _dangles(self, kind: str, data: Data) -> bool:
+        if kind in _OF_PARTITIONS:
+            return data["topicId"] not in self.names
+        return kind == "BROKER_REGISTRATION_CHANGE_RECORD" and data["brokerId"] not in self.registered
 
     def _topic(self, data: Data) -> None:
         self.names[data["topicId"]] = data["name"]
@@ -138,6 +148,7 @@ class MetadataImage:
             settings[data["name"]] = data["value"]
 
     def _register(self, data: Data) -> None:
+        self.registered.add(data["brokerId"])
         if data.get("logDirs"):
             self.log_dirs[data["brokerId"]] = tuple(data["logDirs"])
 
@@ -156,5 +167,6 @@ _HANDLERS = {
     "FEATURE_LEVEL_RECORD": MetadataImage._feature,
     "CLEAR_ELR_RECORD": MetadataImage._clear_elr,
 }
+_OF_PARTITIONS = frozenset({"PARTITION_RECORD", "PARTITION_CHANGE_RECORD"})
 APPLIED = frozenset(_HANDLERS)
 """The kinds of records that an image takes; it ignores the others."""

@@ -19,6 +19,7 @@ from segmend.formats.record import iter_records
 from segmend.formats.schema import messages
 from segmend.frozen import dataclass
 from segmend.kernel.scan import iter_batches
+from segmend.kernel.types import CHAIN_KINDS
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.scans import whole_scan
@@ -27,6 +28,8 @@ from segmend.logdir.tree import LogSegment, PartitionDir
 from segmend.node.metadata_image import APPLIED, MetadataImage
 from segmend.topics.metadata import RECORDS, decode
 
+_UNREADABLE: Final = CHAIN_KINDS - {"torn-tail", "header-fragment"}
+"""What ends the reading of a snapshot by an exception: not a batch that is cut off."""
 _BATCH_LIMIT: Final = 64 << 20
 _HEADER: Final = 3
 """Frame version, api key and version are varints, of one byte as long as they are below 128."""
@@ -42,7 +45,8 @@ class MetadataLog:
 
     `whole`: its beginning is there. `blank`: it holds nothing but what KRaft writes about itself.
     `snapshot`: (end offset, epoch) of the newest one, which takes the place of the log where it is
-    `ahead` of it. `versions` are the newest versions of each kind of record (api key).
+    `ahead` of it; `snapshot_damage` is why it cannot be read. `reached` is the offset after the last batch.
+    `versions` are the newest versions of each kind of record (api key).
     """
 
     image: MetadataImage = field(default_factory=MetadataImage)
@@ -51,6 +55,8 @@ class MetadataLog:
     blank: bool = True
     end: int = 0
     epoch: int = 0
+    reached: int = 0
+    snapshot_damage: str | None = None
     snapshot: tuple[int, int] | None = None
     ahead: bool = False
     versions: dict[int, int] = field(default_factory=dict)
@@ -62,8 +68,18 @@ class MetadataLog:
         return max((self.epoch, self.end), (epoch, end))
 
     def take_snapshot(self, file: FileEntry) -> None:
-        """Take a snapshot; the footer that ends it is a control record."""
-        self.whole = self._walk(file, -1, footer=True)
+        """Take a snapshot; a batch that is cut off at its end is not seen."""
+        sound = self._walk(file, -1, snapshot=True)
+        try:
+            if file.stat().size == 0:
+                self.snapshot_damage = "it is empty"
+            elif not sound:
+                scan = whole_scan(file, base_offset=0)
+                damage = next((each for each in scan.problems if each.kind in _UNREADABLE), None)
+                self.snapshot_damage = None if damage is None else damage.kind
+        except Unreadable as error:
+            self.snapshot_damage = str(error)
+        self.whole = self.snapshot_damage is None
 
     def take_log(self, segment: LogSegment, start: int) -> bool:
         """Take what a segment holds from offset `start` on; whether it is sound to its end."""
@@ -74,58 +90,66 @@ class MetadataLog:
             return _is_sound(segment.log, segment.base_offset)
         return self._walk(segment.log, start)
 
-    def _walk(self, file: FileEntry, start: int, *, footer: bool = False) -> bool:
-        last, position = None, 0
+    def _walk(self, file: FileEntry, start: int, *, snapshot: bool = False) -> bool:
+        """Whether it is sound to its end."""
+        position = 0
         try:
             with look_again(file) as reader:
                 for batch in iter_batches(reader, crc=True):
-                    last, position = batch, batch.end
-                    if not footer:
-                        self.end, self.epoch = batch.last_offset + 1, batch.partition_leader_epoch
+                    position = batch.end
+                    if not snapshot:
+                        self.end = self.reached = batch.last_offset + 1
+                        self.epoch = batch.partition_leader_epoch
                     self.blank = self.blank and batch.is_control
                     if batch.last_offset >= start and batch.size <= _BATCH_LIMIT:
                         self._batch(batch, reader.read(batch.size, batch.position), start)
-                whole = position == reader.size
+                return position == reader.size
         except Unreadable:
             return False
-        return whole and not (footer and (last is None or not last.is_control))
 
     def _batch(self, batch: RecordBatch, data: bytes, start: int) -> None:
         for record in iter_records(data, batch, [], limit=_BATCH_LIMIT):
             if batch.is_control:
                 self._control(record.key, record.value)
             elif record.offset >= start and record.value is not None:
-                self._record(record.value)
+                self._record(record.value, record.offset)
 
     def _control(self, key: bytes | None, value: bytes | None) -> None:
         voters = control.parse(key, value)[0].value
         if isinstance(voters, control.Voters):
             self.image.voters = {voter.voter_id: voter.directory_id for voter in voters.voters}
 
-    def _record(self, value: bytes) -> None:
+    def _record(self, value: bytes, offset: int) -> None:
         if len(value) >= _HEADER and value[2] > self.versions.get(value[1], -1):
             self.versions[value[1]] = value[2]
         if value[:2] in _DECODED:
             decoded = decode(None, value)["value"]
             data = decoded.get("data")
             if isinstance(data, Mapping):
-                self.image.apply(decoded["type"], data)
+                self.image.apply(decoded["type"], data, offset)
                 self.records += 1
 
 
-def read_metadata_log(partition: PartitionDir) -> MetadataLog:
-    """Read it as a start leaves it: up to the first damage of its log; never raises."""
+def read_metadata_log(partition: PartitionDir, *, snapshot_first: bool = True) -> MetadataLog:
+    """Read it as a start leaves it: up to the first damage of its log; never raises.
+
+    Without `snapshot_first` a snapshot is read only if the log does not begin at offset 0.
+    """
     found = _read(partition, with_log=True)
-    if found.snapshot is not None and is_ahead(found.snapshot, end=found.end, epoch=found.epoch):
+    if found.snapshot is None:
+        return found
+    if is_ahead(found.snapshot, end=found.end, epoch=found.epoch):
         end, epoch = found.end, found.epoch
         found = _read(partition, with_log=False)
         found.end, found.epoch, found.ahead = end, epoch, True
+    elif not snapshot_first and min(partition.layout.logs, default=1) == 0:
+        found = _read(partition, with_log=True, with_snapshot=False)
     return found
 
 
-def _read(partition: PartitionDir, *, with_log: bool) -> MetadataLog:
+def _read(partition: PartitionDir, *, with_log: bool, with_snapshot: bool = True) -> MetadataLog:
     found, start = MetadataLog(), 0
-    snapshots = partition.kraft_snapshots
+    snapshots = partition.kraft_snapshots if with_snapshot else []
     if snapshots:
         newest = max(snapshots, key=lambda file: (file.parsed.base_offset or 0, file.parsed.epoch or 0))
         start = newest.parsed.base_offset or 0

@@ -1,0 +1,78 @@
+"""In which order a KRaft broker becomes the leader of its partitions, and what ends it halfway.
+
+Follows `TopicsDelta.localChanges` and `ReplicaManager.applyLocalLeadersDelta`: a log with another topic id
+throws an InconsistentTopicIdException there, and all partitions that come after it in the hash map are not
+led either ("Error applying topics delta"). The order is that of `java.util.HashMap` over `TopicPartition`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from segmend.formats.java_number import wrap_int
+from segmend.formats.kafka_uuid import parse_uuid
+
+K = TypeVar("K", bound=Hashable)
+
+_OTHER_ID = "InconsistentTopicIdException"
+OTHER_ID = (
+    _OTHER_ID + ": Tried to assign topic ID {} to log for topic partition {},"
+    "but log already contained topic ID {}"
+)
+"""`UnifiedLog.assignTopicId`, out of `Partition.makeLeader` or `makeFollower`."""
+NO_SUCH_TOPIC = "nothing of the name {} is in the metadata: the log is loaded, and nobody asks for it"
+NOT_APPLIED = "Error applying topics delta: the broker does not get to {} after {}, whose topic id is wrong"
+_FIRST_CAPACITY = 16
+
+
+def ends_the_delta(says: str | None) -> bool:
+    """Whether the broker stops at a partition of which it says this."""
+    return says is not None and says.startswith(_OTHER_ID)
+
+
+def leading_order(partitions: Mapping[str, Sequence[int]], ids: Mapping[str, str]) -> list[tuple[str, int]]:
+    """The partitions of each topic, in the order in which the broker goes through them."""
+    topics = _hashed([(topic, _uuid_hash(ids[topic])) for topic in sorted(partitions)])
+    inserted = [
+        key
+        for topic in topics
+        for key in _hashed([((topic, number), _hash(topic, number)) for number in sorted(partitions[topic])])
+    ]
+    return _hashed([(key, _hash(*key)) for key in inserted])
+
+
+def _hashed(keys: Iterable[tuple[K, int]]) -> list[K]:
+    """The order of a `java.util.HashMap`: by bucket, in a bucket as they came."""
+    found = list(keys)
+    capacity = _FIRST_CAPACITY
+    while len(found) > capacity * 3 // 4:
+        capacity *= 2
+    mask = capacity - 1
+    return [key for key, number in sorted(found, key=lambda item: _spread(item[1]) & mask)]
+
+
+def _spread(number: int) -> int:
+    number &= 0xFFFFFFFF
+    return number ^ (number >> 16)
+
+
+def _hash(topic: str, partition: int) -> int:
+    """`TopicPartition.hashCode`."""
+    return wrap_int(31 * (31 + partition) + _text_hash(topic))
+
+
+def _text_hash(text: str) -> int:
+    """`String.hashCode`."""
+    units, found = text.encode("utf-16-be", "surrogatepass"), 0
+    for at in range(0, len(units), 2):
+        found = (31 * found + int.from_bytes(units[at : at + 2], "big")) & 0xFFFFFFFF
+    return found
+
+
+def _uuid_hash(text: str) -> int:
+    """`Uuid.hashCode`."""
+    data = parse_uuid(text)
+    high, low = int.from_bytes(data[:8], "big"), int.from_bytes(data[8:], "big")
+    mixed = high ^ low
+    return (mixed >> 32) ^ (mixed & 0xFFFFFFFF)

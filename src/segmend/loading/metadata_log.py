@@ -1,0 +1,115 @@
+"""The metadata log when a KRaft node starts: scanned from end to end every time, clean stop or not.
+
+Follows `KafkaMetadataLog.apply` (`KafkaRaftLog`): the marker is not asked, the recovery point is 0; then
+`KafkaMetadataLog.recoverSnapshots`, `KafkaRaftClient.initialize` and `MetadataLoader`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from segmend.broker.metadata_log import (
+    ALREADY_A_FILE,
+    BROKEN_DELTA,
+    CLEARS_QUORUM_STATE,
+    FOREIGN_ID,
+    INCONSISTENT,
+    METADATA_TOPIC_ID,
+    NO_FEATURE_LEVEL,
+    OTHER_VOTERS,
+    QUORUM_STATE,
+    READS_BOOTSTRAP,
+    READS_ITSELF,
+    SNAPSHOT_FIRST,
+    UNREAD_KINDS,
+    UNREADABLE_SNAPSHOT,
+    WAITS_FOR_RECORDS,
+    snapshot_name_failure,
+)
+from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
+from segmend.loading.load import LoadedLog, load
+from segmend.loading.state import Settings
+from segmend.loading.timing.estimate import Work
+from segmend.loading.values import DirectoryOutcome
+from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.node.bootstrap import bootstrap_level
+from segmend.node.broker_dirs import BrokerDirs
+
+UNKNOWN: Final = "unknown"
+"""The outcome of a directory that this process may not read."""
+
+
+def look_at_metadata(
+    partition: PartitionDir, broker: BrokerDirs
+) -> tuple[DirectoryOutcome, Work, str | None]:
+    """(the `directory` line, what is scanned, why the process ends, or None)."""
+    loaded = load(partition, Settings(release=broker.release, clean=False))
+    refusal = next(_refusals(partition, broker, loaded), None)
+    outcome = DirectoryOutcome(
+        dir=partition.log_dir.path, name=partition.name, kind=partition.kind, topic=partition.topic,
+        partition=partition.partition,
+        outcome="fatal" if refusal else UNKNOWN if loaded.unknown else "loaded",
+        effects=tuple(loaded.state.effects), failure=refusal or loaded.unknown,
+    )  # fmt: skip
+    return outcome, loaded.state.work, refusal
+
+
+def look_at_home(log_dir: LogDir, broker: BrokerDirs) -> str | None:
+    """Why the process ends over what lies beside the metadata log, or in its place."""
+    place = f"{log_dir.path}/{CLUSTER_METADATA}"
+    if log_dir.entries.get(CLUSTER_METADATA) in ("file", "link-file"):
+        return ALREADY_A_FILE.format(place)
+    bootstrap = log_dir.entry(BOOTSTRAP_CHECKPOINT)
+    if bootstrap is not None and READS_BOOTSTRAP.of(broker.release) and bootstrap_level(bootstrap) is None:
+        return NO_FEATURE_LEVEL.format(f"{log_dir.path}/{BOOTSTRAP_CHECKPOINT}")
+    return None
+
+
+def _refusals(partition: PartitionDir, broker: BrokerDirs, loaded: LoadedLog) -> Iterator[str]:
+    """In the order in which the node meets them."""
+    if loaded.failure is not None:
+        yield str(loaded.failure)
+    if loaded.topic_id not in (None, METADATA_TOPIC_ID):
+        yield FOREIGN_ID.format(METADATA_TOPIC_ID, loaded.topic_id)
+    yield from filter(None, map(snapshot_name_failure, sorted(partition.entries)))
+    start = 0 if loaded.after is None else loaded.after.log_start_offset or 0
+    ends = [file.parsed.base_offset or 0 for file in partition.kraft_snapshots]
+    if start > 0 and max(ends, default=-1) < start:
+        yield INCONSISTENT.format(start)
+    yield from _of_snapshot(partition, broker)
+    yield from _of_quorum(partition, broker)
+    yield from _of_records(partition, broker, loaded)
+
+
+def _of_snapshot(partition: PartitionDir, broker: BrokerDirs) -> Iterator[str]:
+    """Its newest one cannot be read; a log from offset 0 on is read without it up to 3.5."""
+    found = broker.metadata_log(partition.log_dir)
+    if found is None or found.snapshot is None or found.snapshot_damage is None:
+        return
+    if SNAPSHOT_FIRST.of(broker.release) or found.ahead:
+        yield UNREADABLE_SNAPSHOT.format(found.snapshot[0], found.snapshot_damage)
+
+
+def _of_quorum(partition: PartitionDir, broker: BrokerDirs) -> Iterator[str]:
+    """Its quorum-state cannot be read, or has other voters than server.properties."""
+    quorum, clears = partition.quorum_state, CLEARS_QUORUM_STATE.of(broker.release)
+    if quorum.damages and not (clears and quorum.damages[0].kind in UNREAD_KINDS):
+        yield QUORUM_STATE.format(f"{partition.path}/quorum-state", quorum.damages[0].reason)
+    given = None if broker.given is None else broker.given.voters
+    stored = None if quorum.value is None or quorum.damages else quorum.value.current_voters
+    if clears and given and stored and given != set(stored):
+        yield OTHER_VOTERS.format(sorted(given), sorted(stored))
+
+
+def _of_records(partition: PartitionDir, broker: BrokerDirs, loaded: LoadedLog) -> Iterator[str]:
+    """What the records make of the node that reads them."""
+    found = broker.metadata_log(partition.log_dir)
+    if found is None:
+        return
+    if found.image.dangling:
+        yield BROKEN_DELTA.format(found.image.dangling)
+    end = 0 if loaded.after is None else loaded.after.log_end_offset or 0
+    known = max(found.reached, found.snapshot[0] if found.snapshot else 0)
+    if READS_ITSELF.of(broker.release) and end > known and not found.ahead:
+        yield WAITS_FOR_RECORDS.format(end, known)
