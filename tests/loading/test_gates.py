@@ -75,3 +75,19 @@ def test_a_value_in_server_properties_ends_the_start(
 
 def test_settings_of_topics_that_zookeeper_has_are_named_as_assumed(tmp_path: Path) -> None:
     assert any("ZooKeeper" in said for said in end(start(tmp_path, "2.8.2", "3.9")).assumed)
+
+
+def test_a_value_that_a_provider_gives_is_not_judged(tmp_path: Path) -> None:
+    given = {"num.io.threads": "${file:/etc/kafka:threads}"}
+    assert not end(start(tmp_path, "3.9.2", "3.9", given)).starts
+    assert end(start(tmp_path, "3.9.2", "3.9", {**given, "config.providers": "file"})).starts
+
+
+@pytest.mark.parametrize(("by", "given", "starts"), [
+    ("3.7.2", {}, False), ("3.7.2", {"unstable.metadata.versions.enable": "true"}, True), ("3.8", {}, True),
+    ("4.4", {}, True),
+])  # fmt: skip
+def test_levels_in_development_are_for_brokers_that_say_so(
+    by: str, given: dict[str, str], starts: bool, tmp_path: Path
+) -> None:
+    assert end(start(tmp_path, "3.9.2+level-3.8", by, {"node.id": "1", **given})).starts == starts

@@ -21,6 +21,10 @@ _NAMES: Final = """
 """
 LEVELS: Final = tuple(_NAMES.split())
 """The names of the levels of `metadata.version`, from 1 on."""
+LOOKED_AT: Final = (4, 3)
+"""The newest release whose classes were looked at: of a later one nothing is known to be refused."""
+UNSTABLE: Final = ("unstable.feature.versions.enable", "unstable.metadata.versions.enable")
+"""Settings by which a broker supports what its release knows, that in development as well."""
 LOWEST_LEVEL: Rule[int] = Rule("MetadataVersion.MINIMUM_VERSION; KIP-1106 (4.0)", (((0, 8), 1), ((4, 0), 7)))
 KNOWN_LEVEL: Rule[int] = Rule(
     "MetadataVersion.VERSIONS, those in development as well",

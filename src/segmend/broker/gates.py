@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
-from segmend.broker.features import KNOWN_LEVEL, LOWEST_LEVEL, METADATA_VERSION, supported
+from segmend.broker.features import (
+    KNOWN_LEVEL,
+    LOOKED_AT,
+    LOWEST_LEVEL,
+    METADATA_VERSION,
+    UNSTABLE,
+    supported,
+)
 from segmend.broker.metadata_log import UNKNOWN_LEVEL
 from segmend.broker.rule import Rule
 from segmend.broker.settings import Refused, refused_topic
@@ -57,10 +64,22 @@ class Image(Protocol):
         ...
 
 
-def metadata_refusals(image: Image, records: Mapping[int, int], release: Release) -> Iterator[str]:
-    """Kafka's words on a cluster's metadata that the release cannot read; `records` are versions by kind."""
-    said = (_unknown_level(image, release), _unknown_record(records, release))
-    yield from filter(None, said if LEVEL_FIRST.of(release) else reversed(said))
+def metadata_refusals(
+    image: Image, records: Mapping[int, int], release: Release, given: Mapping[str, str]
+) -> Iterator[str]:
+    """Kafka's words on a cluster's metadata that the release cannot read.
+
+    `records` are the newest versions by kind, `given` is server.properties.
+    """
+    said = [_unknown_level(image, release)]
+    if release.padded[:2] <= LOOKED_AT:
+        said.insert(1 if LEVEL_FIRST.of(release) else 0, _unknown_record(records, release))
+        unstable = any(given.get(name, "").strip().lower() == "true" for name in UNSTABLE)
+        said += [] if unstable else _unsupported(image, release)
+    yield from filter(None, said)
+
+
+def _unsupported(image: Image, release: Release) -> Iterator[str]:
     for name, level in sorted(image.features.items()):
         range_ = supported(name, release)
         if range_ is not None and level and not range_.lowest <= level <= range_.highest:
@@ -69,7 +88,9 @@ def metadata_refusals(image: Image, records: Mapping[int, int], release: Release
 
 def _unknown_level(image: Image, release: Release) -> str | None:
     level = image.features.get(METADATA_VERSION, 0)
-    if not level or LOWEST_LEVEL.of(release) <= level <= KNOWN_LEVEL.of(release):
+    lowest, highest = LOWEST_LEVEL.of(release), KNOWN_LEVEL.of(release)
+    newer = level > highest and release.padded[:2] <= LOOKED_AT
+    if not level or not (level < lowest or newer):
         return None
     return UNKNOWN_LEVEL.say(release, level)
 

@@ -54,7 +54,8 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
             )
     dirs = context.broker_dirs
     image, home = dirs.metadata, dirs.metadata_dir
-    said = image and next(metadata_refusals(image, dirs.metadata_records, context.release), None)
+    given = dirs.config.given
+    said = image and next(metadata_refusals(image, dirs.metadata_records, context.release, given), None)
     if image and home and said:
         level, range_ = image.features.get(METADATA_VERSION, 0), supported(METADATA_VERSION, context.release)
         message = f"Kafka {context.release} cannot read this cluster's metadata"

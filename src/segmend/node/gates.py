@@ -28,7 +28,8 @@ def metadata_reasons(broker: BrokerDirs) -> Iterator[str]:
     image = broker.image
     if image is None:
         return
-    yield from metadata_refusals(image, broker.metadata_records, broker.release)
+    given = broker.config.given
+    yield from metadata_refusals(image, broker.metadata_records, broker.release, given)
     refused = refused_topics(broker)
     for topic, setting in refused.items():
         yield f"{setting.said} (topic {topic}{others(len(refused) - 1)})"
