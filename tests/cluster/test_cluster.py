@@ -12,7 +12,7 @@ import pytest
 import segmend
 from segmend.broker.election import Leaves, electable, may_wait, possible_leaders
 from segmend.cluster.order import start_order
-from segmend.cluster.values import ClusterOutcome, Copy, Fate, Leadership
+from segmend.cluster.values import ClusterOutcome, Copy, Leadership, Prospect
 from segmend.loading import Extent, Service
 from tests.cli.run import run
 
@@ -140,7 +140,7 @@ def at_risk(partition: int, whole: list[int], short: list[int]) -> Leadership:
     able = tuple(sorted((*whole, *short)))
     return Leadership(
         topic="t", partition=partition, replicas=able, isr=able, elr=(), leaders_possible=able,
-        in_sync_complete=tuple(whole), copies=tuple(copies), outcome=Fate.AT_RISK,
+        in_sync_complete=tuple(whole), copies=tuple(copies), outcome=Prospect.AT_RISK,
     )  # fmt: skip
 
 

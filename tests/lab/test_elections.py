@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from segmend.cluster import ClusterForecast, Leadership, Nodes, members
-from segmend.cluster.values import Fate, NodeOutcome
+from segmend.cluster.values import NodeOutcome, Prospect
 from segmend.loading import Options
 from segmend.logdir.tree import LogDir
 from tests.golden.unpack import unpack
@@ -33,9 +33,13 @@ def complaints(line: Leadership, became: dict[str, Any], ends: dict[str, Any]) -
     leader, found = became["leader"], []
     if leader >= 0 and leader not in (line.leaders_possible or ()):
         found.append(f"{name}: led by {leader}, said {line.leaders_possible}")
-    if leader < 0 and line.outcome != Fate.LEADERLESS:
+    if leader < 0 and line.outcome != Prospect.LEADERLESS:
         found.append(f"{name}: no leader, said {line.outcome} by {line.leaders_possible}")
-    if leader >= 0 and became["end"] < ends[name]["end"] and line.outcome not in (Fate.AT_RISK, Fate.LOSES):
+    if (
+        leader >= 0
+        and became["end"] < ends[name]["end"]
+        and line.outcome not in (Prospect.AT_RISK, Prospect.LOSES)
+    ):
         found.append(f"{name}: ends at {became['end']} of {ends[name]['end']}, said {line.outcome}")
     return found
 
@@ -56,7 +60,7 @@ def test_the_cluster_does_what_is_forecast(name: str, trial: str, tmp_path: Path
     ]
     assert len(partitions) == 9
     if "partitions" not in recorded:
-        assert {line.outcome for line in partitions} == {Fate.LEADERLESS}
+        assert {line.outcome for line in partitions} == {Prospect.LEADERLESS}
     became = recorded.get("partitions", {})
     said = [complaints(line, became[f"{line.topic}-{line.partition}"], ends) for line in partitions if became]
     assert [each for line in said for each in line] == []
@@ -66,7 +70,7 @@ def test_a_wrong_forecast_is_seen() -> None:
     """The comparison fires for each kind of wrong word."""
     said = Leadership(
         topic="t", partition=0, replicas=(1, 2), isr=(1, 2), elr=(), leaders_possible=(1, 2),
-        in_sync_complete=(1, 2), copies=(), outcome=Fate.LED,
+        in_sync_complete=(1, 2), copies=(), outcome=Prospect.LED,
     )  # fmt: skip
     ends = {"t-0": {"end": 30}}
     assert complaints(said, {"leader": 2, "end": 30}, ends) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from segmend.cluster.members import Members, members
 from segmend.cluster.nodes import Nodes
 from segmend.cluster.start import ClusterForecast, Line
-from segmend.cluster.values import ClusterOutcome, Copy, Leadership, NodeOutcome, Quorum, Voter
+from segmend.cluster.values import ClusterOutcome, Copy, Leadership, NodeOutcome, Quorum, QuorumVoter
 
 __all__ = [
     "ClusterForecast",
@@ -17,6 +17,6 @@ __all__ = [
     "NodeOutcome",
     "Nodes",
     "Quorum",
-    "Voter",
+    "QuorumVoter",
     "members",
 ]

@@ -13,15 +13,15 @@ from segmend.broker.election import (
     may_wait,
     possible_leaders,
 )
-from segmend.cluster.values import Copy, Fate, Leadership, Name
+from segmend.cluster.values import Copy, Leadership, Name, Prospect
 from segmend.frozen import frozen
 from segmend.loading import Extent, PartitionOutcome, Service
 from segmend.logdir.release import Release
-from segmend.node.metadata_image import Leader, MetadataImage
+from segmend.node.metadata_image import MetadataImage, PartitionLeader
 
 
 @frozen
-class Situation:
+class Outage:
     """What the starts of the nodes gave: why nodes are `down`, and who stopped `clean`.
 
     `marks` are the highest high watermarks that any checkpoint of the nodes tells: so much is committed.
@@ -39,7 +39,7 @@ class Situation:
             copies = self._copies(name, sorted(holders))
             yield Leadership(
                 topic=name[0], partition=name[1], replicas=tuple(sorted(holders)), isr=None, elr=None,
-                leaders_possible=None, in_sync_complete=(), copies=tuple(copies), outcome=Fate.UNKNOWN,
+                leaders_possible=None, in_sync_complete=(), copies=tuple(copies), outcome=Prospect.UNKNOWN,
             )  # fmt: skip
 
     def leaderships(self, image: MetadataImage) -> Iterator[Leadership]:
@@ -50,7 +50,7 @@ class Situation:
 
     def _leadership(self, image: MetadataImage, key: tuple[str, int]) -> Leadership:
         topic, partition = image.names[key[0]], key[1]
-        replicas, leader = image.replicas[key], image.leaders.get(key, Leader())
+        replicas, leader = image.replicas[key], image.leaders.get(key, PartitionLeader())
         in_sync = tuple(dict.fromkeys((*leader.isr, *leader.elr))) or leader.last_known
         copies = self._copies((topic, partition), replicas, in_sync)
         serving = [copy.node_id for copy in copies if copy.serves]
@@ -61,7 +61,7 @@ class Situation:
         elr = image.features.get(ELR_FEATURE, 0) > 0
         leaves = Leaves.KILLED if elr else RESTARTED.of(self.release)
         if not anybody and may_wait(in_sync, serving, self.clean, leaves):
-            fate, reason = Fate.LEADERLESS, self._waits(in_sync)
+            fate, reason = Prospect.LEADERLESS, self._waits(in_sync)
         behind = [copy.records_lost for copy in copies if copy.node_id in able]
         return Leadership(
             topic=topic, partition=partition, replicas=tuple(replicas), isr=leader.isr, elr=leader.elr,
@@ -96,16 +96,19 @@ class Situation:
 
     def _fate(
         self, able: Sequence[int], complete: set[int], in_sync: Sequence[int]
-    ) -> tuple[Fate, str | None]:
+    ) -> tuple[Prospect, str | None]:
         if not able:
-            return Fate.LEADERLESS, self._away(in_sync) or "no in-sync replica is served"
+            return Prospect.LEADERLESS, self._away(in_sync) or "no in-sync replica is served"
         whole = [node for node in able if node in complete]
         if len(whole) == len(able):
-            return Fate.LED, None
+            return Prospect.LED, None
         lacking = ", ".join(str(node) for node in able if node not in complete)
         if whole:
-            return Fate.AT_RISK, f"node {lacking} can be elected, and lacks what others in sync have"
-        return Fate.LOSES, f"of those that can be elected (node {lacking}), none has all that was committed"
+            return Prospect.AT_RISK, f"node {lacking} can be elected, and lacks what others in sync have"
+        return (
+            Prospect.LOSES,
+            f"of those that can be elected (node {lacking}), none has all that was committed",
+        )
 
     def _away(self, in_sync: Sequence[int]) -> str:
         return "; ".join(f"node {node}: {self.down[node]}" for node in in_sync if node in self.down)

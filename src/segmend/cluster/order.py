@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from segmend.cluster.values import Fate, Leadership
+from segmend.cluster.values import Leadership, Prospect
 
 
 def start_order(nodes: Sequence[int], lines: Iterable[Leadership]) -> tuple[tuple[tuple[int, ...], ...], int]:
@@ -13,7 +13,7 @@ def start_order(nodes: Sequence[int], lines: Iterable[Leadership]) -> tuple[tupl
     A step is one node or several; the next begins when the partitions of the one before have leaders.
     """
     before: dict[int, set[int]] = {node: set() for node in nodes}
-    risky = [line for line in lines if line.outcome == Fate.AT_RISK]
+    risky = [line for line in lines if line.outcome == Prospect.AT_RISK]
     for line in (each for each in risky if each.order_helps):
         first, last = _sides(line)
         for node in last:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from segmend.broker.election import NO_MAJORITY, NO_UP_TO_DATE, electable, majority
 from segmend.cluster.nodes import Sight
-from segmend.cluster.values import Quorum, Voter
+from segmend.cluster.values import Quorum, QuorumVoter
 
 
 def voters_of(sights: Mapping[int, Sight]) -> tuple[int, ...]:
@@ -33,7 +33,9 @@ def quorum(voters: Collection[int], sights: Mapping[int, Sight], down: Mapping[i
     )  # fmt: skip
 
 
-def _voter(node_id: int, sights: Mapping[int, Sight], down: Mapping[int, str]) -> Voter:
+def _voter(node_id: int, sights: Mapping[int, Sight], down: Mapping[int, str]) -> QuorumVoter:
     seen = sights.get(node_id)
     epoch, end = (None, None) if seen is None or seen.position is None else seen.position
-    return Voter(node_id=node_id, up=node_id not in down, end=end, epoch=epoch, reason=down.get(node_id))
+    return QuorumVoter(
+        node_id=node_id, up=node_id not in down, end=end, epoch=epoch, reason=down.get(node_id)
+    )

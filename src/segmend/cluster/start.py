@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from segmend.cluster.leadership import Situation
+from segmend.cluster.leadership import Outage
 from segmend.cluster.nodes import NodeStart, Playing
 from segmend.cluster.order import start_order
 from segmend.cluster.quorum import quorum, voters_of
-from segmend.cluster.values import ClusterOutcome, Fate, Leadership, Name, NodeOutcome, Quorum
+from segmend.cluster.values import ClusterOutcome, Leadership, Name, NodeOutcome, Prospect, Quorum
 from segmend.loading import PartitionOutcome
 from segmend.logdir.release import Release
 from segmend.node.metadata_image import MetadataImage
@@ -89,7 +89,7 @@ class ClusterForecast:
         releases = [Release.parse(each.outcome.broker.release) for each in starts]
         if not releases:
             return
-        seen = Situation(
+        seen = Outage(
             release=max(releases),
             down=self._absent() | _refused(starts),
             clean=frozenset(each.outcome.node_id for each in starts if each.outcome.clean_shutdown),
@@ -104,7 +104,7 @@ class ClusterForecast:
                 if elected.comes_up
                 else replace(
                     line,
-                    outcome=Fate.LEADERLESS,
+                    outcome=Prospect.LEADERLESS,
                     leaders_possible=(),
                     reason=f"{NO_QUORUM}: {elected.reason}",
                 )

@@ -13,7 +13,7 @@ Name = tuple[str, int]
 
 
 @frozen
-class Voter:
+class QuorumVoter:
     """One voter of the metadata quorum; its copy of the log ends at `end` in `epoch`, if it is known."""
 
     node_id: int
@@ -37,7 +37,7 @@ class Voter:
 class Quorum:
     """The metadata quorum that comes up. `committed` is what a majority of the known logs has."""
 
-    voters: tuple[Voter, ...]
+    voters: tuple[QuorumVoter, ...]
     needed: int
     leaders_possible: tuple[int, ...]
     committed: int | None
@@ -112,7 +112,7 @@ class Copy:
         }
 
 
-class Fate(StrEnum):
+class Prospect(StrEnum):
     """What becomes of a partition once the nodes are up."""
 
     LED = "led"
@@ -139,7 +139,7 @@ class Leadership:
     leaders_possible: tuple[int, ...] | None
     in_sync_complete: tuple[int, ...]
     copies: tuple[Copy, ...]
-    outcome: Fate
+    outcome: Prospect
     reason: str | None = None
     records_at_risk: int = 0
     order_helps: bool = True
@@ -174,7 +174,7 @@ class ClusterOutcome:
 
     nodes: int
     partitions: int
-    fates: dict[Fate, int]
+    fates: dict[Prospect, int]
     start_order: tuple[tuple[int, ...], ...]
     order_cannot_help: int
     all_start: bool
@@ -185,7 +185,7 @@ class ClusterOutcome:
     @property
     def nothing_lost(self) -> bool:
         """Whether it can be said that the starts take nothing from anybody."""
-        led = self.fates.get(Fate.LED, 0) == self.partitions
+        led = self.fates.get(Prospect.LED, 0) == self.partitions
         return self.all_start and self.quorum_comes_up and led and not self.unknown
 
     def to_json(self) -> dict[str, Any]:
@@ -195,7 +195,7 @@ class ClusterOutcome:
             "outcome": "comes-up" if self.quorum_comes_up and self.all_start else "does-not",
             "nodes": self.nodes,
             "partitions": self.partitions,
-            "fates": {fate.value: self.fates.get(fate, 0) for fate in Fate},
+            "fates": {fate.value: self.fates.get(fate, 0) for fate in Prospect},
             "start_order": [list(step) for step in self.start_order],
             "order_cannot_help": self.order_cannot_help,
             "unknown": list(self.unknown),

@@ -19,7 +19,7 @@ _NO_CHANGE = -2
 
 
 @frozen
-class Leader:
+class PartitionLeader:
     """Who leads a partition (-1: nobody), its ISR, and its eligible leader replicas (KIP-966)."""
 
     leader: int = -1
@@ -48,7 +48,7 @@ class MetadataImage:
     log_dirs: dict[int, tuple[str, ...]] = field(default_factory=dict)
     features: dict[str, int] = field(default_factory=dict)
     voters: dict[int, str] = field(default_factory=dict)
-    leaders: dict[tuple[str, int], Leader] = field(default_factory=dict)
+    leaders: dict[tuple[str, int], PartitionLeader] = field(default_factory=dict)
     registered: set[int] = field(default_factory=set)
     dangling: int | None = None
 
@@ -92,7 +92,7 @@ class MetadataImage:
     def _partition(self, data: Data) -> None:
         self.replicas[data["topicId"], data["partitionId"]] = tuple(data["replicas"])
         self._assign(data)
-        self.leaders[data["topicId"], data["partitionId"]] = Leader(
+        self.leaders[data["topicId"], data["partitionId"]] = PartitionLeader(
             leader=data["leader"],
             epoch=data["leaderEpoch"],
             isr=tuple(data["isr"]),
@@ -106,7 +106,7 @@ class MetadataImage:
             self.replicas[data["topicId"], data["partitionId"]] = tuple(replicas)
         self._assign(data)
         key = data["topicId"], data["partitionId"]
-        before, leader = self.leaders.get(key, Leader()), data.get("leader", _NO_CHANGE)
+        before, leader = self.leaders.get(key, PartitionLeader()), data.get("leader", _NO_CHANGE)
         lists = {"isr": "isr", "elr": "eligibleLeaderReplicas", "last_known": "lastKnownElr"}
         changed: dict[str, Any] = {
             name: tuple(data[told]) for name, told in lists.items() if data.get(told) is not None

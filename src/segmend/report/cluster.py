@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from segmend.cluster.values import ClusterOutcome, Copy, Fate, Leadership, NodeOutcome, Quorum
+from segmend.cluster.values import ClusterOutcome, Copy, Leadership, NodeOutcome, Prospect, Quorum
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.wording import plural
 
 _SHOWN = 20
 """Partitions that are told one by one."""
-_WORST = (Fate.LOSES, Fate.LEADERLESS, Fate.AT_RISK, Fate.UNKNOWN, Fate.LED)
+_WORST = (Prospect.LOSES, Prospect.LEADERLESS, Prospect.AT_RISK, Prospect.UNKNOWN, Prospect.LED)
 _WORDS = {
-    Fate.LED: "led without loss",
-    Fate.AT_RISK: "may lose records: a short replica can lead",
-    Fate.LOSES: "lose records, whoever leads",
-    Fate.LEADERLESS: "without a leader",
-    Fate.UNKNOWN: "not known",
+    Prospect.LED: "led without loss",
+    Prospect.AT_RISK: "may lose records: a short replica can lead",
+    Prospect.LOSES: "lose records, whoever leads",
+    Prospect.LEADERLESS: "without a leader",
+    Prospect.UNKNOWN: "not known",
 }
 
 
@@ -60,11 +60,11 @@ def leadership_lines(
     lines: Sequence[Leadership], style: Style = PLAIN, *, every: bool = False
 ) -> Iterator[str]:
     """The partitions that matter, the worst first."""
-    told = [line for line in lines if every or line.outcome != Fate.LED]
+    told = [line for line in lines if every or line.outcome != Prospect.LED]
     told.sort(key=lambda line: (_WORST.index(line.outcome), -line.records_at_risk))
     shown = told if every else told[:_SHOWN]
     for line in shown:
-        fate = style(None if line.outcome == Fate.LED else "red", _WORDS[line.outcome])
+        fate = style(None if line.outcome == Prospect.LED else "red", _WORDS[line.outcome])
         yield f"{style('bold', text.clean(f'{line.topic}-{line.partition}'))}: {fate}"
         if line.reason:
             yield f"  because: {text.clean(line.reason)}"
