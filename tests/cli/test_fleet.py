@@ -32,7 +32,7 @@ def test_what_is_wrong_is_told_once_a_code_with_the_next_command(
     command = ["fleet", "audit", str(root), "--out", str(out), "--driver", "local", "--no-report"]
     assert main(command) == 4
     lines = capsys.readouterr().out.splitlines()
-    assert sum("I13" in line for line in lines) == 1
+    assert sum(line.split()[1:2] == ["I13"] for line in lines) == 1
     assert any("(and 15 more)" in line for line in lines)
     assert any("next: segmend plan repair" in line for line in lines)
     assert not (out / "report.html").exists()
@@ -72,3 +72,21 @@ def test_a_command_line_that_makes_no_sense_is_one_line(
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
+
+
+def test_what_another_finding_explains_has_its_cause_and_no_next_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fleet = three_brokers(tmp_path / "fleet")
+    log = sorted(fleet.glob("*/**/orders-0/*.log"))[-1]
+    log.write_bytes(log.read_bytes()[:-7])
+    arguments = ["fleet", "audit", str(fleet), "--driver", "local", "--deep"]
+    assert main([*arguments, "--out", str(tmp_path / "out"), "--json"]) == 4
+    found = {
+        line["code"]: line for line in map(json.loads, capsys.readouterr().out.splitlines()) if "code" in line
+    }
+    assert found["L01"]["cause"] is None
+    assert (found["C10b"]["cause"]["code"], found["C10b"]["cause"]["file"]) == ("L01", found["L01"]["file"])
+    assert "cause" not in found["C10b"]["detail"]
+    assert main([*arguments, "--out", str(tmp_path / "again")]) == 4
+    assert f"because of L01 {found['L01']['file']}\n" in capsys.readouterr().out

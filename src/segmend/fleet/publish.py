@@ -25,7 +25,8 @@ def finding_objects(out: str, run_id: str) -> list[dict[str, Any]]:
 
 def _finding_object(row: Mapping[str, Any]) -> dict[str, Any]:
     names = ("code", "severity", "dir", "topic", "partition", "file", "position", "offset", "message")
-    command = row["remedy_command"]
+    command, detail = row["remedy_command"], dict(row["detail"] or ())
+    cause = detail.pop("cause", None)
     return (
         {"type": "finding"}
         | {name: row[name] for name in names}
@@ -33,7 +34,8 @@ def _finding_object(row: Mapping[str, Any]) -> dict[str, Any]:
             "broker_says": row["broker_says"],
             "broker_effect": row["broker_effect"],
             "remedy": {"command": command, "safety": row["remedy_safety"]} if command else None,
-            "detail": dict(row["detail"] or ()),
+            "cause": None if cause is None else json.loads(cause),
+            "detail": detail,
             "cluster_id": row["cluster_id"],
             "broker": row["broker"],
             "source": row["source"],

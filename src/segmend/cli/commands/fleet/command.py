@@ -194,12 +194,15 @@ def _lines(found: list[dict[str, Any]], outcome: AuditOutcome, look: Style) -> I
     for finding in found:
         groups.setdefault((finding["severity"], finding["code"]), []).append(finding)
     for (severity, code), group in list(groups.items())[:_SHOWN]:
-        first = group[0]
+        first = next((finding for finding in group if finding["cause"] is None), group[0])
         times = f" (and {len(group) - 1:,} more)" if len(group) > 1 else ""
         head = f"{look.severity(severity, f'{severity:<7}')} {look('bold', f'{code:<4}')}"
         yield f"{head} {_where(first)}{times}"
         yield f"             {text.clean(first['message'])}"
-        if first["remedy"] and severity != "info":
+        if first["cause"] is not None:
+            cause = first["cause"]
+            yield f"             because of {cause['code']} {text.clean(cause['file'] or '')}"
+        elif first["remedy"] and severity != "info":
             yield f"             next: {look.command(text.clean(first['remedy']['command']))}"
     if len(groups) > _SHOWN:
         yield f"... and {plural(len(groups) - _SHOWN, 'more code')}; the report has all of them"
