@@ -43,6 +43,8 @@ def test_the_pair_of_two_releases(capsys: pytest.CaptureFixture[str]) -> None:
     assert told.code == 0
     assert "topic segment.bytes: INT [14,...] becomes INT [1048576,...]" in told.out
     assert "inter.broker.protocol.version" in told.out
+    back = run(capsys, "explain", "upgrade", "--from", "4.1", "--to", "3.9")
+    assert "topic segment.bytes:" not in back.out  # limits that are wider refuse nothing
 
 
 def test_a_pair_as_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ What it does not know it ignores. The tables are Kafka's own definitions from 0.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -108,12 +109,33 @@ def removed(name: str, before: Release, after: Release) -> bool:
     return known is not None and left is None
 
 
-def changes(before: Release, after: Release, *, topic: bool) -> Iterator[tuple[str, Definition, Definition]]:
-    """The settings that both releases know, and define differently: name, then, now."""
+def narrowed(before: Release, after: Release, *, topic: bool) -> Iterator[tuple[str, Definition, Definition]]:
+    """The settings of which `after` refuses values that `before` takes: name, then, now."""
     for name in sorted(definitions(topic=topic)):
         old, new = (definition(name, each, topic=topic) for each in (before, after))
-        if old is not None and new is not None and old != new and new.valid != "versions":
+        if old is not None and new is not None and _narrows(old, new):
             yield name, old, new
+
+
+def _narrows(old: Definition, new: Definition) -> bool:
+    if {*new.flags} - {*old.flags}:
+        return True
+    if new.kind in _NUMBERS or new.kind == "DOUBLE":
+        (low, high), (least, most) = _bounds(old), _bounds(new)
+        return least > low or most < high
+    choices = {*new.valid.strip("[]").split(", ")}
+    return "[" in new.valid and ("[" not in old.valid or bool({*old.valid.strip("[]").split(", ")} - choices))
+
+
+def _bounds(known: Definition) -> tuple[float, float]:
+    """The least and the greatest number that it takes."""
+    least, most = _NUMBERS.get(known.kind, (-math.inf, math.inf))
+    found = _RANGE.fullmatch(known.valid)
+    if found is None:
+        return least, most
+    low, high, other = (None if text is None else float(text) for text in found.groups())
+    low = least if low is None else low
+    return low if other is None else min(low, other), most if high is None else high
 
 
 def refusal(name: str, value: str, release: Release, *, topic: bool) -> str | None:

@@ -180,7 +180,7 @@ _ALWAYS_UP: Final = (
         Topic.ONE_WAY,
         """
         kafka-features.sh upgrade --release-version {to}: from then on {from_} does not start on these dirs
-        any more. Until then it does""",
+        any more; before, only what else stands here keeps it from starting""",
         Mode.KRAFT,
     ),
 )
@@ -217,7 +217,7 @@ def lines(from_: Release, to: Release, modes: frozenset[Mode]) -> list[Line]:
     both = modes >= {Mode.ZOOKEEPER, Mode.KRAFT}
     if to >= from_:
         between = [each for each in _UP if from_ < each.since and to >= each.since]
-        between += [each for each in _ALWAYS_UP if to >= each.since]
+        between += [each for each in _ALWAYS_UP if from_ >= each.since]
     else:
         between = [each for each in reversed(_DOWN) if to < each.since and from_ >= each.since]
         between += [each for each in _ALWAYS_DOWN if to >= each.since]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from segmend.broker.server_rules import server_refusals
-from segmend.broker.settings import Definition, changes, definitions, removed
+from segmend.broker.settings import Definition, definitions, narrowed, removed
 from segmend.broker.upgrades import Line, Mode, Topic, lines, modes_of
 from segmend.frozen import frozen
 from segmend.loading import BrokerOutcome, Options, forecast
@@ -13,10 +14,12 @@ from segmend.logdir.release import Release
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.gates import refused_topics
 
+_FLAGS: Final = {"required": "required", "no-empty": "not empty", "no-blank": "without empty elements"}
+
 
 @frozen
 class Changed:
-    """A setting, of topics or of server.properties, that the other release defines differently."""
+    """A setting, of topics or of server.properties, of which the other release refuses more values."""
 
     name: str
     topic: bool
@@ -67,12 +70,13 @@ def upgrade(from_: Release, to: Release, modes: frozenset[Mode] | None = None) -
 
 def _changed(from_: Release, to: Release) -> Iterator[Changed]:
     for topic in (True, False):
-        for name, old, new in changes(from_, to, topic=topic):
+        for name, old, new in narrowed(from_, to, topic=topic):
             yield Changed(name=name, topic=topic, before=_definition(old), after=_definition(new))
 
 
 def _definition(known: Definition) -> str:
-    return " ".join(filter(None, (known.kind, known.valid, *known.flags)))
+    words = ", ".join(_FLAGS[flag] for flag in known.flags)
+    return " ".join(filter(None, (known.kind, known.valid, words)))
 
 
 def here(present: BrokerDirs, future: BrokerDirs, options: Options) -> Here:

@@ -42,7 +42,7 @@ def lines(found: Upgrade, here: Here | None, style: Style = PLAIN) -> Iterator[s
 def _settings(found: Upgrade, style: Style) -> Iterator[str]:
     if found.changed:
         yield ""
-        yield style("bold", "settings with other limits: a value outside of them ends the start")
+        yield style("bold", "settings with narrower limits: a value outside of them ends the start")
         for each in found.changed:
             where = "topic" if each.topic else "server.properties"
             yield from _wrapped(f"{where} {each.name}: {each.before} becomes {each.after}")
