@@ -53,6 +53,18 @@ PROMOTES_FUTURE: Rule[bool] = Rule(
     "LogManager.recoverAbandonedFutureLogs; KAFKA-16082, 3.8", (((0, 8), False), ((3, 8), True))
 )
 
+LEADS_WITHOUT_ITS_DIR: Rule[bool] = Rule(
+    "ReplicationControlManager elects no replica whose dir its broker has not (KIP-858, 3.7); since 4.2 the "
+    "broker's word that it lies in another one now elects it",
+    (((0, 8), True), ((3, 7), False), ((4, 2), True)),
+)
+NO_DIR_IDS = frozenset({"AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"})
+"""`DirectoryId`: ids that name no dir."""
+UNLED = (
+    "the log dir {} is none of this broker's any more: an empty log is made in another one, nobody leads it, "
+    "and the start after this one serves it, empty"
+)
+
 ABANDONED_FUTURE = Words(
     "LogManager.recoverAbandonedFutureLogs; KAFKA-16082, 3.8",
     (((0, 8), None), ((3, 8), "Attempting to recover abandoned future log for {}")),

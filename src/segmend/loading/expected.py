@@ -3,7 +3,7 @@
 A `-future` directory in the assigned log dir takes the place (3.8+, KAFKA-16082,
 `LogManager.recoverAbandonedFutureLogs`); otherwise the broker creates an empty log, unless a log
 dir is offline and might hold it ("Skipping creation of log because there are potentially offline
-log directories").
+log directories"). Up to 4.1 nobody leads one whose log dir is gone from `log.dirs`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from segmend.broker.failures import RECREATES_OFFLINE, UNASSIGNED
-from segmend.broker.strays import PROMOTES_FUTURE
+from segmend.broker.strays import LEADS_WITHOUT_ITS_DIR, NO_DIR_IDS, PROMOTES_FUTURE, UNLED
 from segmend.loading.dirs import DirState
 from segmend.loading.replicas import EMPTY, Loaded
 from segmend.loading.values import Effect, Extent, PartitionOutcome, Service
@@ -38,13 +38,17 @@ def missing_replicas(
         topic = image.names.get(topic_id)
         if topic is None or node_id not in replicas or (topic, partition) in known:
             continue
-        assigned = homes.get(image.directory(topic_id, partition, node_id))
+        directory = image.directory(topic_id, partition, node_id)
+        assigned = homes.get(directory)
         future = futures.get((topic, partition))
         if future is not None and assigned is future.dir_state and PROMOTES_FUTURE.of(broker.release):
             yield _promoted(future, topic, partition)
         elif online and (len(online) == len(states) or _recreates(broker, image, topic, partition)):
             created = _created(assigned if assigned in online else online[0], topic, partition)
-            yield missed(created, loaded, states)
+            dropped = directory is not None and directory not in homes and directory not in NO_DIR_IDS
+            unled = dropped and len(online) == len(states) and not LEADS_WITHOUT_ITS_DIR.of(broker.release)
+            found = missed(created, loaded, states)
+            yield _unled(found, directory) if unled else found
 
 
 def made_again(
@@ -95,6 +99,21 @@ def _created(state: DirState, topic: str, partition: int) -> Loaded:
         effects=(effect,), outcome=Service.EMPTY, reason=says,
     )  # fmt: skip
     return _loaded(outcome, state)
+
+
+def _unled(created: Loaded, directory: str | None) -> Loaded:
+    """The same where the controller waits for the log dir that it knows."""
+    outcome, reason = created.outcome, UNLED.format(directory)
+    effect = Effect(effect="partition-unserved", file=outcome.name, broker_says=reason)
+    if isinstance(outcome, PartitionOutcome):
+        outcome = replace(
+            outcome,
+            after=Extent(),
+            effects=(*outcome.effects, effect),
+            outcome=Service.UNSERVED,
+            reason=reason,
+        )
+    return replace(created, outcome=outcome, after=None)
 
 
 def _loaded(outcome: PartitionOutcome, state: DirState) -> Loaded:
