@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from segmend.broker.leading import OTHER_ID
 from segmend.broker.strays import NOT_KNOWN, STRAYS, StrayHandling
-from segmend.findings import Finding
+from segmend.findings import Finding, Remedy
 from segmend.logdir.tree import PartitionDir
+from segmend.node.topic_identity import why_not_the_file
 
 from . import remedies
 from .context import BrokerContext
@@ -24,11 +26,14 @@ PAGE = Page(
         another cluster. The topic's id is read from `__cluster_metadata` if one of the dirs holds it, else
         most of the topic's partitions have it. M06: a directory was renamed or copied.""",
     broker="""
-        It takes the partition with the wrong id for a stray: renames it and creates an empty replica.""",
+        An id that no topic has makes the partition a stray: the broker renames it and creates an empty
+        replica. With the id of another topic it is not served (InconsistentTopicIdException), nor is any
+        partition that the broker would have come to after it.""",
     more="Before 3.0 it refuses requests for it. The name is never compared.",
     advice="""
         Make sure that the data belongs to the topic as it is now; only then put the right id into
-        partition.metadata. Otherwise move the directory away.""",
+        partition.metadata, as `segmend plan repair` does where the file alone is wrong. Two directories under
+        each other's names get their names back instead. Otherwise move the directory away.""",
     kafka="LogManager.isStrayKraftReplica, InconsistentTopicIdException, KIP-516.",
 )
 SCOPE = Scope.BROKER
@@ -45,23 +50,39 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
         by_topic.setdefault(partition.topic, []).append((partition, topic_id))
         by_id.setdefault((topic_id, partition.partition), []).append(partition)
     same_id = [group for group in by_id.values() if len({p.topic for p in group}) > 1]
-    renamed = {id(partition) for group in same_id for partition in group}
     metadata = context.broker_dirs.metadata
     truth = metadata.ids if metadata else {}
+    # Of a topic that the metadata knows it is clear whose id is wrong, and of no other.
+    renamed = {id(p) for group in same_id for p in group if p.topic not in truth}
     for topic, found in by_topic.items():
         left = [item for item in found if id(item[0]) not in renamed]
         known = truth.get(topic)
-        yield from _other_than(broker, known, left) if known else _differing(broker, left)
+        yield from _other_than(broker, known, left, truth) if known else _differing(broker, left)
     for group in same_id:
-        for other in group[1:]:
-            yield _renamed(broker, group[0], other)
+        strangers = [partition for partition in group if partition.topic not in truth]
+        first = next((partition for partition in group if partition.topic in truth), group[0])
+        for other in strangers:
+            if other is not first:
+                yield _renamed(broker, first, other)
 
 
-def _other_than(broker: BrokerContext, known: str, found: list[Identified]) -> Iterator[Finding]:
+def _other_than(
+    broker: BrokerContext, known: str, found: list[Identified], truth: Mapping[str, str]
+) -> Iterator[Finding]:
+    owners = {topic_id: topic for topic, topic_id in truth.items()}
     for partition, topic_id in found:
         if topic_id != known:
             message = f"topic id {topic_id}, but in the cluster's metadata the topic has {known}"
-            yield _finding(broker, "M05", partition, message, _stray(broker, partition, topic_id))
+            if topic_id in owners:
+                message += f"; it is that of {owners[topic_id]}"
+            yield _finding(broker, "M05", partition, message, _says(broker, partition, topic_id, known))
+
+
+def _says(broker: BrokerContext, partition: PartitionDir, topic_id: str, known: str) -> str | None:
+    image, name = broker.broker_dirs.image, f"{partition.topic}-{partition.partition}"
+    if image is not None and (topic_id, partition.partition) in image.replicas:
+        return OTHER_ID.format(known, name, topic_id)
+    return _stray(broker, partition, topic_id)
 
 
 def _stray(broker: BrokerContext, partition: PartitionDir, topic_id: str) -> str | None:
@@ -86,6 +107,12 @@ def _renamed(broker: BrokerContext, first: PartitionDir, other: PartitionDir) ->
     return _finding(broker, "M06", other, f"has the topic id and partition number of {first.path} too")
 
 
+def _remedy(broker: BrokerContext, code: str, partition: PartitionDir) -> Remedy:
+    if code == "M05" and why_not_the_file(broker.broker_dirs, partition) is None:
+        return remedies.repair(partition.log_dir.path)
+    return remedies.show(partition.log_dir.path, partition.name)
+
+
 def _finding(
     broker: BrokerContext, code: str, partition: PartitionDir, message: str, says: str | None = None
 ) -> Finding:
@@ -96,5 +123,5 @@ def _finding(
         partition=partition.partition,
         file=f"{partition.name}/partition.metadata",
         broker_says=says,
-        remedy=remedies.show(partition.log_dir.path, partition.name),
+        remedy=_remedy(broker, code, partition),
     )

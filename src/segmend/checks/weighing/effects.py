@@ -25,7 +25,9 @@ from . import words
 
 _CHECKPOINTS: Final = frozenset({RECOVERY_POINT, LOG_START_OFFSET, HIGH_WATERMARK, CLEANER_OFFSET})
 _SNAPSHOTS: Final = frozenset({"snapshot-deleted", "snapshot-rebuilt"})
-_SETTING_ASIDE: Final = frozenset({"stray-renamed", "directory-deleted", "log-recreated-empty"})
+_SETTING_ASIDE: Final = frozenset(
+    {"stray-renamed", "directory-deleted", "log-recreated-empty", "partition-unserved"}
+)
 _CUTTING: Final = frozenset({"tail-truncated", "segment-emptied"})
 _REBUILDING: Final = frozenset({"recovery-scan", "index-rebuilt"})
 _UNDER_WAY: Final = (".swap", ".cleaned", ".deleted")

@@ -103,6 +103,8 @@ def _lines() -> Iterator[tuple[str, Phrase]]:
     yield "stray-renamed", lambda _: "sets the directory aside as -stray"
     yield "directory-deleted", lambda _: "deletes the directory"
     yield "log-recreated-empty", lambda _: "puts an empty log in its place"
+    yield "partition-unserved", lambda _: "loads the log, and serves no client with it"
+    yield "metadata-lost", lambda _: "starts without what is gone of the cluster's metadata"
     yield "log-start-moved", lambda each: f"starts the log at offset {_at(each)}"
     yield "reads-fail", _reads
     yield "checkpoint-reset", lambda each: f"takes {_file(each[0])} for empty"

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from segmend.findings import Finding
 from segmend.formats.partition_metadata import FILE_NAME
 from segmend.logdir.tree import PartitionDir
+from segmend.node.topic_identity import why_not_the_file
 from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
 from segmend.surgery.recipes import Rebuild
 
-CODES = frozenset(("M01", "M02", "M03", "M04"))
+CODES = frozenset(("M01", "M02", "M03", "M04", "M05"))
 
 _METADATA_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 """`Uuid.METADATA_TOPIC_ID`, the same in every cluster."""
@@ -19,6 +20,8 @@ _METADATA_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     """The file of the partition; `BeyondRepair` if nothing on these disks knows the id."""
     partition = scene.partition(finding)
+    if finding.code == "M05" and (why := why_not_the_file(scene.broker, partition)) is not None:
+        raise BeyondRepair(f"nothing proves that partition.metadata alone is wrong: {why}")
     yield Rebuild.within(partition, FILE_NAME, "partition-metadata", topic_id=_topic_id(partition, scene))
 
 

@@ -1,0 +1,53 @@
+"""Whether a partition's partition.metadata is wrong, or the whole directory: what these disks prove.
+
+The id of a topic stands in the cluster's metadata. That the records belong to the topic of the directory's
+name is another matter: a directory that was renamed, copied or swapped has its own id with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.logdir.file_system import Unreadable
+from segmend.logdir.tree import PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
+
+_COMPARED = 64 << 10
+
+
+def why_not_the_file(broker: BrokerDirs, partition: PartitionDir) -> str | None:
+    """Why it is not proven that its partition.metadata alone is wrong; None where it is."""
+    image, found = broker.metadata, partition.topic_id
+    if image is None or partition.topic not in image.ids:
+        return "the cluster's metadata on these disks does not tell the topic's id"
+    if not image.assigned(partition.topic, partition.partition, broker.node_id):
+        return "the cluster's metadata does not assign this partition to this node"
+    owner = None if found is None else image.names.get(found)
+    if owner is None:
+        return f"no topic of the cluster has the id {found}: the records may be those of a topic that is gone"
+    namesake = next(_current(broker, owner, partition.partition), None)
+    if namesake is None:
+        return f"{owner}-{partition.partition} is not on these disks: this may be its directory, renamed"
+    if namesake.topic_id == image.ids[partition.topic]:
+        return f"it and {namesake.path} have each other's id: give the directories each other's name"
+    if _beginning(namesake) == _beginning(partition):
+        return f"it begins as {namesake.path} does: it may be a copy of that directory"
+    return None
+
+
+def _current(broker: BrokerDirs, topic: str, number: int) -> Iterator[PartitionDir]:
+    for log_dir in broker.dirs:
+        yield from (each for each in log_dir.current if (each.topic, each.partition) == (topic, number))
+
+
+def _beginning(partition: PartitionDir) -> bytes:
+    """The first bytes of its log, which have the time of the first batch."""
+    for segment in partition.segments:
+        if segment.log is None:
+            continue
+        try:
+            with segment.log.reader() as reader:
+                return reader.read(min(_COMPARED, reader.size), 0)
+        except Unreadable:
+            return b""
+    return b""
