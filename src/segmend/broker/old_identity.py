@@ -106,9 +106,11 @@ def _of_zookeeper(values: Sequence[MetaProperties]) -> Iterator[str]:
 
 
 def _of_kraft(values: Sequence[MetaProperties], release: Release) -> Iterator[str]:
-    """Since 3.4 only what the files say counts, not how."""
+    """Up to 3.3 the files must be alike; since 3.4 only what they say counts, not how."""
     properties = [value.properties.as_dict() for value in values]
     read, versions = [], KRAFT_READS.of(release)
+    if 0 not in versions and any(each != properties[0] for each in properties):
+        yield INCONSISTENT
     for found in properties:
         version = parse_int(found.get(VERSION, "0"))
         keys = CLUSTER_ID, BROKER_ID if version == 0 else NODE_ID
@@ -118,6 +120,6 @@ def _of_kraft(values: Sequence[MetaProperties], release: Release) -> Iterator[st
             yield str(EXPECTED_VERSION.say(release, version))
         else:
             yield from (REQUIRED.format(key) for key in keys if key not in found)
-        read.append(tuple(found.get(key) for key in keys) if 0 in versions else found)
+        read.append(tuple(found.get(key) for key in keys))
     if any(each != read[0] for each in read):
         yield INCONSISTENT
