@@ -18,7 +18,7 @@ from .levels import Level, Scope
 from .manual import ERROR, INFO, NONE, REFUSES, Code, Page
 
 CODES = (
-    Code("K08", ERROR, "a snapshot without its footer, or with a damaged batch: the process exits", REFUSES),
+    Code("K08", ERROR, "a snapshot of the metadata without its footer, or with a damaged batch", REFUSES),
     Code("K09", ERROR, "the log begins after offset 0 and no snapshot covers what came before", REFUSES),
     Code("K10", INFO, "leftovers of snapshots: removed by the next start", NONE),
 )
@@ -27,7 +27,10 @@ PAGE = Page(
         A `<end offset>-<epoch>.checkpoint` holds the whole metadata as of that offset, from a header record
         to a footer record. The log before it is deleted in time.""",
     own={
-        "K08": "loading the newest snapshot fails and the process exits.",
+        "K08": """
+            since 3.6 the process exits over the newest snapshot if it is empty or a batch of it is damaged.
+            One that is cut off is read as far as it goes: what it lacks ends the process or makes strays. Up
+            to 3.5 it is read only if the log begins after offset 0; older snapshots are not read.""",
         "K09": '"Inconsistent snapshot state".',
         "K10": "it removes `.part` and `.deleted` files.",
     },

@@ -30,6 +30,7 @@ _SETTING_ASIDE: Final = frozenset(
 )
 _CUTTING: Final = frozenset({"tail-truncated", "segment-emptied"})
 _REBUILDING: Final = frozenset({"recovery-scan", "index-rebuilt"})
+_SNAPSHOT: Final = ".checkpoint"
 _UNDER_WAY: Final = (".swap", ".cleaned", ".deleted")
 
 
@@ -106,6 +107,8 @@ def _of_metadata(finding: Finding, start: Start, state: DirState, partition: Par
     if refusal is not None:
         return words.refusal(refusal)
     mine = _about(finding, outcome.effects, partition)
+    if not mine and (finding.file or "").endswith(_SNAPSHOT):
+        return _nothing(finding)  # It is not read, or nothing that is needed is missing of it.
     return words.told(mine) if mine else _manual(finding)
 
 
