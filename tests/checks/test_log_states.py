@@ -81,7 +81,8 @@ def test_a_bad_crc_below_the_recovery_point_is_not_cut(point: int, cut: bool, tm
     assert ("deletes all later segments" in finding.message) == cut
     assert finding.severity == Severity.ERROR
     assert finding.remedy is not None
-    assert finding.remedy.safety == Safety.LOSSY
+    assert finding.remedy.safety == Safety.ADVICE
+    assert "--from REPLICA_PARTITION_DIR" in finding.remedy.command
 
 
 def test_the_last_batch_of_a_killed_broker_weighs_less(tmp_path: Path) -> None:
