@@ -10,6 +10,8 @@ beside them `__consumer_offsets`, `__transaction_state`, and in KRaft the metada
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
 import shutil
 import sys
@@ -104,19 +106,22 @@ def archive(version: str) -> Path:
     return HERE / f"{version}.tar.xz"
 
 
+@functools.cache
 def node(version: str) -> Node:
     """The base of that release: unpacked from here into the cache, or made now and packed."""
-    root = cache_dir() / "lab" / version / "node"
-    if not (root / "base.json").exists():
-        root.parent.mkdir(parents=True, exist_ok=True)
-        part = root.with_name("node.part")
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir()
-        if not archive(version).exists():
-            make(version, part)
-            pack(part, ["base.json", *STAGES], archive(version))
+    home = cache_dir() / "lab" / version
+    home.mkdir(parents=True, exist_ok=True)
+    if not archive(version).exists():
+        with tempfile.TemporaryDirectory(prefix="node-", dir=home) as part:
+            make(version, Path(part))
+            pack(Path(part), ["base.json", *STAGES], archive(version))
+    root = home / f"node-{hashlib.blake2b(archive(version).read_bytes(), digest_size=6).hexdigest()}"
+    if not root.exists():
+        part = unpack(archive(version), Path(tempfile.mkdtemp(prefix="part-", dir=home)))
+        try:
+            part.rename(root)
+        except OSError:  # another process was quicker
             shutil.rmtree(part)
-        unpack(archive(version), part).rename(root)
     first, second = json.loads((root / "base.json").read_text())
     return Node(version, root, (first, second))
 

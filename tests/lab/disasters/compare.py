@@ -16,6 +16,7 @@ from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.loading.load import LoadedLog
 from segmend.loading.state import States
 from segmend.logdir.files import FileEntry
+from segmend.surgery.recipes import offset_index, time_index
 from tests.lab.disasters.files import Seen, Tree
 from tests.lab.disasters.said import Line, Said
 from tests.lab.disasters.scene import META
@@ -28,6 +29,9 @@ MADE = (".snapshot", "-checkpoint", ".metadata", ".txnindex")
 """What every start may make without a word."""
 ROW = 46
 """Bytes of a producer in a snapshot."""
+INTERVAL = 512
+"""The lab's index.interval.bytes."""
+BUILT = {"index": offset_index.build, "timeindex": time_index.build}
 OLD = 1_767_000_000_000
 """The lab's idempotent producers have timestamps below this: a broker forgets them when it reads a snapshot
 (`producer.id.expiration.ms`), which changes nothing but what it writes into the next one. Before 2.4 a marker
@@ -153,6 +157,7 @@ def of_place(place: str, verdict: Verdict, before: Tree, said: Said) -> Iterator
     yield from of_files(was, did, log)
     yield from of_epochs(was, did, log)
     yield from of_snapshots(was, did, log)
+    yield from of_indexes(was, did, log)
     yield from of_changes(
         was, did, line, {f"{each.base_offset:020d}" for each in log.state.segments if not each.log}
     )
@@ -226,6 +231,23 @@ def of_snapshots(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> I
             expired = sum(state.timestamp < OLD or forgetful for state in kept.values())
             if not most - expired * ROW <= size <= most:
                 yield f"snapshot {offset}: {size} bytes, said {most}"
+
+
+def of_indexes(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Iterator[str]:
+    """The bytes of the indexes that a recovery wrote anew: those of the recipes, where all of a log was kept."""
+    state = log.state
+    written = {**did.get("new", {}), **did.get("changed", {})}
+    for segment in state.segments[:-1]:
+        base = f"{segment.base_offset:020d}"
+        whole = (
+            f"{base}.log" in was and f"{base}.log" not in written and was[f"{base}.log"].size == segment.size
+        )
+        for kind, build in BUILT.items() if segment.recovered and whole else ():
+            what = written.get(f"{base}.{kind}", ())
+            arguments = {"base_offset": segment.base_offset, "interval": INTERVAL}
+            data = build(state.partition.log_dir, state.partition.name, arguments, state.settings.release)
+            if len(what) == 2 and what[1] != Seen(len(data), data).short():
+                yield f"{base}.{kind} is {what}, built {len(data)} {Seen(len(data), data).short()}"
 
 
 def size_of(states: States) -> int:
