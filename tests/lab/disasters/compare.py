@@ -17,6 +17,8 @@ from segmend.loading.load import LoadedLog
 from segmend.loading.state import States
 from segmend.logdir.files import FileEntry
 from segmend.surgery.recipes import offset_index, time_index
+from tests.lab.base import STORY
+from tests.lab.disasters.bases import TOPICS
 from tests.lab.disasters.files import Seen, Tree
 from tests.lab.disasters.said import Line, Said
 from tests.lab.disasters.scene import META
@@ -234,14 +236,13 @@ def of_snapshots(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> I
 
 
 def of_indexes(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Iterator[str]:
-    """The bytes of the indexes that a recovery wrote anew: those of the recipes, where all of a log was kept."""
+    """The bytes of indexes that a recovery wrote anew: those of the recipes, where all of a log was kept."""
     state = log.state
     written = {**did.get("new", {}), **did.get("changed", {})}
-    for segment in state.segments[:-1]:
+    for segment in state.segments[:-1] if state.partition.topic in (STORY, *TOPICS) else ():
         base = f"{segment.base_offset:020d}"
-        whole = (
-            f"{base}.log" in was and f"{base}.log" not in written and was[f"{base}.log"].size == segment.size
-        )
+        name = f"{base}.log"
+        whole = name in was and name not in written and was[name].size == segment.size and segment.in_order
         for kind, build in BUILT.items() if segment.recovered and whole else ():
             what = written.get(f"{base}.{kind}", ())
             arguments = {"base_offset": segment.base_offset, "interval": INTERVAL}
@@ -267,7 +268,8 @@ def of_changes(was: dict[str, Seen], did: dict[str, Any], line: Line, made: set[
     for name in did.get("gone", ()):
         if not (name in told or name[:20] in logs or name.endswith((".snapshot", ".swap"))):
             yield f"{name} is gone, said nothing"
-    for name in did.get("new", {}):
+    renamed = {name.removesuffix(".swap") for name in did.get("gone", ())}
+    for name in set(did.get("new", {})) - renamed:
         if name.removesuffix(".deleted") not in told and name[:20] not in bases and not name.endswith(MADE):
             yield f"{name} is new, said nothing"
     for name, what in did.get("changed", {}).items():
