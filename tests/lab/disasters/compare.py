@@ -149,8 +149,8 @@ def of_place(place: str, verdict: Verdict, before: Tree, said: Said) -> Iterator
         if not (removed and "directory-deleted" in effects):
             yield f"removed: {removed}, said {sorted(effects)}"
         return
-    if did.get("made") and "log-recreated-empty" not in effects and not stray:
-        if not said.broker["unknown"]:
+    if did.get("made") and not stray:
+        if not said.broker["unknown"] and not recreated(said, place.partition("/")[2]):
             yield "made, said nothing"
         return
     log = said.logs.get(place)
@@ -162,6 +162,14 @@ def of_place(place: str, verdict: Verdict, before: Tree, said: Said) -> Iterator
     yield from of_indexes(was, did, log)
     yield from of_changes(
         was, did, line, {f"{each.base_offset:020d}" for each in log.state.segments if not each.log}
+    )
+
+
+def recreated(said: Said, name: str) -> bool:
+    """Whether it says of a partition that an empty log takes its place, in whichever log dir."""
+    line = said.partitions.get(name, {"outcome": None, "effects": ()})
+    return line["outcome"] == "empty" or any(
+        each["effect"] == "log-recreated-empty" for each in line["effects"]
     )
 
 
