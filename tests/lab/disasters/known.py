@@ -8,54 +8,25 @@ from __future__ import annotations
 from tests.lab.disasters.draw import Disaster
 
 KNOWN: dict[str, dict[str, list[int]]] = {
-    "KRaft metadata hurt": {
-        "3.6.2": [21],
-        "3.7.2": [5, 11],
+    "a dir no longer configured, or empty: ZooKeeper alone knows what was in it": {
+        "1.1.0": [16],
+        "2.5.1": [2, 18],
+        "2.8.2": [23],
     },
-    "a damaged metadata snapshot or log": {
-        "3.3.2": [15],
-        "3.9.2": [4],
-    },
-    "a dir fails while a log of it with an open transaction waits to be loaded": {
-        "3.7.2": [28],
-        "4.1.1": [27],
-        "4.2.0": [23],
-    },
-    "a log dir gone, dropped, empty or a file": {
-        "1.1.0": [12, 16],
-        "2.5.1": [2, 15, 18, 21],
-        "2.8.2": [2, 23],
-        "3.7.2": [21],
-        "4.1.1": [14],
-        "4.3.1": [17],
-    },
-    "meta.properties": {
+    "meta.properties of one dir with another cluster id, under ZooKeeper": {
         "2.5.1": [22],
     },
-    "metadata.version that the release does not know": {
-        "3.7.2": [18],
-        "3.9.2": [22],
-        "4.1.1": [5],
+    "a file in the place of a partition's directory: the process ends, or waits": {
+        "3.7.2": [21],
+        "4.3.1": [17],
     },
-    "one topic id that does not fit, and the broker leads no partition at all": {
-        "3.3.2": [25],
-        "3.6.2": [4, 15],
-        "3.7.2": [4],
-        "3.9.2": [32],
-        "4.0.1": [12],
-        "4.1.1": [19],
-        "4.2.0": [6, 18],
-        "4.3.1": [8],
-    },
-    "partitions expected in a dir that is offline or gone: leaderless, no line": {
-        "4.3.1": [2],
-    },
-    "partitions of an offline dir created again, empty, on the other (before JBOD)": {
-        "3.6.2": [2],
+    "a dir offline from 3.7 on: the internal topics in it are made again, in the other": {
         "4.0.1": [19],
+        "4.1.1": [14],
+        "4.3.1": [41],
     },
-    "the dir of the metadata log fails, and 3.3 starts without it": {
-        "3.3.2": [7],
+    "a log dir that is a file: what it held has no leader, and no line": {
+        "4.3.1": [2],
     },
 }
 """By the reason, and then by release: the numbers in its record."""
