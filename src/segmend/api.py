@@ -15,6 +15,7 @@ from segmend.kernel.types import Problem
 from segmend.loading import Forecast, Options
 from segmend.loading import forecast as play
 from segmend.logdir import disk
+from segmend.logdir.as_user import user_of
 from segmend.logdir.release import Release
 from segmend.logdir.seek import start_of
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
@@ -47,15 +48,22 @@ def check(
 
 
 def forecast(
-    *log_dirs: LogDir, kafka: str | None = None, clean: bool | None = None, deep: bool = False
+    *log_dirs: LogDir,
+    kafka: str | None = None,
+    clean: bool | None = None,
+    deep: bool = False,
+    as_user: str | None = None,
 ) -> Forecast:
     """What a broker with these log dirs, and no others, will do to them when it starts.
 
     Iterate the answer for its lines (`PartitionOutcome`, `DirOutcome`, ...), then see its `broker`.
-    `clean` overrides the clean shutdown marker; `deep` also finds what consumers will not get.
+    `clean` overrides the clean shutdown marker; `deep` also finds what consumers will not get; `as_user`
+    is whom the broker runs as (`"kafka"`, `"1000:1000"`), the owner of most files if it is not given.
     """
     now = time.time_ns() // 1_000_000
-    return play(_broker(log_dirs, kafka), Options(clean=clean, deep=deep, now_ms=now))
+    user, assumed = user_of(as_user, log_dirs)
+    options = Options(clean=clean, deep=deep, now_ms=now, user=user, user_assumed=assumed)
+    return play(_broker(log_dirs, kafka), options)
 
 
 def forecast_cluster(

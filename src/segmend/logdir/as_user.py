@@ -182,6 +182,14 @@ def owner_of_most(dirs: Iterable[LogDir]) -> User | None:
     return known if known.name is not None else User.of(uid, gid)
 
 
+def user_of(wanted: str | None, dirs: Iterable[LogDir]) -> tuple[User | None, str | None]:
+    """Whom the broker runs as, and what is assumed of him where nobody says it (`--as-user`)."""
+    if wanted is not None:
+        return User.named(wanted), None
+    user = owner_of_most(dirs)
+    return user, f"the broker runs as {user}, the owner of most files (--as-user)" if user else None
+
+
 def seen_by(dirs: Iterable[LogDir], user: User) -> list[LogDir]:
     """The log dirs with what this user may do in them; those that lie elsewhere as they are."""
     view = AsUser(user)

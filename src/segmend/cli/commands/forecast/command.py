@@ -27,11 +27,9 @@ from segmend.loading import (
 )
 from segmend.loading.timing.estimate import Machine
 from segmend.logdir import disk
-from segmend.logdir.as_user import owner_of_most
+from segmend.logdir.as_user import user_of
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
-from segmend.logdir.user import User
-from segmend.node.broker_dirs import BrokerDirs
 from segmend.report.forecast import broker_lines, dir_lines, directory_lines, later_lines, partition_lines
 from segmend.report.progress import Progress
 from segmend.report.style import Style
@@ -82,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     if args.only is not None:
         raise UsageError("--only goes with --cluster")
     broker = broker_of(args, _open(args.paths or _configured(args.config)))
-    user, assumed = _user(args.as_user, broker)
+    user, assumed = user_of(args.as_user, broker.dirs)
     clean = True if args.clean else False if args.unclean else None
     machine = Machine(cores=len(os.sched_getaffinity(0)), read_speed=args.read_speed)
     options = Options(
@@ -107,14 +105,6 @@ def _configured(config: str | None) -> Sequence[str]:
     if config is None:
         raise UsageError("give all log dirs of one broker, or its server.properties (--config)")
     return ServerConfig.load(config).all_dirs
-
-
-def _user(wanted: str | None, broker: BrokerDirs) -> tuple[User | None, str | None]:
-    """Whom the broker runs as, and how that is known where nobody says it."""
-    if wanted is not None:
-        return User.named(wanted), None
-    user = owner_of_most(broker.dirs)
-    return user, f"the broker runs as {user}, the owner of most files (--as-user)" if user else None
 
 
 def _open(paths: Sequence[str]) -> list[LogDir]:
