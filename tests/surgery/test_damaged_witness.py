@@ -12,8 +12,7 @@ from tests.checks.build_partition import write_log_dir
 from tests.faults.patient import START, Patient, lonely_topic, patient_in
 from tests.faults.table import fault_called
 from tests.faults.written import metadata_dir, plain
-from tests.golden.unpack import unpack
-from tests.lab.test_verdicts import archive
+from tests.lab.test_verdicts import unpacked
 from tests.surgery.sweep import run
 
 
@@ -22,7 +21,7 @@ class Bed:
 
     def __init__(self, name: str, fault: str, root: Path) -> None:
         self.root, self.release = root, name.partition("-")[0]
-        self.whole = unpack(archive(name), root / "whole")
+        self.whole = unpacked(name, root / "whole")
         shutil.copytree(self.whole, root / "hurt", symlinks=True)
         self.patient: Patient = patient_in(root / "hurt", lonely_topic(root / "hurt"))
         fault_called(fault).hurt(self.patient)

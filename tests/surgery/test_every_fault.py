@@ -13,10 +13,9 @@ import pytest
 from tests.faults.hurts import Hurt
 from tests.faults.patient import lonely_topic, patient_in
 from tests.faults.table import Case, all_cases, recorded_faults
-from tests.golden.unpack import unpack
 from tests.lab.pairs import CANNOT, Pair, drawn
 from tests.lab.releases import release
-from tests.lab.test_verdicts import archive
+from tests.lab.test_verdicts import unpacked
 from tests.seeds import SEED, SWEEP
 from tests.surgery.sweep import Evening, complaints
 
@@ -60,7 +59,7 @@ def drawn_of(names: list[str], salt: object) -> list[str]:
 
 def complaints_of_lab(name: str, hurts: Hurts, root: Path, *, way: str = "repair") -> dict[str, list[str]]:
     """What was broken, by fault."""
-    base = unpack(archive(name), root / "base")
+    base = unpacked(name, root / "base")
     return {
         fault: found
         for fault, hurt in hurts.items()
