@@ -117,8 +117,8 @@ WAYS: dict[str, Way] = {
 }  # fmt: skip
 """How each reading command is called; a test tells of one that is missing here."""
 CHANGING = {"apply", "undo", "quarantine restore", "quarantine discard"}
-ELSEWHERE = {"fleet audit"}
-"""Its tasks are other processes, out of the hook's sight: it has a line of its own in the test."""
+ELSEWHERE = {"fleet audit", "fleet forecast"}
+"""Their tasks are other processes, out of the hook's sight: they have lines of their own in the test."""
 REFUSES = {"plan adopt", "plan balance"}
 """Plans that need a cause which a sound directory does not give them; they have read by then."""
 
@@ -183,7 +183,8 @@ def test_no_reading_command_changes_anything(
     assert odd.keys() <= REFUSES, odd
     assert told["opened"] > 100
     audit = ["fleet", "audit", str(root), "--out", str(tmp_path / "report"), "--driver", "local", "--deep"]
-    assert run(capsys, *audit).code in {0, 4}
+    for each in (audit, ["fleet", "forecast", str(root), "--driver", "local"]):
+        assert run(capsys, *each).code in {0, 4}
     assert state(root) == before
 
 

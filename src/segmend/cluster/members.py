@@ -11,6 +11,8 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 
+NOBODYS = "{}: no meta.properties tells which node's it is"
+
 
 @frozen
 class Members:
@@ -30,7 +32,7 @@ def members(dirs: Iterable[LogDir], release: Release | None = None) -> Members:
         if found is not None and found.cluster_id is not None:
             clusters.setdefault(found.cluster_id, log_dir.path)
         if found is None or found.node_id is None:
-            unplaced.append(f"{log_dir.path}: no meta.properties tells which node's it is")
+            unplaced.append(NOBODYS.format(log_dir.path))
         else:
             homes.setdefault(found.node_id, []).append(log_dir)
     if len(clusters) > 1:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from segmend.cluster import ClusterForecast
+from segmend.cluster.members import NOBODYS
 from segmend.cluster.nodes import NodeStart, Sight, sight, start
-from segmend.errors import SegmendError
 from segmend.fleet.driver import Driver
 from segmend.fleet.listing import Place, brokers, find_places
 from segmend.frozen import frozen
@@ -101,12 +101,10 @@ class FleetNodes:
 def clusters(paths: Sequence[str]) -> dict[str, dict[int, list[Place]]]:
     """The places of each node by cluster id ("" where no disk tells it), then by node id.
 
-    Raises `SegmendError` for paths without log dirs, and where nothing tells whose a dir is.
+    Ids are negative where nothing tells whose a dir is. Raises `SegmendError` for paths without log dirs.
     """
     found: dict[str, dict[int, list[Place]]] = {}
     for (cluster, node_id), places in brokers(find_places(paths)).items():
-        if node_id < 0:
-            raise SegmendError(f"{places[0].path}: nothing tells which node's it is")
         found.setdefault(cluster, {})[node_id] = places
     return found
 
@@ -119,8 +117,9 @@ def forecast_fleet(
     release: Release | None = None,
     only: frozenset[int] | None = None,
 ) -> ClusterForecast:
-    """What becomes of one cluster; what cannot be listed is named as unknown."""
-    closed = [
-        f"{place.path}: {place.unreadable}" for each in places.values() for place in each if place.unreadable
-    ]
-    return ClusterForecast(FleetNodes(places, driver, options, release), only, closed)
+    """What becomes of one cluster; what cannot be listed, or is nobody's, is named as unknown."""
+    known = {node_id: each for node_id, each in places.items() if node_id >= 0}
+    every = [(node_id, place) for node_id, each in places.items() for place in each]
+    unknown = [f"{place.path}: {place.unreadable}" for _, place in every if place.unreadable]
+    unknown += [NOBODYS.format(place.path) for node_id, place in every if node_id < 0]
+    return ClusterForecast(FleetNodes(known, driver, options, release), only, unknown)
