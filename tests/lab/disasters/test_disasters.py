@@ -144,15 +144,15 @@ MUTANTS: dict[str, Callable[[Said], None]] = {
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[dict[str, Any], Tree, Said]]:
     """Some recorded disasters that the broker survives and the forecast agrees with."""
-    root, found = tmp_path_factory.mktemp("disasters") / "node", []
+    root, found = tmp_path_factory.mktemp("disasters"), []
     for version in RECORDED:
         rows = [row for row in rows_of(record(version)) if row["verdict"]["outcome"] == "starts"]
         rows = [row for row in rows if row["n"] not in reasons(version)]
         offline = [row for row in rows if "offline" in row["verdict"]]
         stray = [row for row in rows if "stray" in str(row["verdict"])]
         for row in [*rows[:1], *offline[:1], *stray[:1]]:
-            scene = hurt_copy(Disaster.from_json(version, row), root)
-            found.append((row["verdict"], look(root), said(version, scene)))
+            scene = hurt_copy(Disaster.from_json(version, row), root / f"{version}-{row['n']}")
+            found.append((row["verdict"], look(scene.root), said(version, scene)))
     return found
 
 
