@@ -13,7 +13,7 @@ from tests.lab.nodes.compare import disagreements, disasters, forecasts, names, 
 EACH = 8
 """The fast tests take one disaster of so many of each base; the slow ones all."""
 KNOWN = {
-    ("3.7.2", "data-dir-not-given"): (
+    ("3.9.2", "data-dir-not-given"): (
         "whether the new, empty log is led depends on what comes first: that the node reports the dir in "
         "which it lies, or that the controller elects its leader; it was seen either way"
     ),
