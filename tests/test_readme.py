@@ -65,6 +65,7 @@ def stage(root: Path, golden: Path) -> None:
         "disk1/kafka": first,
         "disk2/kafka": second,
         "brokers/b1/data": first,
+        "brokers/b1/data2": second,
         "…/orders-3": partition,
         "…/00000000000000368769.log": log,
         "DIR": first,

@@ -104,7 +104,7 @@ FAULTS = [
     written("epochs-of-segments-fall", unhurt, "E08+", "0..36", base=falling),
     fault("topic-id-missing", lambda p: (p.partition / TOPIC_ID).unlink(),
         "M01", "log-recreated-empty stray-renamed 0..0 -201",
-        under("3.6", "M01", "refuses", base=clean_dir, says="does not have a topic ID", mend="repair"),
+        under("3.6", "M01", "0..220", base=clean_dir, mend="repair"),
         under("3.6", "", "0..220", zookeeper=True),
         under("2.8", "M01", "0..220", base=clean_dir, mend="repair"), since=KRAFT,
         says="treat it as a stray log", mend="repair"),

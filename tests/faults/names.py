@@ -249,7 +249,7 @@ FAULTS = [
             mend="repair: I22 N14 N16"),
         under("1.1",
             "I01 I22 N14 N16",
-            "file-deleted index-created index-rebuilt segments-deleted snapshot-deleted "
+            "epochs-rewritten file-deleted index-created index-rebuilt segments-deleted snapshot-deleted "
             "swap-completed 54..220 -50", mend="repair: I22 N14 N16"),
         mend="repair: I22 N14 N16"),
     fault("swap-of-two", swap_of_two, "N14", "file-deleted swap-completed 0..220"),
