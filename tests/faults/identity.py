@@ -23,6 +23,7 @@ CACHE = f"remote-log-index-cache/5_{build.DIRECTORY_ID}"
 KRAFT = (3, 0)
 IDS = (3, 7)
 SMALL_SEGMENTS = build_metadata.topic_setting("u", "segment.bytes", "65536")
+TOPIC_ID, NO_TOPICS = "partition.metadata", f"version: 0\ntopic_id: {SECOND_ID}"
 SNAPSHOT = f"{METADATA}/{20:020d}-{2:010d}.checkpoint"
 
 
@@ -186,7 +187,7 @@ FAULTS = [
     written("meta-cluster-id", meta(0, key("cluster.id", "mAb5pZ9vTWWx4JmKu0o3Ng")),
         "K03", "refuses", says="Invalid cluster.id"),
     written("meta-more-properties", meta(1, lambda text: f"a=b\n{text}"),
-        "", "0..220", under("3.6", "K03", "refuses")),
+        "", "0..220", under("3.6", "", "0..220"), under("3.3", "K03", "refuses")),
     written("metadata-logs-empty", second_log, "K06", "refuses"),
     written("metadata-snapshot-footer", lambda p: p.edit(p.log_dir / SNAPSHOT, lambda data: data[:-82]),
         "K08", "0..220", base=metadata_dir),
@@ -212,6 +213,9 @@ FAULTS = [
     written("topic-recreated", unhurt,
         "M05", "log-recreated-empty stray-renamed 0..0 -201",
         base=with_metadata(cluster(["t", "u"], ids={"t": SECOND_ID}))),
+    written("topic-id-of-no-topic", lambda p: put(p.partition / TOPIC_ID, NO_TOPICS),
+        "M05", "log-recreated-empty stray-renamed 0..0 -201", base=with_metadata(cluster(["t", "u"])),
+        mend="repair"),
     written("topic-unknown", unhurt, "M07", "stray-renamed -201", base=with_metadata(cluster(["u"]))),
     written("topic-removed", unhurt,
         "M07", "stray-renamed -201",

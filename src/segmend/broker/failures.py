@@ -36,6 +36,10 @@ NEEDS_METADATA_DIR: Rule[bool] = Rule(
     "ReplicaManager.handleLogDirFailure ends a KRaft broker over its metadata log dir; KIP-858",
     (((0, 8), False), ((3, 7), True)),
 )
+POTENTIALLY_OFFLINE = (
+    "Skipping creation of log for partition {} because there are potentially offline log directories"
+)
+"""`Partition.createLogIfNotExists`, by `LogManager.getOrCreateLog`."""
 RECREATES_OFFLINE: Rule[bool] = Rule(
     "ReplicaManager.applyDelta: to a KRaft broker that starts every partition is new, so that "
     "LogManager.getOrCreateLog makes those of an offline dir again in another; KIP-858 ended it",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.identity import DUPLICATE_ID, OTHER_CLUSTER, OTHER_NODE, UNEXPECTED_METADATA
-from segmend.broker.old_identity import INCONSISTENT, READING, Reading
+from segmend.broker.old_identity import INCONSISTENT, refusals
 from segmend.findings import Finding
 from segmend.formats.meta_properties import FILE_NAME
 from segmend.formats.names import CLUSTER_METADATA
@@ -95,16 +95,14 @@ def _is_elsewhere(one: DirContext, other: DirContext) -> bool:
 
 
 def _unlike(dirs: list[DirContext]) -> Iterator[Finding]:
-    """2.8 to 3.6 want the same properties in all dirs; ids that differ are told already."""
+    """2.8 wanted the same properties in all dirs, KRaft nodes up to 3.3; ids that differ are told already."""
     told = [(context, context.identity.value) for context in dirs if context.identity.value]
     for context, value in told[1:]:
         first = told[0][1]
         pairs = ((value.cluster_id, first.cluster_id), (value.node_id, first.node_id))
-        if READING.of(context.release) != Reading.ALIKE or any(
-            a != b for a, b in pairs if None not in (a, b)
-        ):
+        if any(a != b for a, b in pairs if None not in (a, b)):
             continue
-        if value.properties.as_dict() != first.properties.as_dict():
+        if INCONSISTENT in refusals((first, value), context.release, kraft=context.broker_dirs.kraft):
             yield context.finding(
                 "K03",
                 f"its properties are not those in {told[0][0].path}",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from segmend.broker.failures import RECREATES_OFFLINE, UNASSIGNED
+from segmend.broker.failures import POTENTIALLY_OFFLINE, RECREATES_OFFLINE, UNASSIGNED
 from segmend.broker.strays import LEADS_WITHOUT_ITS_DIR, NO_DIR_IDS, PROMOTES_FUTURE, UNLED
 from segmend.loading.dirs import DirState
 from segmend.loading.replicas import EMPTY, Loaded
@@ -49,6 +49,8 @@ def missing_replicas(
             unled = dropped and len(online) == len(states) and not LEADS_WITHOUT_ITS_DIR.of(broker.release)
             found = missed(created, loaded, states)
             yield _unled(found, directory) if unled else found
+        elif online:
+            yield _awaited(assigned or next(each for each in states if each.offline), topic, partition)
 
 
 def made_again(
@@ -99,6 +101,18 @@ def _created(state: DirState, topic: str, partition: int) -> Loaded:
         effects=(effect,), outcome=Service.EMPTY, reason=says,
     )  # fmt: skip
     return _loaded(outcome, state)
+
+
+def _awaited(state: DirState, topic: str, partition: int) -> Loaded:
+    """A replica that an offline dir may have: nothing is made in its place, and nobody serves it."""
+    says = POTENTIALLY_OFFLINE.format(f"{topic}-{partition}")
+    name = f"{topic}-{partition}"
+    outcome = PartitionOutcome(
+        dir=state.path, name=name, topic=topic, partition=partition, before=_NOTHING, after=Extent(),
+        effects=(Effect(effect="partition-unserved", file=name, broker_says=says),), outcome=Service.OFFLINE,
+        reason=says,
+    )  # fmt: skip
+    return replace(_loaded(outcome, state), after=None)
 
 
 def _unled(created: Loaded, directory: str | None) -> Loaded:

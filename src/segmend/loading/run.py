@@ -293,7 +293,7 @@ class _Run:
         if self._prelude.metadata.assumed is not None:
             yield self._prelude.metadata.assumed
         if not self._broker.kraft:
-            yield "no settings of topics themselves: ZooKeeper has them"
+            yield "no settings of topics, and no other partitions of this broker: ZooKeeper has them"
         if self._broker.given is None:
             yield "Kafka's defaults, and no other log dirs: server.properties was not given (--config)"
         if self._options.user_assumed is not None:
