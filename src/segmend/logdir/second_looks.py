@@ -93,8 +93,33 @@ class Near(OpenFile):
         return got
 
 
-_lock = threading.Lock()
-_kept: OrderedDict[str, _Pages] = OrderedDict()
+class _Store:
+    """Files that were looked into lately, by identity; the oldest go when all take more than `LIMIT`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, _Pages] = OrderedDict()
+        self._held = 0
+
+    def get(self, key: str) -> _Pages | None:
+        """The pages of a file, which then is the newest."""
+        with self._lock:
+            pages = self._kept.get(key)
+            if pages is not None:
+                self._kept.move_to_end(key)
+            return pages
+
+    def keep(self, key: str, pages: _Pages) -> None:
+        """Keep them; the sum is carried along, for there may be thousands of small files."""
+        with self._lock:
+            old = self._kept.pop(key, None)
+            self._kept[key] = pages
+            self._held += len(pages.data) - (0 if old is None else len(old.data))
+            while self._held > LIMIT:
+                self._held -= len(self._kept.popitem(last=False)[1].data)
+
+
+_store = _Store()
 
 
 def look_again(file: FileEntry) -> OpenFile:
@@ -103,17 +128,14 @@ def look_again(file: FileEntry) -> OpenFile:
     key = stat.identity
     if key is None or stat.changed_ns is None or not 0 < stat.size <= SMALL:
         return file.reader()
-    with _lock:
-        pages = _kept.get(key)
-        if pages is not None:
-            _kept.move_to_end(key)
+    pages = _store.get(key)
     if pages is not None and not pages.missing:
         return _Kept(file.path, pages, None)
     reader = file.reader()
     if pages is None:
         pages = _Pages(stat.size)
         if time.time_ns() - stat.changed_ns > TICK_NS:
-            _keep(key, pages)
+            _store.keep(key, pages)
     return _Kept(file.path, pages, reader)
 
 
@@ -122,15 +144,5 @@ def read_once(file: FileEntry, stat: FileStat) -> OpenFile:
 
     `stat` is its status now.
     """
-    pages = None
-    if _kept and stat.identity is not None:
-        with _lock:
-            pages = _kept.get(stat.identity)
+    pages = None if stat.identity is None else _store.get(stat.identity)
     return file.reader() if pages is None or pages.missing else _Kept(file.path, pages, None)
-
-
-def _keep(key: str, pages: _Pages) -> None:
-    with _lock:
-        _kept[key] = pages
-        while sum(len(each.data) for each in _kept.values()) > LIMIT:
-            _kept.popitem(last=False)
