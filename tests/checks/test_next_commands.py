@@ -26,9 +26,9 @@ from segmend.checks import CheckRun, Level
 from segmend.findings import Finding, Remedy, Safety, Severity
 from segmend.report.findings import finding_lines
 
-ELSEWHERE = ("kafka-topics.sh", "kafka-transactions.sh", "dmesg", "sysctl")
-"""Programs that look at the cluster or the machine."""
-LOOKS = ("segmend show ", "segmend check ")
+ELSEWHERE = ("kafka-configs.sh", "kafka-topics.sh", "kafka-transactions.sh", "dmesg", "sysctl")
+"""Programs that talk to the cluster or the machine."""
+LOOKS = ("segmend show ", "segmend check ", "segmend forecast ")
 ASKS = {
     "K03": "which of the dirs is right only a human knows; it says what to add",
 }

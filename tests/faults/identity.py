@@ -16,7 +16,15 @@ from tests.faults.hands import Change, flipped, positions, resealed
 from tests.faults.hurts import Hurt, file, unhurt
 from tests.faults.patient import CLEANER, Patient, put
 from tests.faults.table import Fault, Other, alone, under, written
-from tests.faults.written import QUORUM_STATE, SECOND_ID, clean_dir, metadata_dir, node_dirs, with_metadata
+from tests.faults.written import (
+    QUORUM_STATE,
+    SECOND_ID,
+    clean_dir,
+    formatted,
+    metadata_dir,
+    node_dirs,
+    with_metadata,
+)
 
 META, METADATA = "meta.properties", "__cluster_metadata-0"
 CACHE = f"remote-log-index-cache/5_{build.DIRECTORY_ID}"
@@ -188,7 +196,7 @@ FAULTS = [
         "K03", "refuses", says="Invalid cluster.id"),
     written("meta-more-properties", meta(1, lambda text: f"a=b\n{text}"),
         "", "0..220", under("3.6", "", "0..220"), under("3.3", "K03", "refuses")),
-    written("metadata-logs-empty", second_log, "K06", "refuses"),
+    written("metadata-logs-empty", second_log, "K06 K23", "refuses"),
     written("metadata-snapshot-footer", lambda p: p.edit(p.log_dir / SNAPSHOT, lambda data: data[:-82]),
         "K08", "0..220", base=metadata_dir),
     written("metadata-snapshot-crc", lambda p: p.edit(p.log_dir / SNAPSHOT, flipped(0)),
@@ -213,6 +221,9 @@ FAULTS = [
     written("topic-recreated", unhurt,
         "M05", "log-recreated-empty stray-renamed 0..0 -201",
         base=with_metadata(cluster(["t", "u"], ids={"t": SECOND_ID}))),
+    written("metadata-gone", unhurt, "K23", "stray-renamed -201", base=formatted),
+    written("metadata-blank", lambda p: build_metadata.write_metadata(p.dirs[0], []),
+        "K23", "stray-renamed -201", base=formatted),
     written("topic-id-of-no-topic", lambda p: put(p.partition / TOPIC_ID, NO_TOPICS),
         "M05", "log-recreated-empty stray-renamed 0..0 -201", base=with_metadata(cluster(["t", "u"])),
         mend="repair"),

@@ -100,6 +100,15 @@ def with_controller(dirs: Dirs) -> Dirs:
     return dirs
 
 
+def formatted(root: Path, clean: bool = True) -> Dirs:
+    """Two log dirs that were formatted for a KRaft node, with partitions, and without metadata."""
+    dirs = two_dirs(root, clean)
+    level = build.record(0, None, metadata.feature("metadata.version", metadata.LEVEL_4_3))
+    for path in dirs:
+        (path / "bootstrap.checkpoint").write_bytes(build.batch(0, [level]))
+    return dirs
+
+
 def kraft_snapshot() -> bytes:
     """Header, two records, footer: three batches."""
     header = build.batch(0, [build.record(0, struct.pack(">hh", 0, 3), b"\0\0")], attributes=0x20)

@@ -94,6 +94,11 @@ def check_alone(*brokers: Sequence[str]) -> Remedy:
     return advice("; ".join(f"segmend check {' '.join(map(shlex.quote, dirs))}" for dirs in brokers))
 
 
+def play(*log_dirs: str) -> Remedy:
+    """Ask what a start of the broker makes of these dirs."""
+    return advice(f"segmend forecast {' '.join(map(shlex.quote, log_dirs))}")
+
+
 def describe(topic: str) -> Remedy:
     """Ask the cluster for what is on none of its disks here: the topic's id."""
     return advice(f"kafka-topics.sh --bootstrap-server HOST:9092 --describe --topic {shlex.quote(topic)}")
