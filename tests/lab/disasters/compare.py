@@ -52,7 +52,8 @@ def disagreements(verdict: Verdict, before: Tree, said: Said) -> list[str]:
     if not starts:
         return wrong
     offline = sorted(line["dir"] for line in said.of("dir") if line["outcome"] == "offline")
-    if offline != [name for name in verdict.get("offline", []) if name in before or name in offline]:
+    told = {*before, *(line["dir"] for line in said.of("dir"))}
+    if offline != [name for name in verdict.get("offline", []) if name in told]:
         wrong.append(f"offline: {verdict.get('offline', [])}, said {offline}")
     wrong += of_service(verdict, said)
     for name in (name for name in ("d0", "d1") if name in verdict["files"] and name not in offline):

@@ -20,13 +20,10 @@ KNOWN: dict[str, dict[str, list[int]]] = {
         "3.7.2": [21],
         "4.3.1": [17],
     },
-    "a dir offline from 3.7 on: the internal topics in it are made again, in the other": {
+    "a dir offline from 3.7 on: topics in it are made again, in the other": {
         "4.0.1": [19],
         "4.1.1": [14],
         "4.3.1": [41],
-    },
-    "a log dir that is a file: what it held has no leader, and no line": {
-        "4.3.1": [2],
     },
 }
 """By the reason, and then by release: the numbers in its record."""

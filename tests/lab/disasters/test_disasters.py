@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import itertools
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from tests.lab.disasters.draw import Disaster, drawn
 from tests.lab.disasters.files import Tree, look
 from tests.lab.disasters.known import reasons
 from tests.lab.disasters.matrix import agreements
-from tests.lab.disasters.run import hurt_copy, record, rows_of
+from tests.lab.disasters.run import hurt_copy, record, rows_of, scratch
 from tests.lab.disasters.said import Said, said
 
 EACH = 8
@@ -142,9 +143,12 @@ MUTANTS: dict[str, Callable[[Said], None]] = {
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[dict[str, Any], Tree, Said]]:
-    """Some recorded disasters that the broker survives and the forecast agrees with."""
-    root, found = tmp_path_factory.mktemp("disasters"), []
+def seen() -> Iterator[list[tuple[dict[str, Any], Tree, Said]]]:
+    """Some recorded disasters that the broker survives and the forecast agrees with.
+
+    They lie where they were recorded: a start depends on the order in which directories are listed.
+    """
+    root, found = scratch("mutants"), []
     for version in RECORDED:
         rows = [row for row in rows_of(record(version)) if row["verdict"]["outcome"] == "starts"]
         rows = [row for row in rows if row["n"] not in reasons(version)]
@@ -153,7 +157,8 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[dict[str, Any],
         for row in [*rows[:1], *offline[:1], *stray[:1]]:
             scene = hurt_copy(Disaster.from_json(version, row), root / f"{version}-{row['n']}")
             found.append((row["verdict"], look(scene.root), said(version, scene)))
-    return found
+    yield found
+    shutil.rmtree(root, ignore_errors=True)
 
 
 @pytest.mark.parametrize("name", MUTANTS)
