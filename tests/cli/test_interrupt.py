@@ -32,12 +32,15 @@ sys.meta_path.insert(0, Presser())
 sys.argv[1:] = ARGV
 entry()
 """
+AT_A_TERMINAL = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+"""The tests may run in the background of a shell, which ignores Ctrl-C there."""
 CANCELLED = (32, "segmend: cancelled\n")
 
 
 def pressed(wanted: object, *argv: object, more: str = "") -> tuple[int, str]:
     script = PRESSING.replace("WANTED", repr(wanted)).replace("ARGV", repr([str(word) for word in argv]))
-    ran = python("-c", script.replace("entry()\n", more + "\nentry()\n") if more else script)
+    script = script.replace("entry()\n", more + "\nentry()\n") if more else script
+    ran = python("-c", f"{AT_A_TERMINAL}\n{script}")
     return ran.returncode, ran.stderr
 
 

@@ -38,7 +38,8 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
         return
     log = dirs.metadata_log(home)
     if log is not None:
-        if log.whole and log.blank:
+        alone = sum(CLUSTER_METADATA in log_dir.entries for log_dir in dirs.dirs) == 1  # else K06
+        if alone and log.whole and log.blank:
             yield _finding(broker, f"{CLUSTER_METADATA} holds no metadata")
     elif dirs.home_is_known:
         yield _finding(broker, f"there is no {CLUSTER_METADATA} here, where server.properties has it")
