@@ -39,8 +39,8 @@ LATER = {
     ("partition-of-long-topic", "N27"): "the directory under the long name is there still (M06)",
 }
 """Commands that do not help before something else is done."""
-BROUGHT_TO_LIGHT = {"C01", "C07", "C10", "L05"}
-"""Faults that hide others: a file whose lines can be read afterwards; a wrong CRC below a missing index."""
+BROUGHT_TO_LIGHT = {"C01", "C07", "C10", "K23", "L05"}
+"""Faults that others hide: lines that can be read afterwards; one empty log of two; a CRC under no index."""
 
 
 def found(dirs: Sequence[Path], case: Case) -> list[Finding]:

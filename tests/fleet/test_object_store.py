@@ -73,6 +73,8 @@ def rows_of(path: str, **given: str) -> list[dict[str, Any]]:
         # What can only differ: when the file was written, and where it lies.
         for name in ("mtime_ms", "dir", "remedy_command", "broker_says", "fingerprint"):
             row.pop(name, None)
+        if "detail" in row:  # the finding that explains this one has its dir
+            row["detail"] = [each for each in row["detail"] if each[0] != "cause"]
     return sorted(rows, key=repr)
 
 
