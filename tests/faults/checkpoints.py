@@ -27,7 +27,7 @@ def huge(name: str) -> Hurt:
 
 FAULTS = [
     alone("recovery-count", file(RECOVERY, "0\n5\nf 0 1\n"),
-        "C01", "refuses offline", marks=BOTH, says="already offline", mend="repair"),
+        "C01", "refuses offline", marks=BOTH, says="already offline", mend="repair: N27"),
     alone("recovery-blank-line", edited(RECOVERY, longer(b"\n")), "C01", "refuses offline", mend="repair"),
     alone("recovery-two-tokens", file(RECOVERY, "0\n1\nf 0\n"), "C01", "refuses offline", mend="repair"),
     alone("recovery-version", file(RECOVERY, "7\n0\n"), "C01", "refuses offline", mend="repair"),
@@ -47,7 +47,7 @@ FAULTS = [
     alone("recovery-doubled", doubled, "C06", "0..220", marks=BOTH, mend="repair"),
     alone("recovery-crlf", edited(RECOVERY, lambda data: data.replace(b"\n", b"\r\n")),
         "C06", "0..220", mend="repair"),
-    alone("start-malformed", file(START, "0\n3\nf 0 1\n"), "C07", "refuses offline", mend="repair"),
+    alone("start-malformed", file(START, "0\n3\nf 0 1\n"), "C07", "refuses offline", mend="repair: N27"),
     alone("start-not-a-number", file(START, "0\n1\nf 0 x\n"), "C07", "0..220", mend="repair"),
     fault("start-beyond-end", lambda p: p.line(START, 100000),
         "C08", "epochs-rewritten log-start-moved segments-deleted snapshot-deleted 100000..100000 -54",
@@ -68,7 +68,7 @@ FAULTS = [
             "I25-", "epochs-rewritten index-rebuilt recovery-scan snapshot-deleted 109..220", mend="repair"),
         release="1.1", clean=False, says="inconsistent range", mend="repair"),
     fault("start-negative", lambda p: p.line(START, -4), "", "0..220"),
-    alone("high-watermark-malformed", file(HIGH, "0\n3\nf 0 1\n"), "C10", "offline", mend="repair"),
+    alone("high-watermark-malformed", file(HIGH, "0\n3\nf 0 1\n"), "C10", "offline", mend="repair: N27"),
     alone("high-watermark-not-a-number", file(HIGH, "0\n1\nf 0 x\n"), "C10", "0..220", mend="repair"),
     alone("high-watermark-missing", gone(HIGH), "", "0..220"),
     written("high-watermark-negative", file(HIGH, "0\n1\nu 0 -1\n"), "C06", "0..220", mend="repair"),

@@ -31,7 +31,7 @@ CACHE = f"remote-log-index-cache/5_{build.DIRECTORY_ID}"
 KRAFT = (3, 0)
 IDS = (3, 7)
 SMALL_SEGMENTS = build_metadata.topic_setting("u", "segment.bytes", "65536")
-TOPIC_ID, NO_TOPICS = "partition.metadata", f"version: 0\ntopic_id: {SECOND_ID}"
+TOPIC_ID, NEIGHBOURS = "partition.metadata", f"version: 0\ntopic_id: {build.topic_id('u')}"
 SNAPSHOT = f"{METADATA}/{20:020d}-{2:010d}.checkpoint"
 
 
@@ -224,9 +224,8 @@ FAULTS = [
     written("metadata-gone", unhurt, "K23", "stray-renamed -201", base=formatted),
     written("metadata-blank", lambda p: build_metadata.write_metadata(p.dirs[0], []),
         "K23", "stray-renamed -201", base=formatted),
-    written("topic-id-of-no-topic", lambda p: put(p.partition / TOPIC_ID, NO_TOPICS),
-        "M05", "log-recreated-empty stray-renamed 0..0 -201", base=with_metadata(cluster(["t", "u"])),
-        mend="repair"),
+    written("topic-id-of-its-neighbour", lambda p: put(p.partition / TOPIC_ID, NEIGHBOURS),
+        "M05", "partition-unserved", base=with_metadata(cluster(["t", "u"])), mend="repair: M07"),
     written("topic-unknown", unhurt, "M07", "stray-renamed -201", base=with_metadata(cluster(["u"]))),
     written("topic-removed", unhurt,
         "M07", "stray-renamed -201",

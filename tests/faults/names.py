@@ -299,7 +299,7 @@ FAULTS = [
     written("partition-never-here", never_here, "", "log-recreated-empty 0..0", base=HERE),
     written("partition-vanished-empty", empty_and_vanished, "N27", "log-recreated-empty 0..0", base=HERE),
     written("partition-stray-but-expected", renamed(f".{HEX}-stray"),
-        "N20", "log-recreated-empty 0..0 -220", base=HERE, mend="adopt"),
+        "N20", "log-recreated-empty 0..0 -220", base=HERE),
     written("partition-stray-and-empty", cut_short, "N20", "0..0", base=HERE, on="u-0"),
     written("partition-deleted-but-expected", renamed(f".{HEX}-delete"),
         "N19", "log-recreated-empty 0..0 -220", base=HERE),
