@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,6 +24,16 @@ Golden = Callable[[str], Path]
 def dirs(golden: Golden) -> list[Path]:
     """Node 3 ended last but for its ISR: it alone is in sync in 25 of 30 partitions."""
     return sorted(golden("4.3.1-fleet").glob("b*/d*"))
+
+
+@pytest.fixture
+def fleet(golden: Golden, tmp_path: Path) -> Path:
+    """A copy that may be hurt."""
+    return Path(shutil.copytree(golden("4.3.1-fleet"), tmp_path / "fleet", symlinks=True))
+
+
+def dirs_of(fleet: Path) -> list[Path]:
+    return sorted(fleet.glob("b*/d*"))
 
 
 def test_the_whole_cluster_comes_up(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,15 +73,71 @@ def test_a_node_whose_dirs_are_not_given_is_not_known(
 
 
 def test_an_empty_replica_that_can_lead_is_a_risk_and_comes_last(
-    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    fleet: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(golden("4.3.1-fleet"), tmp_path / "fleet")
-    gone = next((tmp_path / "fleet").glob("b3/d*/orders-0"))
-    shutil.rmtree(gone)
-    ran = run(capsys, "forecast", "--cluster", *sorted((tmp_path / "fleet").glob("b*/d*")), "--json")
+    shutil.rmtree(next(fleet.glob("b3/d*/orders-0")))
+    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--json")
     (line,) = [each for each in ran.of("partition") if (each["topic"], each["partition"]) == ("orders", 0)]
     assert (line["outcome"], line["leaders_possible"], line["records_at_risk"]) == ("loses", [3], 880)
     assert ran.code == 4
+
+
+def test_what_a_reader_cannot_get_of_the_only_leader_is_a_loss(
+    fleet: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No offset is missing and no record counted: the batch is there, and nobody can read it."""
+    log = min(next(fleet.glob("b3/d*/orders-0")).glob("*.log"))
+    data = bytearray(log.read_bytes())
+    data[100] ^= 1
+    log.write_bytes(data)
+    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--json")
+    (line,) = [each for each in ran.of("partition") if (each["topic"], each["partition"]) == ("orders", 0)]
+    assert (line["outcome"], line["leaders_possible"], line["in_sync_complete"]) == ("loses", [3], [])
+    assert (ran.code, ran.json[-1]["nodes_whole"]) == (4, False)
+
+
+def test_a_majority_without_metadata_may_elect_one_of_them(
+    fleet: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for node in "b1", "b2":
+        shutil.rmtree(next(fleet.glob(f"{node}/d*/__cluster_metadata-0")))
+    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--json")
+    assert ran.code == 4
+    assert sorted(ran.of("quorum")[0]["leaders_possible"]) == [1, 2, 3]
+    assert [each for each in ran.json[-1]["unknown"] if "voter 1" in each and "stray" in each]
+
+
+def test_the_user_counts_and_one_configuration_does_not(
+    fleet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = ("--as-user", str(os.getuid() + 4711))
+    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), *other, "--json")
+    assert {line["outcome"] for line in ran.of("broker")} == {"refuses"}
+    assert ran.code == 4
+    (tmp_path / "server.properties").write_text("node.id=1\n")
+    config = ("--config", tmp_path / "server.properties")
+    assert run(capsys, "forecast", "--cluster", *dirs_of(fleet), *config).code == 16
+
+
+def test_a_dir_that_cannot_be_looked_at_is_named(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(fleet / "b1" / "d1")
+    (fleet / "b1" / "d1").write_text("")
+    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--json")
+    assert ran.code == 4
+    assert [each for each in ran.json[-1]["unknown"] if each.startswith(str(fleet / "b1" / "d1"))]
+
+
+def test_a_torn_end_that_a_sound_copy_does_not_miss_is_none(
+    fleet: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half a batch behind the last whole one, on a node that was killed: as at most kills."""
+    log = max(next(fleet.glob("b3/d*/__transaction_state-1")).glob("*.log"))
+    log.write_bytes(log.read_bytes() + b"\0" * 11)
+    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--json")
+    name = ("__transaction_state", 1)
+    (line,) = [each for each in ran.of("partition") if (each["topic"], each["partition"]) == name]
+    assert (line["outcome"], sorted(line["in_sync_complete"])) == ("led", [1, 3])
+    assert (ran.code, ran.json[-1]["nodes_whole"]) == (4, False)
 
 
 def test_from_python(dirs: list[Path]) -> None:
@@ -109,6 +176,7 @@ def test_zookeeper_keeps_who_is_in_sync(golden: Golden, capsys: pytest.CaptureFi
     ran = run(capsys, "forecast", "--cluster", *sorted(golden("2.8.2-clean").glob("b*/d*")), "--json")
     assert ran.code == 4
     assert {line["leaders_possible"] for line in ran.of("partition")} == {None}
+    assert (ran.of("quorum")[0]["outcome"], ran.of("quorum")[0]["reason"]) == ("unknown", None)
     assert "ZooKeeper" in ran.json[-1]["unknown"][0]
 
 

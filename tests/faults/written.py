@@ -109,6 +109,12 @@ def formatted(root: Path, clean: bool = True) -> Dirs:
     return dirs
 
 
+def known_dirs(root: Path, clean: bool = True, base: Base = two_dirs) -> Dirs:
+    """Two log dirs, and in the first the metadata that puts their partitions there."""
+    topics = metadata.cluster(["t", "u", "v"], directory_ids=[build.DIRECTORY_ID, SECOND_ID])
+    return with_metadata(topics, base)(root, clean)
+
+
 def kraft_snapshot() -> bytes:
     """Header, two records, footer: three batches."""
     header = build.batch(0, [build.record(0, struct.pack(">hh", 0, 3), b"\0\0")], attributes=0x20)

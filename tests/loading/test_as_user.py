@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.checks import build_metadata as metadata
-from tests.checks import build_partition as build
 from tests.cli.run import as_one_who_may_not, python, run
-from tests.faults.written import SECOND_ID, two_dirs
+from tests.faults.written import known_dirs, two_dirs, with_zookeeper
+
+from segmend.logdir import as_user
 
 OTHER = str(os.getuid() + 4711)
 
 
 @pytest.fixture
 def dirs(tmp_path: Path) -> list[Path]:
-    """A node's two log dirs, and the metadata that puts the partitions there."""
-    found = two_dirs(tmp_path)
-    topics = metadata.cluster(["t", "u", "v"], directory_ids=[build.DIRECTORY_ID, SECOND_ID])
-    metadata.write_metadata(found[0], topics)
-    return found
+    return known_dirs(tmp_path)
 
 
 def test_the_owner_of_most_files_is_assumed(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
@@ -35,6 +33,39 @@ def test_another_user_may_not_write_there(dirs: list[Path], capsys: pytest.Captu
     assert ran.code == 4
     assert (ran.json[-1]["type"], ran.json[-1]["outcome"]) == ("broker", "refuses")
     assert not any("--as-user" in each for each in ran.json[-1]["assumed"])
+
+
+@pytest.fixture
+def open_to_all() -> Iterator[Path]:
+    """A directory that everybody may search, and all above it: not so pytest's."""
+    with tempfile.TemporaryDirectory() as root:
+        Path(root).chmod(0o777)
+        yield Path(root)
+
+
+def test_a_dir_that_fails_with_the_first_write_is_no_good_start(
+    open_to_all: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Up to 2.0 nothing is written while it loads; "nothing lost" and exit 0 were said."""
+    dirs = two_dirs(open_to_all)
+    with_zookeeper(dirs)
+    for path in open_to_all.rglob("*"):
+        path.chmod(0o777 if path.is_dir() else 0o666)
+    (dirs[0] / "t-0").chmod(0o555)
+    ran = run(capsys, "forecast", *dirs, "--json", "--kafka", "2.0", "--as-user", OTHER)
+    (dirs[0] / "t-0").chmod(0o777)  # that it can be removed
+    assert [line["what"] for line in ran.of("later") if line["when_seconds"] is None] == ["log dir offline"]
+    assert (ran.code, ran.json[-1]["outcome"]) == (4, "starts")
+    assert [each for each in ran.json[-1]["unknown"] if str(dirs[0]) in each]
+
+
+def test_logs_that_were_not_asked_for_an_attribute_are_assumed(
+    dirs: list[Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(as_user, "_ATTRIBUTES_ASKED", 2)
+    ran = run(capsys, "forecast", *dirs, "--json", "--kafka", "4.3.1")
+    assert ran.code == 0
+    assert [each for each in ran.json[-1]["assumed"] if "attribute i" in each]
 
 
 def test_the_log_dirs_of_the_configuration(

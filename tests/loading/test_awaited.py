@@ -6,18 +6,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.checks import build_metadata as metadata
-from tests.checks import build_partition as build
 from tests.cli.run import run
-from tests.faults.written import SECOND_ID, two_dirs
+from tests.faults.written import known_dirs
 
 
 @pytest.fixture
 def dirs(tmp_path: Path) -> list[Path]:
-    found = two_dirs(tmp_path)
-    topics = metadata.cluster(["t", "u", "v"], directory_ids=[build.DIRECTORY_ID, SECOND_ID])
-    metadata.write_metadata(found[0], topics)
-    return found
+    return known_dirs(tmp_path)
 
 
 def test_partitions_of_a_log_dir_that_is_a_file_are_not_served(

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.checks import build_metadata as metadata
-from tests.checks import build_partition as build
 from tests.cli.run import run
 from tests.faults.patient import RECOVERY
-from tests.faults.written import ACTIVE, END, SECOND_ID, removed, two_dirs, written
+from tests.faults.written import ACTIVE, END, known_dirs, removed, two_dirs, written
 
 from segmend.loading import EFFECTS
 
@@ -18,11 +16,7 @@ STATES = {"log_start_offset", "log_end_offset", "segments", "bytes"}
 
 @pytest.fixture
 def dirs(tmp_path: Path) -> list[Path]:
-    """A node's two log dirs, and the metadata that puts the partitions there."""
-    found = two_dirs(tmp_path)
-    topics = metadata.cluster(["t", "u", "v"], directory_ids=[build.DIRECTORY_ID, SECOND_ID])
-    metadata.write_metadata(found[0], topics)
-    return found
+    return known_dirs(tmp_path)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from tests.brokers import broker_of
 from tests.checks import build_metadata as metadata
 from tests.checks import build_partition as build
-from tests.faults.written import SECOND_ID, two_dirs
+from tests.faults.written import formatted, known_dirs
 
 from segmend.loading import BrokerOutcome, DirectoryOutcome, Options, PartitionOutcome, forecast
 from segmend.loading.run import Line
@@ -22,14 +22,8 @@ FIRST = f"{LOG}/{0:020d}.log"
 
 @pytest.fixture
 def dirs(tmp_path: Path) -> list[Path]:
-    """A formatted node's two log dirs; the first has the metadata."""
-    found = two_dirs(tmp_path)
-    topics = metadata.cluster(["t", "u", "v"], directory_ids=[build.DIRECTORY_ID, SECOND_ID])
-    metadata.write_metadata(found[0], topics)
-    level = build.record(0, None, metadata.feature("metadata.version", metadata.LEVEL_4_3))
-    for path in found:
-        (path / "bootstrap.checkpoint").write_bytes(build.batch(0, [level]))
-    return found
+    """A formatted node's; the first has the metadata."""
+    return known_dirs(tmp_path, base=formatted)
 
 
 def node(dirs: list[Path], voters: str = "", **more: str) -> ServerConfig:

@@ -15,20 +15,14 @@ from segmend.formats.kafka_uuid import parse_uuid
 
 K = TypeVar("K", bound=Hashable)
 
-_OTHER_ID = "InconsistentTopicIdException"
 OTHER_ID = (
-    _OTHER_ID + ": Tried to assign topic ID {} to log for topic partition {},"
+    "InconsistentTopicIdException: Tried to assign topic ID {} to log for topic partition {},"
     "but log already contained topic ID {}"
 )
 """`UnifiedLog.assignTopicId`, out of `Partition.makeLeader` or `makeFollower`."""
 NO_SUCH_TOPIC = "nothing of the name {} is in the metadata: the log is loaded, and nobody asks for it"
 NOT_APPLIED = "Error applying topics delta: the broker does not get to {} after {}, whose topic id is wrong"
 _FIRST_CAPACITY = 16
-
-
-def ends_the_delta(says: str | None) -> bool:
-    """Whether the broker stops at a partition of which it says this."""
-    return says is not None and says.startswith(_OTHER_ID)
 
 
 def leading_order(partitions: Mapping[str, Sequence[int]], ids: Mapping[str, str]) -> list[tuple[str, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.findings import Finding, Severity
-from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
+from segmend.formats.names import CLUSTER_METADATA
 
 from . import remedies
 from .context import BrokerContext
@@ -43,7 +43,7 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
             yield _finding(broker, f"{CLUSTER_METADATA} holds no metadata")
     elif dirs.home_is_known:
         yield _finding(broker, f"there is no {CLUSTER_METADATA} here, where server.properties has it")
-    elif all(BOOTSTRAP_CHECKPOINT in log_dir.entries for log_dir in dirs.dirs):
+    elif dirs.is_formatted:
         several = len(dirs.dirs) > 1
         where = "these dirs" if several else "this dir"
         message = f"no {CLUSTER_METADATA} in {where}: where it is was not given, or it is gone"

@@ -62,6 +62,20 @@ def open_log_dirs(paths: Sequence[str]) -> list[LogDir]:
     return found
 
 
+def open_or_note(paths: Sequence[str]) -> list[LogDir]:
+    """The log dirs; one that is missing, no directory, or not to be read is a broker's problem, too.
+
+    Raises as `open_log_dirs` does where all of them are missing.
+    """
+    opened: dict[str, LogDir] = {}
+    for path in paths:
+        found = LogDir.attempt(path)
+        opened.setdefault(disk.real_path(path), found)
+    if all(each.unreadable and not each.unreadable.forbidden for each in opened.values()):
+        open_log_dirs(paths)  # says what is wrong
+    return list(opened.values())
+
+
 def broker_of(args: argparse.Namespace, dirs: Sequence[LogDir]) -> BrokerDirs:
     """The broker of these dirs with the release of `--kafka` and the `--config` of the command, if any."""
     config = getattr(args, "config", None)

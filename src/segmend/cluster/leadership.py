@@ -77,11 +77,26 @@ class Outage:
         believed = [copy for copy in found if copy.node_id in in_sync] or found
         ends = [copy.after.log_end_offset or 0 for copy in believed if copy.serves]
         goal = max(self.marks.get(name, 0), *ends, 0)
-        return [
-            replace(copy, complete=copy.serves and not lost, records_lost=lost)
+        held = [
+            replace(copy, records_lost=max(copy.records_lost, goal - (copy.after.log_end_offset or 0), 0))
             for copy in found
-            for lost in [max(copy.records_lost, goal - (copy.after.log_end_offset or 0), 0)]
         ]
+        # What a torn end held, nobody can count; a sound copy that reaches as far shows that it was nothing.
+        sound = any(copy.serves and not (copy.loses or copy.records_lost) for copy in held)
+        return [
+            replace(
+                copy,
+                complete=copy.serves
+                and not copy.records_lost
+                and (not copy.loses or (sound and self._is_only_torn(name, copy.node_id))),
+            )
+            for copy in held
+        ]
+
+    def _is_only_torn(self, name: Name, node_id: int) -> bool:
+        """Whether all that the start takes of a replica is behind its last whole batch."""
+        effects = self.replicas[name][node_id].effects
+        return all(each.effect == "tail-truncated" for each in effects if each.loses)
 
     def _copy(self, name: Name, node_id: int) -> Copy:
         line = self.replicas.get(name, {}).get(node_id)
@@ -91,7 +106,7 @@ class Outage:
             return Copy(node_id=node_id, dir=None, outcome=outcome, after=Extent(), reason=reason)
         return Copy(
             node_id=node_id, dir=line.dir, outcome=line.outcome, after=line.after, reason=line.reason,
-            records_lost=line.records_lost,
+            records_lost=line.records_lost, loses=line.loses,
         )  # fmt: skip
 
     def _fate(

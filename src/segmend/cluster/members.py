@@ -32,7 +32,7 @@ def members(dirs: Iterable[LogDir], release: Release | None = None) -> Members:
         if found is not None and found.cluster_id is not None:
             clusters.setdefault(found.cluster_id, log_dir.path)
         if found is None or found.node_id is None:
-            unplaced.append(NOBODYS.format(log_dir.path))
+            unplaced.append(str(log_dir.unreadable or NOBODYS.format(log_dir.path)))
         else:
             homes.setdefault(found.node_id, []).append(log_dir)
     if len(clusters) > 1:

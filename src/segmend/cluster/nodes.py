@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from segmend.cluster.values import Name, NodeOutcome
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.frozen import frozen
 from segmend.loading import DirOutcome, Options, PartitionOutcome, forecast
+from segmend.logdir.as_user import user_of
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.metadata_log import MetadataLog
@@ -61,11 +63,14 @@ class Playing(Protocol):
 
 
 class Nodes:
-    """Played here, one after another."""
+    """Played here, one after another; `as_user` is whom they run as, each the owner of most files if None."""
 
-    def __init__(self, brokers: Mapping[int, BrokerDirs], options: Options) -> None:
+    def __init__(
+        self, brokers: Mapping[int, BrokerDirs], options: Options, as_user: str | None = None
+    ) -> None:
         self._brokers = brokers
         self._options = options
+        self._as_user = as_user
 
     @property
     def node_ids(self) -> Iterable[int]:
@@ -78,14 +83,13 @@ class Nodes:
 
     def image(self, node_id: int) -> MetadataImage | None:
         """The metadata of that node."""
-        log = _metadata_log(self._brokers[node_id])
-        return None if log is None else log.image
+        return image_of(self._brokers[node_id])
 
     def starts(self, node_ids: Iterable[int], leader: int | None) -> Iterator[NodeStart]:
         """The starts of these nodes."""
         image = None if leader is None else self.image(leader)
         for node_id in node_ids:
-            yield start(node_id, self._brokers[node_id], image, self._options)
+            yield start(node_id, self._brokers[node_id], image, self._options, self._as_user)
 
 
 def sight(broker: BrokerDirs) -> Sight:
@@ -100,6 +104,12 @@ def sight(broker: BrokerDirs) -> Sight:
         position=None if log is None else log.position, voters=_voters(broker, log), marks=marks,
         replicas=frozenset(node for replicas in named for node in replicas),
     )  # fmt: skip
+
+
+def image_of(broker: BrokerDirs) -> MetadataImage | None:
+    """The metadata on its disks, as far as it goes."""
+    log = _metadata_log(broker)
+    return None if log is None else log.image
 
 
 def _metadata_log(broker: BrokerDirs) -> MetadataLog | None:
@@ -117,8 +127,16 @@ def _voters(broker: BrokerDirs, log: MetadataLog | None) -> tuple[int, ...]:
     return tuple(sorted(state.current_voters or ())) if state is not None else ()
 
 
-def start(node_id: int, broker: BrokerDirs, image: MetadataImage | None, options: Options) -> NodeStart:
+def start(
+    node_id: int,
+    broker: BrokerDirs,
+    image: MetadataImage | None,
+    options: Options,
+    as_user: str | None = None,
+) -> NodeStart:
     """Play the start of one node, by its own metadata if `image` is None."""
+    user, assumed = user_of(as_user, broker.dirs)
+    options = replace(options, user=user, user_assumed=assumed)
     lines, clean, replicas = forecast(broker if image is None else broker.told(image), options), True, {}
     for line in lines:
         if isinstance(line, PartitionOutcome):

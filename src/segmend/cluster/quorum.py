@@ -24,12 +24,13 @@ def quorum(voters: Collection[int], sights: Mapping[int, Sight], down: Mapping[i
     able = electable(up, needed) if len(up) >= needed else []
     ends = sorted((voter.end for voter in told if voter.end is not None), reverse=True)
     reason = None
-    if not able:
+    if told and not able:
         few = NO_MAJORITY.format(up=len(up), all=len(told), needed=needed)
         reason = few if len(up) < needed else NO_UP_TO_DATE
     return Quorum(
         voters=tuple(told), needed=needed, leaders_possible=tuple(able), reason=reason,
         committed=ends[needed - 1] if len(ends) >= needed else None,
+        blank=tuple(voter.node_id for voter in told if voter.node_id in able and not voter.end),
     )  # fmt: skip
 
 

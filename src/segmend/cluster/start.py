@@ -21,6 +21,7 @@ Line = NodeOutcome | Quorum | Leadership | ClusterOutcome
 NOT_GIVEN = "its log dirs were not given"
 LEFT_OUT = "left out (--only)"
 NO_QUORUM = "the metadata quorum does not come up"
+BLANK = "whether voter {} is elected: it has no metadata, and every topic is a stray then, on every node"
 
 
 class ClusterForecast:
@@ -116,13 +117,15 @@ class ClusterForecast:
             nodes=len(nodes), partitions=len(lines), fates=dict(Counter(line.outcome for line in lines)),
             start_order=order, order_cannot_help=helpless,
             all_start=all(node.broker.starts for node in nodes), quorum_comes_up=elected.comes_up,
-            unknown=tuple(dict.fromkeys(self._unknown(nodes))), assumed=tuple(_assumed(nodes)),
+            all_whole=all(node.broker.nothing_lost and not node.broker.offline for node in nodes),
+            unknown=tuple(dict.fromkeys(self._unknown(nodes, elected))), assumed=tuple(_assumed(nodes)),
         )  # fmt: skip
 
-    def _unknown(self, nodes: list[NodeOutcome]) -> Iterator[str]:
+    def _unknown(self, nodes: list[NodeOutcome], elected: Quorum) -> Iterator[str]:
         yield from self._unplaced
         if not self._voters:
             yield "in-sync replicas and leaders: no metadata log here tells them (are they in ZooKeeper?)"
+        yield from (BLANK.format(node) for node in elected.blank)
         yield from (f"node {node}: {why}" for node, why in self._absent().items() if why == NOT_GIVEN)
         for node in nodes:
             yield from (f"node {node.node_id}: {each}" for each in node.broker.unknown)

@@ -35,12 +35,16 @@ class QuorumVoter:
 
 @frozen
 class Quorum:
-    """The metadata quorum that comes up. `committed` is what a majority of the known logs has."""
+    """The metadata quorum that comes up; without `voters` nothing tells of one.
+
+    `committed` is what a majority of the known logs has. `blank` are those that can be elected without a log.
+    """
 
     voters: tuple[QuorumVoter, ...]
     needed: int
     leaders_possible: tuple[int, ...]
     committed: int | None
+    blank: tuple[int, ...] = ()
     reason: str | None = None
 
     @property
@@ -52,7 +56,7 @@ class Quorum:
         """The `quorum` line."""
         return {
             "type": "quorum",
-            "outcome": "comes-up" if self.comes_up else "does-not",
+            "outcome": "unknown" if not self.voters else "comes-up" if self.comes_up else "does-not",
             "reason": self.reason,
             "voters": [voter.to_json() for voter in self.voters],
             "voters_up": [voter.node_id for voter in self.voters if voter.up],
@@ -83,13 +87,17 @@ class NodeOutcome:
 
 @frozen
 class Copy:
-    """One replica as it will be; `complete` says that it has all that is known to be committed."""
+    """One replica as it will be; `complete` says that it has all that is known to be committed.
+
+    `loses` says that its start takes something from readers, counted in records or not.
+    """
 
     node_id: int
     dir: str | None
     outcome: Service
     after: Extent
     records_lost: int = 0
+    loses: bool = False
     complete: bool = False
     reason: str | None = None
 
@@ -170,7 +178,10 @@ class Leadership:
 
 @frozen
 class ClusterOutcome:
-    """All of it; `start_order` are the nodes in steps, each started when the one before serves."""
+    """All of it; `start_order` are the nodes in steps, each started when the one before serves.
+
+    `all_whole` says that no node loses anything of its own, whatever others have.
+    """
 
     nodes: int
     partitions: int
@@ -178,6 +189,7 @@ class ClusterOutcome:
     start_order: tuple[tuple[int, ...], ...]
     order_cannot_help: int
     all_start: bool
+    all_whole: bool
     quorum_comes_up: bool
     unknown: tuple[str, ...]
     assumed: tuple[str, ...]
@@ -186,13 +198,14 @@ class ClusterOutcome:
     def nothing_lost(self) -> bool:
         """Whether it can be said that the starts take nothing from anybody."""
         led = self.fates.get(Prospect.LED, 0) == self.partitions
-        return self.all_start and self.quorum_comes_up and led and not self.unknown
+        return self.all_start and self.all_whole and self.quorum_comes_up and led and not self.unknown
 
     def to_json(self) -> dict[str, Any]:
         """The last line."""
         return {
             "type": "cluster",
             "outcome": "comes-up" if self.quorum_comes_up and self.all_start else "does-not",
+            "nodes_whole": self.all_whole,
             "nodes": self.nodes,
             "partitions": self.partitions,
             "fates": {fate.value: self.fates.get(fate, 0) for fate in Prospect},

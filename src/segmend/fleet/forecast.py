@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from segmend.cluster import ClusterForecast
 from segmend.cluster.members import NOBODYS
-from segmend.cluster.nodes import NodeStart, Sight, sight, start
+from segmend.cluster.nodes import NodeStart, Sight, image_of, sight, start
 from segmend.fleet.driver import Driver
 from segmend.fleet.listing import Place, brokers, find_places
 from segmend.frozen import frozen
@@ -40,13 +40,6 @@ class NodeTask:
 
 def _opened(places: Iterable[Place], release: Release | None) -> BrokerDirs:
     return BrokerDirs(filter(None, (place.opened() for place in places)), release=release)
-
-
-def image_of(broker: BrokerDirs) -> MetadataImage | None:
-    """The metadata on its disks, as far as it goes."""
-    home = broker.metadata_dir
-    log = None if home is None else broker.metadata_log(home)
-    return None if log is None else log.image
 
 
 def look(task: NodeTask) -> tuple[int, Sight]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from segmend.broker.failures import UNASSIGNED
-from segmend.broker.leading import NOT_APPLIED, ends_the_delta, leading_order
+from segmend.broker.leading import NOT_APPLIED, leading_order
 from segmend.loading.replicas import Loaded
 from segmend.loading.values import Effect, Extent, PartitionOutcome, Service
 from segmend.node.metadata_image import MetadataImage
@@ -46,9 +46,8 @@ def _is_wrong(loaded: Loaded, image: MetadataImage) -> bool:
     """Whether it ends the broker's way through the partitions that it leads."""
     outcome = loaded.outcome
     return (
-        isinstance(outcome, PartitionOutcome)
-        and outcome.outcome == Service.UNSERVED
-        and ends_the_delta(outcome.reason)
+        loaded.other_id
+        and isinstance(outcome, PartitionOutcome)
         and image.alone(outcome.topic, outcome.partition)
     )
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from segmend.broker.server_rules import ROLES
 from segmend.broker.settings import MISSING
-from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
+from segmend.formats.names import CLUSTER_METADATA
 from segmend.frozen import frozen
 from segmend.loading.values import DirectoryOutcome, Effect
 from segmend.logdir.tree import LogDir
@@ -112,7 +112,7 @@ def _lost(broker: BrokerDirs, *, whole: bool) -> str | None:
     if found is not None:
         return f"{home.path}/{CLUSTER_METADATA} holds no metadata" if found.whole and found.blank else None
     if broker.home_is_known or (
-        broker.given is None and (_of_zookeeper(broker) or (whole and _is_formatted(broker)))
+        broker.given is None and (_of_zookeeper(broker) or (whole and broker.is_formatted))
     ):
         return f"there is no {CLUSTER_METADATA} in {home.path}"
     return None
@@ -122,11 +122,6 @@ def _of_zookeeper(broker: BrokerDirs) -> bool:
     """Whether only brokers with ZooKeeper had these dirs: KRaft nodes from 3.7 on write ids into them."""
     found = broker.identities
     return bool(found) and all(each.version == 0 and each.directory_id is None for each in found)
-
-
-def _is_formatted(broker: BrokerDirs) -> bool:
-    """Whether the dirs were formatted for a KRaft node (`kafka-storage format`, 3.3)."""
-    return any(BOOTSTRAP_CHECKPOINT in each.entries for each in broker.dirs)
 
 
 def _dropped(broker: BrokerDirs) -> str | None:

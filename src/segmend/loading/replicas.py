@@ -75,7 +75,8 @@ class Situation:
 class Loaded:
     """`key` (what, topic, partition) must be unique over all dirs; None if it is not put in a map.
 
-    `again`: its dir is offline, and what is told is of the one that takes its place.
+    `again`: its dir is offline, and what is told is of the one that takes its place. `other_id`: its topic
+    id is not the one that its name has in the metadata.
     """
 
     outcome: PartitionOutcome | DirectoryOutcome
@@ -89,6 +90,7 @@ class Loaded:
     unknown: str | None = None
     later: tuple[Later, ...] = ()
     again: bool = False
+    other_id: bool = False
 
 
 def searched(situation: Situation) -> Situation:
@@ -196,6 +198,7 @@ def _current(
 ) -> Loaded:
     after, outcome, reason = loaded.after or Extent(), Service.SERVED, stray
     later: tuple[Later, ...] = ()
+    other_id = False
     if loaded.unknown is not None:
         outcome, stray = Service.UNSERVED, f"not known: {loaded.unknown}"
         reason = stray
@@ -209,7 +212,7 @@ def _current(
         outcome = Service.STRAY if after.log_end_offset is None else Service.EMPTY
     elif (reason := _unserved(loaded, situation)) is not None:
         loaded.state.note("partition-unserved", says=reason)
-        after, outcome = Extent(), Service.UNSERVED
+        after, outcome, other_id = Extent(), Service.UNSERVED, situation.assigned(partition)
     else:
         note_failing_reads(loaded, situation.budget)
         later = (*_closed(dir_state, loaded), *_served(dir_state, loaded, after, situation))
@@ -223,7 +226,7 @@ def _current(
         outcome=line, dir_state=dir_state, path=partition.path, failure=failure, later=later,
         key=None if stray or failure else ("current", partition.topic, partition.partition),
         open_transactions=loaded.open_transactions, before=loaded.before, after=loaded.after,
-        unknown=loaded.unknown,
+        unknown=loaded.unknown, other_id=other_id,
     )  # fmt: skip
 
 
@@ -233,7 +236,7 @@ def _closed(dir_state: DirState, loaded: LoadedLog) -> Iterator[Later]:
     if why is not None:
         yield Later(
             dir=dir_state.path, file=partition.name, what="log dir offline", why=f"the first write: {why}",
-            seconds=None, topic=partition.topic, partition=partition.partition, broker_says=why,
+            seconds=None, topic=partition.topic, partition=partition.partition, broker_says=why, fails=True,
         )  # fmt: skip
 
 

@@ -41,7 +41,7 @@ from segmend.loading.values import (
     Service,
 )
 from segmend.loading.vanished import never_seen
-from segmend.logdir.as_user import seen_by
+from segmend.logdir.as_user import AsUser, seen_by
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.gates import refused_metadata, refused_server
@@ -82,8 +82,9 @@ class _Run:
     def __init__(
         self, broker: BrokerDirs, options: Options, progress: Callable[[int, int], None] | None
     ) -> None:
-        if options.user is not None:
-            broker = broker.later(seen_by(broker.dirs, options.user), ())
+        self._view = None if options.user is None else AsUser(options.user)
+        if self._view is not None:
+            broker = broker.later(seen_by(broker.dirs, self._view), ())
         self._options = options
         self._progress = progress
         self._budget = Budget(unlimited=options.deep)
@@ -269,6 +270,8 @@ class _Run:
         for state in self._prelude.states:
             yield from state.unknown
         yield from (each.unknown for each in self._loaded if each.unknown)
+        failing = (each for one in self._loaded for each in one.later if each.fails)
+        yield from dict.fromkeys(f"{each.dir}: how long it serves: {each.why}" for each in failing)
         for path in self._prelude.not_given:
             yield f"{path}: a log dir in server.properties that was not given"
         yield from self._unsure
@@ -298,6 +301,8 @@ class _Run:
             yield "Kafka's defaults, and no other log dirs: server.properties was not given (--config)"
         if self._options.user_assumed is not None:
             yield self._options.user_assumed
+        if self._view is not None and self._view.unasked:
+            yield f"no attribute i (chattr) on {self._view.unasked:,} of the logs"
 
 
 def _as_listed(log_dir: LogDir) -> list[PartitionDir]:
@@ -320,4 +325,6 @@ def _left_alone(loaded: Loaded) -> Loaded:
     outcome = replace(loaded.outcome, effects=(), failure=None)
     if isinstance(outcome, DirectoryOutcome):
         outcome = replace(outcome, outcome="kept")
-    return replace(loaded, outcome=outcome, key=None, failure=None, open_transactions=False, later=())
+    return replace(
+        loaded, outcome=outcome, key=None, failure=None, open_transactions=False, later=(), other_id=False
+    )

@@ -234,7 +234,8 @@ class DirOutcome:
 class Later:
     """What happens in the first minutes after the start; `seconds` after it, or None if not sure.
 
-    `limit` is the one by which retention deletes; None for what is deleted for another reason.
+    `limit` is the one by which retention deletes; None for what is deleted for another reason. `fails` says
+    that it is no lawful deletion: partitions are not served from then on.
     """
 
     dir: str
@@ -249,6 +250,7 @@ class Later:
     bytes_lost: int = 0
     broker_says: str | None = None
     limit: RetentionLimit | None = None
+    fails: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The `later` line."""

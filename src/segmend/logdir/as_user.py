@@ -38,13 +38,17 @@ _ATTRIBUTES_ASKED: Final = 20_000
 
 
 class AsUser(Files):
-    """The disk, and what `user` may do on it. Folders are remembered, so it is for one look at log dirs."""
+    """The disk, and what `user` may do on it. Folders are remembered, so it is for one look at log dirs.
+
+    `unasked` counts the logs beyond those of which the attribute `i` was asked for.
+    """
 
     def __init__(self, user: User) -> None:
         self.user = user
         self._folders: dict[str, bool] = {}
         self._frozen: dict[str, str | None] = {}
         self._asked = 0
+        self.unasked = 0
 
     def listing(self, path: str) -> dict[str, EntryType]:
         """As `disk`."""
@@ -117,8 +121,10 @@ class AsUser(Files):
         return HeldBack(unreadable=unreadable, unwritable=unwritable)
 
     def _immutable(self, folder: str, names: Iterable[str]) -> dict[str, str]:
-        logs = [name for name in names if name.endswith(".log")][: max(_ATTRIBUTES_ASKED - self._asked, 0)]
+        every = [name for name in names if name.endswith(".log")]
+        logs = every[: max(_ATTRIBUTES_ASKED - self._asked, 0)]
         self._asked += len(logs)
+        self.unasked += len(every) - len(logs)
         return {name: IMMUTABLE for name in logs if disk.is_immutable(f"{folder}/{name}")}
 
     def _may(self, wanted: int, path: str, status: FileStat) -> bool:
@@ -190,7 +196,6 @@ def user_of(wanted: str | None, dirs: Iterable[LogDir]) -> tuple[User | None, st
     return user, f"the broker runs as {user}, the owner of most files (--as-user)" if user else None
 
 
-def seen_by(dirs: Iterable[LogDir], user: User) -> list[LogDir]:
+def seen_by(dirs: Iterable[LogDir], view: AsUser) -> list[LogDir]:
     """The log dirs with what this user may do in them; those that lie elsewhere as they are."""
-    view = AsUser(user)
     return [each.through(view) if each.files is disk else each for each in dirs]

@@ -14,7 +14,7 @@ from segmend.broker.identity import is_kraft
 from segmend.broker.metadata_log import SNAPSHOT_FIRST
 from segmend.broker.server_rules import ROLES, ZOOKEEPER
 from segmend.formats.meta_properties import MetaProperties
-from segmend.formats.names import CLUSTER_METADATA
+from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release, guess_release
@@ -74,7 +74,7 @@ class BrokerDirs:
 
     def _with(self, dirs: Iterable[LogDir], given: ServerConfig | None) -> BrokerDirs:
         found = BrokerDirs(dirs, release=self.release, release_reason=self.release_reason, given=given)
-        found._present = self
+        found._present, found.learned = self, self.learned
         return found
 
     @property
@@ -202,6 +202,11 @@ class BrokerDirs:
         """The newest version of each kind (api key) of record in the metadata on these disks."""
         found = None if self.metadata_dir is None else self.metadata_log(self.metadata_dir)
         return {} if found is None else found.versions
+
+    @property
+    def is_formatted(self) -> bool:
+        """Whether dirs of it were formatted for a KRaft node (`kafka-storage format`, 3.3)."""
+        return any(BOOTSTRAP_CHECKPOINT in each.entries for each in self.dirs)
 
     @property
     def registered_dirs(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from segmend.cli.cluster import add_only_option
 from segmend.cli.commands.forecast.cluster import run_cluster
 from segmend.cli.options import add_output_options, add_read_speed_option, add_release_option
 from segmend.cli.output import emit, emit_json, style
-from segmend.cli.targets import broker_of, open_log_dirs
+from segmend.cli.targets import broker_of, open_or_note
 from segmend.errors import ExitCode, UsageError
 from segmend.explain.startup import measured
 from segmend.loading import (
@@ -26,10 +26,8 @@ from segmend.loading import (
     forecast,
 )
 from segmend.loading.timing.estimate import Machine
-from segmend.logdir import disk
 from segmend.logdir.as_user import user_of
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.tree import LogDir
 from segmend.report.forecast import broker_lines, dir_lines, directory_lines, later_lines, partition_lines
 from segmend.report.progress import Progress
 from segmend.report.style import Style
@@ -79,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         return run_cluster(args)
     if args.only is not None:
         raise UsageError("--only goes with --cluster")
-    broker = broker_of(args, _open(args.paths or _configured(args.config)))
+    broker = broker_of(args, open_or_note(args.paths or _configured(args.config)))
     user, assumed = user_of(args.as_user, broker.dirs)
     clean = True if args.clean else False if args.unclean else None
     machine = Machine(cores=len(os.sched_getaffinity(0)), read_speed=args.read_speed)
@@ -105,17 +103,6 @@ def _configured(config: str | None) -> Sequence[str]:
     if config is None:
         raise UsageError("give all log dirs of one broker, or its server.properties (--config)")
     return ServerConfig.load(config).all_dirs
-
-
-def _open(paths: Sequence[str]) -> list[LogDir]:
-    """The log dirs. One that is missing, no directory, or not to be read is a broker's problem."""
-    opened: dict[str, LogDir] = {}
-    for path in paths:
-        found = LogDir.attempt(path)
-        opened.setdefault(disk.real_path(path), found)
-    if all(each.unreadable and not each.unreadable.forbidden for each in opened.values()):
-        open_log_dirs(paths)  # says what is wrong
-    return list(opened.values())
 
 
 def _tell_json(found: Forecast) -> ExitCode:
