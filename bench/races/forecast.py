@@ -9,7 +9,7 @@ from bench.scale import Scale
 from bench.table import show_waits
 
 A_PARTITION = 10
-BOUND_SECONDS = 15.0
+BOUND_SECONDS = 5.0
 
 
 def run(scale: Scale) -> None:

@@ -20,6 +20,7 @@ from tests.golden.unpack import unpack
 from tests.lab.elections import HERE, TRIALS
 
 RECORDS: dict[str, Any] = {path.stem: json.loads(path.read_text()) for path in sorted(HERE.glob("*.json"))}
+assert RECORDS, "the recordings are part of the repository"
 CASES = [
     pytest.param(name, trial, marks=[] if trial == "one-two" else pytest.mark.slow)
     for name, trials in RECORDS.items()
