@@ -99,11 +99,9 @@ def _largest_timestamp(loaded: LoadedLog, segment: Segment) -> tuple[int, bool]:
         return lost_from(segment, 0).last_timestamp if segment.newest is None else segment.newest, False
     index = _time_index(loaded, segment)
     if index is not None:
-        with index.reader() as reader:
-            count = reader.size // time_index.ENTRY_SIZE
-            data = reader.read(8, (count - 1) * time_index.ENTRY_SIZE) if count else b""
-        if len(data) == 8:
-            return int.from_bytes(data, "big", signed=True), False
+        data = index.last_unit(time_index.ENTRY_SIZE)
+        if data:
+            return int.from_bytes(data[:8], "big", signed=True), False
     return _modified(segment)
 
 

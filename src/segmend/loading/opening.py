@@ -63,8 +63,9 @@ def _add(state: LoadState, log: str, index: str, base: int) -> None:
     """`_open` of a segment whose files are all there, where the release looks into none of them."""
     partition = state.partition
     entry = partition.entry(log)
-    check_writable(state, log)
-    note_lazy(state, index, f"{base:020d}.timeindex")
+    if state.held_back.unwritable:
+        check_writable(state, log)
+        note_lazy(state, index, f"{base:020d}.timeindex")
     size = entry.stat().size
     if size > MAX_FILE_BYTES:
         raise fatal("KafkaException", TOO_LARGE.format(state.path(log), size), state.path(log))

@@ -41,9 +41,14 @@ class Budget:
     bytes: int = 256 << 20
     refused: int = 0
 
+    @property
+    def spent(self) -> bool:
+        """Whether no segment may be read any more."""
+        return not self.unlimited and self.segments <= 0
+
     def takes(self, size: int) -> bool:
         """Whether a segment of this size may be read."""
-        if not self.unlimited and (self.segments <= 0 or self.bytes < size):
+        if self.spent or (not self.unlimited and self.bytes < size):
             self.refused += 1
             return False
         self.segments, self.bytes = self.segments - 1, self.bytes - size
@@ -53,6 +58,9 @@ class Budget:
 def note_failing_reads(loaded: LoadedLog, budget: Budget) -> None:
     """Add a `reads-fail` for each place between log start and log end that cannot be read as it should."""
     segments = loaded.state.segments
+    if budget.spent:
+        budget.refused += sum(bool(each.log and each.size) for each in segments)
+        return
     for number, segment in enumerate(segments):
         if segment.log is None or not segment.size or not budget.takes(segment.size):
             continue

@@ -173,6 +173,11 @@ class Files(Protocol):
         """A file opened for reading."""
         ...
 
+    def last_unit(self, path: str, unit: int) -> bytes:
+        """The last whole unit of so many bytes, counted from the start of the file; empty without one."""
+        with self.open(path) as reader:
+            return reader.read(unit, (reader.size // unit - 1) * unit) if reader.size >= unit else b""
+
     def path_type(self, path: str) -> EntryType | None:
         """What stands at a path given by a user, links followed; None if nothing."""
         try:

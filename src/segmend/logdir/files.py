@@ -59,6 +59,10 @@ class FileEntry:
         with self.files.open(self.path) as reader:
             return reader.read(limit)
 
+    def last_unit(self, unit: int) -> bytes:
+        """Its last whole entry of so many bytes, zeros or not; empty without one."""
+        return self.files.last_unit(self.path, unit)
+
     def reader(self) -> OpenFile:
         """The file opened for reading: the kernel's `Reader`, and a context manager."""
         return self.files.open(self.path)
