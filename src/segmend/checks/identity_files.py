@@ -86,7 +86,7 @@ def _changed(context: DirContext, own: str | None) -> Iterator[Finding]:
     """An id the node never registered, or none, is a new disk, unless a registered one is nowhere."""
     broker = context.broker_dirs
     registered, node = broker.registered_dirs, broker.node_id
-    if not registered or own in registered:
+    if not registered or own in registered or context.log_dir.is_metadata_apart:
         return
     present = {value.directory_id for value in broker.identities}
     told = "no directory id" if own is None else f"directory id {own}"

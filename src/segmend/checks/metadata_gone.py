@@ -10,21 +10,22 @@ from segmend.formats.names import CLUSTER_METADATA
 from . import remedies
 from .context import BrokerContext
 from .levels import Level, Scope
-from .manual import ERROR, INFO, LOSES, WARNING, Code, Page
+from .manual import ERROR, INFO, LOSES, Code, Page
 
 CODES = (Code("K23", ERROR, "the log dirs of a KRaft node are without the cluster's metadata", LOSES),)
 PAGE = Page(
     meaning="""
         Each KRaft node keeps `__cluster_metadata-0` in its metadata.log.dir, by default the first of
-        log.dirs. It was deleted or emptied, or it lies in a dir that was not given: that is told as a
-        warning, of one dir alone as a note.""",
+        log.dirs. It was deleted or emptied: that is an error. Or, as a note, nobody told where it is to
+        be: a node that keeps it in a dir apart leaves no trace of that in its log.dirs, so that it may be
+        where it should be, and was not looked at, or be gone.""",
     broker="""
         A node that is the only voter starts with empty metadata and takes every topic here for a stray: it
         renames (3.7) or deletes (before) every directory. With other voters it fetches the metadata of them
         first, and nothing is lost.""",
     advice="""
-        Give all log dirs, metadata.log.dir too. Do not start a lone node: bring its metadata back from a
-        copy. With other voters alive, start those first.""",
+        Give server.properties (`--config`), or all log dirs and metadata.log.dir too. If it is gone, do
+        not start a lone node: bring its metadata back from a copy. With other voters, start those first.""",
     kafka="KRaftMetadataCache, LogManager.isStrayKraftReplica, KIP-500.",
 )
 SCOPE = Scope.BROKER
@@ -41,13 +42,16 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
         alone = sum(CLUSTER_METADATA in log_dir.entries for log_dir in dirs.dirs) == 1  # else K06
         if alone and log.whole and log.blank:
             yield _finding(broker, f"{CLUSTER_METADATA} holds no metadata")
-    elif dirs.home_is_known:
-        yield _finding(broker, f"there is no {CLUSTER_METADATA} here, where server.properties has it")
-    elif dirs.is_formatted:
-        several = len(dirs.dirs) > 1
-        where = "these dirs" if several else "this dir"
-        message = f"no {CLUSTER_METADATA} in {where}: where it is was not given, or it is gone"
-        yield _finding(broker, message, WARNING if several else INFO)
+    elif dirs.metadata_is_gone:
+        place = (dirs.metadata_elsewhere or home).path
+        yield _finding(broker, f"there is no {CLUSTER_METADATA} in {place}, where server.properties has it")
+    elif dirs.metadata_is_gone is None and dirs.is_formatted:
+        where = "these dirs" if len(dirs.dirs) > 1 else "this dir"
+        message = (
+            f"not looked at: the cluster's metadata. There is no {CLUSTER_METADATA} in {where}, as it should "
+            "be if metadata.log.dir is another one; if not, it is gone"
+        )
+        yield _finding(broker, message, INFO)
 
 
 def _finding(broker: BrokerContext, message: str, severity: Severity = ERROR) -> Finding:

@@ -51,6 +51,9 @@ _SKIPPED = {
     Level.DEEP: (),
 }
 
+METADATA_UNSEEN = "the cluster's metadata"
+"""What is not looked at where a KRaft node's metadata log is in none of the dirs, and may be elsewhere."""
+
 OnProgress = Callable[[int, int], None]
 OnPartition = Callable[[PartitionContext], None]
 
@@ -71,6 +74,8 @@ class Summary:
     skipped: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     dirs_not_given: int = 0
+    metadata_unseen: bool = False
+    apart: set[str] = field(default_factory=set)
     seconds: float = 0.0
 
     @property
@@ -90,7 +95,7 @@ class Summary:
             "segments": self.segments,
             "batches": self.batches,
             "bytes": self.bytes,
-            "skipped": self.skipped,
+            "skipped": [*self.skipped, *([METADATA_UNSEEN] if self.metadata_unseen else [])],
             "unreadable": self.unreadable,
             "dirs_not_given": self.dirs_not_given,
             "clean_shutdown": self.clean,
@@ -251,7 +256,9 @@ class CheckRun:
 
     def _whole_broker(self) -> Iterator[Finding]:
         if self._checks[Scope.BROKER]:
-            self.summary.dirs_not_given = _not_given(self._broker.broker_dirs)
+            broker = self._broker.broker_dirs
+            self.summary.dirs_not_given = _not_given(broker)
+            self.summary.metadata_unseen = broker.metadata_is_unseen
         for check in self._checks[Scope.BROKER]:
             try:
                 yield from check.run(self._broker, self._broker)
@@ -264,6 +271,8 @@ class CheckRun:
 
     def _dir(self, context: DirContext, jobs: _Jobs) -> Iterator[Finding | None]:
         self.summary.clean[context.path] = context.clean
+        if context.log_dir.is_metadata_apart:
+            self.summary.apart.add(context.path)
         self.summary.running[context.path] = context.running
         yield from _guarded(self._checks[Scope.DIR], context.log_dir, context, context.failures)
         yield None

@@ -141,7 +141,7 @@ def start(
     for line in lines:
         if isinstance(line, PartitionOutcome):
             replicas[line.topic, line.partition] = line
-        if isinstance(line, DirOutcome):
+        if isinstance(line, DirOutcome) and not line.metadata_alone:
             clean = clean and line.clean_shutdown
     assert lines.broker is not None, "a forecast ends with its broker"
     outcome = NodeOutcome(

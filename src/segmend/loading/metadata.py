@@ -23,6 +23,20 @@ _OTHER_MODE = (
     "server.properties for a release without ZooKeeper: as it was for ZooKeeper, the broker refuses to start "
     f"({MISSING.format(ROLES)}); with roles, and no migration (KIP-866), {EMPTIED}"
 )
+_WITHOUT_MIGRATION = "it starts with roles and no migration"
+_OTHERS = (
+    "whether other voters are alive that have the cluster's metadata: {}. Then nothing turns stray; this is "
+    "told for a node that is alone: {}"
+)
+_ALONE = "no other voter has the cluster's metadata"
+_ELSEWHERE = (
+    "where the cluster's metadata is: {}, and server.properties was not given (--config). If it is in a "
+    "metadata.log.dir apart (give that dir, too), or other voters have it, nothing turns stray; this is told "
+    "for the worst, that it is gone: {}"
+)
+_GONE = (
+    "its copy of the cluster's metadata is gone, not in a dir that was not given, and no other voter has it"
+)
 
 
 @frozen
@@ -30,7 +44,7 @@ class Metadata:
     """What the node goes by: `image` is None in ZooKeeper mode, or where nobody can say.
 
     `lost` tells what of it is not there any more, `where` in which dir; `unknown` and `assumed` what that
-    leaves open; `waits` why the node never comes up.
+    leaves open; `waits` why the node never comes up; `supposed` is what the worst supposes, if that is told.
     """
 
     image: MetadataImage | None = None
@@ -39,6 +53,7 @@ class Metadata:
     unknown: str | None = None
     assumed: str | None = None
     waits: str | None = None
+    supposed: str | None = None
 
     def line(self) -> DirectoryOutcome | None:
         """The `directory` line of a metadata log that is gone."""
@@ -66,31 +81,31 @@ def metadata_of(broker: BrokerDirs, *, whole: bool) -> Metadata:
         return Metadata()
     if broker.learned is not None:
         return Metadata(image=broker.learned)
-    lost = _lost(broker, whole=whole)
+    lost, where = _lost(broker, whole=whole), broker.metadata_dir
     if lost is None:
-        home = broker.metadata_dir
-        return Metadata(image=broker.metadata, lost=_dropped(broker), where=home, assumed=_behind(broker))
+        return Metadata(image=broker.metadata, lost=_dropped(broker), where=where, assumed=_behind(broker))
     others = broker.others
     if others is None and _of_zookeeper(broker):
         lost = f"{lost}: {EMPTIED}"
-        return Metadata(image=MetadataImage(), lost=lost, where=broker.metadata_dir, unknown=_OTHER_MODE)
+        return Metadata(
+            image=MetadataImage(), lost=lost, where=where, unknown=_OTHER_MODE, supposed=_WITHOUT_MIGRATION
+        )
     if others:
         catches_up = f"voters {_ids(others)} are up, and have the cluster's metadata"
         return Metadata(
             lost=f"{lost}; it fetches all of it again if a majority of the voters is up",
-            where=broker.metadata_dir, assumed=catches_up,
+            where=where, assumed=catches_up,
             unknown=f"the cluster's metadata: {lost}. If {catches_up}, nothing is lost; else {EMPTIED}",
         )  # fmt: skip
     if others is None and _waits(broker):
         waits = f"the process lives and waits for a leader: {lost}, and with it the voters (KIP-853)"
-        return Metadata(lost=lost, where=broker.metadata_dir, waits=waits)
-    open_question = None
-    if others is None:
-        open_question = f"whether other voters are alive that have the cluster's metadata: {lost}. "
-        open_question += f"Then nothing turns stray; this is told for a node that is alone: {EMPTIED}"
-    return Metadata(
-        image=MetadataImage(), lost=f"{lost}: {EMPTIED}", where=broker.metadata_dir, unknown=open_question
-    )
+        return Metadata(lost=lost, where=where, waits=waits)
+    alone = Metadata(image=MetadataImage(), lost=f"{lost}: {EMPTIED}", where=where)
+    if others is not None:
+        return alone
+    if broker.metadata_is_gone is None:
+        return replace(alone, unknown=_ELSEWHERE.format(lost, EMPTIED), supposed=_GONE)
+    return replace(alone, unknown=_OTHERS.format(lost, EMPTIED), supposed=_ALONE)
 
 
 def _ids(nodes: tuple[int, ...]) -> str:
@@ -111,10 +126,12 @@ def _lost(broker: BrokerDirs, *, whole: bool) -> str | None:
     found = broker.metadata_log(home)
     if found is not None:
         return f"{home.path}/{CLUSTER_METADATA} holds no metadata" if found.whole and found.blank else None
-    if broker.home_is_known or (
-        broker.given is None and (_of_zookeeper(broker) or (whole and broker.is_formatted))
+    gone, apart = broker.metadata_is_gone, broker.metadata_elsewhere
+    if gone or (
+        gone is None and broker.given is None and (_of_zookeeper(broker) or (whole and broker.is_formatted))
     ):
-        return f"there is no {CLUSTER_METADATA} in {home.path}"
+        looked = broker.dirs if gone is None else [apart or home]
+        return f"there is no {CLUSTER_METADATA} in {', '.join(each.path for each in looked)}"
     return None
 
 

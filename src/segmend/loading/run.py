@@ -230,6 +230,7 @@ class _Run:
             yield DirOutcome(
                 dir=state.path, online=state.offline is None, clean_shutdown=state.clean,
                 reason=state.offline or state.fatal, effects=tuple(state.effects),
+                metadata_alone=state.log_dir.is_metadata_apart,
             )  # fmt: skip
         yield self._outcome(states, partitions)
 
@@ -250,6 +251,7 @@ class _Run:
             ),
             unserved=sum(each.unserved for each in partitions),
             unknown=tuple(self._unknown()), assumed=tuple(self._assumed()),
+            supposed=self._prelude.metadata.supposed,
         )  # fmt: skip
 
     def _told(self, loaded: Loaded) -> PartitionOutcome | DirectoryOutcome:

@@ -210,13 +210,14 @@ class DirectoryOutcome:
 
 @frozen
 class DirOutcome:
-    """One log dir."""
+    """One log dir; without topics of its own (`metadata_alone`) it never has the clean shutdown marker."""
 
     dir: str
     online: bool
     clean_shutdown: bool
     reason: str | None = None
     effects: tuple[Effect, ...] = ()
+    metadata_alone: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The `dir` line."""
@@ -225,6 +226,7 @@ class DirOutcome:
             "dir": self.dir,
             "outcome": "online" if self.online else "offline",
             "clean_shutdown": self.clean_shutdown,
+            "metadata_alone": self.metadata_alone,
             "reason": self.reason,
             "effects": [effect.to_json() for effect in self.effects],
         }
@@ -289,6 +291,7 @@ class BrokerOutcome:
 
     `unserved` counts partitions that no client gets from this broker. `unknown` names what matters here and
     could not be read, `assumed` the ordinary that was taken for granted. `offline` are its dirs that fail.
+    `supposed` is what has to be so, if what is told is the worst of several.
     """
 
     starts: bool
@@ -303,6 +306,7 @@ class BrokerOutcome:
     partitions: int = 0
     offline: int = 0
     time: Estimate | None = None
+    supposed: str | None = None
 
     @property
     def nothing_lost(self) -> bool:
@@ -321,6 +325,7 @@ class BrokerOutcome:
             "kafka_because": self.release_reason,
             "lost": self.lost.to_json(),
             "unserved": self.unserved,
+            "supposed": self.supposed,
             "unknown": list(self.unknown),
             "assumed": list(self.assumed),
             "records_lost": self.lost.records,

@@ -147,6 +147,17 @@ class LogDir:
         """Files that no broker makes, sorted."""
         return [name for name in self.others if name.removesuffix(_TMP) not in (*LOG_DIR_FILES, LOCK)]
 
+    @property
+    def is_metadata_apart(self) -> bool:
+        """Whether it is a `metadata.log.dir` that is none of `log.dirs`, by all that is in it.
+
+        No `LogManager` writes its checkpoints and marker there, nor is its directory id registered.
+        """
+        theirs = {clean_shutdown.FILE_NAME, *offset_checkpoint.FILE_NAMES}
+        return theirs.isdisjoint(self.entries) and {each.kind for each in self.partitions} == {
+            "cluster-metadata"
+        }
+
     def partition(self, name: str) -> PartitionDir | None:
         """The partition directory with exactly this name."""
         return self._by_name.get(name)

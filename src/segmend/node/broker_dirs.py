@@ -156,6 +156,35 @@ class BrokerDirs:
         """Whether server.properties says that the metadata is to be in `metadata_dir`."""
         return self._configured_home is not None
 
+    @cached_property
+    def metadata_elsewhere(self) -> LogDir | None:
+        """The dir of the metadata by server.properties of these dirs, if it is none of them."""
+        if self.given is None or self.home_is_known:
+            return None
+        here = {each.real_path for each in self.dirs}
+        if here.isdisjoint(map(disk.real_path, self.given.log_dirs)):
+            return None  # It is of another machine: its paths say nothing here.
+        return LogDir.attempt(self.given.metadata_log_dir)
+
+    @cached_property
+    def metadata_is_gone(self) -> bool | None:
+        """Whether the metadata log is not where it is to be; None if nobody tells where that is.
+
+        A node that keeps it in a dir apart (`metadata.log.dir`) leaves no trace of that in `log.dirs`.
+        """
+        if self.metadata_dir is not None and self.metadata_dir.cluster_metadata is not None:
+            return False
+        if self.home_is_known:
+            return True
+        apart = self.metadata_elsewhere
+        return None if apart is None or apart.unreadable else apart.cluster_metadata is None
+
+    @property
+    def metadata_is_unseen(self) -> bool:
+        """Whether a KRaft node's metadata log is in none of these dirs, and is or may be elsewhere."""
+        there = any(each.cluster_metadata is not None for each in self.dirs)
+        return self.kraft and self.is_formatted and not there and not self.metadata_is_gone
+
     def metadata_log(self, log_dir: LogDir) -> MetadataLog | None:
         """What `__cluster_metadata-0` in one of the dirs says; None where there is none."""
         if log_dir.path in self._same:

@@ -144,6 +144,7 @@ def dir_lines(outcomes: Iterable[DirOutcome], style: Style = PLAIN) -> Iterator[
     """One line a log dir, with the reason if it does not serve."""
     for outcome in outcomes:
         stop = "stopped cleanly" if outcome.clean_shutdown else "not stopped cleanly"
+        stop = "the cluster's metadata alone" if outcome.metadata_alone else stop
         state = "online" if outcome.online else style("red", "offline")
         yield f"{text.clean(outcome.dir)}: {state}; {stop}"
         if outcome.reason is not None:
@@ -175,7 +176,8 @@ def broker_lines(outcome: BrokerOutcome, deleted: int = 0, style: Style = PLAIN)
     else:
         words = "; ".join(_became(outcome, deleted, style))
         seconds = f"about {text.duration(outcome.seconds)}{_parts(outcome.time)}"
-        yield f"the broker starts, {words}; {seconds}; {rules}"
+        worst = "" if outcome.supposed is None else f"; if {text.clean(outcome.supposed)}"
+        yield f"the broker starts{worst}, {words}; {seconds}; {rules}"
     if outcome.unknown:
         yield f"{style('red', 'not known')}: {text.clean('; '.join(outcome.unknown))}"
     if outcome.assumed:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from segmend.checks import CheckRun, Level, Summary, Wanted, known_codes
+from segmend.checks.runner import METADATA_UNSEEN
 from segmend.cli.nearest import did_you_mean
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import emit, emit_json, style
@@ -59,6 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     depth.add_argument("--startup", action="store_true", help="only what a broker looks at while it loads")
     depth.add_argument("--deep", action="store_true", help="every CRC and every record")
     add_release_option(parser)
+    parser.add_argument("--config", metavar="FILE", help="the broker's server.properties")
     parser.add_argument("--only", metavar="CODES", type=_codes, default=(), help="report these only: L05,N01")
     parser.add_argument("--ignore", metavar="CODES", type=_codes, default=(), help="do not report these")
     parser.add_argument("--topic", metavar="GLOB", help="partitions of these topics only")
@@ -160,6 +162,8 @@ def _summary_lines(summary: Summary, rules: str) -> Iterator[str]:
         yield f"{text.clean(path)}: {_state(summary, path, clean)}"
     if summary.skipped:
         yield f"not looked at: {', '.join(summary.skipped)} (--deep does)"
+    if summary.metadata_unseen:
+        yield f"not looked at: {METADATA_UNSEEN}, which is in none of these dirs (give metadata.log.dir, too)"
     if summary.dirs_not_given:
         missing = plural(summary.dirs_not_given, "more log dir")
         yield f"not given: {missing} of this broker, as its metadata says; of what lies there nothing is said"
@@ -180,6 +184,8 @@ def _verdict(summary: Summary) -> str:
 def _state(summary: Summary, path: str, clean: bool) -> str:
     if summary.running[path]:
         return "a broker is running here; bytes in flight are not judged"
+    if path in summary.apart:
+        return "the cluster's metadata alone, which each start scans; no marker tells how it stopped"
     return "stopped cleanly" if clean else "not stopped cleanly; the next start recovers the active segments"
 
 

@@ -1,0 +1,1 @@
+"""Healthy nodes whose metadata.log.dir is none of their log.dirs, as real brokers leave them."""
