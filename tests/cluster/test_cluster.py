@@ -12,7 +12,9 @@ import pytest
 
 import segmend
 from segmend.broker.election import Leaves, electable, may_wait, possible_leaders
+from segmend.cluster.nodes import Sight
 from segmend.cluster.order import start_order
+from segmend.cluster.quorum import quorum
 from segmend.cluster.values import ClusterOutcome, Copy, Leadership, Prospect
 from segmend.loading import Extent, Service
 from tests.cli.run import run
@@ -219,3 +221,32 @@ def test_complete_replicas_start_first() -> None:
     assert (steps, helpless) == (((1,), (2,)), 1)
     waits = replace(at_risk(0, [2, 3], [1]), order_helps=False)
     assert start_order([1, 2, 3], [waits]) == (((1, 2, 3),), 1)
+
+
+def seen(*epochs: tuple[int, int], end: int, snapshot: int = 0) -> Sight:
+    """A metadata log with these leader epochs and their first offsets."""
+    return Sight(position=(epochs[-1][0], end), snapshot=snapshot, epochs=epochs)
+
+
+@pytest.mark.parametrize(
+    ("sights", "committed"),
+    [
+        ([seen((1, 0), end=50), seen((1, 0), end=40), seen((1, 0), end=30)], 40),
+        # Node 3 wrote more than the others before it was alone; those that went on without it count.
+        ([seen((1, 0), (2, 20), end=30), seen((1, 0), (2, 20), end=28), seen((1, 0), end=90)], 28),
+        ([seen((1, 0), (3, 20), end=30), seen((1, 0), (2, 15), end=80), seen((1, 0), end=90)], 20),
+        ([seen((4, 70), end=75, snapshot=70), seen((1, 0), (2, 60), end=65), seen((1, 0), end=61)], 70),
+        ([seen((4, 70), end=75, snapshot=70), seen((4, 71), end=74, snapshot=71), seen((1, 0), end=9)], 74),
+    ],
+)
+def test_of_the_metadata_what_a_majority_has_of_the_newest_log_is_committed(
+    sights: list[Sight], committed: int
+) -> None:
+    """Epoch first, then offset: a longer log of an older epoch is no majority's (Raft)."""
+    found = quorum((1, 2, 3), dict(enumerate(sights, 1)), {})
+    assert found.committed == committed
+    assert found.leaders_possible == (1, 2), "never the long log of the old epoch"
+
+
+def test_without_a_majority_of_logs_nothing_is_known_to_be_committed() -> None:
+    assert quorum((1, 2, 3), {1: seen((1, 0), end=50)}, {}).committed is None

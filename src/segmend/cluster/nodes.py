@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Protocol
 
 from segmend.cluster.values import Name, NodeOutcome
@@ -23,14 +23,39 @@ from segmend.node.metadata_log import MetadataLog
 class Sight:
     """What the disks of a node tell before it starts.
 
-    `position` is where its metadata log ends, None without one; `voters` and `replicas` are the nodes that
-    the log names; `marks` the high watermarks in its checkpoints: so much is committed.
+    `position` is where its metadata log ends, None without one; `snapshot` where its newest snapshot ends,
+    `epochs` are the leader epochs behind that with their first offsets; `voters` and `replicas` the nodes
+    that the log names; `marks` the high watermarks in its checkpoints: so much is committed.
     """
 
     position: tuple[int, int] | None
-    voters: tuple[int, ...]
-    replicas: frozenset[int]
-    marks: Mapping[Name, int]
+    voters: tuple[int, ...] = ()
+    replicas: frozenset[int] = frozenset()
+    marks: Mapping[Name, int] = field(default_factory=dict)
+    snapshot: int = 0
+    epochs: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def end(self) -> int:
+        """The offset after its metadata log."""
+        return 0 if self.position is None else self.position[1]
+
+    def epoch_at(self, offset: int) -> int | None:
+        """The leader epoch of the record at an offset of the metadata log."""
+        return next((epoch for epoch, first in reversed(self.epochs) if first <= offset), None)
+
+    def shared(self, other: Sight) -> int:
+        """Where the metadata logs of two nodes part: up to there both hold the same records.
+
+        No two leaders have one epoch, so one epoch at one offset is one record. What a snapshot has is
+        committed, and the same everywhere.
+        """
+        same, end = max(self.snapshot, other.snapshot), min(self.end, other.end)
+        firsts = sorted({first for _, first in (*self.epochs, *other.epochs)} | {same})
+        for first in (each for each in firsts if same <= each < end):
+            if self.epoch_at(first) != other.epoch_at(first):
+                return first
+        return end
 
 
 @frozen
@@ -99,10 +124,13 @@ def sight(broker: BrokerDirs) -> Sight:
         value = log_dir.offset_checkpoint(HIGH_WATERMARK).value
         for name, offset in (value.offsets() if value is not None else {}).items():
             marks[name] = max(marks.get(name, 0), offset)
-    named = () if log is None else log.image.replicas.values()
+    if log is None:
+        return Sight(position=None, voters=_voters(broker, log), marks=marks)
+    named = log.image.replicas.values()
     return Sight(
-        position=None if log is None else log.position, voters=_voters(broker, log), marks=marks,
+        position=log.position, voters=_voters(broker, log), marks=marks,
         replicas=frozenset(node for replicas in named for node in replicas),
+        snapshot=log.snapshot[0] if log.snapshot else 0, epochs=tuple(sorted(log.epochs.items())),
     )  # fmt: skip
 
 

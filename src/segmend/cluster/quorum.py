@@ -22,16 +22,25 @@ def quorum(voters: Collection[int], sights: Mapping[int, Sight], down: Mapping[i
     needed = majority(len(told))
     up = {voter.node_id: (voter.epoch or 0, voter.end or 0) for voter in told if voter.up}
     able = electable(up, needed) if len(up) >= needed else []
-    ends = sorted((voter.end for voter in told if voter.end is not None), reverse=True)
     reason = None
     if told and not able:
         few = NO_MAJORITY.format(up=len(up), all=len(told), needed=needed)
         reason = few if len(up) < needed else NO_UP_TO_DATE
     return Quorum(
         voters=tuple(told), needed=needed, leaders_possible=tuple(able), reason=reason,
-        committed=ends[needed - 1] if len(ends) >= needed else None,
+        committed=_committed([sights[node] for node in voters if node in sights], needed),
         blank=tuple(voter.node_id for voter in told if voter.node_id in able and not voter.end),
     )  # fmt: skip
+
+
+def _committed(sights: Collection[Sight], needed: int) -> int | None:
+    """What a majority has of the newest log: a longer one of an older epoch is cut (`KafkaRaftClient`)."""
+    known = [sight for sight in sights if sight.position is not None]
+    if len(known) < needed:
+        return None
+    newest = max(known, key=lambda sight: sight.position or (0, 0))
+    ends = sorted((newest.shared(sight) for sight in known), reverse=True)
+    return max(ends[needed - 1], *(sight.snapshot for sight in known))
 
 
 def _voter(node_id: int, sights: Mapping[int, Sight], down: Mapping[int, str]) -> QuorumVoter:

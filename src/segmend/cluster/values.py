@@ -37,7 +37,8 @@ class QuorumVoter:
 class Quorum:
     """The metadata quorum that comes up; without `voters` nothing tells of one.
 
-    `committed` is what a majority of the known logs has. `blank` are those that can be elected without a log.
+    `committed` is what a majority has of the newest known log. `blank` are those that can be elected
+    without a log.
     """
 
     voters: tuple[QuorumVoter, ...]

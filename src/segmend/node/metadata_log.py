@@ -46,7 +46,8 @@ class MetadataLog:
     `whole`: its beginning is there. `blank`: it holds nothing but what KRaft writes about itself.
     `snapshot`: (end offset, epoch) of the newest one, which takes the place of the log where it is
     `ahead` of it; `snapshot_damage` is why it cannot be read. `reached` is the offset after the last batch.
-    `versions` are the newest versions of each kind of record (api key).
+    `versions` are the newest versions of each kind of record (api key), `epochs` the first offset of each
+    leader epoch behind the snapshot.
     """
 
     image: MetadataImage = field(default_factory=MetadataImage)
@@ -60,6 +61,7 @@ class MetadataLog:
     snapshot: tuple[int, int] | None = None
     ahead: bool = False
     versions: dict[int, int] = field(default_factory=dict)
+    epochs: dict[int, int] = field(default_factory=dict)
 
     @property
     def position(self) -> tuple[int, int]:
@@ -100,6 +102,7 @@ class MetadataLog:
                     if not snapshot:
                         self.end = self.reached = batch.last_offset + 1
                         self.epoch = batch.partition_leader_epoch
+                        self.epochs.setdefault(self.epoch, batch.base_offset)
                     self.blank = self.blank and batch.is_control
                     if batch.last_offset >= start and batch.size <= _BATCH_LIMIT:
                         self._batch(batch, reader.read(batch.size, batch.position), start)
