@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segmend.broker.retention import HOLDS, Limits, Retained, breaches, judge
+from segmend.broker.retention import HOLDS, Limits, Look, Retained, breaches, judge
 
 NOW = 1_000_000
 FOREVER = Limits(retention_ms=-1, retention_bytes=-1)
@@ -22,7 +22,7 @@ def log(*ages: int, size: int = 100) -> list[Retained]:
 def gone(
     segments: list[Retained], limits: Limits, *, start: int = 0, high: int = 10**9
 ) -> list[tuple[int, str]]:
-    found = breaches(segments, limits, log_start=start, high_watermark=high, now_ms=NOW)
+    found = breaches(segments, limits, Look(log_start=start, high_watermark=high, now_ms=NOW))
     return [(breach.count, breach.limit) for breach in found]
 
 
@@ -76,9 +76,9 @@ def test_each_segment_has_one_verdict_that_agrees_with_what_goes(
         Retained(base_offset=n * 10, end_offset=n * 10 + 10, size=size, largest_timestamp=NOW - age)
         for n, (age, size) in enumerate(drawn)
     ]
-    now = {"log_start": start, "high_watermark": high, "now_ms": NOW}
-    verdicts = judge(segments, limits, **now)
-    gone = [breach.limit for breach in breaches(segments, limits, **now) for _ in range(breach.count)]
+    now = Look(log_start=start, high_watermark=high, now_ms=NOW)
+    verdicts = judge(segments, limits, now)
+    gone = [breach.limit for breach in breaches(segments, limits, now) for _ in range(breach.count)]
     assert [verdict.goes for verdict in verdicts] == gone + [None] * (len(segments) - len(gone))
     assert all((verdict.goes is None) == (verdict.holds in HOLDS) for verdict in verdicts)
     dates = [verdict.date_ms for verdict in verdicts if verdict.date_ms is not None]
@@ -86,7 +86,9 @@ def test_each_segment_has_one_verdict_that_agrees_with_what_goes(
 
 
 def held(segments: list[Retained], limits: Limits, high: int = 10**9) -> list[str | None]:
-    return [each.holds for each in judge(segments, limits, log_start=0, high_watermark=high, now_ms=NOW)]
+    return [
+        each.holds for each in judge(segments, limits, Look(log_start=0, high_watermark=high, now_ms=NOW))
+    ]
 
 
 def test_why_segments_stay() -> None:
@@ -102,12 +104,12 @@ def test_why_segments_stay() -> None:
 def test_when_size_deletes_a_segment() -> None:
     """Three of 100 bytes with a limit of 250: the first goes when 50 more are there."""
     sized = Limits(retention_ms=-1, retention_bytes=250)
-    verdicts = judge(log(1, 1, 1), sized, log_start=0, high_watermark=10**9, now_ms=NOW)
+    verdicts = judge(log(1, 1, 1), sized, Look(log_start=0, high_watermark=10**9, now_ms=NOW))
     assert [verdict.bytes_until for verdict in verdicts] == [50, 150, 250]
 
 
 def test_a_segment_goes_by_time_once_it_is_older_than_the_limit() -> None:
     timed = Limits(retention_ms=500, retention_bytes=-1)
-    first, second = judge(log(100, 300), timed, log_start=0, high_watermark=10**9, now_ms=NOW)
+    first, second = judge(log(100, 300), timed, Look(log_start=0, high_watermark=10**9, now_ms=NOW))
     assert first.due_ms == first.date_ms == NOW + 401
     assert (second.due_ms, second.date_ms) == (NOW + 201, NOW + 401)

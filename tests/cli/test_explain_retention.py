@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.checks.test_environment import broker_on
 from tests.cli.run import run
 from tests.faults.patient import HIGH, START
 from tests.faults.written import BASES, END, checkpoint, in_place, removed, two_dirs, written
@@ -130,10 +131,19 @@ def test_the_open_index_of_a_running_broker_is_no_1970(dirs: list[Path], capsys:
     for suffix in (".index", ".timeindex"):
         in_place(f"{LOGS[3]}{suffix}", lambda old: old + bytes(12 * 8 * 100))(dirs)
     stamped(dirs, LOGS[0], NOW - HOUR)
-    ran = run(capsys, "explain", "retention", *dirs, "--partition", "t-0", "--json", "--kafka", "4.3")
+    with broker_on(dirs[0]):
+        ran = run(capsys, "explain", "retention", *dirs, "--partition", "t-0", "--json", "--kafka", "4.3")
     last = ran.of("segment")[-1]
     assert last["timestamp_from"] == "time index"
     assert last["largest_timestamp"] == pytest.approx(NOW - 7 * DAY - HOUR)
+
+
+def test_a_killed_log_is_judged_as_its_recovery_leaves_it(dirs: list[Path], capsys: Capture) -> None:
+    """What the index says of the active segment is rebuilt from the records, which are of 2023."""
+    removed(".kafka_cleanshutdown")(dirs)
+    ran = run(capsys, "explain", "retention", *dirs, "--partition", "t-0", "--json", "--kafka", "4.3")
+    last = ran.of("segment")[-1]
+    assert last["largest_timestamp"] == 1_700_000_103_000
 
 
 def test_json(dirs: list[Path], capsys: Capture) -> None:

@@ -1,41 +1,108 @@
-"""Which segments of a loaded log retention deletes, and when it first looks.
+"""Which segments of a loaded log retention deletes, by which rule, and when it looks.
 
-Follows `UnifiedLog.deleteOldSegments`: from the oldest on, up to the first segment that may
-stay; a segment goes only when the high watermark has reached its end.
+Follows `UnifiedLog.deleteOldSegments`: rule by rule, each from the oldest segment on up to the first
+that may stay; a segment goes only when the high watermark has reached its end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
 
-from segmend.broker.rule import Words
+from segmend.broker.rule import Rule, Words
 from segmend.frozen import frozen
+from segmend.logdir.release import NEWEST, Release
 
 FIRST_LOOK_SECONDS = 30
 """`LogManager.InitialTaskDelayMs`: the first look after the start; then every 5 minutes."""
 
+CHECK_INTERVAL_MS = 300_000
+"""`log.retention.check.interval.ms`."""
+
 DELETE_DELAY_SECONDS = 60
 """`file.delete.delay.ms`."""
 
-_FOUND = "Found deletable segments with base offsets [...] due to retention time ...ms breach"
-_FILE_TIME = "retention time ...ms breach based on the last modified time of the segment"
+NEVER_MS = 253_402_300_800_000
+"""The year 10000: a date from then on is none (`retention.ms` of Long.MAX)."""
+
+
+class Clock(StrEnum):
+    """What tells how old a segment is: its time index, the modification time of its log, its records
+    (where the broker reads them, in a recovery), or nothing (no limit by time)."""
+
+    TIME_INDEX = "time-index"
+    MTIME = "mtime"
+    RECORD = "record"
+    NONE = "none"
+
+
+class RetentionLimit(StrEnum):
+    """What retention deletes by."""
+
+    TIME = "retention.ms"
+    SIZE = "retention.bytes"
+    LOG_START = "log start offset"
+
+
+_TIME_FIRST = (RetentionLimit.TIME, RetentionLimit.SIZE, RetentionLimit.LOG_START)
+_START_FIRST = (RetentionLimit.LOG_START, RetentionLimit.SIZE, RetentionLimit.TIME)
+WITH_DELETE: Rule[tuple[RetentionLimit, ...]] = Rule(
+    "UnifiedLog.deleteOldSegments, where cleanup.policy has delete; KIP-107, KAFKA-12177",
+    (((0, 8), _TIME_FIRST[:2]), ((0, 11), _TIME_FIRST), ((3, 0), _START_FIRST)),
+)
+"""The rules in the order in which they look."""
+WITHOUT_DELETE: Rule[tuple[RetentionLimit, ...]] = Rule(
+    "UnifiedLog.deleteOldSegments, where it has not",
+    (((0, 8), ()), ((2, 1), (RetentionLimit.LOG_START,))),
+)
+UP_TO_HIGH_WATERMARK: Rule[bool] = Rule(
+    "Log.deletableSegments; KAFKA-5829", (((0, 8), False), ((1, 0), True))
+)
+HELD_BELOW_MIN_ISR: Rule[bool] = Rule(
+    "Partition.maybeIncrementLeaderHW; KAFKA-15583", (((0, 8), False), ((3, 7), True))
+)
+"""Whether the high watermark stands still while the ISR is smaller than `min.insync.replicas`."""
+COPY_CAN_BE_DISABLED: Rule[bool] = Rule(
+    "UnifiedLog.remoteLogEnabledAndRemoteCopyEnabled; KIP-950", (((0, 8), False), ((3, 9), True))
+)
+
+_FOUND = "Found deletable segments with base offsets [{bases}] due to "
+_FILE_TIME = "retention time {limit}ms breach based on the last modified time of the segment"
+_RECORD_TIME = "retention time {limit}ms breach based on the largest record timestamp in the segment"
 BY_FILE_TIME = Words(
-    "UnifiedLog.deleteRetentionMsBreachedSegments; says by what since 2.7",
+    "RetentionMsBreach.logReason; says by what since 2.7",
     (
         ((0, 8), None),
-        ((0, 11), _FOUND),
-        ((2, 7), f"Deleting segment ... due to {_FILE_TIME}"),
-        ((3, 6), f"Deleting segment ... due to log {_FILE_TIME}"),
+        ((1, 0), f"{_FOUND}retention time {{limit}}ms breach"),
+        ((2, 7), f"Deleting segment {{segment}} due to {_FILE_TIME}"),
+        ((3, 6), f"Deleting segment {{segment}} due to log {_FILE_TIME}"),
     ),
 )
 BY_RECORD_TIME = Words(
-    "UnifiedLog.deleteRetentionMsBreachedSegments; shows the segment since 2.7",
+    "RetentionMsBreach.logReason; shows the segment since 2.7",
     (
         ((0, 8), None),
-        ((0, 11), _FOUND),
-        ((2, 7), "Deleting segment ... largestTime=0 ... due to retention time ..."),
-        ((3, 6), "Deleting segment ... largestTime=0 ... due to log retention time ..."),
+        ((1, 0), f"{_FOUND}retention time {{limit}}ms breach"),
+        ((2, 7), f"Deleting segment {{segment}} due to {_RECORD_TIME}"),
+        ((3, 6), f"Deleting segment {{segment}} due to log {_RECORD_TIME}"),
+    ),
+)
+BY_SIZE = Words(
+    "RetentionSizeBreach.logReason",
+    (
+        ((0, 8), None),
+        ((1, 0), f"{_FOUND}retention size in bytes {{limit}} breach"),
+        ((2, 7), "Deleting segment {segment} due to retention size {limit} breach"),
+        ((3, 6), "Deleting segment {segment} due to log retention size {limit} breach"),
+    ),
+)
+BY_LOG_START = Words(
+    "StartOffsetBreach.logReason",
+    (
+        ((0, 8), None),
+        ((1, 0), f"{_FOUND}log start offset {{limit}} breach"),
+        ((2, 7), "Deleting segments due to log start offset {limit} breach: {segment}"),
     ),
 )
 FUTURE_TIMESTAMP = Words(
@@ -53,7 +120,12 @@ class Retained:
     """The next segment's base offset, or the log end offset."""
     size: int
     largest_timestamp: int
-    by_mtime: bool = False
+    clock: Clock = Clock.TIME_INDEX
+
+    @property
+    def by_mtime(self) -> bool:
+        """Whether the time is the file's."""
+        return self.clock == Clock.MTIME
 
 
 @frozen
@@ -63,60 +135,92 @@ class Limits:
     retention_ms: int
     retention_bytes: int
     delete: bool = True
-    """Whether `cleanup.policy` has delete; otherwise only the log start offset counts."""
+    """Whether `cleanup.policy` has delete; otherwise at most the log start offset counts."""
+    compact: bool = True
+    """Whether it has compact, where it has no delete."""
+    looked_at: bool = True
+    """Whether anything looks at the log: at one with compact only the cleaner does."""
 
 
-class RetentionLimit(StrEnum):
-    """What retention deletes by."""
+@frozen
+class Look:
+    """What a look goes by. `high_watermark` is what it has surely reached, `reach` what it perhaps
+    reaches before the look (None: no more), as it does when all that the ISR names are there."""
 
-    TIME = "retention.ms"
-    SIZE = "retention.bytes"
-    LOG_START = "log start offset"
+    log_start: int
+    high_watermark: int
+    now_ms: int
+    release: Release = NEWEST
+    reach: int | None = None
+
+    def rules(self, limits: Limits) -> tuple[RetentionLimit, ...]:
+        """The rules that look at this log, in their order."""
+        if not limits.looked_at:
+            return ()
+        rules = (WITH_DELETE if limits.delete else WITHOUT_DELETE).of(self.release)
+        unlimited = {
+            RetentionLimit.TIME: limits.retention_ms < 0, RetentionLimit.SIZE: limits.retention_bytes < 0
+        }  # fmt: skip
+        return tuple(rule for rule in rules if not unlimited.get(rule, False))
+
+    def reached(self, end_offset: int) -> bool:
+        """Whether a segment that ends there may go."""
+        return self.high_watermark >= end_offset or not UP_TO_HIGH_WATERMARK.of(self.release)
+
+    @property
+    def at_best(self) -> Look:
+        """The same with all that the high watermark may reach."""
+        mark = self.high_watermark if self.reach is None else max(self.reach, self.high_watermark)
+        return replace(self, high_watermark=mark, reach=None)
+
+    def after(self, first_base: int) -> Look:
+        """The next one, once all in front of `first_base` is gone."""
+        return replace(self, log_start=max(self.log_start, first_base))
 
 
 @frozen
 class Breach:
-    """The first `count` segments go, for one reason, in Kafka's words."""
+    """The first `count` segments (of those left by what was found before) go, for one reason."""
 
     count: int
     limit: RetentionLimit
-    broker_says: str
+    broker_says: str | None
 
 
-def breaches(
-    segments: Sequence[Retained], limits: Limits, *, log_start: int, high_watermark: int, now_ms: int
-) -> list[Breach]:
-    """What the first look deletes: by time, by size, by log start offset, in this order."""
+def breaches(segments: Sequence[Retained], limits: Limits, look: Look) -> list[Breach]:
+    """What one look deletes, rule by rule."""
     found: list[Breach] = []
-    gone = 0
-    if limits.delete and limits.retention_ms >= 0:
-        gone = _count(segments, high_watermark, lambda s: now_ms - s.largest_timestamp > limits.retention_ms)
-        if gone:
-            found.append(_by_time(segments[0], gone, limits.retention_ms))
-    left = segments[gone:]
-    more = _by_size(left, limits, high_watermark) if limits.delete and limits.retention_bytes >= 0 else 0
-    if more:
-        words = f"due to log retention size {limits.retention_bytes} breach"
-        found.append(Breach(count=more, limit=RetentionLimit.SIZE, broker_says=f"Deleting segments {words}"))
-    left = left[more:]
-    below = 0
-    while below < len(left) - 1 and left[below].end_offset <= log_start:
-        below += 1
-    if below:
-        words = f"due to log start offset {log_start} breach"
-        found.append(
-            Breach(count=below, limit=RetentionLimit.LOG_START, broker_says=f"Deleting segments {words}")
-        )
+    left = segments
+    for rule in look.rules(limits):
+        count = _COUNTS[rule](left, limits, look)
+        if count:
+            found.append(Breach(count=count, limit=rule, broker_says=_says(rule, left[:count], limits, look)))
+        left = left[count:]
     return found
+
+
+def _says(rule: RetentionLimit, gone: Sequence[Retained], limits: Limits, look: Look) -> str | None:
+    words = BY_FILE_TIME if gone[0].by_mtime else BY_RECORD_TIME
+    said: dict[RetentionLimit, tuple[Words, int]] = {
+        RetentionLimit.TIME: (words, limits.retention_ms),
+        RetentionLimit.SIZE: (BY_SIZE, limits.retention_bytes),
+        RetentionLimit.LOG_START: (BY_LOG_START, look.log_start),
+    }
+    words, limit = said[rule]
+    bases = ",".join(str(each.base_offset) for each in gone[:1]) + (",..." if len(gone) > 1 else "")
+    return words.say(look.release, segment="...", limit=limit, bases=bases)
 
 
 HOLDS = {
     "compact-only": "cleanup.policy has no delete: the cleaner rewrites it, time and size do not count",
+    "cleaner-off": "log.cleaner.enable is false, and nothing else looks at a log with compact",
+    "no-policy": "cleanup.policy is empty: neither time nor size counts, and nothing is compacted",
     "no-limit": "neither retention.ms nor retention.bytes is a limit",
     "empty-active": "it is the active segment, and empty",
     "not-due": "no limit is reached yet",
     "future": "its largest timestamp is in the future, and counts from there",
     "high-watermark": "its time has come, but the high watermark has not reached its end",
+    "next-look": "its time has come, but this look has passed its rule: it goes at the next one",
     "behind": "its time has come, but segments go from the oldest on, and one in front of it stays",
 }
 """Why a segment stays."""
@@ -128,6 +232,8 @@ class SegmentFate:
 
     `due_ms` is when time alone would delete it, `date_ms` when it can go for that, with all in
     front of it gone; `bytes_until` how much must be appended until size deletes it. None: never.
+    `goes_ms` is when it goes if nothing is written, by whatever rule. `awaits` is the rule by which it
+    goes at the next look if the high watermark reaches its end until then, which is not known.
     """
 
     segment: Retained
@@ -136,69 +242,193 @@ class SegmentFate:
     due_ms: int | None
     date_ms: int | None
     bytes_until: int | None
+    goes_ms: int | None = None
+    awaits: RetentionLimit | None = None
 
 
 def judge(
-    segments: Sequence[Retained], limits: Limits, *, log_start: int, high_watermark: int, now_ms: int
+    segments: Sequence[Retained], limits: Limits, look: Look, interval_ms: int = CHECK_INTERVAL_MS
 ) -> list[SegmentFate]:
-    """Why each segment goes or stays, by the same look as `breaches`; every timestamp must be known."""
-    found = breaches(segments, limits, log_start=log_start, high_watermark=high_watermark, now_ms=now_ms)
-    reasons = [breach.limit for breach in found for _ in range(breach.count)]
-    timed, sized = limits.delete and limits.retention_ms >= 0, limits.delete and limits.retention_bytes >= 0
-    room = limits.retention_bytes - sum(each.size for each in segments[len(reasons) :])
-    verdicts, date = [], 0
+    """Why each segment goes or stays, by the same look as `breaches`; every timestamp must be known.
+
+    The looks follow each other after `interval_ms`.
+    """
+    gone = list(_each_gone(segments, limits, look))
+    first = sum(1 for number, _ in gone if number == 0)
+    perhaps = [rule for number, rule in _each_gone(segments, limits, look.at_best) if number == 0]
+    rules = look.rules(limits)
+    dates = list(_dates(segments, limits, look, gone))
+    everywhere = replace(look, high_watermark=segments[-1].end_offset) if segments else look
+    free = len(gone) if look == everywhere else sum(1 for _ in _each_gone(segments, limits, everywhere))
+    room = limits.retention_bytes - sum(each.size for each in segments[first:])
+    verdicts = []
     for number, each in enumerate(segments):
-        goes = reasons[number] if number < len(reasons) else None
-        due = each.largest_timestamp + limits.retention_ms + 1 if timed else None
-        date = max(date, due or 0)
-        room += each.size if goes is None else 0
-        holds = None if goes else _holds(segments, number, limits, now_ms, len(reasons))
+        goes = gone[number][1] if number < first else None
+        holds = None if goes else _holds(segments, number, limits, look, len(gone), free)
+        room += 0 if goes else each.size
+        when = None if dates[number] is None else max(dates[number] or 0, look.now_ms)
+        if number < len(gone):
+            when = look.now_ms + gone[number][0] * interval_ms
         verdicts.append(
             SegmentFate(
-                segment=each, goes=goes, holds=holds, due_ms=due, date_ms=date if timed else None,
-                bytes_until=max(room, 0) if sized and goes is None else None,
+                segment=each, goes=goes, holds=holds, date_ms=dates[number], goes_ms=when,
+                due_ms=_due(each, limits) if RetentionLimit.TIME in rules else None,
+                bytes_until=max(room, 0) if RetentionLimit.SIZE in rules and goes is None else None,
+                awaits=perhaps[number] if goes is None and number < len(perhaps) else None,
             )
         )  # fmt: skip
     return verdicts
 
 
-def _holds(segments: Sequence[Retained], number: int, limits: Limits, now_ms: int, gone: int) -> str:
+def looks(segments: Sequence[Retained], limits: Limits, look: Look) -> Iterator[list[Breach]]:
+    """What each look deletes, from the first on, if nothing is written and no time passes.
+
+    Where time is asked first, what a later rule took from in front of old segments lets them go
+    at the look after that.
+    """
+    left = segments
+    while found := breaches(left, limits, look):
+        yield found
+        left = left[sum(breach.count for breach in found) :]
+        if not left:
+            return
+        look = look.after(left[0].base_offset)
+
+
+def _each_gone(
+    segments: Sequence[Retained], limits: Limits, look: Look
+) -> Iterator[tuple[int, RetentionLimit]]:
+    """(which look, by which rule) of each segment that `looks` delete."""
+    for number, found in enumerate(looks(segments, limits, look)):
+        for breach in found:
+            yield from ((number, breach.limit) for _ in range(breach.count))
+
+
+def _dates(
+    segments: Sequence[Retained], limits: Limits, look: Look, gone: Sequence[tuple[int, RetentionLimit]]
+) -> Iterator[int | None]:
+    """When each can go by time alone, those in front of it being gone by then."""
+    timed, date = RetentionLimit.TIME in look.rules(limits), 0
+    for number, each in enumerate(segments):
+        due = _due(each, limits)
+        if number < len(gone):
+            by_time = gone[number][1] == RetentionLimit.TIME and due is not None
+            date = max(date, due or 0) if by_time else date
+            yield date if by_time else None
+            continue
+        timed = timed and due is not None and look.reached(each.end_offset)
+        timed = timed and not _empty_active(segments, number)
+        date = max(date, due or 0)
+        yield date if timed else None
+
+
+def _due(segment: Retained, limits: Limits) -> int | None:
+    due = segment.largest_timestamp + limits.retention_ms + 1
+    return due if due < NEVER_MS else None
+
+
+def _holds(
+    segments: Sequence[Retained], number: int, limits: Limits, look: Look, gone: int, free: int
+) -> str:
+    """`gone` segments go at this look or those that follow at once, `free` if all were replicated."""
     each = segments[number]
+    if number < gone:
+        return "next-look"
+    if number < free:
+        return "high-watermark" if number == gone else "behind"
+    if not limits.looked_at:
+        return "cleaner-off"
     if not limits.delete:
-        return "compact-only"
+        return "compact-only" if limits.compact else "no-policy"
     if limits.retention_ms < 0 and limits.retention_bytes < 0:
         return "no-limit"
-    if number == len(segments) - 1 and each.size == 0:
+    if _empty_active(segments, number):
         return "empty-active"
-    if limits.retention_ms >= 0 and now_ms - each.largest_timestamp > limits.retention_ms:
-        return "behind" if number > gone else "high-watermark"
-    return "future" if limits.retention_ms >= 0 and each.largest_timestamp > now_ms else "not-due"
+    if limits.retention_ms >= 0 and look.now_ms - each.largest_timestamp > limits.retention_ms:
+        return "behind"
+    return "future" if limits.retention_ms >= 0 and each.largest_timestamp > look.now_ms else "not-due"
 
 
-def _count(segments: Sequence[Retained], high_watermark: int, goes: Callable[[Retained], bool]) -> int:
-    count = 0
+def _empty_active(segments: Sequence[Retained], number: int) -> bool:
+    return number == len(segments) - 1 and segments[number].size == 0
+
+
+def _count(segments: Sequence[Retained], look: Look, goes: Callable[[Retained], bool]) -> int:
     for number, segment in enumerate(segments):
-        empty_last = number == len(segments) - 1 and segment.size == 0
-        if empty_last or high_watermark < segment.end_offset or not goes(segment):
-            break
-        count += 1
-    return count
+        if _empty_active(segments, number) or not look.reached(segment.end_offset) or not goes(segment):
+            return number
+    return len(segments)
 
 
-def _by_size(segments: Sequence[Retained], limits: Limits, high_watermark: int) -> int:
+def _by_time(segments: Sequence[Retained], limits: Limits, look: Look) -> int:
+    return _count(segments, look, lambda each: look.now_ms - each.largest_timestamp > limits.retention_ms)
+
+
+def _by_size(segments: Sequence[Retained], limits: Limits, look: Look) -> int:
     over = sum(segment.size for segment in segments) - limits.retention_bytes
-    count = 0
-    for segment in segments:
-        if over - segment.size < 0 or high_watermark < segment.end_offset or segment.size == 0:
-            break
+
+    def goes(segment: Retained) -> bool:
+        nonlocal over
         over -= segment.size
-        count += 1
-    return count
+        return over >= 0
+
+    return _count(segments, look, goes)
 
 
-def _by_time(first: Retained, count: int, retention_ms: int) -> Breach:
-    basis = (
-        "last modified time of the segment" if first.by_mtime else "largest record timestamp in the segment"
-    )
-    words = f"due to log retention time {retention_ms}ms breach based on the {basis} the segment"
-    return Breach(count=count, limit=RetentionLimit.TIME, broker_says=f"Deleting segments {words}")
+def _by_log_start(segments: Sequence[Retained], _: Limits, look: Look) -> int:
+    """Whose end is at or below the log start offset; never the active one."""
+    last = segments[-1] if segments else None
+    return _count(segments, look, lambda each: each is not last and each.end_offset <= look.log_start)
+
+
+_COUNTS: dict[RetentionLimit, Callable[[Sequence[Retained], Limits, Look], int]] = {
+    RetentionLimit.TIME: _by_time,
+    RetentionLimit.SIZE: _by_size,
+    RetentionLimit.LOG_START: _by_log_start,
+}
+
+
+@frozen
+class Amount:
+    """Segments, bytes of their logs, and records, counted by offsets."""
+
+    segments: int = 0
+    bytes: int = 0
+    records: int = 0
+
+
+@frozen
+class Outlook:
+    """What goes if nothing is written: at the next look, within a day, within a week, ever."""
+
+    now: Amount
+    day: Amount
+    week: Amount
+    ever: Amount
+
+
+def outlook(fates: Iterable[SegmentFate], now_ms: int, log_start: int = 0) -> Outlook:
+    """Add up what goes until when; what is below `log_start` is no record any more."""
+    found = list(fates)
+
+    def until(end: int | None) -> Amount:
+        gone = [
+            each.segment
+            for each in found
+            if each.goes_ms is not None and (end is None or each.goes_ms <= end)
+        ]
+        return amount(gone, log_start)
+
+    return Outlook(
+        now=amount([each.segment for each in found if each.goes], log_start),
+        day=until(now_ms + 86_400_000), week=until(now_ms + 7 * 86_400_000), ever=until(None),
+    )  # fmt: skip
+
+
+def amount(segments: Iterable[Retained], log_start: int = 0) -> Amount:
+    """How much these segments hold."""
+    count = size = records = 0
+    for each in segments:
+        count, size = count + 1, size + each.size
+        records += max(each.end_offset - max(each.base_offset, log_start), 0)
+    return Amount(segments=count, bytes=size, records=records)

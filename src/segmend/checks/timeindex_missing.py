@@ -53,6 +53,6 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         "the segment has no time index; retention will go by the modification time of the log",
         file=name,
         offset=view.base_offset,
-        broker_says=BY_FILE_TIME.of(context.release),
+        broker_says=BY_FILE_TIME.say(context.release, segment="...", limit="...", bases="..."),
         remedy=context.repair(),
     )

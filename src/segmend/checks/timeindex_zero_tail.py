@@ -54,7 +54,9 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         file=f"{view.base_offset:020d}.timeindex",
         position=match.entries * ENTRY_SIZE,
         offset=view.base_offset,
-        broker_says=BY_RECORD_TIME.of(context.release),
+        broker_says=BY_RECORD_TIME.say(
+            context.release, segment="... largestTime=0 ...", limit="...", bases="..."
+        ),
         remedy=context.repair(),
         zero_entries=match.padding,
     )

@@ -1,6 +1,7 @@
 """Why each segment is deleted or stays: the retention of `later`, asked about every segment.
 
-Nothing is recovered: a log that was not closed is taken as it stands, as the broker that runs over it has it.
+A log that was not closed is recovered as the next start does it. Where a broker runs over it, or where
+that would take too long to read, it is taken as it stands: as that broker has it.
 """
 
 from __future__ import annotations
@@ -8,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from segmend.broker.retention import SegmentFate, judge
+from segmend.broker.retention import Clock, Outlook, SegmentFate, judge, outlook
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.frozen import frozen
 from segmend.loading.dirs import DirState
-from segmend.loading.later import retained
-from segmend.loading.limits import Retention, retention_of
+from segmend.loading.high_watermark import Mark, high_watermark
+from segmend.loading.later import look_of, retained
+from segmend.loading.limits import Retention
 from segmend.loading.load import load
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
@@ -24,9 +26,9 @@ from segmend.node.broker_dirs import BrokerDirs
 
 @frozen
 class Reasons:
-    """One partition. `high_watermark` is the checkpoint's, None if it has none (the end counts then).
+    """One partition. `high_watermark` is the checkpoint's, None if it has none; `mark` says where it will be.
 
-    `alone`: this is the only replica, so that the high watermark is at the end once it leads.
+    `now_ms` is the time that the segments are judged for; `recovered`: as the next start leaves them.
     """
 
     dir: str
@@ -38,9 +40,26 @@ class Reasons:
     log_start_offset: int = 0
     log_end_offset: int = 0
     high_watermark: int | None = None
-    alone: bool = False
+    mark: Mark = Mark()
+    now_ms: int = 0
+    recovered: bool = False
     verdicts: Sequence[SegmentFate] = ()
     failure: str | None = None
+
+    @property
+    def alone(self) -> bool:
+        """Whether this is the only replica, so that the high watermark is at the end once it leads."""
+        return self.mark.why == "alone"
+
+    @property
+    def outlook(self) -> Outlook:
+        """What goes now, within a day, within a week, ever."""
+        return outlook(self.verdicts, self.now_ms, self.log_start_offset)
+
+    @property
+    def settings_known(self) -> bool:
+        """Whether all settings are what the broker goes by."""
+        return self.retention.known
 
     @property
     def goes(self) -> list[SegmentFate]:
@@ -50,7 +69,7 @@ class Reasons:
     @property
     def held(self) -> list[SegmentFate]:
         """Those whose time has come, and that stay all the same."""
-        return [each for each in self.verdicts if each.holds in ("behind", "high-watermark")]
+        return [each for each in self.verdicts if each.holds in ("behind", "high-watermark", "next-look")]
 
     @property
     def blocker(self) -> SegmentFate | None:
@@ -62,7 +81,10 @@ class Reasons:
     def doubtful(self) -> list[SegmentFate]:
         """Segments whose time is none of their records': 0 from an index of zeros, or the file's mtime."""
         timed = [each for each in self.verdicts if each.due_ms is not None and each.segment.size]
-        return [each for each in timed if each.segment.by_mtime or each.segment.largest_timestamp == 0]
+        return [
+            each for each in timed
+            if each.segment.clock == Clock.MTIME or each.segment.largest_timestamp == 0
+        ]  # fmt: skip
 
     @property
     def matters(self) -> bool:
@@ -84,38 +106,43 @@ class Reasons:
 def reasons(
     broker: BrokerDirs, options: Options, wanted: Callable[[PartitionDir], bool]
 ) -> Iterator[Reasons]:
-    """The wanted partitions of a broker, in the order of its dirs."""
-    prelude = Prelude(broker, replace(options, clean=True), Budget())
+    """The wanted partitions of a broker, in the order of its dirs, judged for `options.now_ms`."""
+    prelude = Prelude(broker, options, Budget())
     situation = prelude.situation()
     for state in prelude.states:
+        running = not state.clean and bool(state.log_dir.broker_running())
         for partition in state.log_dir.partitions:
             if partition.kind == "current" and wanted(partition):
-                yield _reasons(state, partition, situation)
+                yield _reasons(state, partition, situation, running=running)
 
 
-def _reasons(state: DirState, partition: PartitionDir, situation: Situation) -> Reasons:
-    own = situation.topic(partition.topic)
-    retention = retention_of(situation.broker.config, own, partition.topic, situation.dynamic)
-    loaded = load(partition.afresh(), load_settings(state, partition, situation))
+def _reasons(state: DirState, partition: PartitionDir, situation: Situation, *, running: bool) -> Reasons:
+    retention = situation.retention(partition.topic)
+    settings = load_settings(state, partition, situation)
+    recovers = not settings.clean and not running
+    recovers = recovers and situation.budget.takes(_unflushed(partition, settings.recovery_point))
+    loaded = load(partition.afresh(), replace(settings, clean=not recovers))
     found = Reasons(
         dir=state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
-        retention=retention, kraft=situation.broker.kraft,
+        retention=retention, kraft=situation.broker.kraft, now_ms=situation.now_ms, recovered=recovers,
     )  # fmt: skip
     after = loaded.after
     if after is None:
-        return replace(found, failure=str(loaded.failure))
-    running = not state.log_dir.is_clean
-    segments = retained(loaded, after, retention.limits, situation.now_ms, every=True, running=running)
-    start, end = after.log_start_offset or 0, after.log_end_offset or 0
+        return replace(found, failure=str(loaded.failure or loaded.unknown))
+    open_end = not settings.clean and not recovers
+    segments = retained(loaded, after, retention.limits, situation.now_ms, every=True, running=open_end)
     stored = state.of(HIGH_WATERMARK, (partition.topic, partition.partition))
-    image = situation.image
-    alone = image is not None and image.alone(partition.topic, partition.partition)
-    high_watermark = end if stored is None or alone else max(min(stored, end), start)
+    mark = high_watermark(after, stored, situation.replicas(partition), situation.broker.release)
+    look = look_of(loaded, after, mark, situation.now_ms)
     return replace(
-        found, log_start_offset=start, log_end_offset=end,
-        high_watermark=stored, alone=alone,
-        verdicts=judge(
-            segments, retention.limits, log_start=start, high_watermark=high_watermark,
-            now_ms=situation.now_ms,
-        ),
+        found, log_start_offset=look.log_start, log_end_offset=after.log_end_offset or 0,
+        high_watermark=stored, mark=mark,
+        verdicts=judge(segments, retention.limits, look, retention.check_interval_ms),
     )  # fmt: skip
+
+
+def _unflushed(partition: PartitionDir, recovery_point: int) -> int:
+    """Bytes of the logs that a recovery may read."""
+    segments = partition.segments
+    first = max((n for n, each in enumerate(segments) if each.base_offset <= recovery_point), default=0)
+    return sum(each.log.stat().size for each in segments[first:] if each.log is not None)

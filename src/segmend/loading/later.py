@@ -7,11 +7,20 @@ from collections.abc import Iterator
 from segmend.broker.retention import (
     DELETE_DELAY_SECONDS,
     FIRST_LOOK_SECONDS,
+    Amount,
+    Breach,
+    Clock,
     Limits,
+    Look,
     Retained,
+    amount,
     breaches,
+    looks,
 )
+from segmend.broker.sanity import TIME_INDEX
 from segmend.formats import offset_index, time_index
+from segmend.loading.high_watermark import Mark
+from segmend.loading.limits import Retention
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Segment, lost_from
 from segmend.loading.values import Extent, Later
@@ -21,32 +30,52 @@ from segmend.logdir.tree import PartitionDir
 
 
 def by_retention(
-    loaded: LoadedLog, after: Extent, limits: Limits, *, high_watermark: int, now_ms: int
+    loaded: LoadedLog, after: Extent, retention: Retention, mark: Mark, *, now_ms: int
 ) -> Iterator[Later]:
-    """The segments that the first look of retention deletes, 30 seconds after the start.
+    """The segments that the first looks of retention delete, from 30 seconds after the start on.
 
-    Records are counted by offsets: to count them exactly, all that is deleted would be read.
+    Records are counted by offsets: to count them exactly, all that is deleted would be read. What goes
+    only if the high watermark moves is told without a time.
     """
-    state = loaded.state
-    segments = state.segments
+    limits = retention.limits
     if _all_stay(loaded, after, limits, now_ms):
         return
     kept = retained(loaded, after, limits, now_ms)
-    found = breaches(
-        kept, limits, log_start=after.log_start_offset or 0, high_watermark=high_watermark, now_ms=now_ms
-    )
-    gone = 0
-    for breach in found:
-        doomed = segments[gone : gone + breach.count]
-        gone += breach.count
-        ends = kept[gone - 1].end_offset
-        yield Later(
-            dir=state.partition.log_dir.path, file=state.partition.name, topic=state.partition.topic,
-            partition=state.partition.partition, what="segments-deleted", why=breach.limit,
-            limit=breach.limit, seconds=FIRST_LOOK_SECONDS, segments=breach.count,
-            records_lost=ends - doomed[0].base_offset, bytes_lost=sum(each.size for each in doomed),
-            broker_says=breach.broker_says,
-        )  # fmt: skip
+    look = look_of(loaded, after, mark, now_ms)
+    gone, start = 0, look.log_start
+    for number, found in enumerate(looks(kept, limits, look)):
+        seconds = FIRST_LOOK_SECONDS + number * retention.check_interval_ms // 1000
+        for breach in found:
+            doomed = amount(kept[gone : gone + breach.count], start)
+            gone += breach.count
+            yield _later(loaded, breach, doomed, seconds, breach.limit)
+    waiting = 0
+    for breach in breaches(kept, limits, look.at_best) if mark.reach > mark.offset else ():
+        doomed = amount(kept[max(gone, waiting) : waiting + breach.count], start)
+        waiting += breach.count
+        if doomed.segments:
+            yield _later(loaded, breach, doomed, None, f"{breach.limit}{_ONCE_REPLICATED}")
+
+
+_ONCE_REPLICATED = ", once the high watermark reaches the end"
+
+
+def _later(loaded: LoadedLog, breach: Breach, doomed: Amount, seconds: int | None, why: str) -> Later:
+    partition = loaded.state.partition
+    return Later(
+        dir=partition.log_dir.path, file=partition.name, topic=partition.topic,
+        partition=partition.partition, what="segments-deleted", why=why, limit=breach.limit,
+        seconds=seconds, segments=doomed.segments, records_lost=doomed.records, bytes_lost=doomed.bytes,
+        broker_says=breach.broker_says,
+    )  # fmt: skip
+
+
+def look_of(loaded: LoadedLog, after: Extent, mark: Mark, now_ms: int) -> Look:
+    """What a look at this log goes by."""
+    return Look(
+        log_start=after.log_start_offset or 0, high_watermark=mark.offset, now_ms=now_ms,
+        release=loaded.state.settings.release, reach=mark.reach,
+    )  # fmt: skip
 
 
 def _all_stay(loaded: LoadedLog, after: Extent, limits: Limits, now_ms: int) -> bool:
@@ -58,7 +87,7 @@ def _all_stay(loaded: LoadedLog, after: Extent, limits: Limits, now_ms: int) -> 
         return False
     if not limits.delete or limits.retention_ms < 0:
         return True
-    return now_ms - _largest_timestamp(loaded, segments[0])[0] <= limits.retention_ms
+    return now_ms - _largest_timestamp(loaded, segments[0], now_ms)[0] <= limits.retention_ms
 
 
 def retained(
@@ -70,60 +99,72 @@ def retained(
     every: bool = False,
     running: bool = False,
 ) -> list[Retained]:
-    """The segments in order; timestamps are read as far as time retention would look, or of `every` one.
+    """The segments in order; timestamps are read as far as time retention may look, or of `every` one.
 
     `running`: the log was not closed; its active segment is judged by its end, not by the zeros of its index.
     """
     segments = loaded.state.segments
     ends = [each.base_offset for each in segments[1:]] + [after.log_end_offset or 0]
-    looking = every or (limits.delete and limits.retention_ms >= 0)
-    found = []
+    timed = limits.delete and limits.retention_ms >= 0
+    looking, found = every or timed, []
     for segment, end in zip(segments, ends, strict=True):
-        stamp, by_mtime = now_ms, False
+        stamp, clock = now_ms, Clock.NONE
         if looking:
             unclosed = running and segment is segments[-1]
-            stamp, by_mtime = _newest(loaded, segment) if unclosed else _largest_timestamp(loaded, segment)
-        looking = every or (looking and now_ms - stamp > limits.retention_ms)
+            read = _newest if unclosed else _largest_timestamp
+            stamp, clock = read(loaded, segment, now_ms)
+            goes = now_ms - stamp > limits.retention_ms or end <= (after.log_start_offset or 0)
+            looking = every or goes or (limits.delete and limits.retention_bytes >= 0)
         found.append(
             Retained(
                 base_offset=segment.base_offset, end_offset=end, size=segment.size,
-                largest_timestamp=stamp, by_mtime=by_mtime,
+                largest_timestamp=stamp, clock=clock,
             )
         )  # fmt: skip
     return found
 
 
-def _largest_timestamp(loaded: LoadedLog, segment: Segment) -> tuple[int, bool]:
+def _largest_timestamp(loaded: LoadedLog, segment: Segment, now_ms: int) -> tuple[int, Clock]:
     """`LogSegment.largestTimestamp`: the last entry of the time index as it stands, else the mtime."""
+    if not TIME_INDEX.of(loaded.state.settings.release):
+        return _modified(segment, now_ms)
     if segment.recovered and segment.log is not None and segment.size:
-        return lost_from(segment, 0).last_timestamp if segment.newest is None else segment.newest, False
+        stamp = lost_from(segment, 0).last_timestamp if segment.newest is None else segment.newest
+        return (stamp, Clock.RECORD) if stamp >= 0 else _modified(segment, now_ms)
     index = _time_index(loaded, segment)
-    if index is not None:
+    if index is not None and not segment.recovered:
         data = index.last_unit(time_index.ENTRY_SIZE)
-        if data:
-            return int.from_bytes(data[:8], "big", signed=True), False
-    return _modified(segment)
+        stamp = int.from_bytes(data[:8], "big", signed=True) if data else -1
+        if stamp >= 0:
+            return stamp, Clock.TIME_INDEX
+    return _modified(segment, now_ms)
 
 
-def _newest(loaded: LoadedLog, segment: Segment) -> tuple[int, bool]:
+def _newest(loaded: LoadedLog, segment: Segment, now_ms: int) -> tuple[int, Clock]:
     """What a running broker knows of its active segment: the newest batch, even if no index has it yet."""
     indexed, start = -1, 0
     if (times := _time_index(loaded, segment)) is not None:
         last = last_entry(times, time_index.ENTRY_SIZE)
-        indexed = int.from_bytes(last.data[:8], "big", signed=True) if last else 0
+        indexed = int.from_bytes(last.data[:8], "big", signed=True) if last else -1
     if (last := last_entry(segment.index, offset_index.ENTRY_SIZE)) is not None:
         start = int.from_bytes(last.data[4:], "big", signed=True)
     tail = lost_from(segment, start if 0 <= start < segment.size else 0).last_timestamp
     newest = max(indexed, tail)
-    return (newest, False) if newest > 0 else _modified(segment)
+    if newest < 0 or not TIME_INDEX.of(loaded.state.settings.release):
+        return _modified(segment, now_ms)
+    return newest, Clock.TIME_INDEX if newest == indexed else Clock.RECORD
 
 
 def _time_index(loaded: LoadedLog, segment: Segment) -> FileEntry | None:
     return loaded.state.file(f"{segment.base_offset:020d}{time_index.SUFFIX}")
 
 
-def _modified(segment: Segment) -> tuple[int, bool]:
-    return (-1 if segment.log is None else segment.log.stat().mtime_ns // 1_000_000), True
+def _modified(segment: Segment, now_ms: int) -> tuple[int, Clock]:
+    """What is created or cut now is modified now."""
+    if segment.log is None:
+        return now_ms, Clock.MTIME
+    stat = segment.log.stat()
+    return (now_ms if segment.size < stat.size else stat.mtime_ns // 1_000_000), Clock.MTIME
 
 
 def by_deletion(partition: PartitionDir) -> Later:

@@ -1,4 +1,4 @@
-"""The settings that retention goes by, each with where it comes from.
+"""The settings that retention goes by, each with where it comes from, and whether that is sure.
 
 A topic's own (in `__cluster_metadata`, in ZooKeeper not on this disk) win over the broker's
 dynamic ones, these over server.properties, this over Kafka's defaults.
@@ -7,25 +7,60 @@ dynamic ones, these over server.properties, this over Kafka's defaults.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from enum import StrEnum
 
-from segmend.broker.retention import Limits
+from segmend.broker.retention import CHECK_INTERVAL_MS, COPY_CAN_BE_DISABLED, Limits
 from segmend.formats.java_number import parse_long
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.release import NEWEST
 
 _COMPACTED = ("__consumer_offsets", "__transaction_state")
+_NEVER_REMOTE = (*_COMPACTED, "__share_group_state", "__remote_log_metadata")
 _LOCAL = {"retention.ms": "local.retention.ms", "retention.bytes": "local.retention.bytes"}
 _SAME_AS_TOTAL = -2
+_CHECK_INTERVAL = "log.retention.check.interval.ms"
+
+
+class Origin(StrEnum):
+    """Where a setting comes from. The list is closed."""
+
+    TOPIC = "topic"
+    BROKER = "broker-dynamic"
+    FILE = "server.properties"
+    DEFAULT = "default"
+    INTERNAL = "internal-topic"
+
+
+@frozen
+class TopicSettings:
+    """The own settings of topics, known from elsewhere than the log dirs; `source` says where from."""
+
+    of: Mapping[str, Mapping[str, str]]
+    source: str
+
+
+@frozen
+class Known:
+    """Which settings have been seen: the topic's own and the broker's dynamic ones, server.properties.
+
+    `topic_source` is where the topic's own stand.
+    """
+
+    topic: bool = True
+    broker: bool = True
+    topic_source: str = "in __cluster_metadata"
 
 
 @frozen
 class Setting:
-    """`name` as a topic's setting is called."""
+    """`name` as a topic's setting is called. `known`: nothing that was not seen may say otherwise."""
 
     name: str
     value: str
     source: str
+    origin: Origin = Origin.DEFAULT
+    known: bool = True
 
 
 @frozen
@@ -34,37 +69,71 @@ class Retention:
 
     settings: tuple[Setting, ...]
     remote: bool = False
+    check_interval_ms: int = CHECK_INTERVAL_MS
+    cleaner_runs: bool = True
 
     def value(self, name: str) -> str:
         """One of the settings."""
         return next(each.value for each in self.settings if each.name == name)
 
     @property
+    def known(self) -> bool:
+        """Whether all of them are what the broker goes by."""
+        return all(each.known for each in self.settings)
+
+    @property
     def limits(self) -> Limits:
         """As `deleteOldSegments` takes them."""
+        policies = policies_in(self.value("cleanup.policy"))
         return Limits(
             retention_ms=int(self.value("retention.ms")),
             retention_bytes=int(self.value("retention.bytes")),
-            delete="delete" in self.value("cleanup.policy"),
+            delete="delete" in policies,
+            compact="compact" in policies,
+            looked_at=self.cleaner_runs or "compact" not in policies,
         )
 
 
+def policies_in(value: str) -> frozenset[str]:
+    """What `LogConfig` reads in `cleanup.policy`."""
+    return frozenset(part.strip().lower() for part in value.split(",") if part.strip())
+
+
 def retention_of(
-    config: ServerConfig, topic: Mapping[str, str], name: str, dynamic: Mapping[str, str] | None = None
+    config: ServerConfig,
+    topic: Mapping[str, str],
+    name: str,
+    dynamic: Mapping[str, str] | None = None,
+    known: Known | None = None,
 ) -> Retention:
     """What applies to the topic `name` with its own settings `topic`."""
-    remote = topic.get("remote.storage.enable") == "true"
-    numbers = [_number(config, topic, dynamic or {}, each, remote) for each in _LOCAL]
-    return Retention(settings=(policy_of(config, topic, name, dynamic), *numbers), remote=remote)
+    found = _Settings(config=config, topic=topic, dynamic=dynamic or {}, known=known or Known())
+    policy = policy_of(config, topic, name, dynamic, known)
+    remote = _is_remote(found, name, policy)
+    interval = parse_long(config.given.get(_CHECK_INTERVAL, "").strip())
+    return Retention(
+        settings=(policy, *(found.number(each, remote=remote) for each in _LOCAL)), remote=remote,
+        check_interval_ms=interval if interval and interval > 0 else CHECK_INTERVAL_MS,
+        cleaner_runs=config.cleaner_runs,
+    )  # fmt: skip
 
 
 def policy_of(
-    config: ServerConfig, topic: Mapping[str, str], name: str, dynamic: Mapping[str, str] | None = None
+    config: ServerConfig,
+    topic: Mapping[str, str],
+    name: str,
+    dynamic: Mapping[str, str] | None = None,
+    known: Known | None = None,
 ) -> Setting:
-    """`cleanup.policy` of the topic `name`."""
-    if name in _COMPACTED and not topic.get("cleanup.policy"):
-        return Setting(name="cleanup.policy", value="compact", source="the broker makes this topic so")
-    return setting_of(config, topic, dynamic or {}, "cleanup.policy", "log.cleanup.policy", "delete")
+    """`cleanup.policy` of the topic `name`; it may be empty."""
+    known = known or Known()
+    if name in _COMPACTED and "cleanup.policy" not in topic:
+        return Setting(
+            name="cleanup.policy", value="compact", source="the broker makes this topic so",
+            origin=Origin.INTERNAL, known=known.topic,
+        )  # fmt: skip
+    key = ("cleanup.policy", "log.cleanup.policy", "delete")
+    return setting_of(config, topic, dynamic or {}, *key, known=known)
 
 
 def setting_of(
@@ -74,39 +143,80 @@ def setting_of(
     name: str,
     key: str,
     default: str,
+    known: Known | None = None,
 ) -> Setting:
     """The setting called `name` for topics and `key` for brokers."""
-    if topic.get(name):
-        return _of_topic(name, topic[name])
+    found = _Settings(config=config, topic=topic, dynamic=dynamic, known=known or Known())
+    if name in topic:
+        return found.own(name, topic[name])
     if key in dynamic:
-        return Setting(name=name, value=dynamic[key], source=_dynamic(key, dynamic))
-    if config.given.get(key):
-        source = f"server.properties: {key}={config.given[key]}"
-        return Setting(name=name, value=config.given[key], source=source)
-    return Setting(name=name, value=default, source="Kafka's default")
+        return found.changed(name, key, dynamic[key])
+    if key in config.given:
+        return found.given(name, config.given[key], f"server.properties: {key}={config.given[key]}")
+    return found.given(name, default, "Kafka's default")
 
 
-def _number(
-    config: ServerConfig, topic: Mapping[str, str], dynamic: Mapping[str, str], name: str, remote: bool
-) -> Setting:
-    local = parse_long(topic.get(_LOCAL[name], "")) if remote else None
-    if local is not None and local != _SAME_AS_TOTAL:
-        return replace(
-            _of_topic(name, str(local)), source=f"{_LOCAL[name]} of the topic, in __cluster_metadata"
-        )
-    own = parse_long(topic.get(name, ""))
-    if own is not None:
-        return _of_topic(name, str(own))
-    key = f"log.{name}"
-    changed = parse_long(dynamic.get(key, ""))
-    if changed is not None:
-        return Setting(name=name, value=str(changed), source=_dynamic(key, dynamic))
-    return Setting(name=name, value=str(config.number(name)), source=config.source(name))
+def _is_remote(found: _Settings, name: str, policy: Setting) -> bool:
+    """`UnifiedLog.isRemoteLogEnabled`, where copies are made (`remote.log.copy.disable`)."""
+    if found.topic.get("remote.storage.enable") != "true" or "compact" in policies_in(policy.value):
+        return False
+    if name in _NEVER_REMOTE or found.config.given.get(_REMOTE_SYSTEM, "true").strip().lower() == "false":
+        return False
+    stopped = found.topic.get("remote.log.copy.disable") == "true"
+    return not (stopped and COPY_CAN_BE_DISABLED.of(found.config.release or NEWEST))
 
 
-def _of_topic(name: str, value: str) -> Setting:
-    return Setting(name=name, value=value, source="the topic's own, in __cluster_metadata")
+_REMOTE_SYSTEM = "remote.log.storage.system.enable"
 
 
-def _dynamic(key: str, dynamic: Mapping[str, str]) -> str:
-    return f"dynamic setting of the broker, in __cluster_metadata: {key}={dynamic[key]}"
+@frozen
+class _Settings:
+    """All places a setting may come from."""
+
+    config: ServerConfig
+    topic: Mapping[str, str]
+    dynamic: Mapping[str, str]
+    known: Known
+
+    def number(self, name: str, *, remote: bool) -> Setting:
+        """One of the limits: the local one where segments are copied to remote storage."""
+        if remote:
+            local = _LOCAL[name]
+            found = self._long(local, f"log.{local}")
+            if found is not None and int(found.value) != _SAME_AS_TOTAL:
+                return Setting(
+                    name=name, value=found.value, source=f"{local}: {found.source}", origin=found.origin,
+                    known=found.known,
+                )  # fmt: skip
+        own = self._long(name, f"log.{name}", in_file=False)
+        return own or self.given(name, str(self.config.number(name)), self.config.source(name))
+
+    def _long(self, name: str, key: str, *, in_file: bool = True) -> Setting | None:
+        own = parse_long(self.topic.get(name, ""))
+        if own is not None:
+            return self.own(name, str(own))
+        value = parse_long(self.dynamic.get(key, ""))
+        if value is not None:
+            return self.changed(name, key, str(value))
+        value = parse_long(self.config.given.get(key, "").strip()) if in_file else None
+        if value is None:
+            return None
+        return self.given(name, str(value), f"server.properties: {key}={value}")
+
+    def own(self, name: str, value: str) -> Setting:
+        """The topic's own."""
+        source = f"the topic's own, {self.known.topic_source}"
+        return Setting(name=name, value=value, source=source, origin=Origin.TOPIC)
+
+    def changed(self, name: str, key: str, value: str) -> Setting:
+        """One of the broker that was changed while it ran."""
+        source = f"dynamic setting of the broker, in __cluster_metadata: {key}={value}"
+        return Setting(name=name, value=value, source=source, origin=Origin.BROKER, known=self.known.topic)
+
+    def given(self, name: str, value: str, source: str) -> Setting:
+        """That of server.properties or, where it has none, of Kafka."""
+        seen = source != "Kafka's default"
+        return Setting(
+            name=name, value=value, source=source, origin=Origin.FILE if seen else Origin.DEFAULT,
+            known=self.known.topic and self.known.broker,
+        )  # fmt: skip

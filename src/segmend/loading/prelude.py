@@ -16,6 +16,7 @@ from segmend.formats.names import BOOTSTRAP_CHECKPOINT
 from segmend.frozen import frozen
 from segmend.loading import places
 from segmend.loading.dirs import DirState, identity_of, read_dir
+from segmend.loading.limits import TopicSettings
 from segmend.loading.metadata import Metadata, metadata_of
 from segmend.loading.metadata_log import UNKNOWN, look_at_home, look_at_metadata
 from segmend.loading.reads import Budget
@@ -35,7 +36,7 @@ class Options:
 
     `whole`: these are all log dirs of the node. A check may be shown one of several.
     `user` is whom the broker runs as, None where nobody asks what he may do; `user_assumed` tells how
-    he is known.
+    he is known. `topics` are settings of topics where the log dirs do not tell them (ZooKeeper).
     """
 
     clean: bool | None = None
@@ -45,6 +46,7 @@ class Options:
     machine: Machine = field(default_factory=Machine)
     user: User | None = None
     user_assumed: str | None = None
+    topics: TopicSettings | None = None
 
 
 class Prelude:
@@ -143,7 +145,8 @@ class Prelude:
         """What is the same for all replicas."""
         image = self.metadata.image
         now = self.options.now_ms
-        return searched(Situation(broker=self.broker, now_ms=now, budget=self.budget, image=image))
+        told = self.options.topics
+        return searched(Situation(broker=self.broker, now_ms=now, budget=self.budget, image=image, told=told))
 
 
 def _is_there(path: str) -> bool:

@@ -24,8 +24,9 @@ from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, 
 from segmend.formats.partition_metadata import FILE_NAME
 from segmend.frozen import frozen
 from segmend.loading.dirs import DirState
+from segmend.loading.high_watermark import Replicas, high_watermark, replicas_of
 from segmend.loading.later import by_deletion, by_retention
-from segmend.loading.limits import retention_of
+from segmend.loading.limits import Known, Retention, TopicSettings, retention_of, setting_of
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.metadata_log import UNKNOWN
 from segmend.loading.reads import Budget, note_failing_reads
@@ -38,6 +39,7 @@ from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 
+MIN_ISR = "min.insync.replicas"
 _READ_AT_MOST = 256 << 20
 _UNKNOWN_TOPIC = " of the broker; the topic's own settings are not on this disk"
 EMPTY = Extent(log_start_offset=0, log_end_offset=0, segments=1, bytes=0)
@@ -47,7 +49,7 @@ EMPTY = Extent(log_start_offset=0, log_end_offset=0, segments=1, bytes=0)
 class Situation:
     """What is the same for all replicas of the broker; `image` is the metadata that it goes by.
 
-    `keeps_strays` says why no stray is deleted.
+    `keeps_strays` says why no stray is deleted. `told` are settings of topics that who asks knows.
     """
 
     broker: BrokerDirs
@@ -55,6 +57,7 @@ class Situation:
     budget: Budget
     image: MetadataImage | None
     keeps_strays: str | None = None
+    told: TopicSettings | None = None
 
     def assigned(self, partition: PartitionDir) -> bool:
         """Whether the metadata expects the partition on this node."""
@@ -67,8 +70,35 @@ class Situation:
         return {} if self.image is None else self.image.dynamic(self.broker.node_id)
 
     def topic(self, name: str) -> Mapping[str, str]:
-        """The topic's own settings, as far as the metadata tells them."""
+        """The topic's own settings, as far as the metadata tells them, or who asks."""
+        if self.told is not None and name in self.told.of:
+            return self.told.of[name]
         return {} if self.image is None else self.image.configs.get(name, {})
+
+    def known(self, topic: str) -> Known:
+        """Which settings of the topic have been seen."""
+        broker = self.broker.given is not None
+        if self.told is not None and topic in self.told.of:
+            return Known(broker=broker, topic_source=self.told.source)
+        return Known(topic=self.image is not None, broker=broker)
+
+    def retention(self, topic: str) -> Retention:
+        """By what settings segments of the topic go."""
+        return retention_of(
+            self.broker.config, self.topic(topic), topic, self.dynamic, self.known(topic)
+        )  # fmt: skip
+
+    def replicas(self, partition: PartitionDir) -> Replicas | None:
+        """Who has the partition; None where no metadata tells."""
+        if self.image is None:
+            return None
+        least = setting_of(
+            self.broker.config, self.topic(partition.topic), self.dynamic, MIN_ISR, MIN_ISR, "1"
+        )  # fmt: skip
+        return replicas_of(
+            self.image, partition.topic, partition.partition, self.broker.node_id,
+            parse_int(least.value) or 1,
+        )  # fmt: skip
 
 
 @frozen
@@ -292,10 +322,9 @@ def _served(dir_state: DirState, loaded: LoadedLog, after: Extent, situation: Si
         state.note("high-watermark-reset", offset=end)
         last = state.effects[-1]
         state.effects[-1] = replace(last, file=HIGH_WATERMARK)
-    settings = retention_of(
-        situation.broker.config, situation.topic(partition.topic), partition.topic, situation.dynamic
-    )
-    found = by_retention(loaded, after, settings.limits, high_watermark=end, now_ms=situation.now_ms)
-    if situation.image is not None:
+    mark = high_watermark(after, stored, situation.replicas(partition), situation.broker.release)
+    retention = situation.retention(partition.topic)
+    found = by_retention(loaded, after, retention, mark, now_ms=situation.now_ms)
+    if situation.known(partition.topic).topic:
         return tuple(found)
     return tuple(replace(each, why=f"{each.why}{_UNKNOWN_TOPIC}") for each in found)

@@ -1,0 +1,71 @@
+"""Where the high watermark of a replica will be when retention first looks.
+
+Follows `Partition.maybeIncrementLeaderHW`: a leader lifts it to the end that all in sync have.
+"""
+
+from __future__ import annotations
+
+from segmend.broker.retention import HELD_BELOW_MIN_ISR
+from segmend.frozen import frozen
+from segmend.loading.values import Extent
+from segmend.logdir.release import Release
+from segmend.node.metadata_image import MetadataImage, PartitionLeader
+
+
+@frozen
+class Mark:
+    """The high watermark by the time of the first look: `offset` at least, `reach` at most.
+
+    `why` is a key of `MARKS`.
+    """
+
+    offset: int = 0
+    reach: int = 0
+    why: str = "unknown"
+
+
+MARKS = {
+    "stored": "its checkpoint is at the end",
+    "alone": "the only replica: the end counts once it leads",
+    "leads": "its ISR is this replica alone: the end counts once it leads",
+    "under-min-isr": "fewer replicas are in sync than min.insync.replicas: it stays where it is",
+    "followers": "other replicas are in sync, or lead: it follows them",
+    "unknown": "who is in sync is not on this disk",
+}
+"""Why the high watermark is where it is."""
+
+
+@frozen
+class Replicas:
+    """Who has the partition, as far as the metadata tells; `min_isr` is `min.insync.replicas`."""
+
+    replicas: tuple[int, ...] = ()
+    isr: tuple[int, ...] = ()
+    min_isr: int = 1
+    node_id: int | None = None
+
+
+def replicas_of(
+    image: MetadataImage, topic: str, partition: int, node_id: int | None, min_isr: int
+) -> Replicas:
+    """What the image says of a partition."""
+    key = image.ids.get(topic, ""), partition
+    isr = image.leaders.get(key, PartitionLeader()).isr
+    return Replicas(replicas=image.replicas.get(key, ()), isr=isr, min_isr=min_isr, node_id=node_id)
+
+
+def high_watermark(after: Extent, stored: int | None, known: Replicas | None, release: Release) -> Mark:
+    """Where it will be; `stored` is the checkpoint's. Without any trace of it, the end is taken for it."""
+    start, end = after.log_start_offset or 0, after.log_end_offset or 0
+    sure = max(min(stored or 0, end), start)
+    if known is not None and len(known.replicas) == 1:
+        return Mark(offset=end, reach=end, why="alone")
+    if stored is not None and sure == end:
+        return Mark(offset=end, reach=end, why="stored")
+    if known is None or not known.isr:
+        return Mark(offset=end if stored is None and known is None else sure, reach=end, why="unknown")
+    if set(known.isr) != {known.node_id}:
+        return Mark(offset=sure, reach=end, why="followers")
+    if HELD_BELOW_MIN_ISR.of(release) and min(known.min_isr, len(known.replicas)) > 1:
+        return Mark(offset=sure, reach=sure, why="under-min-isr")
+    return Mark(offset=end, reach=end, why="leads")
