@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import shutil
 import signal
 import sys
@@ -18,6 +19,7 @@ from tests.lab.disasters.draw import Disaster, drawn
 from tests.lab.disasters.judge import make_shared_classes
 from tests.lab.disasters.known import reason
 from tests.lab.disasters.matrix import matrix
+from tests.lab.disasters.owners import USER
 from tests.lab.disasters.run import (
     Row,
     hurt_copy,
@@ -28,6 +30,7 @@ from tests.lab.disasters.run import (
     scratch,
     shrunk,
 )
+from tests.lab.errors import LabError
 
 
 def main() -> int:
@@ -36,6 +39,8 @@ def main() -> int:
     parser.add_argument("version", nargs="?", choices=RELEASES)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--count", type=int, default=50, help="the first so many of the draw")
+    parser.add_argument("--from", type=int, default=0, dest="first", help="and these not before that number")
+    parser.add_argument("--as-user", type=int, help="the user whom the broker of --do runs as, by his number")
     parser.add_argument("--matrix", action="store_true", help="trials by release and kind, with agreements")
     parser.add_argument("--stage", choices=STAGES, default="clean")
     parser.add_argument("--of", choices=RELEASES, help="the release that wrote the dirs")
@@ -47,13 +52,16 @@ def main() -> int:
         return 0
     root = scratch("disaster")
     try:
-        make_shared_classes(args.version, hurt_copy(Disaster(args.version, args.version, "clean", ()), root))
+        for uid in {None, *([] if os.geteuid() else [args.as_user or USER])}:
+            healthy = Disaster(args.version, args.version, "clean", (), uid=uid)
+            make_shared_classes(args.version, hurt_copy(healthy, root), uid)
         if args.do is not None:
             wounds = tuple(args.do)
             return one(
-                Disaster(args.version, args.of or args.version, args.stage, wounds), shrink=args.shrink
+                Disaster(args.version, args.of or args.version, args.stage, wounds, uid=args.as_user),
+                shrink=args.shrink,
             )
-        return many(args.version, args.seed, args.count, shrink=args.shrink)
+        return many(args.version, args.seed, range(args.first, args.count), shrink=args.shrink)
     finally:
         shutil.rmtree(root, ignore_errors=True)
 
@@ -76,15 +84,19 @@ def told(disaster: Disaster, wrong: list[str], *, shrink: bool) -> int:
     return 1 if wrong else 0
 
 
-def many(version: str, seed: int, count: int, *, shrink: bool) -> int:
-    """The first `count` of the draw; each is kept as soon as it was tried."""
+def many(version: str, seed: int, numbers: range, *, shrink: bool) -> int:
+    """These of the draw; each is kept as soon as it was tried."""
     root, path, bad = scratch("disaster"), record(version), 0
     rows: list[Row] = rows_of(path)
     done = {(row.get("seed", 7), row["n"]) for row in rows}
-    for disaster in itertools.islice(drawn(version, seed), count):
+    for disaster in itertools.islice(drawn(version, seed), numbers.start, numbers.stop):
         if (seed, disaster.number) in done:
             continue
-        row, wrong = judged_and_compared(disaster, root)
+        try:
+            row, wrong = judged_and_compared(disaster, root)
+        except LabError as error:  # nothing to learn from, and the next ones wait
+            print(f"{version} {disaster.number} {disaster.kind}: not tried, {error}", flush=True)
+            continue
         rows.append({"seed": seed, **row})
         packed(rows, path)
         print(f"{version} {disaster.number} {disaster.kind}: {row['verdict']['outcome']}", flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -10,11 +11,21 @@ from typing import Any
 
 from tests.faults.table import Fault, recorded_faults
 from tests.lab.disasters.bases import RELEASES, TOPICS
-from tests.lab.disasters.wounds import WOUNDS, Wound
+from tests.lab.disasters.owners import ROOT, USER
+from tests.lab.disasters.wound import Wound
+from tests.lab.disasters.wounds import WOUNDS
 from tests.lab.releases import release
 
 KINDS = {"logs": 34, "power": 18, "rsync": 12, "full": 7, "node": 13, "meta": 8, "around": 8}
 """How often each kind of disaster is drawn."""
+WIDER = 50
+"""The first numbers were drawn before there were wounds of the last two kinds, and run as root."""
+WIDER_KINDS = {
+    "logs": 20, "power": 18, "rsync": 14, "full": 8, "node": 12, "meta": 8, "around": 6, "owners": 14,
+    "strangers": 18,
+}  # fmt: skip
+AS_USER = 0.25
+"""The share of them whose broker is no root; of those with wounds of owners all but this."""
 OTHER_WRITER = 0.12
 """The share of those whose dirs another release wrote."""
 
@@ -28,6 +39,7 @@ class Disaster:
     stage: str
     wounds: tuple[str, ...]
     kind: str = ""
+    uid: int | None = None
     number: int = field(default=-1, compare=False)
 
     def without(self, number: int) -> Disaster:
@@ -38,12 +50,15 @@ class Disaster:
         """A line that does it again."""
         of = "" if self.writer == self.version else f" --of {self.writer}"
         wounds = " ".join(f"'{each}'" for each in self.wounds)
-        return f"python -m tests.lab.disasters {self.version} --stage {self.stage}{of} --do {wounds}"
+        user = "" if self.uid is None else f" --as-user {self.uid}"
+        return f"python -m tests.lab.disasters {self.version} --stage {self.stage}{of}{user} --do {wounds}"
 
     def to_json(self) -> dict[str, Any]:
         """As it is recorded."""
         of = {} if self.writer == self.version else {"of": self.writer}
-        return {"n": self.number, "kind": self.kind, "stage": self.stage, **of, "wounds": list(self.wounds)}
+        user = {} if self.uid is None else {"uid": self.uid}
+        about = {"n": self.number, "kind": self.kind, "stage": self.stage}
+        return {**about, **of, **user, "wounds": list(self.wounds)}
 
     @classmethod
     def from_json(cls, version: str, row: dict[str, Any]) -> Disaster:
@@ -54,6 +69,7 @@ class Disaster:
             row["stage"],
             tuple(row["wounds"]),
             row.get("kind", ""),
+            row.get("uid"),
             row.get("n", -1),
         )
 
@@ -66,19 +82,39 @@ def rows(version: str, mark: str) -> tuple[Fault, ...]:
 
 def drawn(version: str, seed: int) -> Iterator[Disaster]:
     """Disasters without end, in an order that the arguments and the tables of faults and wounds decide."""
-    number, others = 0, [each for each in sorted(RELEASES) if each != version]
-    while True:
-        draw = random.Random(f"{version} {seed} {number}")
-        kind = draw.choices(list(KINDS), list(KINDS.values()))[0]
-        writer = version
-        if draw.random() < OTHER_WRITER:
-            writer, kind = draw.choice(others), "release"
-        stage = draw.choice(("clean", "killed"))
-        if kind in ("power", "rsync"):
-            stage = draw.choice(("killed", "killed", "live", "clean"))
-        wounds = tuple(f"{each}#{draw.randrange(1000)}" for each in words(draw, kind, writer, stage))
-        yield Disaster(version, writer, stage, wounds, kind, number)
-        number += 1
+    return (drawn_at(version, seed, number) for number in itertools.count())
+
+
+def writers(version: str, number: int) -> list[str]:
+    """Other releases whose dirs it is given; later draws leave out those that it refuses without a look."""
+    others, mine = [each for each in sorted(RELEASES) if each != version], release(version)
+    if number < WIDER:
+        return others
+    since = (4, 1) if mine.number >= (4, 1) else (0,)
+    return [each for each in others if release(each).mode == mine.mode and release(each).number >= since]
+
+
+def drawn_at(version: str, seed: int, number: int) -> Disaster:
+    """The one of that number."""
+    draw = random.Random(f"{version} {seed} {number}")
+    kinds = KINDS if number < WIDER else WIDER_KINDS
+    kind = draw.choices(list(kinds), list(kinds.values()))[0]
+    writer, uid = version, None
+    if draw.random() < OTHER_WRITER:
+        writer, kind = draw.choice(writers(version, number)), "release"
+    stage = draw.choice(("clean", "killed"))
+    if kind in ("power", "rsync"):
+        stage = draw.choice(("killed", "killed", "live", "clean"))
+    wounds = tuple(f"{each}#{draw.randrange(1000)}" for each in words(draw, kind, writer, stage))
+    if number >= WIDER:
+        uid = draw_user(draw, kind)
+    return Disaster(version, writer, stage, wounds, kind, uid, number)
+
+
+def draw_user(draw: random.Random, kind: str) -> int:
+    """As whom the broker runs."""
+    ordinary = (draw.random() < AS_USER) != (kind == "owners")
+    return USER if ordinary else ROOT
 
 
 def words(draw: random.Random, kind: str, writer: str, stage: str) -> list[str]:
@@ -99,7 +135,7 @@ def words(draw: random.Random, kind: str, writer: str, stage: str) -> list[str]:
         return [f"{draw.choice(alone).name}@{topics[0]}", *few(draw, inside, topics[1:])]
     if kind == "release":
         return few(draw, inside, topics) if draw.random() < 0.5 else []
-    most = {"power": 6, "rsync": 3, "full": 3}.get(kind, 2)
+    most = {"power": 6, "rsync": 3, "full": 3, "strangers": 3}.get(kind, 2)
     found = [drawn_of(draw, kind, writer) for _ in range(draw.randint(1, most))]
     return [*found, *few(draw, inside, topics)] if draw.random() < 0.6 else found
 

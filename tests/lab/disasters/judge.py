@@ -8,29 +8,36 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.lab.base import STORY
 from tests.lab.broker import Broker, Seat
 from tests.lab.disasters import protocol
-from tests.lab.disasters.bases import STILL
+from tests.lab.disasters.bases import STILL, TOPICS
 from tests.lab.disasters.files import Tree, changes, look
-from tests.lab.disasters.scene import Scene
+from tests.lab.disasters.reads import read_all
+from tests.lab.disasters.scene import Scene, listed
 from tests.lab.errors import LabError
 from tests.lab.jars import cache_dir
+from tests.lab.places.record import UserBroker
 from tests.lab.ports import is_free
 from tests.lab.process import SMALL_JVM
 from tests.lab.releases import release
 from tests.lab.trial import SERIOUS, offline_dirs, shortened
 from tests.lab.zookeeper import ZooKeeper
 
-PATIENCE = 75
+PATIENCE = 60
 """Seconds after which a broker that neither is up nor died hangs."""
 SETTLED, AT_MOST = 4.0, 15.0
 QUIET = {**STILL, "replica.high.watermark.checkpoint.interval.ms": "3600000"}
 
 
-class Judge(Broker):
+OPEN_TO_ALL = Path("/tmp/segmend-places")
+"""Where jars and classes lie that any user may read."""
+
+
+class Judge(UserBroker):
     """A broker over the dirs of a scene, of any release: its quorum is as the writer's was."""
 
-    def __init__(self, version: str, scene: Scene, zookeeper: str | None) -> None:
+    def __init__(self, version: str, scene: Scene, zookeeper: str | None, uid: int | None = None) -> None:
         self.writer = release(scene.node.version)
         dirs = [path for path in scene.dirs if path.name not in scene.dropped]
         settings = {**QUIET, "log.dirs": ",".join(map(str, dirs))}
@@ -41,7 +48,8 @@ class Judge(Broker):
             settings=settings,
             zookeeper=zookeeper,
         )
-        self.jvm = [*SMALL_JVM, *shared_classes(version)]
+        self.uid, self.home = uid or None, OPEN_TO_ALL
+        self.jvm = [*SMALL_JVM, *shared_classes(version, uid)]
 
     @property
     def dynamic_quorum(self) -> bool:
@@ -49,29 +57,34 @@ class Judge(Broker):
         return self.writer.number >= (4, 0) and self.release.number >= (3, 9)
 
 
-def shared_classes(version: str) -> list[str]:
+def archive(version: str, uid: int | None) -> Path:
+    """Where the loaded classes of a release are kept, for root or for all."""
+    return OPEN_TO_ALL / f"{version}.jsa" if uid else cache_dir() / "lab" / version / "classes.jsa"
+
+
+def shared_classes(version: str, uid: int | None = None) -> list[str]:
     """Let the JVM map classes that were loaded before: it starts in half the time."""
-    path = cache_dir() / "lab" / version / "classes.jsa"
+    path = archive(version, uid)
     return [f"-XX:SharedArchiveFile={path}", "-Xshare:auto"] if path.exists() else []
 
 
-def judged(version: str, scene: Scene) -> dict[str, Any]:
-    """Start the broker, look at it, kill it."""
-    before = look(scene.root)
+def judged(version: str, scene: Scene, uid: int | None = None) -> dict[str, Any]:
+    """Start the broker, look at it, kill it; `order` is how its log dirs are listed."""
+    before, order = look(scene.root), listed(scene)
     for port in scene.node.ports:
         wait_until_free(port)
     zookeeper = None
     if release(version).mode == "zookeeper":
         zookeeper = ZooKeeper(release(version), scene.root / "zookeeper")
         zookeeper.jvm = [*SMALL_JVM, *shared_classes(version)]
-    broker = Judge(version, scene, zookeeper.address if zookeeper else None)
+    broker = Judge(version, scene, zookeeper.address if zookeeper else None, uid)
     try:
         if zookeeper:
             zookeeper.start()
         rows = broker.configuration().items()
         broker.config.write_text("".join(f"{key}={value}\n" for key, value in rows))
         broker.launch()
-        return seen(broker, scene, before)
+        return {**seen(broker, scene, before), "order": order}
     finally:
         broker.kill()
         if zookeeper:
@@ -108,7 +121,19 @@ def seen(broker: Broker, scene: Scene, before: Tree) -> dict[str, Any]:
         found["offline"] = gone
     if found["outcome"] == "starts":
         found["files"] = changes(before, after)
+        found |= read_of(broker, scene, found)
     return found
+
+
+def read_of(broker: Broker, scene: Scene, found: dict[str, Any]) -> dict[str, Any]:
+    """What a consumer gets, and the dirs that go offline by it."""
+    names = {f"{topic}-0" for topic in (STORY, *TOPICS)}
+    offsets = {name: ends for name, ends in found["offsets"].items() if name in names}
+    reads: dict[str, Any] = {"reads": read_all(broker.seat.port, offsets)}
+    later = sorted({*offline_dirs(shortened(broker.lines(), scene.root))} - {*found.get("offline", ())})
+    if not broker.running:
+        reads["exit_later"] = ended(broker.child) if broker.child else None
+    return {**reads, "offline_later": later} if later else reads
 
 
 def ended(child: subprocess.Popen[bytes]) -> int | None:
@@ -185,17 +210,19 @@ def trimmed(line: str) -> str:
     return re.sub(r"\b[0-9a-f]{32}\b", "HEX", line)[:240]
 
 
-def make_shared_classes(version: str, scene: Scene) -> None:
+def make_shared_classes(version: str, scene: Scene, uid: int | None = None) -> None:
     """Start and stop once, keeping the loaded classes for the next starts."""
-    path = cache_dir() / "lab" / version / "classes.jsa"
+    path = archive(version, uid)
     if path.exists():
         return
+    OPEN_TO_ALL.mkdir(exist_ok=True)
+    OPEN_TO_ALL.chmod(0o1777)  # the JVM writes it as its user
     zookeeper = (
         ZooKeeper(release(version), scene.root / "zookeeper")
         if release(version).mode == "zookeeper"
         else None
     )
-    broker = Judge(version, scene, zookeeper.address if zookeeper else None)
+    broker = Judge(version, scene, zookeeper.address if zookeeper else None, uid)
     part = Path(f"{path}.part")
     broker.jvm = [*SMALL_JVM, f"-XX:ArchiveClassesAtExit={part}"]
     try:

@@ -17,7 +17,7 @@ from tests.lab.disasters.files import look
 from tests.lab.disasters.judge import judged
 from tests.lab.disasters.said import said
 from tests.lab.disasters.scene import Scene, copy_tree
-from tests.lab.disasters.wounds import apply
+from tests.lab.disasters.wounds import apply, named
 
 RECORDS = Path(__file__).parent / "records"
 MEMORY = Path("/dev/shm")
@@ -40,15 +40,29 @@ def hurt_copy(disaster: Disaster, root: Path) -> Scene:
         shutil.rmtree(root / "zookeeper")
         copy_tree(forgotten, root / "zookeeper")
     scene = Scene(root, base, disaster.stage)
+    closing = [wound for wound in disaster.wounds if of_owners(wound)]
     for wound in disaster.wounds:
+        if wound not in closing:
+            apply(scene, wound)
+    if disaster.uid:
+        root.chmod(0o755)
+        for path in (root, *(root / "b1").rglob("*"), root / "b1"):
+            os.chown(path, disaster.uid, disaster.uid, follow_symlinks=False)
+    for wound in closing:
         apply(scene, wound)
     return scene
+
+
+def of_owners(wound: str) -> bool:
+    """Whether it is done once everything is the user's."""
+    row = named(wound)
+    return row is not None and row.kind == "owners"
 
 
 def tried(disaster: Disaster, root: Path) -> Row:
     """What the real broker does."""
     scene = hurt_copy(disaster, root)
-    return {**disaster.to_json(), "verdict": judged(disaster.version, scene)}
+    return {**disaster.to_json(), "verdict": judged(disaster.version, scene, disaster.uid)}
 
 
 def rows_of(path: Path) -> list[Row]:
@@ -75,7 +89,9 @@ def record(version: str) -> Path:
 def compared(disaster: Disaster, verdict: dict[str, Any], root: Path) -> list[str]:
     """In what the forecast differs from a verdict."""
     scene = hurt_copy(disaster, root)
-    return disagreements(verdict, look(root), said(disaster.version, scene))
+    return disagreements(
+        verdict, look(root), said(disaster.version, scene, disaster.uid, verdict.get("order"))
+    )
 
 
 def judged_and_compared(disaster: Disaster, root: Path) -> tuple[Row, list[str]]:

@@ -15,6 +15,7 @@ from segmend.loading.load import LoadedLog, load
 from segmend.loading.state import Settings
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.user import User
 from tests.brokers import broker_of
 from tests.lab.disasters.judge import Judge
 from tests.lab.disasters.scene import Scene
@@ -59,14 +60,27 @@ class Said:
         return next(mine, {})
 
 
-def said(version: str, scene: Scene) -> Said:
+def in_order(log_dir: LogDir, order: list[int] | None) -> LogDir:
+    """The same, listed as it was where the broker started: a start depends on it."""
+    names = sorted(name for name, kind in log_dir.entries.items() if kind == "dir")
+    if order is None or len(order) != len(names):
+        return log_dir
+    first = {names[number]: log_dir.entries[names[number]] for number in order}
+    return LogDir(log_dir.path, first | log_dir.entries, log_dir.files, log_dir.unreadable)
+
+
+def said(
+    version: str, scene: Scene, uid: int | None = None, order: dict[str, list[int]] | None = None
+) -> Said:
     """The forecast for these dirs and their server.properties, by the rules of that release."""
     settings = Judge(version, scene, "127.0.0.1:2181").configuration()
     dirs = [Path(path) for path in settings["log.dirs"].split(",")]
     opened = [LogDir.open(str(path)) if path.is_dir() else LogDir(str(path), {}) for path in dirs]
+    opened = [in_order(each, (order or {}).get(each.name)) for each in opened]
+    options = Options(user=None if uid is None else User.of(uid))
     broker = broker_of(opened, version, ServerConfig(given=settings))
     with listening() as logs:
-        lines = [line.to_json() for line in forecast(broker, Options())]
+        lines = [line.to_json() for line in forecast(broker, options)]
     for line in lines:
         if "dir" in line:
             line["dir"] = Path(line["dir"]).name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 from dataclasses import dataclass
@@ -64,6 +65,15 @@ class Scene:
     def then(self, stage: str, path: Path) -> Path:
         """The same path as it was at another moment."""
         return self.node.root / stage / path.relative_to(self.root)
+
+
+def listed(scene: Scene) -> dict[str, list[int]]:
+    """How the directories of each log dir are listed: by their numbers in the order of names."""
+    found = {}
+    for path in scene.dirs:
+        names = [each.name for each in os.scandir(path) if each.is_dir()] if path.is_dir() else []
+        found[path.name] = [sorted(names).index(name) for name in names]
+    return found
 
 
 def files(folder: Path) -> list[Path]:

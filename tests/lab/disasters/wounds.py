@@ -11,32 +11,23 @@ import itertools
 import random
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from tests.faults.hands import positions
 from tests.faults.patient import patient_in
 from tests.faults.table import fault_called
 from tests.lab.disasters.bases import TOPICS
+from tests.lab.disasters.owners import OWNERS
 from tests.lab.disasters.scene import META, PAGE, Scene, chosen, copy_file, copy_tree, files, recent, used
+from tests.lab.disasters.strangers import STRANGERS
+from tests.lab.disasters.wound import Hurt, Wound
 from tests.lab.pairs import CANNOT
 
-Hurt = Callable[[Scene, str, random.Random], object]
 ANYWHERE = (*TOPICS, "d0", "d1", "meta", "internal", "all")
 """Targets of what happens to files."""
 DIRS = ("d0", "d1")
 KRAFT = (3, 0)
 OTHER_ID = "5Ck7mLhOSHGMUSQB0K3Dfg"
-
-
-@dataclass(frozen=True)
-class Wound:
-    """`kind` is of the disasters that draw it; `since` the first release that has what it hurts."""
-
-    kind: str
-    hurt: Hurt
-    targets: tuple[str, ...]
-    since: tuple[int, ...] = (0,)
 
 
 def each_recent(change: Callable[[Path, random.Random], object], most: int = 4) -> Hurt:
@@ -356,6 +347,12 @@ for _name, _change in CHANGES.items():
         "meta", meta_file("leader-epoch-checkpoint", _change), ("d0",), KRAFT
     )
     WOUNDS[f"meta-bootstrap-{_name}"] = Wound("meta", bootstrap(_change), ("d0",), (3, 3))
+WOUNDS |= {**STRANGERS, **OWNERS}
+
+
+def named(wound: str) -> Wound | None:
+    """The row of a wound; None for a fault of `tests/faults`."""
+    return WOUNDS.get(wound.partition("@")[0])
 
 
 def apply(scene: Scene, wound: str) -> bool:
