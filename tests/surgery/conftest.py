@@ -32,7 +32,7 @@ def alone(request: pytest.FixtureRequest) -> None:
 def small(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two brokers of the golden fleet with a few partitions, each in the log dir where it was."""
     root = tmp_path_factory.mktemp("small")
-    for broker in ("b1", "b2"):
+    for broker in ("b3", "b2"):
         for log_dir in sorted((golden("4.3.1-fleet") / broker).iterdir()):
             home = root / broker / log_dir.name
             home.mkdir(parents=True)

@@ -14,7 +14,7 @@ KEPT = ("orders-0", "orders-1", "orders-3", "payments-0", "payments-1", "custome
 
 
 class Fleet(Desk):
-    """Brokers `b1` (the leader) and `b2` (whose replicas are hurt), and commands on the latter."""
+    """Brokers `b3` (the leader) and `b2` (whose replicas are hurt), and commands on the latter."""
 
     def __init__(self, disks: Path, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
         super().__init__(disks / "b2", root, capsys, copy=False)
@@ -23,7 +23,7 @@ class Fleet(Desk):
     @classmethod
     def copied(cls, small: Path, root: Path, capsys: pytest.CaptureFixture[str]) -> Fleet:
         """One that may be hurt; plans and state are beside it."""
-        for broker in ("b1", "b2"):
+        for broker in ("b3", "b2"):
             copy_tree(small / broker, root / broker)
         return cls(root, root, capsys)
 
@@ -32,7 +32,7 @@ class Fleet(Desk):
 
     def graft(self, name: str, *options: object, source: Path | None = None) -> Ran:
         """`segmend plan graft`, from the other broker's replica if nothing else is said."""
-        leader = source or self.replica(name, "b1")
+        leader = source or self.replica(name, "b3")
         where = ("--partition", name, "--from", leader, "-o", self.plan_file)
         return self.run("plan", "graft", *self.dirs, *where, *options)
 

@@ -60,8 +60,10 @@ def fall_behind(replica: Path, batch: int, *, torn: int = 0) -> int:
 
 
 def fork(replica: Path, count: int) -> None:
-    """Replace the last batches by others of the same offsets, of an older leader epoch."""
+    """Replace the last batches by others of the same offsets, of an older leader epoch, in which it ends."""
     log, found = last(replica)
+    epochs = replica / "leader-epoch-checkpoint"
+    epochs.write_text("\n".join(["0", "1", epochs.read_text().split("\n")[2], ""]))
     data = log.read_bytes()[: found[-count].position]
     for batch in found[-count:]:
         records = [NewRecord(value=b"only here") for _ in range(batch.last_offset_delta + 1)]
@@ -78,10 +80,10 @@ LAGGING = [
 
 @pytest.mark.parametrize(("name", "batch"), LAGGING)
 def test_a_replica_that_fell_behind(fleet: Fleet, name: str, batch: int) -> None:
-    mine, leader = fleet.replica(name), fleet.replica(name, "b1")
+    mine, leader = fleet.replica(name), fleet.replica(name, "b3")
     end = fall_behind(mine, batch, torn=11)
     assert len(batches(mine)) < len(batches(leader))
-    before, theirs = fleet.tree(), picture(fleet.root / "b1")
+    before, theirs = fleet.tree(), picture(fleet.root / "b3")
     shown = fleet.graft(name)
     assert shown.code == 0, shown.err
     assert f"to {end - 1} are proven equal" in shown.out
@@ -93,13 +95,13 @@ def test_a_replica_that_fell_behind(fleet: Fleet, name: str, batch: int) -> None
     leo = last(leader)[1][-1].last_offset + 1
     assert fleet.line("replication", name) == leo
     assert fleet.line("recovery-point", name) == leo
-    assert picture(fleet.root / "b1") == theirs
+    assert picture(fleet.root / "b3") == theirs
     fleet.undo()
 
 
 def test_a_compacted_replica_that_fell_behind(fleet: Fleet) -> None:
     """Each broker compacts on its own, so only what neither has cleaned yet is compared, and copied."""
-    mine, leader = fleet.replica("customers-2"), fleet.replica("customers-2", "b1")
+    mine, leader = fleet.replica("customers-2"), fleet.replica("customers-2", "b3")
     dirty = fleet.line("cleaner", "customers-2")
     assert dirty
     cleaned = [batch for batch in batches(mine) if int(str(batch[1])) < dirty]
@@ -113,7 +115,7 @@ def test_a_compacted_replica_that_fell_behind(fleet: Fleet) -> None:
 
 
 def test_only_what_is_missing_is_copied(fleet: Fleet) -> None:
-    mine, leader = fleet.replica("orders-0"), fleet.replica("orders-0", "b1")
+    mine, leader = fleet.replica("orders-0"), fleet.replica("orders-0", "b3")
     fall_behind(mine, 30)
     missing = sum(path.stat().st_size for path in leader.glob("*.log"))
     missing -= sum(path.stat().st_size for path in mine.glob("*.log"))
@@ -127,7 +129,7 @@ def test_only_what_is_missing_is_copied(fleet: Fleet) -> None:
 
 def test_the_files_become_those_of_the_leader(fleet: Fleet) -> None:
     """With equal segments nothing but the indexes' own entries can differ, and those copied do not."""
-    mine, leader = fleet.replica("payments-1"), fleet.replica("payments-1", "b1")
+    mine, leader = fleet.replica("payments-1"), fleet.replica("payments-1", "b3")
     fall_behind(mine, 13)
     fleet.graft("payments-1")
     fleet.apply()
@@ -144,7 +146,7 @@ def test_the_files_become_those_of_the_leader(fleet: Fleet) -> None:
     ["orders-1", *(pytest.param(name, marks=pytest.mark.slow) for name in ("payments-0", "customers-2"))],
 )
 def test_a_lost_replica(fleet: Fleet, name: str) -> None:
-    mine, leader = fleet.replica(name), fleet.replica(name, "b1")
+    mine, leader = fleet.replica(name), fleet.replica(name, "b3")
     mode, log_mode = mine.stat().st_mode, next(mine.glob("*.log")).stat().st_mode
     shutil.rmtree(mine)
     shown = fleet.graft(name)
@@ -184,7 +186,7 @@ def test_a_replica_that_the_metadata_gives_to_other_nodes(
     """A start does away with it: a note says so, where the operator was about to rely on it."""
     every = golden("4.3.1-fleet")
     mine = {path.name for path in every.glob("b2/d*/*-[0-9]")}
-    foreign = next(path for path in sorted(every.glob("b1/d*/clicks-[0-9]")) if path.name not in mine)
+    foreign = next(path for path in sorted(every.glob("b3/d*/clicks-[0-9]")) if path.name not in mine)
     shown = fleet.graft(foreign.name, "--to", fleet.dirs[0], "--kafka", release, source=foreign)
     assert (shown.code, f"The next start {does}" in shown.out) == (0, True), shown.err
     own = fleet.graft("orders-0", "--whole", "--kafka", release)
@@ -192,8 +194,8 @@ def test_a_replica_that_the_metadata_gives_to_other_nodes(
 
 
 def test_a_replica_that_went_another_way(fleet: Fleet) -> None:
-    name = "orders-0"
-    mine, leader = fleet.replica(name), fleet.replica(name, "b1")
+    name = "orders-3"
+    mine, leader = fleet.replica(name), fleet.replica(name, "b3")
     fork(mine, 2)
     shown = fleet.graft(name, "--json")
     plan = fleet.planned()
@@ -226,24 +228,24 @@ def test_damage_in_the_middle_goes_with_all_that_follows(fleet: Fleet) -> None:
     assert "for a running broker" not in shown
     assert fleet.planned()["losses"] == []
     fleet.apply()
-    assert batches(mine) == batches(fleet.replica("orders-0", "b1"))
+    assert batches(mine) == batches(fleet.replica("orders-0", "b3"))
     assert fleet.findings() == []
 
 
 def test_whole_sets_the_old_one_aside(fleet: Fleet) -> None:
-    mine = fleet.replica("orders-0")
+    mine = fleet.replica("orders-3")
     fork(mine, len(last(mine)[1]))
-    assert fleet.graft("orders-0", "--whole").code == 0
+    assert fleet.graft("orders-3", "--whole").code == 0
     fleet.apply()
-    assert batches(mine) == batches(fleet.replica("orders-0", "b1"))
+    assert batches(mine) == batches(fleet.replica("orders-3", "b3"))
     assert fleet.findings() == []
-    assert any(path.name == "orders-0" for path in (fleet.root / "state").rglob("orders-0"))
+    assert any(path.name == "orders-3" for path in (fleet.root / "state").rglob("orders-3"))
     fleet.undo()
 
 
 def test_it_begins_where_the_log_of_the_leader_begins(fleet: Fleet) -> None:
     """Compaction left nothing in its first segment: without that base readers of it are sent away."""
-    mine, leader = fleet.replica("orders-0"), fleet.replica("orders-0", "b1")
+    mine, leader = fleet.replica("orders-0"), fleet.replica("orders-0", "b3")
     first, second, *rest = sorted(leader.glob("*.log"))
     for suffix in (".log", ".index", ".timeindex"):
         first.with_suffix(suffix).write_bytes(b"")
@@ -257,7 +259,7 @@ def test_it_begins_where_the_log_of_the_leader_begins(fleet: Fleet) -> None:
 
 def test_the_epochs_of_a_copy_tell_where_it_starts(fleet: Fleet) -> None:
     copied = fleet.root / "saved" / "orders-0"
-    shutil.copytree(fleet.replica("orders-0", "b1"), copied)
+    shutil.copytree(fleet.replica("orders-0", "b3"), copied)
     epochs = copied / "leader-epoch-checkpoint"
     version, count, first, *rest = epochs.read_text().splitlines()
     epochs.write_text("\n".join([version, count, f"{first.split()[0]} 37", *rest, ""]))
@@ -272,7 +274,7 @@ def test_from_a_copied_directory(fleet: Fleet) -> None:
     mine = fleet.replica("orders-0")
     end = fall_behind(mine, 30)
     copied = fleet.root / "saved" / "leader-of-orders-0"
-    shutil.copytree(fleet.replica("orders-0", "b1"), copied)
+    shutil.copytree(fleet.replica("orders-0", "b3"), copied)
     marks = fleet.line("replication", "orders-0")
     assert marks is not None
     shown = fleet.graft("orders-0", source=copied)
@@ -293,7 +295,7 @@ def test_in_step_already(whole: Fleet) -> None:
 
 def test_a_log_that_begins_later_at_the_leader(fleet: Fleet) -> None:
     """Retention and DeleteRecords ran there: what readers must not get again they do not get here."""
-    mine, leader = fleet.replica("orders-0"), fleet.replica("orders-0", "b1")
+    mine, leader = fleet.replica("orders-0"), fleet.replica("orders-0", "b3")
     fall_behind(mine, 30)
     for path in leader.glob("00000000000000000000.*"):
         path.unlink()
@@ -321,30 +323,56 @@ def refused(found: Ran, code: int) -> str:
 
 
 def test_another_topic_id_is_refused(lagging: Fleet) -> None:
-    metadata = lagging.replica("orders-0", "b1") / "partition.metadata"
-    metadata.write_bytes(lagging.replica("payments-0", "b1").joinpath("partition.metadata").read_bytes())
+    metadata = lagging.replica("orders-0", "b3") / "partition.metadata"
+    metadata.write_bytes(lagging.replica("payments-0", "b3").joinpath("partition.metadata").read_bytes())
     assert "of a topic with the id" in refused(lagging.graft("orders-0"), 8)
     assert "of a topic with the id" in refused(lagging.graft("orders-0", "--whole"), 8)
     assert not (lagging.root / "plan.json").exists()
 
 
 def test_another_partition_is_refused(lagging: Fleet) -> None:
-    text = refused(lagging.graft("orders-0", source=lagging.replica("orders-1", "b1")), 16)
+    text = refused(lagging.graft("orders-0", source=lagging.replica("orders-1", "b3")), 16)
     assert "is a replica of orders-1, not orders-0" in text
     copied = lagging.root / "some-copy"
-    shutil.copytree(lagging.replica("orders-1", "b1"), copied)
+    shutil.copytree(lagging.replica("orders-1", "b3"), copied)
     text = refused(lagging.graft("orders-0", source=copied), 8)
     assert "hold offsets 0 to" in text
     assert "differ from the first batch on" in text
 
 
 def test_a_stale_copy_is_refused(fleet: Fleet) -> None:
-    fall_behind(fleet.replica("orders-0", "b1"), 20)
+    fall_behind(fleet.replica("orders-0", "b3"), 20)
     assert "nothing is missing here" in refused(fleet.graft("orders-0"), 8)
 
 
+@pytest.mark.parametrize("options", [(), ("--whole",)])
+def test_a_source_of_an_older_epoch_is_refused(fleet: Fleet, options: tuple[str, ...]) -> None:
+    """After an unclean election, the side that lost it: what the replica wrote since would go."""
+    mine, stale = fleet.replica("orders-3"), fleet.replica("orders-3", "b3")
+    fork(stale, 2)
+    text = refused(fleet.graft("orders-3", *options), 8)
+    assert f"ends in leader epoch 0, and {mine} goes on in epoch 1" in text
+    assert "nothing shows that the topic has lost them" in text
+
+
+def test_a_source_that_lacks_records_of_the_newest_epoch_is_refused(fleet: Fleet) -> None:
+    fall_behind(fleet.replica("orders-3", "b3"), 30)
+    assert "has not all of leader epoch 1" in refused(fleet.graft("orders-3", "--whole"), 8)
+
+
+def test_a_source_that_the_metadata_knows_as_out_of_sync_is_refused(fleet: Fleet) -> None:
+    """The ids are swapped: the source is of a node that neither leads nor is in sync."""
+    mine = fleet.replica("orders-3")
+    fork(mine, 2)
+    for path in fleet.root.glob("b3/d*/meta.properties"):
+        path.write_text(path.read_text().replace("node.id=3", "node.id=1"))
+    text = refused(fleet.graft("orders-3"), 8)
+    assert "is of node 1, and by the metadata nobody leads" in text
+    assert "(in sync: 3)" in text
+
+
 def test_a_damaged_leader_is_refused(lagging: Fleet) -> None:
-    log, found = last(lagging.replica("orders-0", "b1"))
+    log, found = last(lagging.replica("orders-0", "b3"))
     data = bytearray(log.read_bytes())
     data[found[0].end - 1] ^= 1
     log.write_bytes(data)
@@ -387,7 +415,7 @@ def test_a_lost_replica_of_which_nothing_tells_where_it_was(fleet: Fleet) -> Non
 @pytest.fixture
 def running(lagging: Fleet) -> Iterator[Fleet]:
     """The leader's log dir is locked as by a broker: by another process."""
-    lock = lagging.replica("orders-0", "b1").parent / ".lock"
+    lock = lagging.replica("orders-0", "b3").parent / ".lock"
     child, parent = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -411,7 +439,7 @@ def set_mark(log_dir: Path, offset: int | None) -> None:
 
 
 def test_a_leader_whose_broker_runs(running: Fleet) -> None:
-    leader = running.replica("orders-0", "b1")
+    leader = running.replica("orders-0", "b3")
     assert "stop it, or read only what is committed: --live-source" in refused(running.graft("orders-0"), 64)
     set_mark(leader.parent, None)
     assert "its high watermark is not known" in refused(running.graft("orders-0", "--live-source"), 8)
@@ -441,7 +469,7 @@ def merge(replica: Path, count: int) -> None:
 
 def test_other_segment_boundaries(fleet: Fleet) -> None:
     """What is missing goes into a new segment where the last one would become too large."""
-    mine, leader = fleet.replica("payments-1"), fleet.replica("payments-1", "b1")
+    mine, leader = fleet.replica("payments-1"), fleet.replica("payments-1", "b3")
     end = fall_behind(mine, 13)
     merge(mine, len(list(mine.glob("*.log"))))
     repaired = fleet.run("plan", "repair", *fleet.dirs, "-o", fleet.plan_file)

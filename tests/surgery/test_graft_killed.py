@@ -19,7 +19,7 @@ from segmend.surgery.plan import Plan
 
 def diverged(fleet: Fleet) -> tuple[str, ...]:
     """Cut in the middle of a segment, appended to it; a segment and snapshots set aside, others made."""
-    mine = fleet.replica("orders-0")
+    mine = fleet.replica("orders-3")
     fall_behind(mine, len(batches(mine)) - 3)
     fork(mine, len(last(mine)[1]) - 1)
     return ()
@@ -27,7 +27,7 @@ def diverged(fleet: Fleet) -> tuple[str, ...]:
 
 def replaced(fleet: Fleet) -> tuple[str, ...]:
     """A whole directory set aside, another one made."""
-    mine = fleet.replica("orders-0")
+    mine = fleet.replica("orders-3")
     fork(mine, len(last(mine)[1]))
     return ("--whole",)
 
@@ -41,12 +41,12 @@ def test_killed_in_the_middle(
     saved, state = fleet.root / "saved", fleet.state
     before, yes = fleet.tree(), ("--yes", "--state-dir", state)
     copy_tree(fleet.home, saved)
-    assert fleet.graft("orders-0", *options).code == 0
+    assert fleet.graft("orders-3", *options).code == 0
     plan = Plan.load(str(fleet.plan_file))
     assert {"append_file", "replace_file"} < {step.KIND for step in plan.steps}
     counting = Disk()
     apply(plan, str(state), fx=counting)
-    leader = batches(fleet.replica("orders-0", "b1"))
+    leader = batches(fleet.replica("orders-3", "b3"))
     for number in range(30, counting.calls, 5 if all_cases else 61):
         copy_tree(saved, fleet.home)
         shutil.rmtree(state)
@@ -56,6 +56,6 @@ def test_killed_in_the_middle(
             continue  # nothing was begun yet; how many calls that takes depends on the depth of the path
         if number % 2:
             assert fleet.run("apply", fleet.plan_file, *yes).code == 1, number
-            assert batches(fleet.replica("orders-0")) == leader
+            assert batches(fleet.replica("orders-3")) == leader
         assert fleet.run("undo", *yes).code == 0, number
         assert fleet.tree() == before, number

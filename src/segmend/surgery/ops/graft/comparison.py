@@ -24,7 +24,10 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """Batches counted; `first` and `last` are offsets (inclusive), None without a batch."""
+    """Batches counted; `first` and `last` are offsets (inclusive), None without a batch.
+
+    `last_epoch` is the leader epoch of the last one, -1 without one and before 0.11.
+    """
 
     batches: int = 0
     records: int = 0
@@ -32,6 +35,7 @@ class Tally:
     first: int | None = None
     last: int | None = None
     epochs: set[int] = field(default_factory=set)
+    last_epoch: int = -1
 
     def add(self, batch: RecordBatch) -> None:
         """Count one; of a compressed message set before Kafka 0.11 as one record."""
@@ -40,7 +44,8 @@ class Tally:
         self.bytes += batch.size
         self.first = batch.base_offset if self.first is None else self.first
         self.last = batch.last_offset
-        self.epochs.add(batch.partition_leader_epoch)
+        self.last_epoch = batch.partition_leader_epoch
+        self.epochs.add(self.last_epoch)
 
     @property
     def end(self) -> int | None:

@@ -21,11 +21,13 @@ from segmend.formats.offset_checkpoint import FILE_NAMES, HIGH_WATERMARK, RECOVE
 from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.ops.graft.comparison import Comparison
 from segmend.surgery.ops.graft.decision import Splice
 from segmend.surgery.ops.graft.graft_steps import Graft, steps_of
 from segmend.surgery.ops.graft.leader import Leader
+from segmend.surgery.ops.graft.lineage import heard_of
 from segmend.surgery.ops.graft.preparation import Site, lines, look_at, make
 from segmend.surgery.options import flag, option, required
 from segmend.surgery.plan import Loss, Plan
@@ -60,7 +62,12 @@ def plan(request: Request[Options]) -> Plan:
     assembly.refuse_strangers(request.dirs, request.given)
     site = _site(request)
     _refuse_other_topic(site, request.broker.metadata)
-    found, cut = look_at(site, live=options.live_source, whole_log=options.whole, tell=request.on_progress)
+    theirs = None if site.leader.home is None else BrokerDirs([site.leader.home], release=request.release)
+    brokers = [request.broker, *([theirs] if theirs else [])]
+    found, cut = look_at(
+        site, heard_of(site.key, brokers, theirs), live=options.live_source, whole_log=options.whole,
+        tell=request.on_progress,
+    )  # fmt: skip
     arguments = {"partition": site.name, "from": options.from_}
     if cut is None:
         note = f"both replicas end at offset {found.shared.end}: nothing is missing"
@@ -174,15 +181,18 @@ def _losses(site: Site, found: Comparison) -> Iterator[Loss]:
         return
     epochs = ", ".join(map(str, sorted(lost.epochs)))
     mark = site.log_dir.high_watermarks.get(site.key, 0)
+    theirs = _UNTOLD if min(lost.epochs) < 0 else _NOT_THE_LEADERS
     once = (lost.first or 0) < mark and (lost.last or 0) >= site.leader.log_start_offset
     yield Loss(
         dir=site.log_dir.path, topic=site.key[0], partition=site.key[1], records=lost.records,
         bytes=lost.bytes, first_offset=lost.first, last_offset=lost.last,
-        what=f"of this replica only (leader epoch {epochs}): the leader does not have them, so the topic "
-        f"does not lose them{_COMMITTED.format(mark) if once else ''}; the old bytes are kept aside",
+        what=f"of this replica only (leader epoch {epochs}): {theirs}"
+        f"{_COMMITTED.format(mark) if once else ''}; the old bytes are kept aside",
     )  # fmt: skip
 
 
+_NOT_THE_LEADERS = "the leader does not have them, so the topic does not lose them"
+_UNTOLD = "these releases kept no epochs, so the topic does not lose them only if that is its leader's log"
 _COMMITTED = (
     " now; it did when that leader was elected: this replica had them committed up to high watermark {}"
 )

@@ -22,6 +22,7 @@ from segmend.surgery.ops.graft.derived import Derived, Indexes, derive, leader_e
 from segmend.surgery.ops.graft.graft_steps import Graft
 from segmend.surgery.ops.graft.joined_log import JoinedSegment, LogFile, join, whole
 from segmend.surgery.ops.graft.leader import Leader
+from segmend.surgery.ops.graft.lineage import Heard, newest_epoch, refuse_stale
 from segmend.surgery.ops.graft.replica import ReplicaLog
 
 Lines = Mapping[str, int | None]
@@ -62,7 +63,7 @@ class Site:
 
 
 def look_at(
-    site: Site, *, live: bool, whole_log: bool, tell: Callable[[int, int], None]
+    site: Site, heard: Heard | None, *, live: bool, whole_log: bool, tell: Callable[[int, int], None]
 ) -> tuple[Comparison, Splice | None]:
     """Read both replicas; raises `SegmendError` for what is no leader, `BrokerRunning`, `Unreadable`.
 
@@ -81,7 +82,10 @@ def look_at(
         alone=site.leader.home is None,
     )  # fmt: skip
     found = compare(mine, theirs, low=low, high=site.leader.limit(live=live))
-    return found, decide(found, pair, whole=whole_log)
+    cut = decide(found, pair, whole=whole_log)
+    ends = newest_epoch(site.target, found.target), newest_epoch(site.leader.partition, found.source)
+    refuse_stale(pair.target, pair.source, *ends, found, heard)
+    return found, cut
 
 
 class _Progress:

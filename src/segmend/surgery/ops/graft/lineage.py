@@ -1,0 +1,94 @@
+"""Whether a graft's source is fit to lead: the leader epochs of both replicas, and whom the metadata names.
+
+Who leads in an epoch has all that was written in it, and in every one before (KIP-101 makes its followers
+so). A source that ends in an older epoch than the replica knows nothing of what that replica's leader
+wrote since; nor has one led that lacks records of the newest epoch that both have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from segmend.errors import SegmendError
+from segmend.frozen import frozen
+from segmend.logdir.tree import PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.metadata_image import MetadataImage, PartitionLeader
+from segmend.surgery.ops.graft.comparison import Comparison, Tally
+from segmend.wording import plural
+
+_NONE: Final = -1
+"""The epoch of batches before 0.11, and of a log without any."""
+
+
+@frozen
+class Heard:
+    """What the metadata says of the partition, and the node that the source's log dir belongs to."""
+
+    registered: PartitionLeader
+    source: int | None
+
+
+def newest_epoch(partition: PartitionDir | None, read: Tally) -> int:
+    """The leader epoch in which a replica ends: of its last batch, or begun behind it.
+
+    A file that is damaged, or that goes back, tells nothing.
+    """
+    entries = [] if partition is None else _sound(partition)
+    return max(read.last_epoch, entries[-1] if entries else _NONE)
+
+
+def _sound(partition: PartitionDir) -> list[int]:
+    loaded = partition.leader_epochs
+    return [] if loaded.value is None or loaded.damages else [each.epoch for each in loaded.value.entries]
+
+
+def refuse_stale(
+    target: str, source: str, mine: int, theirs: int, found: Comparison, heard: Heard | None
+) -> None:
+    """Raise `SegmendError` for a source that may not take from the replica what only that one has.
+
+    `mine` and `theirs` are the newest epochs of target and source. A replica that has nothing of its own
+    loses nothing by any source: it fetches the rest from whoever leads.
+    """
+    why = _stale(target, mine, theirs, found, heard) if found.lost.batches else None
+    if why is not None:
+        lost = found.lost
+        raise SegmendError(
+            f"{source}: {why}; {plural(lost.records, 'record')} (offsets {lost.first} to {lost.last}) of "
+            f"{target} would go, and nothing shows that the topic has lost them: graft from the replica that "
+            "led last"
+        )
+
+
+def _stale(target: str, mine: int, theirs: int, found: Comparison, heard: Heard | None) -> str | None:
+    if theirs < mine:
+        return f"ends in leader epoch {theirs}, and {target} goes on in epoch {mine}"
+    if mine == theirs != _NONE and mine in found.lost.epochs:
+        return f"has not all of leader epoch {mine}, as the leader of it has"
+    return None if heard is None else _follower(theirs, heard)
+
+
+def _follower(epoch: int, heard: Heard) -> str | None:
+    """A source that is neither the leader nor in sync by the metadata, unless it led later than that says."""
+    told, node = heard.registered, heard.source
+    if node is None or node in (told.leader, *told.isr, *told.elr) or epoch > told.epoch:
+        return None
+    who = f"node {told.leader}" if told.leader >= 0 else "nobody"
+    able = ", ".join(map(str, told.isr or told.elr)) or "none"
+    return f"is of node {node}, and by the metadata {who} leads in epoch {told.epoch} (in sync: {able})"
+
+
+def heard_of(key: tuple[str, int], brokers: Iterable[BrokerDirs], source: BrokerDirs | None) -> Heard | None:
+    """What the newest metadata at hand says of the partition; None where none does."""
+    images = (broker.metadata for broker in brokers)
+    told = [found for image in images if image is not None and (found := _registered(image, key))]
+    if not told:
+        return None
+    node = None if source is None else source.node_id
+    return Heard(registered=max(told, key=lambda each: each.epoch), source=node)
+
+
+def _registered(image: MetadataImage, key: tuple[str, int]) -> PartitionLeader | None:
+    return image.leaders.get((image.ids.get(key[0], ""), key[1]))
