@@ -225,6 +225,8 @@ def test_any_journal_at_all(draw: st.DataObject, capsys: Cap) -> None:
         after = world.tree()
         journal = next(world.state.rglob("journal.jsonl"))
         lines = [json.loads(line) for line in journal.read_text().splitlines()]
+        for each in lines:  # as journals of old are, or what is drawn would break the chain alone
+            del each["after"]
         line = lines[draw.draw(st.integers(0, len(lines) - 1))]
         key = draw.draw(st.sampled_from([*sorted(line.keys() - {"vaults", "folders"}), "steps"]))
         line[key] = draw.draw(st.sampled_from(EVENT))

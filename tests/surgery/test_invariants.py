@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.cli.run import run
 from tests.surgery.world import World, make, plan_of
 
 from segmend.errors import SegmendError
@@ -97,14 +98,41 @@ def test_what_breaks_a_rule_is_never_written(world: World) -> None:
 def test_a_journal_that_breaks_a_rule_is_damaged(world: World) -> None:
     path = Path(applied(world).journal)
     lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([*lines[:1], *lines[2:]]))
+    unchained = [json.loads(line) for line in lines]
+    of_old = [
+        json.dumps({k: v for k, v in each.items() if k != "after"}).encode() + b"\n" for each in unchained
+    ]
+    path.write_bytes(b"".join([*of_old[:1], *of_old[2:]]))
     problems: list[SegmendError] = []
     assert not runs(str(world.state), problems.append)
     assert "line 2 is damaged (a step is done only after it was begun)" in str(problems[0])
-    last = json.loads(lines[-1]) | {"event": "intended", "step": 0}
-    path.write_bytes(b"".join([*lines, json.dumps(last).encode() + b"\n"]))
+    last = json.loads(of_old[-1]) | {"event": "intended", "step": 0}
+    path.write_bytes(b"".join([*of_old, json.dumps(last).encode() + b"\n"]))
     with pytest.raises(SegmendError, match="begins anew before anything is done"):
         find(str(world.state), "1")
+
+
+def test_no_line_can_go_unseen_from_the_middle(world: World) -> None:
+    path = Path(applied(world).journal)
+    lines = path.read_bytes().splitlines(keepends=True)
+    for number in range(len(lines) - 1):
+        path.write_bytes(b"".join([*lines[:number], *lines[number + 1 :]]))
+        with pytest.raises(SegmendError, match=f"line {number + 1} is damaged .the line before it"):
+            find(str(world.state), "1")
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3, 4, 5, 9, 1000])
+def test_an_undo_by_a_journal_that_lost_its_end(
+    world: World, capsys: pytest.CaptureFixture[str], lost: int
+) -> None:
+    """All is taken back, or nothing and that is said: never "taken back" of what is not."""
+    before = world.tree()
+    path = Path(applied(world).journal)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-lost]))
+    after = world.tree()
+    ran = run(capsys, "undo", "1", "--yes", "--state-dir", world.state)
+    assert (ran.code, world.tree()) == ((0, before) if lost < 3 else (8, after)), ran
+    assert lost < 5 or "of which the journal says nothing: lines of it are lost" in ran.err
 
 
 def test_no_line_is_written_behind_a_torn_one(world: World) -> None:

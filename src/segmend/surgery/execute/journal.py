@@ -5,12 +5,15 @@
                                             steps/0001/      old bytes of step 1, and what it set aside
 
 A line that was cut short by a power cut never happened. `--backup-dir` puts `steps` elsewhere.
+Each line names the one before by its hash (`after`), so that none in between can go unseen; whether the
+last ones went, the files tell (`preconditions`).
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import re
@@ -58,6 +61,10 @@ class Run:
     events: list[Event] = field(default_factory=list)
     valid_bytes: int = 0
     size: int = 0
+    last_line: str = ""
+    """The hash of the last whole line."""
+    chained: bool = False
+    """Whether lines name the one before; those of journals of old do not."""
     _course: Course = field(init=False)
 
     def __post_init__(self) -> None:
@@ -78,7 +85,7 @@ class Run:
         """Only the last line can have been torn by a power cut; damage before it hides what was done."""
         for number, line in enumerate(lines, 1):
             event = event_of(line)
-            broken = None if event is None else self.broken_rule(event)
+            broken = None if event is None else self._unchained(event) or self.broken_rule(event)
             torn = event is None and all(event_of(later) is None for later in lines[number:])
             if torn:
                 return
@@ -88,17 +95,25 @@ class Run:
                     f"{self.journal}: line {number} is damaged{why}, so what was done is not known; the old "
                     f"bytes are in {self.vaults}, and the plan beside it says what each step changed"
                 )
-            self.take(event, len(line))
+            self.take(event, line)
+
+    def _unchained(self, event: Event) -> str | None:
+        """Why an event does not follow the line before it; None if it does."""
+        wanted = self.last_line if "after" in event or self.chained else None
+        return (
+            None if event.get("after") == wanted else "the line before it is not the one it was written after"
+        )
 
     def broken_rule(self, event: Event) -> str | None:
         """Which rule of journals an event would break now, None if none."""
         return self._course.broken_rule(event)
 
-    def take(self, event: Event, length: int) -> None:
-        """One more event, that is `length` bytes in the journal and breaks no rule."""
+    def take(self, event: Event, line: bytes) -> None:
+        """One more event, which is this line of the journal and breaks no rule."""
         self._course.take(event)
         self.events.append(event)
-        self.valid_bytes += length
+        self.valid_bytes += len(line)
+        self.last_line, self.chained = hashlib.sha256(line).hexdigest()[:16], "after" in event
 
     @property
     def number(self) -> int:
@@ -191,7 +206,8 @@ class JournalWriter:
 
     def write(self, event: str, direction: Direction, *, synced: bool = True, **more: Any) -> None:
         """Add an event; raises `OSError`."""
-        found = {"event": event, "direction": direction, **more, "at": round(self._now(), 3)}
+        at, after = round(self._now(), 3), self._run.last_line
+        found = {"event": event, "direction": direction, **more, "at": at, "after": after}
         broken = self._run.broken_rule(found)
         assert broken is None, f"{event} in {self._run.journal}: {broken}"
         assert self._run.size == self._run.valid_bytes, "a torn line is cut off before another one is written"
@@ -199,7 +215,7 @@ class JournalWriter:
         self._fx.write(self._fd, line, self._run.valid_bytes)
         if synced:
             self._fx.sync(self._fd)
-        self._run.take(found, len(line))
+        self._run.take(found, line)
         self._run.size = self._run.valid_bytes
 
 

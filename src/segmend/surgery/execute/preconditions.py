@@ -19,18 +19,33 @@ from segmend.surgery.writing.transfer import allocated, leftovers
 from segmend.surgery.writing.work import folder
 
 _SHOWN = 3
+_UNTOLD = "is as step {} leaves it, of which the journal says nothing: lines of it are lost"
 
 
 def refuse_changed(plan: Plan, statuses: Sequence[Status], *, going_back: bool = False) -> None:
     """Raise `SegmendError` if a file is not as the plan, and what was done of it, have left it.
 
-    Who goes back does not touch what was not begun, however that is.
+    Who goes back does not touch what was not begun, however that is; but if it is as its step leaves it,
+    then it was done, and the journal has lost the lines that say so.
     """
     looked_at = [Status.AFTER] if going_back else [Status.BEFORE, Status.AFTER]
     found = [f"{step.paths[0]}: {why}" for step, why in _changed(plan.steps, statuses, looked_at)]
+    if going_back:
+        found += [
+            f"{step.paths[0]}: {_UNTOLD.format(number + 1)}" for number, step in _untold(plan, statuses)
+        ]
     if found:
         more = f" (and {len(found) - _SHOWN} more)" if len(found) > _SHOWN else ""
         raise SegmendError(f"refused: {'; '.join(found[:_SHOWN])}{more}; nothing was changed")
+
+
+def _untold(plan: Plan, statuses: Sequence[Status]) -> Iterator[tuple[int, Step]]:
+    """Steps that were done by the look of their files, and not begun by the journal."""
+    neighbours = Neighbours(plan.steps)
+    for number, (step, status) in enumerate(zip(plan.steps, statuses, strict=True)):
+        begun = status is not Status.BEFORE or not _visible(neighbours, statuses, number)
+        if not begun and not_before(step) is not None and step.not_after() is None:
+            yield number, step
 
 
 def _changed(
