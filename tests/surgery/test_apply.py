@@ -48,8 +48,8 @@ def world(tmp_path: Path) -> World:
     return make(tmp_path / "world")
 
 
-def run(world: World, plan: Plan | None = None) -> None:
-    told(apply(plan or plan_of(world), str(world.state), fx=Disk()))
+def run(world: World, plan: Plan | None = None) -> Outcome:
+    return told(apply(plan or plan_of(world), str(world.state), fx=Disk()))
 
 
 def told(outcome: Outcome) -> Outcome:
@@ -113,9 +113,14 @@ def test_what_was_applied_and_then_restored_by_hand_can_be_applied_again(world: 
     assert world.tree(folder_times=False) == before
 
 
-def test_a_second_time_is_refused(world: World) -> None:
+def test_a_second_time_changes_nothing_or_is_refused(world: World) -> None:
+    """Who was killed before he read that it was applied gives the command again."""
     plan = plan_of(world)
     run(world, plan)
+    after = world.tree()
+    assert run(world, plan).steps == 0
+    assert world.tree() == after
+    next(path for path in sorted(world.b.rglob("*")) if path.is_file()).write_bytes(b"by somebody")
     assert "was applied already (journal 0001-test-" in refused(world, plan)
     shutil.rmtree(world.state)  # with another state dir the files themselves say so
     assert "is not" in refused(world, plan)

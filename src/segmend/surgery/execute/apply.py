@@ -72,7 +72,8 @@ def run_of(plan: Plan, state_dir: str) -> Run | None:
 def _to_go_on_with(plan: Plan, state_dir: str) -> Run | None:
     """The run of this plan, unless it was applied and all is as before: from a snapshot, by hand.
 
-    Raises `SegmendError` if it was applied, the user was told so, and not all is as before.
+    One that was applied and still stands has no step left: who was killed before he read so gives the same
+    command again. Raises `SegmendError` if it was applied, the user was told so, and all is otherwise by now.
     """
     run = run_of(plan, state_dir)
     if run is None or run.state is not RunState.APPLIED or not plan.steps:
@@ -81,11 +82,20 @@ def _to_go_on_with(plan: Plan, state_dir: str) -> Run | None:
         refuse_state(plan)
         refuse_changed(plan, [Status.BEFORE] * len(plan.steps))
     except SegmendError:
-        if run.told:
+        if run.told and not _stands(plan):
             back = f"`segmend undo {run.name}` takes it back"
             raise SegmendError(f"this plan was applied already (journal {run.name}); {back}") from None
         return run
     return None
+
+
+def _stands(plan: Plan) -> bool:
+    """Whether every file is as the plan leaves it."""
+    try:
+        refuse_changed(plan, [Status.AFTER] * len(plan.steps))
+    except SegmendError:
+        return False
+    return True
 
 
 def _refuse_at_once(plan: Plan, state_dir: str) -> None:

@@ -80,4 +80,5 @@ def _tell(args: argparse.Namespace, outcome: Outcome) -> None:
     else:
         steps = plural(outcome.steps, "step")
         left = left_words(outcome.run.plan)
-        emit([f"applied: {steps}{left}; to go back: {undo_command(outcome.run)}"])
+        before = "" if outcome.steps else ", all of them were done before"
+        emit([f"applied: {steps}{before}{left}; to go back: {undo_command(outcome.run)}"])
