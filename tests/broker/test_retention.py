@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segmend.broker.retention import HOLDS, Limits, Look, Retained, breaches, judge
+from segmend.broker.retention import HOLDS, Limits, Look, Retained, RetentionLimit, breaches, judge, outlook
+from segmend.logdir.release import Release
 
 NOW = 1_000_000
 FOREVER = Limits(retention_ms=-1, retention_bytes=-1)
+TIMED = Limits(retention_ms=500, retention_bytes=-1)
 
 
 def log(*ages: int, size: int = 100) -> list[Retained]:
@@ -20,9 +23,10 @@ def log(*ages: int, size: int = 100) -> list[Retained]:
 
 
 def gone(
-    segments: list[Retained], limits: Limits, *, start: int = 0, high: int = 10**9
+    segments: list[Retained], limits: Limits, *, start: int = 0, high: int = 10**9, release: str = "4.3"
 ) -> list[tuple[int, str]]:
-    found = breaches(segments, limits, Look(log_start=start, high_watermark=high, now_ms=NOW))
+    look = Look(log_start=start, high_watermark=high, now_ms=NOW, release=Release.parse(release))
+    found = breaches(segments, limits, look)
     return [(breach.count, breach.limit) for breach in found]
 
 
@@ -113,3 +117,98 @@ def test_a_segment_goes_by_time_once_it_is_older_than_the_limit() -> None:
     first, second = judge(log(100, 300), timed, Look(log_start=0, high_watermark=10**9, now_ms=NOW))
     assert first.due_ms == first.date_ms == NOW + 401
     assert (second.due_ms, second.date_ms) == (NOW + 201, NOW + 401)
+
+
+BOTH = Limits(retention_ms=500, retention_bytes=250)
+
+
+def test_the_order_of_the_rules_is_that_of_the_release() -> None:
+    """Since 3.0 the log start offset is asked first and time last."""
+    segments = log(900, 100, 900, 900, 100)
+    assert gone(segments, BOTH, release="2.8.2") == [(1, "retention.ms"), (1, "retention.bytes")]
+    assert gone(segments, BOTH, release="3.0.0") == [(2, "retention.bytes"), (2, "retention.ms")]
+    by_start = [(1, "log start offset"), (1, "retention.bytes"), (2, "retention.ms")]
+    assert gone(segments, BOTH, start=10, release="4.3") == by_start
+
+
+def test_what_a_later_rule_uncovers_goes_one_look_later() -> None:
+    look = Look(log_start=0, high_watermark=10**9, now_ms=NOW, release=Release.parse("1.1"))
+    found = judge(log(100, 900, 100), Limits(retention_ms=500, retention_bytes=200), look, 5_000)
+    assert [(each.goes, each.holds) for each in found] == [
+        (RetentionLimit.SIZE, None), (None, "next-look"), (None, "not-due"),
+    ]  # fmt: skip
+    assert [each.goes_ms for each in found] == [NOW, NOW + 5_000, NOW + 401]
+
+
+@pytest.mark.parametrize(("release", "count"), [("1.1", 0), ("2.0", 0), ("2.1", 2), ("4.3", 2)])
+def test_without_delete_the_log_start_offset_counts_since_2_1(release: str, count: int) -> None:
+    limits = Limits(retention_ms=1, retention_bytes=1, delete=False)
+    assert sum(n for n, _ in gone(log(900, 900, 900), limits, start=20, release=release)) == count
+
+
+def test_before_1_0_the_high_watermark_holds_nothing() -> None:
+    assert gone(log(900, 900), TIMED, high=0, release="0.11") == [(2, "retention.ms")]
+    assert gone(log(900, 900), TIMED, high=0, release="1.0") == []
+
+
+def test_an_empty_segment_in_front_goes_by_size_too() -> None:
+    empty = Retained(base_offset=0, end_offset=10, size=0, largest_timestamp=NOW)
+    sized = Limits(retention_ms=-1, retention_bytes=150)
+    assert gone([empty, *log(0, 1, 1)[1:]], sized) == [(1, "retention.bytes")]
+
+
+def test_an_empty_policy_keeps_everything_and_says_so() -> None:
+    nothing = Limits(retention_ms=1, retention_bytes=1, delete=False, compact=False)
+    assert held(log(900, 900), nothing) == ["no-policy", "no-policy"]
+    unswept = Limits(retention_ms=1, retention_bytes=1, looked_at=False)
+    assert held(log(900, 900), unswept) == ["cleaner-off", "cleaner-off"]
+
+
+def test_held_is_said_of_the_high_watermark_only_where_it_holds() -> None:
+    sized = Limits(retention_ms=500, retention_bytes=150)
+    assert held(log(100, 900, 100), sized) == [None, None, "not-due"]
+    assert held(log(100, 100, 100), sized, high=5) == ["high-watermark", "not-due", "not-due"]
+
+
+def test_what_goes_once_the_high_watermark_moves() -> None:
+    look = Look(log_start=0, high_watermark=10, now_ms=NOW, reach=30)
+    found = judge(log(900, 900, 100), TIMED, look)
+    assert [(each.goes, each.awaits) for each in found] == [
+        ("retention.ms", None), (None, "retention.ms"), (None, None),
+    ]  # fmt: skip
+    assert [each.goes_ms for each in found] == [NOW, None, None]
+
+
+def test_a_date_beyond_the_year_9999_is_none() -> None:
+    forever = Limits(retention_ms=2**63 - 1 - 10**12, retention_bytes=-1)
+    (only,) = judge(log(900), forever, Look(log_start=0, high_watermark=10, now_ms=NOW))
+    assert (only.due_ms, only.date_ms, only.goes_ms) == (None, None, None)
+
+
+def test_an_empty_active_segment_has_no_date() -> None:
+    segments = [*log(900), Retained(base_offset=10, end_offset=10, size=0, largest_timestamp=NOW - 900)]
+    found = judge(segments, TIMED, Look(log_start=0, high_watermark=10, now_ms=NOW))
+    assert [(each.goes, each.holds, each.goes_ms) for each in found] == [
+        ("retention.ms", None, NOW), (None, "empty-active", None),
+    ]  # fmt: skip
+
+
+def test_the_outlook_adds_up_what_goes_until_when() -> None:
+    day = 86_400_000
+    limits = Limits(retention_ms=10 * day, retention_bytes=-1)
+    segments = log(11 * day, 9 * day + day // 2, 5 * day, 0)
+    found = judge(segments, limits, Look(log_start=3, high_watermark=40, now_ms=NOW))
+    told = outlook(found, NOW, 3)
+    amounts = [told.now, told.day, told.week, told.ever]
+    assert [each.segments for each in amounts] == [1, 2, 3, 4]
+    assert [each.bytes for each in amounts] == [100, 200, 300, 400]
+    assert [each.records for each in amounts] == [7, 17, 27, 37]
+
+
+def test_where_copies_are_made_a_segment_waits_for_its_own() -> None:
+    limits = Limits(retention_ms=500, retention_bytes=-1, remote=True)
+    found = judge(log(900, 100), limits, Look(log_start=0, high_watermark=0, now_ms=NOW, reach=20))
+    assert [(each.holds, each.awaits) for each in found] == [
+        ("not-copied", "retention.ms"),
+        ("not-due", None),
+    ]

@@ -53,16 +53,26 @@ WITH_DELETE: Rule[tuple[RetentionLimit, ...]] = Rule(
 )
 """The rules in the order in which they look."""
 WITHOUT_DELETE: Rule[tuple[RetentionLimit, ...]] = Rule(
-    "UnifiedLog.deleteOldSegments, where it has not",
+    "UnifiedLog.deleteOldSegments, where it has not; KAFKA-7400",
     (((0, 8), ()), ((2, 1), (RetentionLimit.LOG_START,))),
 )
 UP_TO_HIGH_WATERMARK: Rule[bool] = Rule(
-    "Log.deletableSegments; KAFKA-5829", (((0, 8), False), ((1, 0), True))
+    "Log.deletableSegments; KAFKA-5634", (((0, 8), False), ((1, 0), True))
 )
+MARK_FROM_LOG_START: Rule[bool] = Rule("Log.updateHighWatermark", (((0, 8), False), ((2, 4), True)))
+"""Whether the high watermark is never below the log start offset."""
 HELD_BELOW_MIN_ISR: Rule[bool] = Rule(
     "Partition.maybeIncrementLeaderHW; KAFKA-15583", (((0, 8), False), ((3, 7), True))
 )
 """Whether the high watermark stands still while the ISR is smaller than `min.insync.replicas`."""
+GOES_UNCOPIED_BELOW_START: Rule[bool] = Rule(
+    "UnifiedLog.isSegmentEligibleForDeletion", (((0, 8), False), ((3, 7), True))
+)
+"""Whether what lies below the log start offset goes without having been copied to remote storage."""
+LOCAL_WITHOUT_POLICY: Rule[bool] = Rule(
+    "UnifiedLog.deleteOldSegments, where cleanup.policy is empty", (((0, 8), False), ((4, 2), True))
+)
+"""Whether local limits count where an empty cleanup.policy leaves all to remote storage."""
 COPY_CAN_BE_DISABLED: Rule[bool] = Rule(
     "UnifiedLog.remoteLogEnabledAndRemoteCopyEnabled; KIP-950", (((0, 8), False), ((3, 9), True))
 )
@@ -140,6 +150,8 @@ class Limits:
     """Whether it has compact, where it has no delete."""
     looked_at: bool = True
     """Whether anything looks at the log: at one with compact only the cleaner does."""
+    remote: bool = False
+    """Whether a segment goes only once it is copied to remote storage, where its records stay."""
 
 
 @frozen
@@ -157,7 +169,8 @@ class Look:
         """The rules that look at this log, in their order."""
         if not limits.looked_at:
             return ()
-        rules = (WITH_DELETE if limits.delete else WITHOUT_DELETE).of(self.release)
+        local = limits.remote and not limits.compact and LOCAL_WITHOUT_POLICY.of(self.release)
+        rules = (WITH_DELETE if limits.delete or local else WITHOUT_DELETE).of(self.release)
         unlimited = {
             RetentionLimit.TIME: limits.retention_ms < 0, RetentionLimit.SIZE: limits.retention_bytes < 0
         }  # fmt: skip
@@ -220,6 +233,7 @@ HOLDS = {
     "not-due": "no limit is reached yet",
     "future": "its largest timestamp is in the future, and counts from there",
     "high-watermark": "its time has come, but the high watermark has not reached its end",
+    "not-copied": "its time has come here: it goes once it is copied to remote storage",
     "next-look": "its time has come, but this look has passed its rule: it goes at the next one",
     "behind": "its time has come, but segments go from the oldest on, and one in front of it stays",
 }
@@ -335,7 +349,7 @@ def _holds(
     if number < gone:
         return "next-look"
     if number < free:
-        return "high-watermark" if number == gone else "behind"
+        return "behind" if number > gone else "not-copied" if limits.remote else "high-watermark"
     if not limits.looked_at:
         return "cleaner-off"
     if not limits.delete:

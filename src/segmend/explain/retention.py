@@ -69,7 +69,11 @@ class Reasons:
     @property
     def held(self) -> list[SegmentFate]:
         """Those whose time has come, and that stay all the same."""
-        return [each for each in self.verdicts if each.holds in ("behind", "high-watermark", "next-look")]
+        return [
+            each
+            for each in self.verdicts
+            if each.holds in ("behind", "high-watermark", "not-copied", "next-look")
+        ]
 
     @property
     def blocker(self) -> SegmentFate | None:
@@ -133,7 +137,7 @@ def _reasons(state: DirState, partition: PartitionDir, situation: Situation, *, 
     segments = retained(loaded, after, retention.limits, situation.now_ms, every=True, running=open_end)
     stored = state.of(HIGH_WATERMARK, (partition.topic, partition.partition))
     mark = high_watermark(after, stored, situation.replicas(partition), situation.broker.release)
-    look = look_of(loaded, after, mark, situation.now_ms)
+    look = look_of(loaded, after, retention.limits, mark, situation.now_ms)
     return replace(
         found, log_start_offset=look.log_start, log_end_offset=after.log_end_offset or 0,
         high_watermark=stored, mark=mark,

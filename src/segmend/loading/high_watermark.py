@@ -5,7 +5,7 @@ Follows `Partition.maybeIncrementLeaderHW`: a leader lifts it to the end that al
 
 from __future__ import annotations
 
-from segmend.broker.retention import HELD_BELOW_MIN_ISR
+from segmend.broker.retention import HELD_BELOW_MIN_ISR, MARK_FROM_LOG_START
 from segmend.frozen import frozen
 from segmend.loading.values import Extent
 from segmend.logdir.release import Release
@@ -26,9 +26,11 @@ class Mark:
 
 MARKS = {
     "stored": "its checkpoint is at the end",
+    "below-start": "its checkpoint is below the log start, which is the end: up to 2.3 a write lifts it",
     "alone": "the only replica: the end counts once it leads",
     "leads": "its ISR is this replica alone: the end counts once it leads",
-    "under-min-isr": "fewer replicas are in sync than min.insync.replicas: it stays where it is",
+    "under-min-isr": "fewer replicas are in sync than min.insync.replicas: it stays until others are",
+    "eligible": "too few replicas are in sync for min.insync.replicas: it stays until others are (KIP-966)",
     "followers": "other replicas are in sync, or lead: it follows them",
     "unknown": "who is in sync is not on this disk",
 }
@@ -41,6 +43,7 @@ class Replicas:
 
     replicas: tuple[int, ...] = ()
     isr: tuple[int, ...] = ()
+    elr: tuple[int, ...] = ()
     min_isr: int = 1
     node_id: int | None = None
 
@@ -50,22 +53,34 @@ def replicas_of(
 ) -> Replicas:
     """What the image says of a partition."""
     key = image.ids.get(topic, ""), partition
-    isr = image.leaders.get(key, PartitionLeader()).isr
-    return Replicas(replicas=image.replicas.get(key, ()), isr=isr, min_isr=min_isr, node_id=node_id)
+    leader = image.leaders.get(key, PartitionLeader())
+    return Replicas(
+        replicas=image.replicas.get(key, ()), isr=leader.isr, elr=leader.elr, min_isr=min_isr,
+        node_id=node_id,
+    )  # fmt: skip
 
 
 def high_watermark(after: Extent, stored: int | None, known: Replicas | None, release: Release) -> Mark:
     """Where it will be; `stored` is the checkpoint's. Without any trace of it, the end is taken for it."""
     start, end = after.log_start_offset or 0, after.log_end_offset or 0
-    sure = max(min(stored or 0, end), start)
+    sure = min(stored or 0, end)
+    if (
+        not MARK_FROM_LOG_START.of(release)
+        and sure < start == end
+        and (stored is not None or known is not None)
+    ):
+        return Mark(offset=sure, reach=end, why="below-start")
+    sure = max(sure, start)
     if known is not None and len(known.replicas) == 1:
         return Mark(offset=end, reach=end, why="alone")
     if stored is not None and sure == end:
         return Mark(offset=end, reach=end, why="stored")
+    if known is not None and known.elr and not known.isr:
+        return Mark(offset=sure, reach=end, why="eligible")
     if known is None or not known.isr:
         return Mark(offset=end if stored is None and known is None else sure, reach=end, why="unknown")
     if set(known.isr) != {known.node_id}:
         return Mark(offset=sure, reach=end, why="followers")
     if HELD_BELOW_MIN_ISR.of(release) and min(known.min_isr, len(known.replicas)) > 1:
-        return Mark(offset=sure, reach=sure, why="under-min-isr")
+        return Mark(offset=sure, reach=end, why="under-min-isr")
     return Mark(offset=end, reach=end, why="leads")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.retention import (
     DELETE_DELAY_SECONDS,
     FIRST_LOOK_SECONDS,
+    GOES_UNCOPIED_BELOW_START,
     Amount,
     Breach,
     Clock,
@@ -41,7 +42,7 @@ def by_retention(
     if _all_stay(loaded, after, limits, now_ms):
         return
     kept = retained(loaded, after, limits, now_ms)
-    look = look_of(loaded, after, mark, now_ms)
+    look = look_of(loaded, after, limits, mark, now_ms)
     gone, start = 0, look.log_start
     for number, found in enumerate(looks(kept, limits, look)):
         seconds = FIRST_LOOK_SECONDS + number * retention.check_interval_ms // 1000
@@ -50,14 +51,17 @@ def by_retention(
             gone += breach.count
             yield _later(loaded, breach, doomed, seconds, breach.limit)
     waiting = 0
-    for breach in breaches(kept, limits, look.at_best) if mark.reach > mark.offset else ():
+    for breach in breaches(kept, limits, look.at_best) if look.at_best != look else ():
         doomed = amount(kept[max(gone, waiting) : waiting + breach.count], start)
         waiting += breach.count
         if doomed.segments:
-            yield _later(loaded, breach, doomed, None, f"{breach.limit}{_ONCE_REPLICATED}")
+            yield _later(loaded, breach, doomed, None, f"{breach.limit}{_ONCE_COPIED[limits.remote]}")
 
 
-_ONCE_REPLICATED = ", once the high watermark reaches the end"
+_ONCE_COPIED = {
+    False: ", once the high watermark reaches the end",
+    True: ", once copied to remote storage, where the records stay",
+}
 
 
 def _later(loaded: LoadedLog, breach: Breach, doomed: Amount, seconds: int | None, why: str) -> Later:
@@ -65,16 +69,20 @@ def _later(loaded: LoadedLog, breach: Breach, doomed: Amount, seconds: int | Non
     return Later(
         dir=partition.log_dir.path, file=partition.name, topic=partition.topic,
         partition=partition.partition, what="segments-deleted", why=why, limit=breach.limit,
-        seconds=seconds, segments=doomed.segments, records_lost=doomed.records, bytes_lost=doomed.bytes,
+        seconds=seconds, segments=doomed.segments, bytes_lost=doomed.bytes,
+        records_lost=0 if seconds is None and loaded.state.settings.remote else doomed.records,
         broker_says=breach.broker_says,
     )  # fmt: skip
 
 
-def look_of(loaded: LoadedLog, after: Extent, mark: Mark, now_ms: int) -> Look:
-    """What a look at this log goes by."""
+def look_of(loaded: LoadedLog, after: Extent, limits: Limits, mark: Mark, now_ms: int) -> Look:
+    """What a look at this log goes by; what remote storage has is not on this disk."""
+    start, release = after.log_start_offset or 0, loaded.state.settings.release
+    sure = mark.offset
+    if limits.remote:
+        sure = min(start, sure) if GOES_UNCOPIED_BELOW_START.of(release) else -1
     return Look(
-        log_start=after.log_start_offset or 0, high_watermark=mark.offset, now_ms=now_ms,
-        release=loaded.state.settings.release, reach=mark.reach,
+        log_start=start, high_watermark=sure, now_ms=now_ms, release=release, reach=mark.reach,
     )  # fmt: skip
 
 

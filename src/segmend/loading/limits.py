@@ -7,6 +7,7 @@ dynamic ones, these over server.properties, this over Kafka's defaults.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from enum import StrEnum
 
 from segmend.broker.retention import CHECK_INTERVAL_MS, COPY_CAN_BE_DISABLED, Limits
@@ -34,10 +35,14 @@ class Origin(StrEnum):
 
 @frozen
 class TopicSettings:
-    """The own settings of topics, known from elsewhere than the log dirs; `source` says where from."""
+    """The own settings of topics, known from elsewhere than the log dirs; `source` says where from.
+
+    `replicas` are the replicas and the ISR of (topic, partition), where that is told as well.
+    """
 
     of: Mapping[str, Mapping[str, str]]
     source: str
+    replicas: Mapping[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=dict)
 
 
 @frozen
@@ -91,6 +96,7 @@ class Retention:
             delete="delete" in policies,
             compact="compact" in policies,
             looked_at=self.cleaner_runs or "compact" not in policies,
+            remote=self.remote,
         )
 
 

@@ -89,16 +89,16 @@ class Situation:
         )  # fmt: skip
 
     def replicas(self, partition: PartitionDir) -> Replicas | None:
-        """Who has the partition; None where no metadata tells."""
-        if self.image is None:
+        """Who has the partition; None where nobody tells."""
+        name, number, node_id = partition.topic, partition.partition, self.broker.node_id
+        told = None if self.told is None else self.told.replicas.get((name, number))
+        if told is None and self.image is None:
             return None
-        least = setting_of(
-            self.broker.config, self.topic(partition.topic), self.dynamic, MIN_ISR, MIN_ISR, "1"
-        )  # fmt: skip
-        return replicas_of(
-            self.image, partition.topic, partition.partition, self.broker.node_id,
-            parse_int(least.value) or 1,
-        )  # fmt: skip
+        least = setting_of(self.broker.config, self.topic(name), self.dynamic, MIN_ISR, MIN_ISR, "1")
+        min_isr = parse_int(least.value) or 1
+        if told is not None:
+            return Replicas(replicas=told[0], isr=told[1], min_isr=min_isr, node_id=node_id)
+        return None if self.image is None else replicas_of(self.image, name, number, node_id, min_isr)
 
 
 @frozen

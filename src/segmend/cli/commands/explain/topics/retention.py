@@ -17,12 +17,18 @@ By size: retention.bytes
     retention.bytes without it, so a partition is up to one segment larger than the limit.
 
 By log start offset
-    What DeleteRecords gave up goes too, whatever the policy, once whole segments are below it.
+    What DeleteRecords gave up goes too, once whole segments are below it; since 2.1 also where the
+    policy has no delete.
+
+In which order
+    Since 3.0 by log start offset, then size, then time. Up to 2.8 time, size, log start offset: what
+    a later rule uncovers goes one look later.
 
 What never goes
     A segment whose end the high watermark has not reached (a replica behind, an ISR too small). The
     active segment while it is empty; when all others are due, it is rolled and goes as well.
-    With cleanup.policy=compact time and size do not count: see `segmend explain compaction`.
+    With cleanup.policy=compact time and size do not count: see `segmend explain compaction`. Nor do
+    they where it is empty.
     (Logs with compact are looked at by the cleaner, every log.cleaner.backoff.ms, 15 seconds.)
     With remote storage, what is not yet copied; local.retention.* then take the limits' place.
 

@@ -1,0 +1,40 @@
+"""Where the high watermark of a replica will be when retention first looks, by what the metadata tells."""
+
+from __future__ import annotations
+
+import pytest
+
+from segmend.loading.high_watermark import MARKS, Replicas, high_watermark
+from segmend.loading.values import Extent
+from segmend.logdir.release import Release
+
+LOG = Extent(log_start_offset=10, log_end_offset=100)
+
+
+def replicas(*isr: int, of: tuple[int, ...] = (1, 2), least: int = 1, elr: tuple[int, ...] = ()) -> Replicas:
+    return Replicas(replicas=of, isr=isr, elr=elr, min_isr=least, node_id=1)
+
+
+@pytest.mark.parametrize(
+    ("stored", "known", "release", "expected"),
+    [
+        (40, replicas(1, of=(1,), least=2), "4.3", (100, "alone")),
+        (100, replicas(1, 2), "4.3", (100, "stored")),
+        (900, None, "2.8", (100, "stored")),
+        (40, replicas(1), "4.3", (100, "leads")),
+        (40, replicas(1, least=2), "4.3", (40, "under-min-isr")),
+        (40, replicas(1, least=2), "3.7", (40, "under-min-isr")),
+        (40, replicas(1, least=2), "3.6", (100, "leads")),
+        (40, replicas(1, 2), "4.3", (40, "followers")),
+        (40, replicas(2), "4.3", (40, "followers")),
+        (40, replicas(elr=(1,), least=2), "4.3", (40, "eligible")),
+        (None, replicas(1, 2), "4.3", (10, "followers")),
+        (5, None, "2.8", (10, "unknown")),
+        (None, None, "2.8", (100, "unknown")),
+    ],
+)
+def test_mark(stored: int | None, known: Replicas | None, release: str, expected: tuple[int, str]) -> None:
+    found = high_watermark(LOG, stored, known, Release.parse(release))
+    assert (found.offset, found.why) == expected
+    assert found.reach == 100
+    assert found.why in MARKS
