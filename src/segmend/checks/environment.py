@@ -11,10 +11,10 @@ from segmend.logdir.tree import LOCK, LogDir
 from . import remedies
 from .context import DirContext
 from .levels import Level, Scope
-from .manual import INFO, OFFLINE, REFUSES, WARNING, Code, Page
+from .manual import FAILING, INFO, REFUSES, WARNING, Code, Page
 
 CODES = (
-    Code("K14", WARNING, "the file system is read-only or full", OFFLINE),
+    Code("K14", WARNING, "the file system is read-only or full", FAILING),
     Code("K15", INFO, "a running process holds the dir's lock", REFUSES),
 )
 PAGE = Page(
@@ -23,8 +23,8 @@ PAGE = Page(
         says that a broker runs on this dir: bytes of active segments are in flight and not judged.""",
     own={
         "K14": """
-            the log dir goes offline at the first write that fails, at the start or after it; a broker that
-            cannot take its lock stops.""",
+            the first write that fails takes the log dir offline, at the start or after it, or ends the start;
+            on a read-only file system that is the lock. What it writes depends on what it finds to do.""",
         "K15": "a second broker does not start.",
     },
     advice="""

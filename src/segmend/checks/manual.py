@@ -23,6 +23,7 @@ class Consequence(enum.Enum):
     LOSES = "loses data"
     REFUSES = "refuses to start"
     OFFLINE = "takes the log dir offline"
+    FAILING = "may take the log dir offline"
     WRONG = "serves some reads wrong"
     SLOW = "starts slower"
     NONE = "starts as if nothing were wrong"
@@ -34,7 +35,7 @@ class Consequence(enum.Enum):
 
 
 # A table of codes is read by the line.
-LOSES, REFUSES, OFFLINE, WRONG, SLOW, NONE = Consequence
+LOSES, REFUSES, OFFLINE, FAILING, WRONG, SLOW, NONE = Consequence
 ERROR, WARNING, INFO = Severity
 
 

@@ -18,11 +18,15 @@ from segmend.broker.failures import (
 from segmend.formats import clean_shutdown
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.loading.dirs import DirState
-from segmend.logdir.file_system import READ, SEARCH, WRITE
+from segmend.logdir.file_system import READ, SEARCH, WRITE, Unreadable
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LOCK
+from segmend.logdir.tree import LOCK, LogDir
 
 _WRITTEN_SOON = (HIGH_WATERMARK, RECOVERY_POINT, LOG_START_OFFSET)
+FULL = (
+    "how long {} serves: its file system is full. The first write that fails takes the dir offline, at the "
+    "start or after it, and with the last dir the broker"
+)
 
 
 def enter(state: DirState, release: Release) -> None:
@@ -30,6 +34,8 @@ def enter(state: DirState, release: Release) -> None:
     log_dir, path = state.log_dir, state.path
     if log_dir.unreadable is not None and log_dir.unreadable.forbidden:
         state.unknown.append(str(log_dir.unreadable))
+    if _is_full(log_dir):
+        state.unknown.append(FULL.format(path))
     if log_dir.files.denial(path, READ) is not None:
         state.never_live = True
         state.leave_out(f"{CANNOT_CREATE.format(path)}: {NO_READABLE_DIR.format(path)}")
@@ -42,6 +48,15 @@ def enter(state: DirState, release: Release) -> None:
     if closed is not None and log_dir.is_clean:
         marker = f"{path}/{clean_shutdown.FILE_NAME}"
         state.leave_out(state.offline or f"{DIR_FAILED.format(path)}: {marker} ({closed})")
+
+
+def _is_full(log_dir: LogDir) -> bool:
+    """Whether nothing can be written: what a start writes depends on what it finds to do."""
+    try:
+        space = log_dir.space()
+    except Unreadable:
+        return False
+    return space.total > 0 and not space.available and not space.read_only
 
 
 def leave(state: DirState, release: Release) -> None:

@@ -1,0 +1,42 @@
+"""A start on a full disk: whether it writes depends on what it finds to do, so nobody can promise it.
+
+Seen on a full tmpfs as `d1`: 4.3.1 served all after a clean stop, and lost the dir at the start after a kill;
+2.8.2 died after a clean stop ("No space left on device" while it wrote leader epochs).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.brokers import broker_of
+from tests.faults.written import two_dirs
+
+from segmend.checks.manual import Consequence
+from segmend.loading import BrokerOutcome, Options, forecast
+from segmend.logdir import disk
+from segmend.report.html.consequences import of
+
+
+def last(dirs: list[Path]) -> BrokerOutcome:
+    *_, end = forecast(broker_of(dirs, "4.3"), Options())
+    assert isinstance(end, BrokerOutcome)
+    return end
+
+
+def test_nothing_is_promised_of_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dirs = list(two_dirs(tmp_path))
+    real = disk.space(str(tmp_path))
+    before = last(dirs).unknown
+    monkeypatch.setattr(disk, "space", lambda path: replace(real, available=0 if path == str(dirs[1]) else 1))
+    full = last(dirs)
+    assert full.starts
+    assert not full.nothing_lost
+    (more,) = set(full.unknown) - set(before)
+    assert str(dirs[1]) in more
+
+
+def test_its_card_says_no_more_than_that() -> None:
+    assert of("K14", "warning", clean=True) == Consequence.FAILING
+    assert "may" in Consequence.FAILING.value
