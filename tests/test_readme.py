@@ -64,6 +64,7 @@ def stage(root: Path, golden: Path) -> None:
         "var/lib/kafka": first,
         "disk1/kafka": first,
         "disk2/kafka": second,
+        "var/log/kafka/server.log": ROOT / "tests" / "lab" / "gone" / "recorded" / "1.1.0.log",
         "brokers/b1/data": first,
         "brokers/b1/data2": second,
         "…/orders-3": partition,

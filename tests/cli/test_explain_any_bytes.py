@@ -19,4 +19,5 @@ def test_any_bytes(seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     for topic in ("startup", "retention", "compaction"):
         for output in ((), ("--json",)):
             ran = run(capsys, "explain", topic, *dirs, "--kafka", release, *output)
-            assert (ran.code, ran.err) == (0, "")
+            assert ran.code in ((0, 4) if topic == "retention" else (0,))
+            assert ran.err == ""

@@ -151,7 +151,10 @@ def test_json(dirs: list[Path], capsys: Capture) -> None:
     assert [line["topic"] for line in ran.of("partition")] == ["t", "u", "v"]
     line = ran.of("partition")[0]
     assert (line["log_start_offset"], line["log_end_offset"]) == (0, END)
-    assert line["settings"]["retention.ms"] == {"value": str(7 * DAY), "source": "Kafka's default"}
+    assert line["settings"]["retention.ms"] == {
+        "value": str(7 * DAY), "source": "Kafka's default", "origin": "default", "known": False
+    }  # fmt: skip
+    assert line["settings_known"] is False
     segment = ran.of("segment")[0]
     assert segment["file"] == f"{LOGS[0]}.log"
     assert segment["due"] == segment["largest_timestamp"] + 7 * DAY + 1
@@ -170,7 +173,9 @@ def test_the_topics_own_settings_are_in_the_metadata(golden: Callable[[str], Pat
     found = sorted(golden("4.3.1-clean").glob("b1/d*"))
     ran = run(capsys, "explain", "retention", *found, "--topic", "codec-none", "--json")
     own = ran.of("partition")[0]["settings"]["retention.ms"]
-    assert own == {"value": "-1", "source": "the topic's own, in __cluster_metadata"}
+    assert own == {
+        "value": "-1", "source": "the topic's own, in __cluster_metadata", "origin": "topic", "known": True
+    }  # fmt: skip
 
 
 def changed(image: MetadataImage, kind: int, resource: str, name: str, value: str | None) -> None:
@@ -213,7 +218,11 @@ def test_local_limits_count_where_storage_is_remote() -> None:
         (["/nowhere"], "/nowhere: no such directory", 8),
         (["DIR", "--topic", "none"], "no partition here is called 'none'", 16),
         (["DIR", "--partition", "t-9"], "no partition here is called 't-9'", 16),
-        (["--topic", "t"], "--topic is for `segmend explain compaction or retention DIR...`", 16),
+        (
+            ["--topic", "t"],
+            "--topic is for `segmend explain compaction or gone or retention DIR... or FILE...`",
+            16,
+        ),
         (["DIR", "--brokers", "3"], "--brokers is for `segmend explain startup DIR...`", 16),
         (["DIR", "--config", "/nowhere"], "/nowhere: ", 8),
     ],
@@ -229,5 +238,8 @@ def test_bad_input_is_one_line(
 def test_a_partition_that_does_not_load_is_told_first(dirs: list[Path], capsys: Capture) -> None:
     written("t-0/leader-epoch-checkpoint", "junk")(dirs)
     ran = run(capsys, "explain", "retention", *dirs, "--kafka", "4.3")
-    assert ran.code == 0
+    assert ran.code == 4
     assert ran.out.splitlines()[1].strip().startswith("does not load:")
+    assert "next:   segmend check --deep " in ran.out or " -m segmend check --deep " in ran.out
+    told = run(capsys, "explain", "retention", *dirs, "--kafka", "4.3", "--json")
+    assert (told.code, told.of("summary")[0]["not_loaded"]) == (4, 1)

@@ -19,7 +19,7 @@ import pytest
 from tests.cli.run import python, run
 from tests.conftest import golden_names, golden_params
 
-from segmend.cli.commands.explain.topics import all_topics
+from segmend.cli.commands.explain.topics import all_topics, operands
 from segmend.cli.frame import whole_parser
 from segmend.cli.parser import LateParser, subparsers_of
 
@@ -62,6 +62,7 @@ print(json.dumps({"codes": codes, "seen": seen, "opened": opened[0]}))
 """
 
 
+SERVER_LOG = Path(__file__).parents[1] / "lab" / "gone" / "recorded" / "4.3.1.log"
 Way = Callable[["Place"], list[list[object]]]
 
 
@@ -94,7 +95,11 @@ def on_dirs(*options: object) -> Way:
 WAYS: dict[str, Way] = {
     "check": lambda p: [["--startup", *p.dirs], [*p.dirs], ["--deep", *p.dirs, "--json"]],
     "completion": lambda _: [["bash"], ["zsh"], ["fish"]],
-    "explain": lambda p: [[], ["L05"], *([topic, *p.dirs] for topic in all_topics())],
+    "explain": lambda p: [
+        [],
+        ["L05"],
+        *([name, *(p.dirs if operands(it) == "DIR" else [SERVER_LOG])] for name, it in all_topics().items()),
+    ],
     "forecast": lambda p: [[*p.dirs], ["--unclean", *p.dirs, "--json"]],
     "help": lambda _: [[], ["plan", "repair"]],
     "journal list": lambda p: [["--state-dir", p.away / "none"]],

@@ -207,12 +207,13 @@ def breaches(segments: Sequence[Retained], limits: Limits, look: Look) -> list[B
     for rule in look.rules(limits):
         count = _COUNTS[rule](left, limits, look)
         if count:
-            found.append(Breach(count=count, limit=rule, broker_says=_says(rule, left[:count], limits, look)))
+            found.append(Breach(count=count, limit=rule, broker_says=says(rule, left[:count], limits, look)))
         left = left[count:]
     return found
 
 
-def _says(rule: RetentionLimit, gone: Sequence[Retained], limits: Limits, look: Look) -> str | None:
+def says(rule: RetentionLimit, gone: Sequence[Retained], limits: Limits, look: Look) -> str | None:
+    """What the broker logs of segments that go by a rule."""
     words = BY_FILE_TIME if gone[0].by_mtime else BY_RECORD_TIME
     said: dict[RetentionLimit, tuple[Words, int]] = {
         RetentionLimit.TIME: (words, limits.retention_ms),

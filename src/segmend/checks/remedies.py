@@ -56,13 +56,13 @@ def free(log_dir: str) -> Remedy:
     return advice(f"segmend plan free {shlex.quote(log_dir)} --bytes 1GB -o plan.json")
 
 
-def set_aside(log_dir: str, *names: str, safety: Safety = Safety.SAFE) -> Remedy:
-    """Move what lies in one folder out of the log dirs, to `<log dir>.aside`, overwriting nothing."""
+def set_aside(log_dir: str, name: str, *, safety: Safety = Safety.SAFE) -> Remedy:
+    """Move a file or directory out of the log dirs, to `<log dir>.aside`, overwriting nothing."""
     base = log_dir.rstrip("/")
-    folder = names[0].rpartition("/")[0]
-    target = shlex.quote(f"{base}.aside/{folder}" if folder else f"{base}.aside")
-    sources = " ".join(shlex.quote(f"{base}/{name}") for name in names)
-    return Remedy(command=f"mkdir -p {target} && mv -n {sources} {target}/", safety=safety)
+    folder = name.rpartition("/")[0]
+    aside = f"{base}.aside/{folder}" if folder else f"{base}.aside"
+    source, target = shlex.quote(f"{base}/{name}"), shlex.quote(aside)
+    return Remedy(command=f"mkdir -p {target} && mv -n {source} {target}/", safety=safety)
 
 
 def rename(log_dir: str, old: str, new: str, *, safety: Safety = Safety.SAFE) -> Remedy:

@@ -15,11 +15,11 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
     """Help as wide as the terminal, about which the base class asks `shutil`, and that brings compressors."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_columns() - 2)
+        super().__init__(prog, width=columns() - 2)
 
 
-def _columns() -> int:
-    """As `shutil.get_terminal_size`."""
+def columns() -> int:
+    """How wide the terminal is, as `shutil.get_terminal_size`."""
     said = os.environ.get("COLUMNS", "")
     try:
         return int(said) if said.isdigit() and int(said) else os.get_terminal_size(1).columns or 80
@@ -52,8 +52,8 @@ class Parser(argparse.ArgumentParser):
         )
         if last is not None:
             end = extra.index("--") if "--" in extra else len(extra)
-            more = [word for word in extra[:end] if not word.startswith("-")] + extra[end + 1 :]
-            extra = [word for word in extra[:end] if word.startswith("-")]
+            more = [word for word in extra[:end] if not _is_option(word)] + extra[end + 1 :]
+            extra = [word for word in extra[:end] if _is_option(word)]
             setattr(found, last.dest, [*(getattr(found, last.dest) or ()), *more])
         return found, extra
 
@@ -63,6 +63,11 @@ class Parser(argparse.ArgumentParser):
         except argparse.ArgumentError as error:
             error.message += did_you_mean(str(value), map(str, action.choices or ()))
             raise
+
+
+def _is_option(word: str) -> bool:
+    """Anything but a lone dash, which is stdin."""
+    return word.startswith("-") and word != "-"
 
 
 class Offering(argparse._StoreAction):

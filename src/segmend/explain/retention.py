@@ -6,10 +6,11 @@ that would take too long to read, it is taken as it stands: as that broker has i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 
-from segmend.broker.retention import Clock, Outlook, SegmentFate, judge, outlook
+from segmend.broker.retention import Outlook, SegmentFate, judge, outlook
+from segmend.explain.record_times import RecordTimes, doubt, record_times
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.frozen import frozen
 from segmend.loading.dirs import DirState
@@ -20,6 +21,9 @@ from segmend.loading.load import load
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Situation, load_settings
+from segmend.logdir.as_user import AsUser, seen_by
+from segmend.logdir.file_system import READ, WRITE, Unreadable
+from segmend.logdir.release import NEWEST, Release
 from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
@@ -29,6 +33,8 @@ class Reasons:
     """One partition. `high_watermark` is the checkpoint's, None if it has none; `mark` says where it will be.
 
     `now_ms` is the time that the segments are judged for; `recovered`: as the next start leaves them.
+    `records` are the records' own times of doubtful segments, by base offset. `closed` is the path that
+    may not be read, if `failure` is for that.
     """
 
     dir: str
@@ -45,6 +51,9 @@ class Reasons:
     recovered: bool = False
     verdicts: Sequence[SegmentFate] = ()
     failure: str | None = None
+    closed: str | None = None
+    release: Release = NEWEST
+    records: Mapping[int, RecordTimes] = field(default_factory=dict)
 
     @property
     def alone(self) -> bool:
@@ -83,12 +92,8 @@ class Reasons:
 
     @property
     def doubtful(self) -> list[SegmentFate]:
-        """Segments whose time is none of their records': 0 from an index of zeros, or the file's mtime."""
-        timed = [each for each in self.verdicts if each.due_ms is not None and each.segment.size]
-        return [
-            each for each in timed
-            if each.segment.clock == Clock.MTIME or each.segment.largest_timestamp == 0
-        ]  # fmt: skip
+        """Segments whose time is none of their records': zeros, the file's mtime, another unit."""
+        return [each for each in self.verdicts if doubt(each) not in (None, "future")]
 
     @property
     def matters(self) -> bool:
@@ -111,13 +116,29 @@ def reasons(
     broker: BrokerDirs, options: Options, wanted: Callable[[PartitionDir], bool]
 ) -> Iterator[Reasons]:
     """The wanted partitions of a broker, in the order of its dirs, judged for `options.now_ms`."""
+    if options.user is not None:
+        broker = broker.later(seen_by(broker.dirs, AsUser(options.user)), ())
     prelude = Prelude(broker, options, Budget())
     situation = prelude.situation()
     for state in prelude.states:
         running = not state.clean and bool(state.log_dir.broker_running())
         for partition in state.log_dir.partitions:
             if partition.kind == "current" and wanted(partition):
-                yield _reasons(state, partition, situation, running=running)
+                yield _reasons_or_closed(state, partition, situation, running=running)
+
+
+def _reasons_or_closed(
+    state: DirState, partition: PartitionDir, situation: Situation, *, running: bool
+) -> Reasons:
+    """What this process may not read is told of its partition, and keeps none of the others back."""
+    try:
+        return _reasons(state, partition, situation, running=running)
+    except Unreadable as error:
+        return Reasons(
+            dir=state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
+            retention=situation.retention(partition.topic), kraft=situation.broker.kraft,
+            now_ms=situation.now_ms, failure=str(error), closed=error.path if error.forbidden else None,
+        )  # fmt: skip
 
 
 def _reasons(state: DirState, partition: PartitionDir, situation: Situation, *, running: bool) -> Reasons:
@@ -129,19 +150,24 @@ def _reasons(state: DirState, partition: PartitionDir, situation: Situation, *, 
     found = Reasons(
         dir=state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
         retention=retention, kraft=situation.broker.kraft, now_ms=situation.now_ms, recovered=recovers,
+        release=situation.broker.release,
     )  # fmt: skip
     after = loaded.after
     if after is None:
-        return replace(found, failure=str(loaded.failure or loaded.unknown))
+        failure = loaded.failure
+        place = f"{state.path.rstrip('/')}/{failure.file}" if failure is not None and failure.file else ""
+        denied = place and partition.log_dir.files.denial(place, READ | WRITE)
+        return replace(found, failure=str(failure or loaded.unknown), closed=place if denied else None)
     open_end = not settings.clean and not recovers
     segments = retained(loaded, after, retention.limits, situation.now_ms, every=True, running=open_end)
     stored = state.of(HIGH_WATERMARK, (partition.topic, partition.partition))
     mark = high_watermark(after, stored, situation.replicas(partition), situation.broker.release)
     look = look_of(loaded, after, retention.limits, mark, situation.now_ms)
+    verdicts = judge(segments, retention.limits, look, retention.check_interval_ms)
     return replace(
         found, log_start_offset=look.log_start, log_end_offset=after.log_end_offset or 0,
         high_watermark=stored, mark=mark,
-        verdicts=judge(segments, retention.limits, look, retention.check_interval_ms),
+        verdicts=verdicts, records=record_times(loaded, verdicts, situation.budget),
     )  # fmt: skip
 
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from segmend.broker.retention import HOLDS, SegmentFate
+from segmend.broker.retention import HOLDS, NEVER_MS, Amount, Clock, Look, Outlook, SegmentFate, says
+from segmend.explain.record_times import doubt
 from segmend.explain.retention import Reasons
-from segmend.loading.limits import Setting
+from segmend.frozen import frozen
+from segmend.loading.high_watermark import MARKS
+from segmend.loading.limits import Origin, Setting
+from segmend.logdir.user import User
 from segmend.report import text
+from segmend.report.doubts import doubts, next_lines, next_steps
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import Column, table
+from segmend.report.timeline import timeline
 from segmend.wording import plural
 
 _SHOWN = 6
@@ -19,20 +25,71 @@ _COLUMNS = (
     Column("segment", right=True), Column("size", right=True), Column("largest timestamp"),
     Column("from"), Column("what becomes of it"),
 )  # fmt: skip
+_AMOUNTS = (
+    Column(""), Column("segments", right=True), Column("size", right=True), Column("records", right=True)
+)  # fmt: skip
+_UNSEEN = {
+    True: "--config tells the broker's settings; __cluster_metadata, in one of its log dirs, those of topics",
+    False: "ZooKeeper has the topic's own settings: --topic-config FILE tells them, --config the broker's",
+}
+"""Where settings are that were not seen, with KRaft and without."""
+_SUMMED = ("segments", "bytes", "records")
+_CLOCKS = {Clock.TIME_INDEX: "time index", Clock.MTIME: "mtime", Clock.RECORD: "records", Clock.NONE: "-"}
+
+
+@frozen
+class Asked:
+    """What is asked: for which time, by a clock or as given, and how it is to be shown.
+
+    `user` is whom the broker runs as.
+    """
+
+    now_ms: int
+    at: bool = False
+    user: User | None = None
+    timeline: bool = False
+    width: int = 100
 
 
 def lines(
-    found: Sequence[Reasons], now_ms: int, style: Style = PLAIN, *, every: bool = False
+    found: Sequence[Reasons],
+    asked: Asked,
+    style: Style = PLAIN,
+    *,
+    every: bool = False,
 ) -> Iterator[str]:
     """The partitions that matter, the worst first; the others fold into one line unless `every`."""
     told = sorted((each for each in found if every or each.matters), key=_worst)
     for each in told:
-        yield from _partition(each, style, every=every)
+        yield from _partition(each, style, asked, every=every)
         yield ""
     rest = [each for each in found if not each.matters] if not every else []
     if rest:
         yield _folded(rest)
-    yield f"{text.when(now_ms)} UTC is taken for now; a broker looks 30 s after its start, then every 5 min"
+    yield from _amounts(found, style)
+    when = "as asked (--at)" if asked.at else "is taken for now"
+    yield (
+        f"{text.when(asked.now_ms)} UTC {when}; a broker looks 30 s after its start, "
+        "then every 5 min (log.retention.check.interval.ms)"
+    )
+
+
+def _amounts(found: Sequence[Reasons], style: Style) -> Iterator[str]:
+    """What goes until when, over all partitions."""
+    outlooks = [each.outlook for each in found if each.failure is None]
+    if not any(each.ever.segments for each in outlooks):
+        return
+    rows = [
+        [title, *_amount([getattr(each, name) for each in outlooks])]
+        for title, name in (("now", "now"), ("in 24 h", "day"), ("in 7 d", "week"), ("ever", "ever"))
+    ]
+    yield "what goes, if nothing is written:"
+    yield from (f"  {line}" for line in table(_AMOUNTS, rows, style))
+
+
+def _amount(amounts: Sequence[Amount]) -> list[str]:
+    count, size, records = (sum(getattr(each, name) for each in amounts) for name in _SUMMED)
+    return [f"{count:,}", text.size(size), f"{records:,}"]
 
 
 def _worst(each: Reasons) -> tuple[bool, int, int, int, str, str]:
@@ -48,40 +105,51 @@ def _folded(rest: Sequence[Reasons]) -> str:
     return f"{plural(len(rest), 'partition')} with nothing to delete now and nothing held{first} (--all)"
 
 
-def _partition(each: Reasons, style: Style, *, every: bool) -> Iterator[str]:
+def _partition(each: Reasons, style: Style, asked: Asked, *, every: bool) -> Iterator[str]:
     yield style("bold", text.clean(f"{each.dir}  {each.name}"))
     if each.failure is not None:
         yield f"  {style('red', 'does not load:')} {text.clean(each.failure)}"
+        yield from (f"  {line}" for line in next_lines(each, asked.user, style))
         return
     stored = "none stored" if each.high_watermark is None else str(each.high_watermark)
-    stored += " (the only replica: the end counts)" if each.alone else ""
+    stored += f" ({MARKS[each.mark.why]})"
     yield (
         f"  {plural(len(each.verdicts), 'segment')}, {text.size(each.size)}, offsets "
         f"{each.log_start_offset} to {each.log_end_offset}, high watermark {stored}"
     )
     yield from (f"  {_setting(setting)}" for setting in each.retention.settings)
-    if not each.kraft:
-        yield "  (the topic's own settings are in ZooKeeper, not on this disk: `kafka-configs` tells them)"
+    if not each.settings_known:
+        yield f"  ({_UNSEEN[each.kraft]})"
     if each.retention.remote:
         yield "  remote storage: a segment goes only once it is copied there, which these files do not tell"
     yield from (f"  {style('yellow', words)}" for words in _remarks(each))
+    yield from (f"  {line}" for line in next_lines(each, asked.user, style))
+    if asked.timeline:
+        yield from (f"  {line}" for line in timeline(each, style, asked.width - 2))
+        return
     yield from (f"  {line}" for line in table(_COLUMNS, _rows(each.verdicts, every=every), style))
 
 
 def _setting(setting: Setting) -> str:
     value = setting.value
-    if setting.name == "retention.ms" and int(value) >= 0:
-        value = f"{value} ({_span(int(value))})"
-    elif setting.name == "retention.bytes" and int(value) >= 0:
-        value = f"{value} ({text.size(int(value))})"
+    number = int(value) if setting.name != "cleanup.policy" else -1
+    if setting.name == "retention.ms" and number >= 0:
+        value = f"{value} ({text.span(number)})"
+    elif setting.name == "retention.bytes" and number >= 0:
+        value = f"{value} ({text.size(number)})"
     elif value == "-1":
         value = "-1 (no limit)"
-    return text.clean(f"{setting.name}={value}, {setting.source}")
+    elif not value:
+        value = "(empty)"
+    return text.clean(f"{setting.name}={value}, {_source(setting)}")
 
 
-def _span(milliseconds: int) -> str:
-    days = milliseconds / 86_400_000
-    return f"{days:,.4g} d" if days >= 1 else text.duration(milliseconds / 1000)
+def _source(setting: Setting) -> str:
+    if setting.known:
+        return setting.source
+    if setting.origin == Origin.DEFAULT:
+        return "not known: the default of the release is assumed"
+    return f"{setting.source}, unless the topic has its own, which is not known"
 
 
 def _remarks(each: Reasons) -> Iterator[str]:
@@ -94,18 +162,7 @@ def _remarks(each: Reasons) -> Iterator[str]:
         )
     elif blocker is not None:
         yield f"{blocker.segment.base_offset:020d}.log {_why_it_stays(blocker)}, and holds what follows it"
-    zeros = [verdict for verdict in each.doubtful if not verdict.segment.by_mtime]
-    if zeros:
-        yield (
-            f"{plural(len(zeros), 'time index ends', 'time indexes end')} with timestamp 0: "
-            "counts as 1970, so everything is past its time"
-        )
-    modified = [verdict for verdict in each.doubtful if verdict.segment.by_mtime]
-    if modified:
-        yield (
-            f"{plural(len(modified), 'segment has', 'segments have')} no timestamp in the time index: "
-            "the modification time of the .log counts, which a copy may have changed"
-        )
+    yield from doubts(each)
     if each.goes:
         size = text.size(sum(verdict.segment.size for verdict in each.goes))
         yield f"{plural(len(each.goes), 'segment')}, {size}, deleted at the next look"
@@ -116,7 +173,10 @@ def _why_it_stays(verdict: SegmentFate) -> str:
         return f"whose largest timestamp is in the future ({text.when(verdict.segment.largest_timestamp)})"
     if verdict.holds == "high-watermark":
         return f"whose end ({verdict.segment.end_offset}) the high watermark has not reached"
-    return f"which may stay until {text.when(verdict.date_ms)}"
+    if verdict.holds == "next-look":
+        return "which goes at the look after this one"
+    date = verdict.date_ms
+    return "which stays" if date is None else f"which may stay until {text.when(date)}"
 
 
 def _rows(verdicts: Sequence[SegmentFate], *, every: bool) -> Iterator[Sequence[str]]:
@@ -143,8 +203,9 @@ def _runs(verdicts: Iterable[SegmentFate]) -> Iterator[list[SegmentFate]]:
 
 def _row(verdict: SegmentFate) -> Sequence[str]:
     segment = verdict.segment
-    source = "-" if verdict.due_ms is None else "mtime" if segment.by_mtime else "time index"
-    stamp = "-" if verdict.due_ms is None else text.when(segment.largest_timestamp)
+    timed = verdict.due_ms is not None or segment.largest_timestamp >= NEVER_MS
+    source = _CLOCKS[segment.clock] if timed else "-"
+    stamp = text.when(segment.largest_timestamp) if timed else "-"
     return [str(segment.base_offset), text.size(segment.size), stamp, source, _fate(verdict)]
 
 
@@ -152,30 +213,43 @@ def _fate(verdict: SegmentFate) -> str:
     if verdict.goes is not None:
         return f"deleted at the next look: {verdict.goes}"
     parts = [f"stays: {HOLDS[verdict.holds or 'not-due']}"]
-    if verdict.holds in ("not-due", "future") and verdict.date_ms is not None:
-        parts.append(f"goes by time at {text.when(verdict.date_ms)}")
+    if verdict.holds in ("not-due", "future"):
+        date = verdict.date_ms
+        parts.append("never goes by time" if date is None else f"goes by time at {text.when(date)}")
+    if verdict.awaits is not None:
+        parts.append(f"goes by {verdict.awaits} once the high watermark is there")
     if verdict.bytes_until is not None:
         parts.append(f"goes by size after {text.size(verdict.bytes_until)} more")
     return "; ".join(parts)
 
 
-def json_lines(found: Iterable[Reasons], now_ms: int) -> Iterator[Mapping[str, Any]]:
+def json_lines(found: Iterable[Reasons], asked: Asked) -> Iterator[Mapping[str, Any]]:
     """A `partition` line, its `segment` lines, and a `summary` at the end."""
-    partitions = segments = due = held = 0
+    partitions = segments = due = held = failed = 0
+    outlooks: list[Outlook] = []
     for each in found:
         partitions, segments = partitions + 1, segments + len(each.verdicts)
         due += sum(verdict.segment.size for verdict in each.goes)
         held += sum(verdict.segment.size for verdict in each.held)
-        yield _partition_line(each)
+        failed += each.failure is not None
+        outlooks.append(each.outlook)
+        yield _partition_line(each, asked)
         yield from (_segment_line(each, verdict) for verdict in each.verdicts)
     yield {
         "type": "summary", "partitions": partitions, "segments": segments, "bytes_deleted": due,
-        "bytes_held": held, "now": now_ms,
+        "bytes_held": held, "not_loaded": failed, "now": asked.now_ms, "at_was_given": asked.at,
+        "outlook": {
+            name: _sums([getattr(each, name) for each in outlooks]) for name in ("now", "day", "week", "ever")
+        },
     }  # fmt: skip
 
 
-def _partition_line(each: Reasons) -> Mapping[str, Any]:
-    blocker = each.blocker
+def _sums(amounts: Sequence[Amount]) -> Mapping[str, int]:
+    return {name: sum(getattr(each, name) for each in amounts) for name in _SUMMED}
+
+
+def _partition_line(each: Reasons, asked: Asked) -> Mapping[str, Any]:
+    blocker, outlook = each.blocker, each.outlook
     return {
         "type": "partition",
         "dir": each.dir,
@@ -185,17 +259,27 @@ def _partition_line(each: Reasons) -> Mapping[str, Any]:
         "log_start_offset": each.log_start_offset,
         "log_end_offset": each.log_end_offset,
         "high_watermark": each.high_watermark,
-        "settings": {s.name: {"value": s.value, "source": s.source} for s in each.retention.settings},
+        "high_watermark_why": each.mark.why,
+        "settings": {
+            s.name: {"value": s.value, "source": s.source, "origin": s.origin, "known": s.known}
+            for s in each.retention.settings
+        },
+        "settings_known": each.settings_known,
         "remote": each.retention.remote,
         "blocked_by": None if blocker is None else _log(each, blocker),
         "segments_deleted": len(each.goes),
         "segments_held": len(each.held),
+        "outlook": {name: _sums([getattr(outlook, name)]) for name in ("now", "day", "week", "ever")},
         "failure": each.failure,
+        "closed": each.closed,
+        "next": [{"command": a.command, "why": a.why} for a in next_steps(each, asked.user)],
     }
 
 
 def _segment_line(each: Reasons, verdict: SegmentFate) -> Mapping[str, Any]:
     segment = verdict.segment
+    read = each.records.get(segment.base_offset)
+    said = None if verdict.goes is None else said_of(each, verdict)
     return {
         "type": "segment",
         "dir": each.dir,
@@ -207,12 +291,26 @@ def _segment_line(each: Reasons, verdict: SegmentFate) -> Mapping[str, Any]:
         "bytes": segment.size,
         "largest_timestamp": segment.largest_timestamp,
         "timestamp_from": "mtime" if segment.by_mtime else "time index",
+        "clock": segment.clock,
+        "clock_was": doubt(verdict),
+        "records": None if read is None else {"first_timestamp": read.first, "last_timestamp": read.last},
         "outcome": "stays" if verdict.goes is None else "deleted",
         "reason": verdict.goes or verdict.holds,
+        "awaits": verdict.awaits,
+        "broker_says": said,
         "due": verdict.due_ms,
         "date": verdict.date_ms,
+        "goes": verdict.goes_ms,
         "bytes_until_size": verdict.bytes_until,
     }
+
+
+def said_of(each: Reasons, verdict: SegmentFate) -> str | None:
+    """What the broker logs as this segment goes."""
+    if verdict.goes is None:
+        return None
+    look = Look(log_start=each.log_start_offset, high_watermark=0, now_ms=each.now_ms, release=each.release)
+    return says(verdict.goes, [verdict.segment], each.retention.limits, look)
 
 
 def _log(each: Reasons, verdict: SegmentFate) -> str:

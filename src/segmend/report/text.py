@@ -8,6 +8,7 @@ import time
 import unicodedata
 from functools import lru_cache
 
+_FOREVER = 10_000 * 365 * 86_400_000
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -97,6 +98,14 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def span(milliseconds: int) -> str:
+    """A limit in milliseconds: `1 d`, `7 d`, `1 h 0 min`, `forever` for one of more than 10,000 years."""
+    if milliseconds >= _FOREVER:
+        return "forever"
+    days = milliseconds / 86_400_000
+    return f"{days:,.4g} d" if days >= 1 else duration(milliseconds / 1000)
 
 
 def shorten(text: str, width: int) -> str:

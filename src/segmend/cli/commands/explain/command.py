@@ -6,12 +6,13 @@ import argparse
 from collections.abc import Iterator, Mapping
 
 from segmend.checks.manual import Entry
-from segmend.cli.commands.explain.topics import Topic, all_topics, page
+from segmend.cli.commands.explain.topics import Topic, all_topics, operands, page
 from segmend.cli.nearest import did_you_mean
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.parser import Offering
 from segmend.cli.selection import add_selection
+from segmend.cli.topic_config import add_topic_config
 from segmend.errors import UsageError
 from segmend.fleet.cross import whole_manual
 from segmend.report.style import Style
@@ -23,6 +24,8 @@ examples:
   segmend explain startup                             where the time of a start goes
   segmend explain startup /data/a /data/b             ... of this broker; probes, threads, rolling restarts
   segmend explain retention /data/a --topic orders    why each segment is deleted, or stays, until when
+  segmend explain retention /data/a --at +7d          what goes if it were then, in bytes and records
+  segmend explain gone /var/log/kafka/server.log*     why data is gone, whether rightly, by which clock
   segmend explain upgrade --from 3.9 --to 4.1         what 4.1 refuses, changes and does not give back
   segmend explain upgrade /data/a --kafka 4.1         ... and what it would do to these log dirs"""
 
@@ -47,14 +50,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="CODE",
         action=Offering,
         offered=lambda: (*all_topics(), *whole_manual()),
-        help="a finding's code, such as L05; or a topic, and log dirs",
+        help="a finding's code, such as L05; or a topic, and log dirs (server.log files for `gone`)",
     )
     add_release_option(parser)
     parser.add_argument("--config", metavar="FILE", help="the broker's server.properties")
-    add_selection(parser.add_argument_group("explain retention or compaction DIR"))
+    selection = parser.add_argument_group("explain retention or compaction DIR, explain gone FILE")
+    add_selection(selection)
+    add_topic_config(selection)
     for topic in all_topics().values():
         if hasattr(topic, "configure"):
-            topic.configure(parser.add_argument_group(f"explain {topic.NAME} DIR"))
+            topic.configure(parser.add_argument_group(f"explain {topic.NAME} {operands(topic)}"))
     add_output_options(parser)
 
 
@@ -84,11 +89,17 @@ def _refuse_options(args: argparse.Namespace, topics: Mapping[str, Topic], chose
         if getattr(args, name) is not None:
             takers = " or ".join(topic.NAME for topic in topics.values() if name in topic.OPTIONS)
             option = name.removesuffix("_release").replace("_", "-")
-            raise UsageError(f"--{option} is for `segmend explain {takers} DIR...`")
+            raise UsageError(f"--{option} is for `segmend explain {takers} {_operands(topics, name)}`")
     if not with_dirs and (args.kafka is not None or args.config is not None):
         raise UsageError(
             "--kafka and --config are for a topic with directories: `segmend explain startup DIR...`"
         )
+
+
+def _operands(topics: Mapping[str, Topic], option: str) -> str:
+    """What the topics that take the option are given."""
+    takers = (topic for topic in topics.values() if option in topic.OPTIONS)
+    return " or ".join(dict.fromkeys(f"{operands(topic)}..." for topic in takers))
 
 
 def _page(args: argparse.Namespace, topic: Topic) -> int:

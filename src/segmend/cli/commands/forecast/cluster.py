@@ -7,6 +7,7 @@ import time
 
 from segmend.cli.cluster import chosen_nodes, tell_cluster
 from segmend.cli.targets import open_or_note
+from segmend.cli.topic_config import told_settings
 from segmend.cluster import ClusterForecast, Nodes, members
 from segmend.errors import ExitCode, UsageError
 from segmend.loading import Options
@@ -19,7 +20,8 @@ def run_cluster(args: argparse.Namespace) -> ExitCode:
     found = members(open_or_note(args.paths), args.kafka)
     only = chosen_nodes(args.only, found.brokers)
     clean = True if args.clean else False if args.unclean else None
-    options = Options(clean=clean, deep=args.deep, now_ms=time.time_ns() // 1_000_000)
+    topics = told_settings(args.topic_config)
+    options = Options(clean=clean, deep=args.deep, now_ms=time.time_ns() // 1_000_000, topics=topics)
     nodes = Nodes(found.brokers, options, args.as_user)
     good = tell_cluster(ClusterForecast(nodes, only, found.unplaced), args)
     return ExitCode.NOTHING_WRONG if good else ExitCode.FINDINGS

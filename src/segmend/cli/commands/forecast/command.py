@@ -13,6 +13,7 @@ from segmend.cli.commands.forecast.cluster import run_cluster
 from segmend.cli.options import add_output_options, add_read_speed_option, add_release_option
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.targets import broker_of, open_or_note
+from segmend.cli.topic_config import add_topic_config, told_settings
 from segmend.errors import ExitCode, UsageError
 from segmend.explain.startup import measured
 from segmend.loading import (
@@ -39,6 +40,7 @@ examples:
   segmend forecast --config server.properties        the log dirs that it names
   segmend forecast /data/kafka-a --as-user kafka     what this user may not read or write
   segmend forecast /data/kafka-a --unclean           as if the clean shutdown marker were removed
+  segmend forecast /data/kafka-a --topic-config topics.txt   topics' settings, where ZooKeeper has them
   segmend forecast /data/kafka-a --deep              also: which records consumers will not get
   segmend forecast --cluster /brokers/*/data         several brokers: the quorum, and who can lead what
   segmend forecast --cluster /brokers/*/data --only 1,2    if only these nodes come up
@@ -63,6 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     marker.add_argument("--unclean", action="store_true", help="as if they had not")
     parser.add_argument("--deep", action="store_true", help="read every batch: what consumers will meet")
     add_read_speed_option(parser)
+    add_topic_config(parser)
     parser.add_argument(
         "--cluster", action="store_true", help="the dirs are those of several brokers of a cluster"
     )
@@ -88,6 +91,7 @@ def run(args: argparse.Namespace) -> int:
         machine=measured(machine, broker, clean=clean),
         user=user,
         user_assumed=assumed,
+        topics=told_settings(args.topic_config),
     )
     progress = Progress(sys.stderr)
     shown = (lambda done, total: progress.update(done, total, "")) if progress.shown else None

@@ -2,7 +2,8 @@
 
 The docstring of a module is the topic's page; `run(args, paths)` explains directories. `OPTIONS`
 are the names of the arguments that only this topic takes. One with `told(args)` has more to tell than its
-page without directories: where its options are given, `told` tells it and returns True.
+page without directories: where its options are given, `told` tells it and returns True. `OPERANDS` is what
+it is given if that is no log dir.
 """
 
 from __future__ import annotations
@@ -35,6 +36,11 @@ def all_topics() -> dict[str, Topic]:
     """The topics by name."""
     found = [cast(Topic, import_module(each.name)) for each in pkgutil.iter_modules(__path__, f"{__name__}.")]
     return {topic.NAME: topic for topic in found}
+
+
+def operands(topic: Topic) -> str:
+    """What it explains one or several of."""
+    return str(getattr(topic, "OPERANDS", "DIR"))
 
 
 def page(topic: Topic) -> str:

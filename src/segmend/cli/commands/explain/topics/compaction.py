@@ -35,23 +35,27 @@ For your directories: segmend explain compaction DIR... [--topic T]
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Sequence
 
+from segmend.cli.moment import now_ms
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.selection import asked, is_wanted
+from segmend.cli.topic_config import told_settings
 from segmend.explain.compaction import compactions
 from segmend.loading import Options
 from segmend.report.compaction import json_lines, lines
 
 NAME = "compaction"
 SUMMARY = "what the log cleaner rewrites, when, and what holds it"
-OPTIONS = ("topic", "partition")
+OPTIONS = ("topic", "partition", "at", "topic_config")
 
 
 def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     """Say of each compacted partition how dirty it is and what becomes of it."""
-    broker, options = asked(args, paths), Options(now_ms=time.time_ns() // 1_000_000)
+    options = Options(
+        now_ms=now_ms() if args.at is None else args.at, topics=told_settings(args.topic_config)
+    )
+    broker = asked(args, paths)
     found = compactions(broker, options, lambda partition: is_wanted(args, partition))
     if args.json:
         emit_json(json_lines(found))

@@ -36,24 +36,35 @@ Where a setting comes from
     The topic's own, else the broker's dynamic one (both in __cluster_metadata, or in ZooKeeper),
     else server.properties (log.retention.ms before .minutes before .hours), else the default: 7 days.
 
+A clock that is no record's time
+    Zeros at the end of an index (`largestTime=0` in server.log), a file's time, or timestamps in seconds
+    or microseconds are told beside the records' own times. What is gone already: `segmend explain gone`.
+
 For your directories, segment by segment: segmend explain retention DIR... [--topic T]
+    --at +7d            as if it were then; a date, a date with a zone, milliseconds
+    --timeline          drawn, as wide as the terminal
+    --topic-config F    settings of topics that ZooKeeper has, as kafka-configs --describe prints them
 """
 
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from segmend.cli.moment import moment, now_ms
 from segmend.cli.output import emit, emit_json, style
+from segmend.cli.parser import columns
 from segmend.cli.selection import asked, is_wanted
-from segmend.explain.retention import reasons
+from segmend.cli.topic_config import told_settings
+from segmend.errors import ExitCode
+from segmend.explain.retention import Reasons, reasons
 from segmend.loading import Options
-from segmend.report.retention import json_lines, lines
+from segmend.logdir.as_user import user_of
+from segmend.report.retention import Asked, json_lines, lines
 
 NAME = "retention"
 SUMMARY = "why each segment is deleted or stays, until when, and which setting says so"
-OPTIONS = ("topic", "partition", "all")
+OPTIONS = ("topic", "partition", "all", "at", "topic_config", "timeline")
 
 
 def configure(parser: argparse._ArgumentGroup) -> None:
@@ -64,15 +75,43 @@ def configure(parser: argparse._ArgumentGroup) -> None:
         default=None,
         help="every partition and every segment, not only what matters",
     )
+    parser.add_argument(
+        "--at",
+        metavar="TIME",
+        type=moment,
+        help="as if it were then: 2026-12-01T08:00 (UTC, or with a zone), milliseconds, +24h, -7d",
+    )
+    parser.add_argument(
+        "--timeline",
+        action="store_true",
+        default=None,
+        help="draw when the records of each segment were written, and when it goes",
+    )
 
 
 def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     """Explain the retention of the partitions in these log dirs of one broker."""
-    broker, options = asked(args, paths), Options(now_ms=time.time_ns() // 1_000_000)
-    found = reasons(broker, options, lambda partition: is_wanted(args, partition))
+    told = told_settings(args.topic_config)
+    broker = asked(args, paths)
+    user, _ = user_of(None, broker.dirs)
+    question = Asked(
+        now_ms=now_ms() if args.at is None else args.at, at=args.at is not None, user=user,
+        timeline=bool(args.timeline), width=columns(),
+    )  # fmt: skip
+    options = Options(now_ms=question.now_ms, topics=told, user=user)
+    failures: list[Reasons] = []
+    found = _watched(reasons(broker, options, lambda each: is_wanted(args, each)), failures)
     if args.json:
-        emit_json(json_lines(found, options.now_ms))
-        return 0
-    chosen = args.all or args.partition is not None
-    emit(lines(list(found), options.now_ms, style(args), every=bool(chosen)))
-    return 0
+        emit_json(json_lines(found, question))
+    else:
+        chosen = bool(args.all or args.timeline) or args.partition is not None
+        emit(lines(list(found), question, style(args), every=chosen))
+    return ExitCode.FINDINGS if failures else ExitCode.NOTHING_WRONG
+
+
+def _watched(found: Iterable[Reasons], failures: list[Reasons]) -> Iterator[Reasons]:
+    """The same, remembering what does not load."""
+    for each in found:
+        if each.failure is not None:
+            failures.append(each)
+        yield each

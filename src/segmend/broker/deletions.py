@@ -1,0 +1,226 @@
+"""What brokers log when data goes: each line by what it tells, in the words of each release.
+
+Read backwards from here: a line of a server.log is one of these, whatever release wrote it. What varies is
+named in braces. A release that is silent has None; its deletions leave other lines, or none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Final
+
+from segmend.broker.rule import Words
+from segmend.frozen import frozen
+
+FOUND: Final = Words(
+    "Log.deleteOldSegments; the reason and the bases, before the segments are scheduled",
+    (
+        ((0, 8), None),
+        ((0, 11), "Found deletable segments with base offsets [{bases}] due to {reason}"),
+        ((2, 7), None),
+    ),
+)
+SCHEDULED: Final = Words(
+    "Log.asyncDeleteSegment, removeAndDeleteSegments: also of what the cleaner replaces, a truncation drops",
+    (
+        ((0, 8), "Scheduling log segment {base} for log {partition} for deletion."),
+        ((1, 1), "Scheduling log segment [baseOffset {base}, size {size}] for deletion."),
+        ((2, 4), "Scheduling segments for deletion {segments}"),
+        ((2, 7), None),
+    ),
+)
+_TIME: Final = "Deleting segment {segments} due to retention time {limit}ms breach based on the "
+_LOG_TIME: Final = (
+    "Deleting segment {segments} due to {local}log retention time {limit}ms breach based on the "
+)
+BY_RECORDS: Final = Words(
+    "RetentionMsBreach.logReason",
+    (
+        ((0, 8), None),
+        ((2, 7), _TIME + "largest record timestamp in the segment"),
+        ((3, 6), _LOG_TIME + "largest record timestamp in the segment"),
+    ),
+)
+BY_MTIME: Final = Words(
+    "RetentionMsBreach.logReason, where the time index has no timestamp",
+    (
+        ((0, 8), None),
+        ((2, 7), _TIME + "last modified time of the segment"),
+        ((3, 6), _LOG_TIME + "last modified time of the segment"),
+    ),
+)
+_SIZE: Final = "log retention size {limit} breach. {whose} size after deletion will be {left}."
+BY_SIZE: Final = Words(
+    "RetentionSizeBreach.logReason",
+    (
+        ((0, 8), None),
+        ((2, 7), "Deleting segment {segments} due to " + _SIZE.removeprefix("log ")),
+        ((3, 6), "Deleting segment {segments} due to {local}" + _SIZE),
+    ),
+)
+BY_LOG_START: Final = Words(
+    "StartOffsetBreach.logReason",
+    (
+        ((0, 8), None),
+        ((2, 7), "Deleting segments due to log start offset {limit} breach: {segments}"),
+        ((3, 6), "Deleting segments due to {local}log start offset {limit} breach: {segments}"),
+    ),
+)
+TRUNCATED_SEGMENTS: Final = Words(
+    "LogTruncation.logReason",
+    (((0, 8), None), ((2, 7), "Deleting segments as part of log truncation: {segments}")),
+)
+RECOVERED: Final = Words(
+    "LogRecovery.logReason, LogLoader.removeAndDeleteSegmentsAsync",
+    (((0, 8), None), ((2, 7), "Deleting segments as part of log recovery: {segments}")),
+)
+LOG_DELETED: Final = Words(
+    "LogDeletion.logReason",
+    (((0, 8), None), ((2, 7), "Deleting segments as the log has been deleted: {segments}")),
+)
+TOPIC_DELETED: Final = Words(
+    "LogManager.asyncDelete",
+    (
+        ((0, 8), "Deleted log for partition [{topic},{number}] in {path}."),
+        ((0, 10, 2), "Log for partition {partition} is renamed to {path} and is scheduled for deletion"),
+    ),
+)
+STRAY: Final = Words(
+    "LogManager.asyncDelete",
+    (((0, 8), None), ((3, 7), "Log for partition {partition} is marked as stray and renamed to {path}")),
+)
+LOG_START: Final = Words(
+    "Log.maybeIncrementLogStartOffset; with LogStartOffsetIncrementReason since 2.6",
+    (
+        ((0, 8), None),
+        ((0, 11), "Incrementing log start offset of partition {partition} to {limit} in dir {dir}"),
+        ((1, 0), "Incrementing log start offset to {limit}"),
+        ((2, 6), "Incremented log start offset to {limit} due to {reason}"),
+    ),
+)
+TRUNCATED: Final = Words(
+    "Log.truncateTo, UnifiedLog.truncateTo",
+    (((0, 8), "Truncating log {partition} to offset {limit}."), ((1, 1), "Truncating to offset {limit}")),
+)
+BELOW_HIGH_WATERMARK: Final = Words(
+    "ReplicaFetcherThread.truncate: what was acknowledged goes",
+    (
+        ((0, 8), None),
+        ((2, 0), "Truncating {partition} to offset {limit} below high watermark {high}"),
+    ),
+)
+FUTURE: Final = Words(
+    "UnifiedLog.deleteOldSegments, LogFutureTimestampLogger: why it stays",
+    (
+        ((0, 8), None),
+        ((4, 0), "{segments} contains future timestamp(s), making it ineligible to be deleted"),
+    ),
+)
+UNTRIMMED: Final = Words(
+    "AbstractIndex.resize in LogSegment.close: swallowed up to 3.9, and the zeros at its end stay",
+    (((0, 8), None), ((1, 0), "WARN {index} (Permission denied)")),
+)
+SAYINGS: Final = {
+    "found": FOUND, "scheduled": SCHEDULED, "by-records": BY_RECORDS, "by-mtime": BY_MTIME,
+    "by-size": BY_SIZE, "by-log-start": BY_LOG_START, "truncated-segments": TRUNCATED_SEGMENTS,
+    "recovered": RECOVERED,
+    "log-deleted": LOG_DELETED, "topic-deleted": TOPIC_DELETED, "stray": STRAY, "log-start": LOG_START,
+    "truncated": TRUNCATED,
+    "below-high-watermark": BELOW_HIGH_WATERMARK,
+    "future": FUTURE, "untrimmed": UNTRIMMED,
+}  # fmt: skip
+"""What a line tells, by key."""
+
+REASONS: Final = {
+    "by-time": "retention time {limit}ms breach",
+    "by-size": "retention size in bytes {limit} breach",
+    "by-log-start": "log start offset {limit} breach",
+}
+"""The `{reason}` of `FOUND`."""
+ASKED_BY_A_CLIENT: Final = "client delete records request"
+FOLLOWED_THE_LEADER: Final = "leader offset increment"
+"""`LogStartOffsetIncrementReason`."""
+
+KAFKA_CONFIGS: Final = Words(
+    "ConfigCommand: --bootstrap-server takes topics since 2.5, --zookeeper is gone for them since 3.0",
+    (((0, 8), "kafka-configs --zookeeper HOST:2181"), ((2, 5), "kafka-configs --bootstrap-server HOST:9092")),
+)
+
+_PARTS: Final = {
+    "base": r"\d+", "size": r"\d+", "limit": r"-?\d+", "left": r"-?\d+", "high": r"-?\d+", "number": r"\d+",
+    "bases": r"[\d,]*", "partition": r"[\w.-]+", "topic": r"[\w.-]+", "segments": r".*", "reason": r".*",
+    "path": r".*?", "index": r"\S*/[\w.-]+/\d{20}\.timeindex", "dir": r".*",
+    "local": r"(?:local )?", "whose": r"[\w ]+",
+}  # fmt: skip
+_BRACES = re.compile(r"\{(\w+)\}")
+_SEGMENT = re.compile(
+    r"LogSegment\(baseOffset=(\d+), size=(\d+)"
+    # LogSegment.toString: the time that counts (2.4 to 2.6), or what the index says (Some, None; a number).
+    r"(?:, lastModifiedTime=(-?\d+), (largestTime|largestRecordTimestamp)=(?:Some\()?(-?\d+|None)\)?)?\)"
+)
+
+
+@frozen
+class Saying:
+    """How the releases from `since` to before `until` tell one thing."""
+
+    kind: str
+    since: tuple[int, ...]
+    until: tuple[int, ...] | None
+    words: re.Pattern[str]
+
+
+@frozen
+class Named:
+    """A segment as a line shows it. `largest` is None where it has no timestamp, or none is told."""
+
+    base_offset: int
+    size: int | None = None
+    last_modified: int | None = None
+    largest: int | None = None
+    by_any_clock: bool = False
+    """Whether `largest` may be the modification time: `largestTime` of 2.4 to 2.6."""
+
+
+@cache
+def sayings() -> tuple[Saying, ...]:
+    """All of them."""
+    return tuple(_sayings())
+
+
+def _sayings() -> Iterator[Saying]:
+    for kind, words in SAYINGS.items():
+        ends = [since for since, _ in words.steps[1:]]
+        for (since, text), until in zip(words.steps, [*ends, None], strict=True):
+            if text is not None:
+                yield Saying(kind=kind, since=since, until=until, words=pattern(text))
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """The words with what varies as groups."""
+    found, last, seen = "", 0, set[str]()
+    for brace in _BRACES.finditer(text):
+        name = brace[1]
+        found += re.escape(text[last : brace.start()])
+        found += f"(?:{_PARTS[name]})" if name in seen else f"(?P<{name}>{_PARTS[name]})"
+        seen.add(name)
+        last = brace.end()
+    return re.compile(found + re.escape(text[last:]))
+
+
+@cache
+def reasons() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """What a reason of `FOUND` tells."""
+    return tuple((kind, pattern(text)) for kind, text in REASONS.items())
+
+
+def named(text: str) -> Iterator[Named]:
+    """The segments that a line shows."""
+    for found in _SEGMENT.finditer(text):
+        base, size, modified, word, largest = found.groups()
+        yield Named(
+            base_offset=int(base), size=int(size), last_modified=None if modified is None else int(modified),
+            largest=None if largest in (None, "None") else int(largest), by_any_clock=word == "largestTime",
+        )  # fmt: skip

@@ -1,0 +1,27 @@
+"""A timestamp that is no milliseconds: what producers send that count in another unit.
+
+Kafka's timestamps are milliseconds. Read as such, seconds of our days lie in 1970 and microseconds
+in the year 58000; taken for what they are they lie between 2000 and 2100.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_FROM, _TO = 946_684_800_000, 4_102_444_800_000
+UNITS: Final = {"seconds": (1, 1000), "microseconds": (1000, 1), "nanoseconds": (1_000_000, 1)}
+"""Name to (divide by, multiply with) that makes milliseconds of it."""
+
+
+def other_unit(timestamp_ms: int) -> str | None:
+    """The unit that the number is probably in, if it is not milliseconds."""
+    if _FROM <= timestamp_ms < _TO:
+        return None
+    found = (unit for unit in UNITS if _FROM <= in_milliseconds(timestamp_ms, unit) < _TO)
+    return next(found, None)
+
+
+def in_milliseconds(value: int, unit: str) -> int:
+    """A number of that unit as a Kafka timestamp."""
+    divide, multiply = UNITS[unit]
+    return value // divide * multiply

@@ -1,0 +1,1 @@
+"""What real brokers log when they delete segments, and why: recorded lines."""
