@@ -232,3 +232,20 @@ def test_an_empty_report_opens(open_page: Open, tmp_path: Path) -> None:
     path.write_text(html({}), encoding="utf-8")
     page = open_page(path=path)
     assert page.locator(".none.good").is_visible()
+
+
+def test_filters_reach_what_stands_in_its_cause(open_page: Open, tmp_path: Path) -> None:
+    cause = [("cause", '{"code":"M01","dir":"/d","file":"orders-0/partition.metadata"}')]
+    rows = [sample.finding(code="M01"), sample.finding(code="C10b", detail=cause), sample.finding(code="N12")]
+    path = tmp_path / "nested.html"
+    path.write_text(html({"findings": sample.table("findings", rows)}), encoding="utf-8")
+    page = open_page(path=path)
+    assert page.locator(".group .group").count() == 1
+    assert matches(page) == "3 findings"
+    page.select_option("select[name=code]", "C10b")
+    assert matches(page) == "1 of 3 findings"
+    assert visible(page, ".group") == 2, "the fold that it stands in stays"
+    page.select_option("select[name=code]", "M01")
+    assert (visible(page), visible(page, ".group")) == (1, 1)
+    page.select_option("select[name=code]", "N12")
+    assert (visible(page), visible(page, ".group")) == (1, 1)

@@ -127,3 +127,19 @@ def test_what_the_next_start_does_stands_with_each_finding() -> None:
     effect = {"effect": "tail-truncated", "records_lost": 249, "text": "cuts the log at offset 751"}
     group = grouped(sample.finding(code="I04", severity="warning", broker_effect=effect)).groups[0]
     assert (group.rows[0].effect, group.consequence) == ("cuts the log at offset 751", "loses data")
+
+
+def test_groups_stand_in_the_one_that_explains_them() -> None:
+    """Per cause: what M01 explains in it, what nothing explains alone, and what has no head here, too."""
+    m01, k13 = (
+        [("cause", f'{{"code":"{code}","dir":"/d","file":"orders-0/partition.metadata"}}')]
+        for code in ("M01", "K13")
+    )
+    rows = [sample.finding(code="M01"), sample.finding(code="C10b"), sample.finding(code="C10b", detail=m01)]
+    found = grouped(*rows, sample.finding(code="C10b", detail=k13))
+    assert {(group.code, group.explained, group.total) for group in found.inside()} == {
+        ("M01", False, 1), ("C10b", False, 1), ("C10b", True, 1),
+    }  # fmt: skip
+    assert [(group.code, group.explained) for group in found.inside("M01")] == [("C10b", True)]
+    assert found.codes == ["M01", "C10b"] or found.codes == ["C10b", "M01"]
+    assert len(found.facets()) == 4

@@ -74,7 +74,10 @@ class FindingRow:
 
 @frozen
 class FindingGroup:
-    """The findings of one code; `explained` if others are the cause of all of them."""
+    """The findings of one code that nothing explains, or that those of one other code explain.
+
+    `under` is that code, if its group is in the report: then this one stands in it.
+    """
 
     code: str
     severity: str
@@ -86,6 +89,7 @@ class FindingGroup:
     total: int
     rows: tuple[FindingRow, ...]
     explained: bool = False
+    under: str = ""
 
     @property
     def hidden(self) -> int:
@@ -103,6 +107,15 @@ class Findings:
     groups: tuple[FindingGroup, ...]
     brokers: tuple[str, ...]
     topics: tuple[str, ...]
+
+    def inside(self, code: str = "") -> tuple[FindingGroup, ...]:
+        """The groups that stand in the one of that code; those that stand alone without one."""
+        return tuple(group for group in self.groups if group.under == code)
+
+    @property
+    def codes(self) -> list[str]:
+        """Each code once, in the order of its first group."""
+        return list(dict.fromkeys(group.code for group in self.groups))
 
     @property
     def hidden(self) -> int:
@@ -123,12 +136,13 @@ def findings(
     `budget` is about how many characters the printed rows may take.
     """
     table = [_known_severity(row) for row in rows(tables, "findings", _COLUMNS)]
-    by_code: dict[str, list[Row]] = defaultdict(list)
+    by_code: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in table:
-        by_code[row["code"] or "?"].append(row)
+        by_code[row["code"] or "?", _cause(row).partition(" ")[0]].append(row)
+    heads = {code for code, cause in by_code if not cause}
     ordered = sorted(by_code.values(), key=lambda group: _group_order(group, places))
     groups = tuple(
-        _group(chosen, group, places, manual)
+        _group(chosen, group, places, manual, heads)
         for chosen, group in zip(_within_budget(ordered, budget), ordered, strict=True)
     )
     shown = [row for group in groups for row in group.rows]
@@ -253,9 +267,9 @@ def _facts(row: Row) -> Iterable[str]:
 
 
 def _group(
-    chosen: list[FindingRow], group: list[Row], places: Places, manual: Mapping[str, Entry]
+    chosen: list[FindingRow], group: list[Row], places: Places, manual: Mapping[str, Entry], heads: set[str]
 ) -> FindingGroup:
-    code = group[0]["code"] or "?"
+    code, cause = group[0]["code"] or "?", _cause(group[0]).partition(" ")[0]
     brokers = sorted({broker_name(row["broker"]) for row in group}, key=broker_order)
     said = {row["broker_says"] or "" for row in group}
     worst, entry = _worst(group, places), manual.get(code)
@@ -269,7 +283,8 @@ def _group(
         broker_says=shortened(said.pop(), _TEXT_LIMIT) if len(said) == 1 else "",
         total=len(group),
         rows=tuple(chosen),
-        explained=all(map(_cause, group)),
+        explained=bool(cause),
+        under=cause if cause in heads else "",
     )
 
 

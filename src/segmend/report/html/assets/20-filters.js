@@ -13,7 +13,8 @@
   const groups = [...document.querySelectorAll(".group")].map((element) => ({
     element,
     badge: element.querySelector(".times"),
-    rows: [...element.querySelectorAll(".finding")].map((row) => ({ row, facets: facets[row.dataset.id], text: null })),
+    inner: [...element.querySelectorAll(".group")],
+    rows: [...element.querySelectorAll(".finding")].filter((row) => row.closest(".group") === element).map((row) => ({ row, facets: facets[row.dataset.id], text: null })),
   }));
   const whole = groups.reduce((sum, group) => sum + group.rows.length, 0);
 
@@ -48,13 +49,14 @@
     const fits = matcher();
     const filtered = active();
     let shown = 0;
-    for (const group of groups) {
+    // A group within another comes after it: looked at from the end, it is known when the outer one is asked.
+    for (const group of groups.toReversed()) {
       let here = 0;
       for (const item of group.rows) {
         item.row.hidden = !fits(item);
         here += item.row.hidden ? 0 : 1;
       }
-      group.element.hidden = here === 0;
+      group.element.hidden = here === 0 && group.inner.every((each) => each.hidden);
       const total = Number(group.badge.dataset.total).toLocaleString("en");
       group.badge.textContent = filtered && here < group.rows.length ? `${here} of ${total}` : total;
       shown += here;
