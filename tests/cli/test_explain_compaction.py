@@ -100,6 +100,59 @@ def test_an_open_transaction_holds_the_cleaner(golden: Golden, tmp_path: Path, c
     assert bounds == {"txn": "active", "txn-open": "transaction"}
 
 
+def test_what_holds_the_cleaner_is_told_oldest_first(golden: Golden, capsys: Capture, tmp_path: Path) -> None:
+    dirs = sorted(golden("4.3.1-clean").glob("b1/d*"))
+    config = tmp_path / "server.properties"
+    config.write_text("log.cleanup.policy=compact")
+    arguments = ("explain", "compaction", *dirs, "--config", config, "--topic", "txn-open")
+    (line,) = run(capsys, *arguments, "--json").of("partition")
+    kinds = [blocker["kind"] for blocker in line["blockers"]]
+    assert kinds == ["transaction", "active"]
+    opened = line["blockers"][0]
+    assert opened["producer_id"] >= 0
+    assert opened["since_ms"] <= line["blockers"][1]["since_ms"] + 1
+    assert "an open transaction of producer" in run(capsys, *arguments).out
+
+
+def test_a_batch_that_cannot_be_read_ends_it(dirs: list[Path], capsys: Capture) -> None:
+    path = dirs[0] / "u-0" / f"{18:020d}.log"
+    data = bytearray(path.read_bytes())
+    data[16] = 9
+    path.write_bytes(data)
+    line = partition(capsys, dirs, "u-0")
+    assert line["outcome"] == "uncleanable"
+    (found,) = (each for each in line["blockers"] if each["kind"] == "damage")
+    assert (found["file"], found["position"]) == (path.name, 0)
+    assert "Marking its partition (u-0) as uncleanable" in found["broker_says"]
+
+
+def test_a_checkpoint_outside_is_told_in_the_brokers_words(dirs: list[Path], capsys: Capture) -> None:
+    checkpoint(CLEANER, "u 0 5000")(dirs)
+    line = partition(capsys, dirs, "u-0")
+    assert (line["reset"], line["checkpoint"]) == ("beyond", 5000)
+    assert "which is larger than the log end offset 54" in line["broker_says"]
+
+
+def test_a_full_map_cleans_a_part(dirs: list[Path], capsys: Capture) -> None:
+    rows = ("log.cleaner.dedupe.buffer.size=1048577", "log.cleaner.io.buffer.load.factor=0.0001")
+    size = partition(capsys, dirs, "u-0", *rows)["size"]
+    assert size["map_full"] is True
+    assert 0 < size["cleaned_to"] < 36
+
+
+def test_a_large_log_is_sampled_and_says_so(
+    dirs: list[Path], capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = partition(capsys, dirs, "u-0")["size"]
+    assert (whole["estimate"], whole["read_bytes"]) == (False, whole["of_bytes"])
+    monkeypatch.setattr("segmend.explain.cleaned_size.READ_AT_MOST", whole["of_bytes"] // 2)
+    monkeypatch.setattr("segmend.explain.cleaned_size.STRETCHES", 2)
+    sampled = partition(capsys, dirs, "u-0")["size"]
+    assert sampled["estimate"] is True
+    assert sampled["read_bytes"] < whole["of_bytes"]
+    assert sampled["low"] <= sampled["bytes"] <= sampled["high"]
+
+
 def test_for_people(dirs: list[Path], capsys: Capture) -> None:
     ran = run(
         capsys,

@@ -165,3 +165,30 @@ def test_what_retention_deletes_is_part_of_the_verdict(
     words = run(capsys, "forecast", *dirs, "--kafka", "4.3.1").out
     assert deleted
     assert f"nothing lost by the start; {deleted:,} records deleted within minutes after it" in words
+
+
+@pytest.mark.parametrize(
+    ("rows", "seconds"),
+    [((), {15}), (("log.cleaner.backoff.ms=4000",), {4}), (("log.cleaner.enable=false",), set())],
+    ids=["usual", "backoff", "off"],
+)
+def test_the_cleaner_deletes_where_the_policy_has_both(
+    rows: tuple[str, ...], seconds: set[int], dirs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = dirs[0].parent / "server.properties"
+    config.write_text("\n".join(["log.cleanup.policy=compact,delete", *rows]))
+    ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--config", config, "--json")
+    assert {line["when_seconds"] for line in ran.of("later")} == seconds
+    assert not [line for line in ran.of("later") if "unless the log cleaner" in line["why"]]
+
+
+def test_the_cleaner_may_make_a_log_young_again_before_it_is_deleted(
+    dirs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in (dirs[0] / "u-0").glob("*.timeindex"):
+        path.write_bytes(bytes(12))
+    config = dirs[0].parent / "server.properties"
+    config.write_text("log.cleanup.policy=compact,delete\n")
+    ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--config", config, "--json")
+    (line,) = (line for line in ran.of("later") if line["topic"] == "u")
+    assert "unless the log cleaner rewrites it before" in line["why"]

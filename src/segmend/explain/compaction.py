@@ -5,143 +5,338 @@ Follows `LogCleanerManager.grabFilthiestCompactedLog`, `cleanableOffsets` and `L
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 
-from segmend.broker.retention import Limits, Retained
+from segmend.broker.cleaner import (
+    FAST_FORWARD,
+    LAST_STABLE,
+    Cleanable,
+    CleanerLimits,
+    CleanerVerdict,
+    CleanerView,
+    Turn,
+    again_ratio,
+    judge,
+    map_slots,
+)
+from segmend.broker.retention import Retained, looks
+from segmend.explain.cleaned_size import READ_AT_MOST, CleanedSize, Work, cleaned_size
+from segmend.explain.cleaner_blockers import Blocker, Held, blockers
+from segmend.explain.standing import standing
 from segmend.formats.java_number import parse_long
-from segmend.formats.offset_checkpoint import CLEANER_OFFSET
+from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK
 from segmend.frozen import frozen
+from segmend.kernel.scan import iter_batches
 from segmend.loading.dirs import DirState
-from segmend.loading.later import retained
-from segmend.loading.limits import Setting, policy_of, setting_of
-from segmend.loading.load import LoadedLog, load
+from segmend.loading.high_watermark import Mark, high_watermark
+from segmend.loading.later import look_of, retained
+from segmend.loading.limits import Setting, setting_of
+from segmend.loading.load import LoadedLog
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
-from segmend.loading.replicas import Situation, load_settings
+from segmend.loading.replicas import Situation
+from segmend.loading.segment import Segment
+from segmend.loading.values import Extent
+from segmend.logdir.config import ServerConfig
+from segmend.logdir.file_system import Unreadable
+from segmend.logdir.release import NEWEST, Release
 from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
 HOLDS = {
     "next": "dirty enough: the cleaner takes the dirtiest log first, one a thread",
-    "max-lag": "less is dirty than min.cleanable.dirty.ratio asks for, but max.compaction.lag.ms may ask",
+    "max-lag": "less is dirty than min.cleanable.dirty.ratio asks for, but max.compaction.lag.ms has passed",
     "clean-enough": "less is dirty than min.cleanable.dirty.ratio asks for",
     "nothing-dirty": "nothing lies between the first dirty offset and what may be cleaned",
+    "uncleanable": "due, but the cleaner throws over a batch that it cannot read, and leaves the log alone",
+    "endless": "cleaned again and again: offsets in front of the next segment are missing (KAFKA-8764)",
+    "starved": "due, but others are cleaned again and again, and are dirtier: its turn never comes",
     "cleaner-off": "log.cleaner.enable is false",
 }
 """What becomes of a log, by key."""
 BOUNDS = {
     "active": "the active segment, which is never cleaned",
     "transaction": "an open transaction",
+    "high-watermark": "the high watermark",
     "lag": "a segment younger than min.compaction.lag.ms",
 }
 """Where the cleanable part ends."""
 
-_NEVER = str(2**63 - 1)
+OUTCOMES = {Turn.RATIO: "next", Turn.MAX_LAG: "max-lag", None: "clean-enough"}
+_NEVER = 2**63 - 1
 _SETTINGS = (
     ("min.cleanable.dirty.ratio", "log.cleaner.min.cleanable.ratio", "0.5"),
     ("min.compaction.lag.ms", "log.cleaner.min.compaction.lag.ms", "0"),
-    ("max.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms", _NEVER),
+    ("max.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms", str(_NEVER)),
     ("delete.retention.ms", "log.cleaner.delete.retention.ms", "86400000"),
 )
 
 
 @frozen
 class Compaction:
-    """One compacted partition: bytes before the first dirty offset, bytes that may be cleaned now."""
+    """One compacted partition, of `size` bytes.
+
+    `deleted` segments go by retention before it is its turn, which is the `turn`-th, counted from 1;
+    `verdict` is of what is left then. It may be the other way round: `instead` is what becomes of it if the
+    cleaner is first. `cleaned` is what a cleaning leaves, None where there is nothing to clean.
+    """
 
     dir: str
     name: str
     topic: str
     partition: int
     settings: tuple[Setting, ...]
-    first_dirty_offset: int = 0
-    checkpointed: bool = False
-    end_offset: int = 0
-    bound: str = "active"
-    clean_bytes: int = 0
-    dirty_bytes: int = 0
+    release: Release = NEWEST
+    log_end_offset: int = 0
+    verdict: CleanerVerdict | None = None
+    checkpoint: int | None = None
     outcome: str = "nothing-dirty"
+    size: int = 0
+    mark: Mark = Mark()
+    deleted: int = 0
+    turn: int | None = None
+    instead: Compaction | None = None
+    cleaned: CleanedSize | None = None
+    blockers: tuple[Blocker, ...] = ()
     failure: str | None = None
 
     @property
+    def settings_known(self) -> bool:
+        """Whether all settings are what the broker goes by."""
+        return all(each.known for each in self.settings)
+
+    @property
     def ratio(self) -> float:
-        """`LogToClean.cleanableRatio`."""
-        total = self.clean_bytes + self.dirty_bytes
-        return self.dirty_bytes / total if total else 0.0
+        """How much of it is dirty."""
+        return 0.0 if self.verdict is None else self.verdict.ratio
+
+    @property
+    def due(self) -> bool:
+        """Whether it is taken by one of the next looks."""
+        return self.outcome in ("next", "max-lag", "endless", "uncleanable")
 
 
 def compactions(
     broker: BrokerDirs, options: Options, wanted: Callable[[PartitionDir], bool]
-) -> Iterator[Compaction]:
-    """The wanted partitions whose cleanup.policy has compact."""
-    prelude = Prelude(broker, replace(options, clean=True), Budget())
+) -> list[Compaction]:
+    """The wanted partitions whose cleanup.policy has compact, in the order of their dirs.
+
+    The cleaner's thread deletes by retention after each log that it cleaned: the dirtiest logs, one a thread,
+    are cleaned before, and all others after. Up to 3.0 it cleans before the broker leads partitions, and
+    deletes once it does: which of both comes first is a matter of moments.
+    """
+    prelude = Prelude(broker, options, Budget())
     situation = prelude.situation()
+    looks = []
     for state in prelude.states:
+        running = not state.clean and bool(state.log_dir.broker_running())
         for partition in state.log_dir.partitions:
-            if partition.kind != "current" or not wanted(partition):
-                continue
-            own = situation.topic(partition.topic)
-            policy = policy_of(situation.broker.config, own, partition.topic, situation.dynamic)
-            if "compact" in policy.value or (not own and _cleaned_before(state, partition)):
-                yield _compaction(state, partition, situation, policy)
+            if partition.kind == "current" and wanted(partition) and _asks(state, partition, situation):
+                looks.append(_look_or_closed(state, partition, situation, running=running))
+    return _in_turn(looks, situation, Budget())
 
 
-def _cleaned_before(state: DirState, partition: PartitionDir) -> bool:
-    """Whether the cleaner has been here, for topics whose settings are not on this disk."""
-    return state.of(CLEANER_OFFSET, (partition.topic, partition.partition)) is not None
+def _asks(state: DirState, partition: PartitionDir, situation: Situation) -> bool:
+    """Whether it is compacted, or was and its topic's settings are not on this disk."""
+    topic = partition.topic
+    if situation.retention(topic).limits.compact:
+        return True
+    return not situation.known(topic).topic and (topic, partition.partition) in _cleaned(state)
 
 
-def _compaction(
-    state: DirState, partition: PartitionDir, situation: Situation, policy: Setting
-) -> Compaction:
-    own = situation.topic(partition.topic)
-    settings = [setting_of(situation.broker.config, own, situation.dynamic, *each) for each in _SETTINGS]
+def _cleaned(state: DirState) -> Container[tuple[str, int]]:
+    return state.offsets.get(CLEANER_OFFSET, {})
+
+
+def _in_turn(looks: Sequence[Look], situation: Situation, budget: Budget) -> list[Compaction]:
+    """What becomes of logs that one cleaner looks after."""
+    threads = max(_given(situation.broker.config, "log.cleaner.threads", 1), 1)
+    ratios = sorted((each.first.ratio for each in looks if each.first.due), reverse=True)
+    waits_too = LAST_STABLE.of(situation.broker.release)
+    found = []
+    for each in looks:
+        rank = sum(ratio > each.first.ratio for ratio in ratios)
+        alike = ratios.count(each.first.ratio)
+        chosen, instead = each.then, None
+        if each.first.due and each.then is not each.first:
+            if waits_too and rank + alike <= threads:
+                chosen = each.first
+            elif not waits_too or rank < threads:
+                instead = each.first
+        turn = rank + 1 if chosen.due else None
+        found.append(each.told(replace(chosen, turn=turn, instead=instead), situation, budget))
+    return found if FAST_FORWARD.of(situation.broker.release) else _starved(found, situation, threads)
+
+
+def _starved(found: Sequence[Compaction], situation: Situation, threads: int) -> list[Compaction]:
+    """Up to 2.4.0, logs that are cleaned again and again keep all threads from those that are less dirty."""
+    again = {id(each): _again(each, situation) for each in found}
+    busy = sorted((ratio for ratio in again.values() if ratio), reverse=True)
+    least = busy[threads - 1] if len(busy) >= threads else 0.0
+    told = []
+    for each in found:
+        if again[id(each)]:
+            told.append(replace(each, outcome="endless"))
+        else:
+            waits = each.due and each.ratio < least
+            told.append(replace(each, outcome="starved", turn=None) if waits else each)
+    return told
+
+
+def _again(each: Compaction, situation: Situation) -> float:
+    """How dirty a log is after each of its cleanings, 0 if one is enough."""
+    verdict, size = each.verdict, each.cleaned
+    if not each.due or verdict is None or size is None or size.end is None or size.full or size.spoiled:
+        return 0.0
+    topic = parse_long(situation.topic(each.topic).get("segment.bytes", ""))
+    ratio = again_ratio(size.rewritten, topic or situation.broker.config.number("segment.bytes"))
+    return ratio if size.end < verdict.stop and ratio > _limits(each).dirty_ratio else 0.0
+
+
+@frozen
+class Look:
+    """What becomes of a log if it is cleaned `first`, and if it is its turn after a deletion (`then`)."""
+
+    first: Compaction
+    then: Compaction
+    loaded: LoadedLog | None = None
+    view: CleanerView | None = None
+
+    def told(self, found: Compaction, situation: Situation, budget: Budget) -> Compaction:
+        """With what is left and what holds it, as far as the `budget` of bytes to read goes."""
+        verdict, view, loaded = found.verdict, self.view, self.loaded
+        if verdict is None or view is None or loaded is None:
+            return found
+        release, limits = situation.broker.release, _limits(found)
+        size = None
+        if verdict.dirty_bytes and budget.takes(min(found.size, READ_AT_MOST)):
+            work = Work(
+                verdict=verdict, release=release, now_ms=situation.now_ms,
+                slots=_slots(situation.broker.config),
+                delete_retention_ms=parse_long(found.settings[4].value) or 0,
+            )  # fmt: skip
+            size = cleaned_size(loaded, work)
+        held = Held(
+            loaded=loaded, view=view, verdict=verdict, limits=limits, release=release,
+            spoiled=None if size is None else size.spoiled,
+        )  # fmt: skip
+        if found.due and size is not None and size.spoiled is not None:
+            found = replace(found, outcome="uncleanable")
+        return replace(found, cleaned=size, blockers=tuple(blockers(held)))
+
+
+def _look_or_closed(state: DirState, partition: PartitionDir, situation: Situation, *, running: bool) -> Look:
+    """What this process may not read is told of its partition, and keeps none of the others back."""
+    policy = situation.retention(partition.topic).settings[0]
     found = Compaction(
         dir=state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
-        settings=(policy, *settings),
+        settings=(policy, *_settings(partition.topic, situation)), release=situation.broker.release,
     )  # fmt: skip
-    loaded = load(partition.afresh(), load_settings(state, partition, situation))
-    after = loaded.after
-    if after is None:
-        return replace(found, failure=str(loaded.failure))
-    limits = Limits(retention_ms=-1, retention_bytes=-1)
-    segments = retained(loaded, after, limits, situation.now_ms, every=True, running=True)
-    start, end = after.log_start_offset or 0, after.log_end_offset or 0
-    stored = state.of(CLEANER_OFFSET, (partition.topic, partition.partition))
-    first = stored if stored is not None and start <= stored <= end else start
-    stop, bound = _stop(loaded, segments, settings, situation.now_ms)
-    dirty = [each for each in segments if first <= each.base_offset < stop]
-    found = replace(
-        found, first_dirty_offset=first, checkpointed=stored is not None, end_offset=stop, bound=bound,
-        clean_bytes=sum(each.size for each in segments if each.base_offset < first),
-        dirty_bytes=sum(each.size for each in dirty),
-    )  # fmt: skip
-    return replace(found, outcome=_outcome(found, situation))
-
-
-def _stop(
-    loaded: LoadedLog, segments: Sequence[Retained], settings: Sequence[Setting], now_ms: int
-) -> tuple[int, str]:
-    """The first offset that may not be cleaned, and why not that one."""
-    found = [(segments[-1].base_offset if segments else 0, "active")]
-    open_transactions = [each.current_txn_first_offset for each in loaded.state.states.values()]
-    found += [(offset, "transaction") for offset in open_transactions if offset >= 0]
-    lag = parse_long(settings[1].value) or 0
-    young = [each.base_offset for each in segments if lag > 0 and each.largest_timestamp > now_ms - lag]
-    found += [(offset, "lag") for offset in young[:1]]
-    return min(found, key=lambda pair: (pair[0], pair[1] == "active"))
-
-
-def _outcome(found: Compaction, situation: Situation) -> str:
-    if not situation.broker.config.cleaner_runs:
-        return "cleaner-off"
-    if not found.dirty_bytes:
-        return "nothing-dirty"
     try:
-        ratio = float(found.settings[1].value)
+        return _look(state, partition, situation, found, running=running)
+    except Unreadable as error:
+        failed = replace(found, failure=str(error))
+        return Look(first=failed, then=failed)
+
+
+def _look(
+    state: DirState, partition: PartitionDir, situation: Situation, found: Compaction, *, running: bool
+) -> Look:
+    """One partition, cleaned before and after a deletion."""
+    retention = situation.retention(partition.topic)
+    stands = standing(state, partition, situation, running=running)
+    loaded, after = stands.loaded, stands.loaded.after
+    if after is None:
+        failed = replace(found, failure=str(loaded.failure or loaded.unknown))
+        return Look(first=failed, then=failed)
+    unlimited = replace(retention.limits, retention_ms=-1)
+    kept = retained(loaded, after, unlimited, situation.now_ms, every=True, running=stands.open_end)
+    stored = state.of(HIGH_WATERMARK, (partition.topic, partition.partition))
+    mark = high_watermark(after, stored, situation.replicas(partition), situation.broker.release)
+    look = look_of(loaded, after, retention.limits, mark, situation.now_ms)
+    dated = _limits(found).max_lag_ms < _NEVER
+    checkpoint = state.of(CLEANER_OFFSET, (partition.topic, partition.partition))
+    view = replace(_view(loaded, after, kept, dated=dated), high_watermark=mark.offset, checkpoint=checkpoint)
+    found = replace(
+        found,
+        checkpoint=checkpoint,
+        size=sum(each.size for each in kept),
+        mark=mark,
+        log_end_offset=view.log_end,
+    )
+    first = _judged(found, view, situation)
+    gone = sum(each.count for breaches in looks(kept, retention.limits, look) for each in breaches)
+    then = first if not gone else _judged(replace(found, deleted=gone), _without(view, gone), situation)
+    return Look(first=first, then=then, loaded=loaded, view=view)
+
+
+def _settings(topic: str, situation: Situation) -> list[Setting]:
+    config, own, known = situation.broker.config, situation.topic(topic), situation.known(topic)
+    return [setting_of(config, own, situation.dynamic, *each, known=known) for each in _SETTINGS]
+
+
+def _judged(found: Compaction, view: CleanerView, situation: Situation) -> Compaction:
+    verdict = judge(view, _limits(found), situation.broker.release, situation.now_ms)
+    outcome = OUTCOMES[verdict.turn] if verdict.dirty_bytes else "nothing-dirty"
+    if not situation.broker.config.cleaner_runs:
+        outcome = "cleaner-off"
+    return replace(found, verdict=verdict, outcome=outcome)
+
+
+def _without(view: CleanerView, gone: int) -> CleanerView:
+    """The log without its first segments; a new one begins where all are gone."""
+    left = view.segments[gone:] or [Cleanable(base_offset=view.log_end, size=0, largest_timestamp=-1)]
+    return replace(view, segments=left, log_start=max(view.log_start, left[0].base_offset))
+
+
+def _slots(config: ServerConfig) -> int:
+    try:
+        load_factor = float(config.given.get("log.cleaner.io.buffer.load.factor") or 0.9)
     except ValueError:
-        ratio = 0.5
-    if found.ratio > ratio:
-        return "next"
-    return "max-lag" if found.settings[3].value != _NEVER else "clean-enough"
+        load_factor = 0.9
+    buffer = _given(config, "log.cleaner.dedupe.buffer.size", 128 << 20)
+    return map_slots(buffer, _given(config, "log.cleaner.threads", 1), load_factor)
+
+
+def _given(config: ServerConfig, name: str, default: int) -> int:
+    found = parse_long(config.given.get(name, "").strip())
+    return default if found is None else found
+
+
+def _limits(found: Compaction) -> CleanerLimits:
+    _, ratio, least, most, _ = (setting.value for setting in found.settings)
+    try:
+        dirty_ratio = float(ratio)
+    except ValueError:
+        dirty_ratio = 0.5
+    return CleanerLimits(
+        dirty_ratio=dirty_ratio, min_lag_ms=parse_long(least) or 0, max_lag_ms=parse_long(most) or 0
+    )
+
+
+def _view(loaded: LoadedLog, after: Extent, kept: Sequence[Retained], *, dated: bool) -> CleanerView:
+    """The log as the cleaner sees it; the segments' first timestamps are read if they count (`dated`)."""
+    firsts = [_first_timestamp(each) if dated else None for each in loaded.state.segments]
+    start, end = after.log_start_offset or 0, after.log_end_offset or 0
+    opened = [each.current_txn_first_offset for each in loaded.state.states.values()]
+    return CleanerView(
+        segments=[
+            Cleanable(
+                base_offset=each.base_offset, size=each.size, largest_timestamp=each.largest_timestamp,
+                first_timestamp=first,
+            )
+            for each, first in zip(kept, firsts, strict=True)
+        ],
+        log_start=start, log_end=end, high_watermark=end,
+        unstable=min((max(offset, start) for offset in opened if offset >= 0), default=None),
+    )  # fmt: skip
+
+
+def _first_timestamp(segment: Segment) -> int | None:
+    """`LogSegment.getFirstBatchTimestamp`: the largest timestamp of the first batch."""
+    if segment.log is None or not segment.size:
+        return None
+    with segment.log.reader() as reader:
+        first = next(iter_batches(reader, stop=1), None)
+    return None if first is None else first.max_timestamp

@@ -11,16 +11,16 @@ from dataclasses import field, replace
 
 from segmend.broker.retention import Outlook, SegmentFate, judge, outlook
 from segmend.explain.record_times import RecordTimes, doubt, record_times
+from segmend.explain.standing import standing
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.frozen import frozen
 from segmend.loading.dirs import DirState
 from segmend.loading.high_watermark import Mark, high_watermark
 from segmend.loading.later import look_of, retained
 from segmend.loading.limits import Retention
-from segmend.loading.load import load
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
-from segmend.loading.replicas import Situation, load_settings
+from segmend.loading.replicas import Situation
 from segmend.logdir.as_user import AsUser, seen_by
 from segmend.logdir.file_system import READ, WRITE, Unreadable
 from segmend.logdir.release import NEWEST, Release
@@ -143,14 +143,12 @@ def _reasons_or_closed(
 
 def _reasons(state: DirState, partition: PartitionDir, situation: Situation, *, running: bool) -> Reasons:
     retention = situation.retention(partition.topic)
-    settings = load_settings(state, partition, situation)
-    recovers = not settings.clean and not running
-    recovers = recovers and situation.budget.takes(_unflushed(partition, settings.recovery_point))
-    loaded = load(partition.afresh(), replace(settings, clean=not recovers))
+    stands = standing(state, partition, situation, running=running)
+    loaded = stands.loaded
     found = Reasons(
         dir=state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
-        retention=retention, kraft=situation.broker.kraft, now_ms=situation.now_ms, recovered=recovers,
-        release=situation.broker.release,
+        retention=retention, kraft=situation.broker.kraft, now_ms=situation.now_ms,
+        recovered=stands.recovered, release=situation.broker.release,
     )  # fmt: skip
     after = loaded.after
     if after is None:
@@ -158,8 +156,8 @@ def _reasons(state: DirState, partition: PartitionDir, situation: Situation, *, 
         place = f"{state.path.rstrip('/')}/{failure.file}" if failure is not None and failure.file else ""
         denied = place and partition.log_dir.files.denial(place, READ | WRITE)
         return replace(found, failure=str(failure or loaded.unknown), closed=place if denied else None)
-    open_end = not settings.clean and not recovers
-    segments = retained(loaded, after, retention.limits, situation.now_ms, every=True, running=open_end)
+    limits, open_end = retention.limits, stands.open_end
+    segments = retained(loaded, after, limits, situation.now_ms, every=True, running=open_end)
     stored = state.of(HIGH_WATERMARK, (partition.topic, partition.partition))
     mark = high_watermark(after, stored, situation.replicas(partition), situation.broker.release)
     look = look_of(loaded, after, retention.limits, mark, situation.now_ms)
@@ -169,10 +167,3 @@ def _reasons(state: DirState, partition: PartitionDir, situation: Situation, *, 
         high_watermark=stored, mark=mark,
         verdicts=verdicts, records=record_times(loaded, verdicts, situation.budget),
     )  # fmt: skip
-
-
-def _unflushed(partition: PartitionDir, recovery_point: int) -> int:
-    """Bytes of the logs that a recovery may read."""
-    segments = partition.segments
-    first = max((n for n, each in enumerate(segments) if each.base_offset <= recovery_point), default=0)
-    return sum(each.log.stat().size for each in segments[first:] if each.log is not None)

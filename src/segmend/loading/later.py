@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from segmend.broker.retention import (
     DELETE_DELAY_SECONDS,
-    FIRST_LOOK_SECONDS,
     GOES_UNCOPIED_BELOW_START,
     Amount,
     Breach,
@@ -14,6 +13,7 @@ from segmend.broker.retention import (
     Limits,
     Look,
     Retained,
+    RetentionLimit,
     amount,
     breaches,
     looks,
@@ -45,11 +45,11 @@ def by_retention(
     look = look_of(loaded, after, limits, mark, now_ms)
     gone, start = 0, look.log_start
     for number, found in enumerate(looks(kept, limits, look)):
-        seconds = FIRST_LOOK_SECONDS + number * retention.check_interval_ms // 1000
+        seconds = (retention.first_look_ms + number * retention.check_interval_ms) // 1000
         for breach in found:
-            doomed = amount(kept[gone : gone + breach.count], start)
+            going = kept[gone : gone + breach.count]
             gone += breach.count
-            yield _later(loaded, breach, doomed, seconds, breach.limit)
+            yield _later(loaded, breach, amount(going, start), seconds, _why(breach, going, limits))
     waiting = 0
     for breach in breaches(kept, limits, look.at_best) if look.at_best != look else ():
         doomed = amount(kept[max(gone, waiting) : waiting + breach.count], start)
@@ -58,6 +58,15 @@ def by_retention(
             yield _later(loaded, breach, doomed, None, f"{breach.limit}{_ONCE_COPIED[limits.remote]}")
 
 
+def _why(breach: Breach, going: Sequence[Retained], limits: Limits) -> str:
+    """The cleaner writes new time indexes, from the records: what it rewrites first may be young again."""
+    untold = any(each.largest_timestamp == 0 or each.by_mtime for each in going)
+    if limits.compact and breach.limit == RetentionLimit.TIME and untold:
+        return f"{breach.limit}{_UNLESS_CLEANED}"
+    return breach.limit
+
+
+_UNLESS_CLEANED = ", unless the log cleaner rewrites it before, and its records are younger than that"
 _ONCE_COPIED = {
     False: ", once the high watermark reaches the end",
     True: ", once copied to remote storage, where the records stay",

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
 
-from segmend.broker.retention import CHECK_INTERVAL_MS, COPY_CAN_BE_DISABLED, Limits
+from segmend.broker.cleaner import BACKOFF_MS
+from segmend.broker.retention import CHECK_INTERVAL_MS, COPY_CAN_BE_DISABLED, FIRST_LOOK_SECONDS, Limits
 from segmend.formats.java_number import parse_long
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
@@ -20,7 +21,8 @@ _COMPACTED = ("__consumer_offsets", "__transaction_state")
 _NEVER_REMOTE = (*_COMPACTED, "__share_group_state", "__remote_log_metadata")
 _LOCAL = {"retention.ms": "local.retention.ms", "retention.bytes": "local.retention.bytes"}
 _SAME_AS_TOTAL = -2
-_CHECK_INTERVAL = "log.retention.check.interval.ms"
+_CHECK_INTERVAL = "log.retention.check.interval.ms", CHECK_INTERVAL_MS
+_BACKOFF = "log.cleaner.backoff.ms", BACKOFF_MS
 
 
 class Origin(StrEnum):
@@ -87,6 +89,14 @@ class Retention:
         return all(each.known for each in self.settings)
 
     @property
+    def first_look_ms(self) -> int:
+        """How long after the start somebody looks: the cleaner, or where there is no compact another task.
+
+        The first look of the cleaner comes before the broker leads anything, and finds no high watermark.
+        """
+        return self.check_interval_ms if self.limits.compact else FIRST_LOOK_SECONDS * 1000
+
+    @property
     def limits(self) -> Limits:
         """As `deleteOldSegments` takes them."""
         policies = policies_in(self.value("cleanup.policy"))
@@ -116,10 +126,12 @@ def retention_of(
     found = _Settings(config=config, topic=topic, dynamic=dynamic or {}, known=known or Known())
     policy = policy_of(config, topic, name, dynamic, known)
     remote = _is_remote(found, name, policy)
-    interval = parse_long(config.given.get(_CHECK_INTERVAL, "").strip())
+    compacts = "compact" in policies_in(policy.value)
+    key, usual = _BACKOFF if compacts else _CHECK_INTERVAL
+    interval = parse_long(config.given.get(key, "").strip())
     return Retention(
         settings=(policy, *(found.number(each, remote=remote) for each in _LOCAL)), remote=remote,
-        check_interval_ms=interval if interval and interval > 0 else CHECK_INTERVAL_MS,
+        check_interval_ms=interval if interval and interval > 0 else usual,
         cleaner_runs=config.cleaner_runs,
     )  # fmt: skip
 

@@ -1,0 +1,138 @@
+"""What keeps the cleaner from more of a log, the oldest first: where each is, and since when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from segmend.broker.cleaner import UNCLEANABLE, Bound, CleanerLimits, CleanerVerdict, CleanerView
+from segmend.explain.cleaned_size import Spoiled
+from segmend.frozen import frozen
+from segmend.kernel.scan import iter_batches
+from segmend.kernel.types import ProducerState
+from segmend.loading.load import LoadedLog
+from segmend.loading.segment import position_of
+from segmend.logdir.release import Release
+
+_MOST = 20
+"""Open transactions that are looked up."""
+
+
+@frozen
+class Blocker:
+    """`offset` is the first that it holds; it is there `since_ms`, stays `until_ms` (None: not known).
+
+    `file` and `position` are where something cannot be read; `detail` tells it in words.
+    """
+
+    kind: str
+    offset: int
+    since_ms: int | None = None
+    until_ms: int | None = None
+    producer_id: int | None = None
+    producer_epoch: int | None = None
+    file: str | None = None
+    position: int | None = None
+    detail: str | None = None
+    broker_says: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The object in `blockers`."""
+        return {
+            "kind": self.kind,
+            "offset": self.offset,
+            "since_ms": self.since_ms,
+            "until_ms": self.until_ms,
+            "producer_id": self.producer_id,
+            "producer_epoch": self.producer_epoch,
+            "file": self.file,
+            "position": self.position,
+            "detail": self.detail,
+            "broker_says": self.broker_says,
+        }
+
+
+@frozen
+class Held:
+    """What blockers are found from."""
+
+    loaded: LoadedLog
+    view: CleanerView
+    verdict: CleanerVerdict
+    limits: CleanerLimits
+    release: Release
+    spoiled: Spoiled | None
+
+
+def blockers(held: Held) -> list[Blocker]:
+    """All of them; those without a time come last."""
+    found = [*_spoiled(held), *_transactions(held), *_high_watermark(held), *_lag(held), *_active(held)]
+    return sorted(found, key=lambda each: (each.since_ms is None, each.since_ms or 0))
+
+
+def _spoiled(held: Held) -> Iterator[Blocker]:
+    spoiled = held.spoiled
+    if spoiled is not None:
+        partition = held.loaded.state.partition
+        says = UNCLEANABLE.say(held.release, f"{partition.topic}-{partition.partition}")
+        yield Blocker(
+            kind="damage", offset=spoiled.offset, file=spoiled.file, position=spoiled.position,
+            detail=spoiled.reason, broker_says=says, since_ms=0,
+        )  # fmt: skip
+
+
+def _transactions(held: Held) -> Iterator[Blocker]:
+    states = [each for each in held.loaded.state.states.values() if each.current_txn_first_offset >= 0]
+    for state in sorted(states, key=lambda each: each.current_txn_first_offset)[:_MOST]:
+        offset = state.current_txn_first_offset
+        if offset <= held.view.segments[-1].base_offset:
+            yield Blocker(
+                kind="transaction", offset=offset, since_ms=_begun(held.loaded, state),
+                producer_id=state.producer_id, producer_epoch=state.epoch,
+            )  # fmt: skip
+
+
+def _begun(loaded: LoadedLog, state: ProducerState) -> int | None:
+    """When the first batch of its transaction was written; its last one where that is not there any more."""
+    offset = state.current_txn_first_offset
+    for segment in reversed(loaded.state.segments):
+        if segment.base_offset > offset or segment.log is None:
+            continue
+        with segment.log.reader() as reader:
+            for batch in iter_batches(reader, start=position_of(segment, offset), stop=segment.size):
+                if batch.last_offset >= offset:
+                    return batch.max_timestamp
+        break
+    return state.timestamp if state.timestamp >= 0 else None
+
+
+def _high_watermark(held: Held) -> Iterator[Blocker]:
+    if held.verdict.bound == Bound.HIGH_WATERMARK:
+        yield Blocker(kind="high-watermark", offset=held.view.high_watermark)
+
+
+def _lag(held: Held) -> Iterator[Blocker]:
+    for each in held.view.segments[:-1]:
+        if held.limits.min_lag_ms > 0 and each.base_offset >= held.verdict.stop:
+            if held.verdict.bound == Bound.LAG:
+                until = each.largest_timestamp + held.limits.min_lag_ms
+                yield Blocker(
+                    kind="lag", offset=each.base_offset, since_ms=each.largest_timestamp, until_ms=until
+                )
+            return
+
+
+def _active(held: Held) -> Iterator[Blocker]:
+    active = held.view.segments[-1]
+    if active.size:
+        yield Blocker(kind="active", offset=active.base_offset, since_ms=_first_stamp(held.loaded))
+
+
+def _first_stamp(loaded: LoadedLog) -> int | None:
+    """When the active segment began, by its first batch."""
+    segment = loaded.state.segments[-1]
+    if segment.log is None or not segment.size:
+        return None
+    with segment.log.reader() as reader:
+        first = next(iter_batches(reader, stop=1), None)
+    return None if first is None or first.max_timestamp <= 0 else first.max_timestamp
