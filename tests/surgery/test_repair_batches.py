@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import struct
 from pathlib import Path
 
 import pytest
 from crc32c import crc32c
 from tests.checks import build_partition as build
+from tests.conftest import one_in
 from tests.faults.hands import flipped, in_batch, positions, resealed, with_number, zeroed
 from tests.faults.hurts import Hurt, on
 from tests.faults.patient import Patient
@@ -39,6 +41,47 @@ def test_a_replica_gives_the_very_bytes_back(hurt: Hurt, patient_of: PatientOf) 
     patient.apply()
     assert content(patient.dirs[0]) == content(patient.other)
     patient.undo()
+
+
+def run_of(seed: int) -> Hurt:
+    """Any run of damaged bytes between two sound batches: flips, zeros or noise, headers too."""
+    draw = random.Random(seed)
+
+    def changed(data: bytes) -> bytes:
+        ends = positions(data)
+        first, last = sorted(draw.sample(range(ends[1], ends[-1]), 2))
+        step = draw.choice([1, 1, 50, 200])
+        hurt = bytearray(data)
+        for at in range(first, last, step):
+            hurt[at] = {1: 0, 50: hurt[at] ^ 1}.get(step, draw.randrange(256))
+        return bytes(hurt)
+
+    return on("rolled", changed)
+
+
+BESIDE = on("rolled", lambda data: flipped(9)(flipped(8)(data)))
+THREE = on("rolled", lambda data: flipped(8, at=8)(flipped(9)(flipped(7)(data))))
+
+
+@pytest.mark.parametrize("hurt", [BESIDE, THREE], ids=["two", "three"])
+def test_damage_side_by_side_comes_from_a_replica_whole(hurt: Hurt, patient_of: PatientOf) -> None:
+    test_a_replica_gives_the_very_bytes_back(hurt, patient_of)
+
+
+@pytest.mark.parametrize("seed", one_in(6, range(24)))
+def test_any_run_of_damage_comes_from_a_replica_whole(seed: int, patient_of: PatientOf) -> None:
+    """Where it hit a header that can be proven, a second plan is asked for."""
+    patient = patient_of(run_of(seed))
+    while (code := patient.mend("--from", patient.other).code) == 4:
+        assert "apply this plan first, then plan again" in patient.mend("--from", patient.other).out
+        patient.apply()
+    assert code == 0
+    patient.apply()
+    assert content(patient.dirs[0]) == content(patient.other)
+
+
+def test_damage_side_by_side_becomes_empty_batches(patient_of: PatientOf) -> None:
+    blanks(patient_of(BESIDE), 4)
 
 
 def test_a_replica_that_went_on_gives_the_last_batch(patient_of: PatientOf) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from segmend.findings import Finding
@@ -24,8 +25,8 @@ CODES: Final = NOT_A_BATCH | BAD_CRC | UNREADABLE
 class Region:
     """Bytes `position` to `end` of a segment's log.
 
-    `before` and `after` are the nearest sound batches, None where the file begins or ends; `header`
-    is what stands there itself, where it has one.
+    `before` and `after` are the nearest sound batches, None where the file begins or ends: damage beside
+    that of the finding is of the same region. `header` is what stands at `position`, where it has one.
     """
 
     code: str
@@ -53,7 +54,7 @@ class Region:
 
 
 def region_of(finding: Finding, partition: PartitionDir) -> Region:
-    """The region of a finding of `CODES`; raises `BeyondRepair` where other damage touches it."""
+    """The region of a finding of `CODES`, with all the damage that touches it."""
     name, position = (finding.file or "").rpartition("/")[2], finding.position
     if position is None:
         raise BeyondRepair("the place of the damage is not known")
@@ -61,18 +62,40 @@ def region_of(finding: Finding, partition: PartitionDir) -> Region:
     with log_of(segment).reader() as reader:
         header = None if finding.code in NOT_A_BATCH else _header(reader, position)
         end = _end(finding, position, header)
-        before = None
-        for batch in iter_batches(
-            reader, stop=position, crc=True, resync=True, base_offset=segment.base_offset
-        ):
-            before = batch
-        after = next(iter_batches(reader, start=end, crc=True), None) if end < reader.size else None
-        if (0 if before is None else before.end) != position or (after is None and end < reader.size):
-            raise BeyondRepair("the bytes beside it are damaged too")
+        before, after = sound_around(reader, position, end, segment.base_offset)
+        begins = 0 if before is None else before.end
+        ends = reader.size if after is None else after.position
     return Region(
-        code=finding.code, segment=segment, position=position, end=end,
-        before=before, after=after, header=header,
+        code=finding.code, segment=segment, position=begins, end=ends, before=before, after=after,
+        header=header if begins == position else None,
     )  # fmt: skip
+
+
+def sound_around(
+    reader: OpenFile, position: int, end: int, base_offset: int
+) -> tuple[RecordBatch | None, RecordBatch | None]:
+    """The last sound batch that ends by byte `position`, and the first that begins at `end` or after it."""
+    before = None
+    for batch in iter_batches(reader, crc=True, resync=True, base_offset=base_offset):
+        if batch.position >= end:
+            return before, batch
+        if batch.end <= position:
+            before = batch
+    return before, None
+
+
+def batches_of(region: Region) -> list[Region]:
+    """The batches of a region one by one, where their headers fill it; else the whole of it."""
+    found: list[Region] = []
+    position = region.position
+    with log_of(region.segment).reader() as reader:
+        while position < region.end and region.code in BAD_CRC:
+            header = _header(reader, position)
+            if header.size < HEADER_SIZE_V2 or header.end > region.end or header.magic != 2:
+                return [region]
+            found.append(replace(region, position=position, end=header.end, header=header))
+            position = header.end
+    return found or [region]
 
 
 def _header(reader: OpenFile, position: int) -> RecordBatch:

@@ -14,7 +14,7 @@ from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 from segmend.surgery.derive.sources import log_of, segment_of
 from segmend.surgery.ops.repair import damaged_batches, header_fields
 from segmend.surgery.ops.repair.blanking import Blank, blank_of, by_log, second_copy
-from segmend.surgery.ops.repair.damaged_batches import Region, region_of
+from segmend.surgery.ops.repair.damaged_batches import Region, batches_of, region_of
 from segmend.surgery.ops.repair.options import Options
 from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
 from segmend.surgery.ops.repair.transplant import transplant
@@ -52,7 +52,7 @@ def log_repair(request: Request[Options], findings: Sequence[Finding]) -> LogRep
         raise UsageError("--accept-loss: nothing is lost without --blank")
     found = LogRepair()
     scene = Scene(request, findings)
-    blanks = [blank for finding in findings if (blank := _mend(finding, scene, found)) is not None]
+    blanks = [*_apart([blank for finding in findings for blank in _mend(finding, scene, found)], found)]
     patched = {step.paths[0] for step in found.steps}
     later = [blank for blank in blanks if blank.region.path in patched]
     found.left += [_left(blank.region, "apply this plan first, then plan again") for blank in later]
@@ -61,29 +61,29 @@ def log_repair(request: Request[Options], findings: Sequence[Finding]) -> LogRep
     return found
 
 
-def _mend(finding: Finding, scene: Scene, found: LogRepair) -> Blank | None:
-    """A step of its own, or the empty batch where one is wanted and nothing better is there."""
+def _mend(finding: Finding, scene: Scene, found: LogRepair) -> list[Blank]:
+    """A step of its own, or the empty batches where they are wanted and nothing better is there."""
     try:
         if finding.code in header_fields.CODES:
             found.steps.append(header_fields.patch(finding))
         elif finding.code == SECOND_COPY:
-            return second_copy(_segment(finding, scene), finding.position or 0)
+            return [second_copy(_segment(finding, scene), finding.position or 0)]
         elif finding.code in damaged_batches.CODES and scene.request.options.mends_batches:
             region = region_of(finding, scene.partition(finding))
             step = _transplanted(finding, region, scene, found)
             if step is None:
-                return _blank(region, scene.request) if scene.request.options.blank else None
+                return _blanks(region, scene.request) if scene.request.options.blank else []
             found.steps.append(step)
     except SegmendError as why:
         path = f"{finding.dir}/{finding.file}"
         found.left.append(Left(why=str(why), code=finding.code, path=path, position=finding.position))
-    return None
+    return []
 
 
-def _blank(region: Region, request: Request[Options]) -> Blank:
-    """The empty batch; raises `BeyondRepair` with what is left to do where there is none."""
+def _blanks(region: Region, request: Request[Options]) -> list[Blank]:
+    """The empty batches; raises `BeyondRepair` with what is left to do where there is none."""
     try:
-        return blank_of(region)
+        return [blank_of(each) for each in batches_of(region)]
     except BeyondRepair as why:
         hint = "; another replica may have it: --from REPLICA_DIR" if request.options.from_ is None else ""
         cut = f"segmend plan trim {region.segment.partition.path}"
@@ -119,6 +119,24 @@ def _replica(source: str, partition: PartitionDir) -> PartitionDir:
 def _segment(finding: Finding, scene: Scene) -> LogSegment:
     name = (finding.file or "").rpartition("/")[2]
     return segment_of(scene.partition(finding), int(name.partition(".")[0]))
+
+
+def _apart(blanks: Sequence[Blank], found: LogRepair) -> Iterator[Blank]:
+    """Without those whose bytes or offsets are also another one's, as headers in a run of damage may say."""
+    for mine in by_log(blanks).values():
+        last: Blank | None = None
+        for blank in mine:
+            over = last is not None and (
+                blank.region.position < last.region.end
+                or (blank.records and last.records and blank.first_offset <= last.last_offset)
+            )
+            if over:
+                found.left.append(
+                    _left(blank.region, "the damage beside it does not tell which offsets it had")
+                )
+                continue
+            last = blank
+            yield blank
 
 
 def _agreed(request: Request[Options], blanks: Sequence[Blank], found: LogRepair) -> list[Blank]:
