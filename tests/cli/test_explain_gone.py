@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import random
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from segmend.explain.gone import Reader
 
 Capture = pytest.CaptureFixture[str]
 RECORDED = sorted((Path(__file__).parents[1] / "lab" / "gone" / "recorded").glob("*.log"))
+SAID = sorted(RECORDED[0].parent.glob("*.json"))
 WRITE_UP = """\
 INFO [Log partition=test-0, dir=/var/kafkadata/data01/data]
 Found deletable segments with base offsets [1] due to retention time 86400000ms breach (kafka.log.Log)
@@ -62,6 +64,30 @@ def test_what_real_brokers_logged(path: Path, capsys: Capture) -> None:
     silent = {"zeros"} if release < (2, 3) else set()
     silent |= set() if (2, 3) <= release < (4, 0) else {"mounted"}
     assert set(found) == set(TRUTH) - silent
+
+
+@pytest.mark.parametrize("path", SAID, ids=lambda path: path.stem)
+def test_what_was_said_before_each_start_is_what_went(path: Path) -> None:
+    """`explain retention` beside the broker: the three starts of each recording.
+
+    `trimmed` and `doomed` go by requests after the first start.
+    """
+    starts = json.loads(path.read_text())
+    assert len(starts) == 3
+    for number, start in enumerate(starts):
+        for topic, said in start["said"].items():
+            if number == 0 and topic in ("trimmed", "doomed"):
+                continue
+            if start.get("offline"):  # by the one that does not load
+                assert said == [["does not load", None, None]] or topic != "closed"
+                continue
+            stays = [base for base, goes, _ in said if not goes]
+            assert start["left"].get(topic, []) == stays, (number, topic)
+    clocks = {topic: {clock for _, _, clock in said} for topic, said in starts[0]["said"].items()}
+    assert clocks["seconds"] == {"seconds"}
+    assert clocks["microseconds"] == {"microseconds"}
+    assert clocks["modified"] == {"mtime"}
+    assert starts[2]["said"]["closed"] == [["does not load", None, None]]
 
 
 def test_the_write_up(tmp_path: Path, capsys: Capture) -> None:

@@ -55,7 +55,11 @@ def test_any_order_means_the_same(topic: str, tmp_path: Path, capsys: pytest.Cap
     given = [str(log)] if operands(TOPICS[topic]) == "FILE" else [str(path) for path in dirs]
     settings = tmp_path / "t.properties"
     settings.write_text("retention.ms=5\n")
-    files = {"config FILE": str(config), "topic_config PATH": str(settings)}
+    files = {
+        "config FILE": str(config),
+        "topic_config PATH": str(settings),
+        "PAGE": str(tmp_path / "page.html"),
+    }
     options = [words(each, files) for each in actions(topic)]
     options = [each for each in options if run(capsys, "explain", topic, *given, *each).code != 16]
     dice = random.Random(topic)

@@ -260,3 +260,20 @@ def test_a_long_timeline_folds(tmp_path: Path, capsys: Capture) -> None:
     ran = run(capsys, "explain", "retention", tmp_path, "--timeline", "--kafka", "2.8")
     rows = [line for line in ran.out.splitlines() if "segments in front)" in line]
     assert len(rows) == 40
+
+
+def test_the_page(dirs: Sequence[Path], tmp_path: Path, capsys: Capture) -> None:
+    in_place(f"{LOGS[0]}.timeindex", lambda old: old + bytes(24))(dirs)
+    (dirs[0] / "t-0").rename(dirs[0] / "<script>-0")
+    page = tmp_path / "page.html"
+    ran = run(capsys, "explain", "retention", *dirs, "--kafka", "4.3", "--all", "--html", page)
+    text = page.read_text()
+    assert ran.code == 0
+    assert text.count('class="row"') == 4 + 3 + 3
+    assert "<script" not in text
+    assert "&lt;script&gt;-0" in text
+    assert "with timestamp 0: counts as 1970" in text
+    inside = run(capsys, "explain", "retention", *dirs, "--html", dirs[0] / "page.html")
+    assert inside.code == 16
+    assert "inside the log dir" in inside.err
+    assert run(capsys, "explain", "retention", *dirs, "--html", "/nowhere/page.html").code == 8

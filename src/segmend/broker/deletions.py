@@ -120,8 +120,14 @@ FUTURE: Final = Words(
 )
 UNTRIMMED: Final = Words(
     "AbstractIndex.resize in LogSegment.close: swallowed up to 3.9, and the zeros at its end stay",
-    (((0, 8), None), ((1, 0), "WARN {index} (Permission denied)")),
+    (
+        ((0, 8), None),
+        ((1, 0), "WARN {index} (Permission denied)"),
+        ((3, 7), "java.io.FileNotFoundException: {index} (Permission denied)"),
+    ),
 )
+THROWN: Final = "Suppressed: "
+"""So a broker of 4.3 tells it of a time index: its dir goes offline, and the next start recovers the log."""
 SAYINGS: Final = {
     "found": FOUND, "scheduled": SCHEDULED, "by-records": BY_RECORDS, "by-mtime": BY_MTIME,
     "by-size": BY_SIZE, "by-log-start": BY_LOG_START, "truncated-segments": TRUNCATED_SEGMENTS,

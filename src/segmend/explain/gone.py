@@ -16,6 +16,7 @@ from typing import Final
 from segmend.broker.deletions import (
     ASKED_BY_A_CLIENT,
     FOLLOWED_THE_LEADER,
+    THROWN,
     Named,
     Saying,
     named,
@@ -234,6 +235,8 @@ class Reader:
     def _told(self, saying: Saying, found: dict[str, str], line: _Line) -> None:
         partition: str | None = _partition(found) or line.partition
         if saying.kind == "untrimmed":
+            if THROWN in line.message:
+                return
             folder, partition, file = found["index"].rsplit("/", 2)
             line = replace(line, dir=folder)
             found = {**found, "limit": file.partition(".")[0]}
@@ -247,10 +250,11 @@ class Reader:
         elif saying.kind in ("truncated", "below-high-watermark", "future", "untrimmed"):
             shown = next(named(line.message), None)
             offset = shown.base_offset if shown else limit
-            self.account.remarks[partition, saying.kind, offset] = Remark(
+            remark = Remark(
                 partition=partition, dir=line.dir, kind=saying.kind, at_ms=line.at_ms, offset=offset,
                 says=line.message, segment=shown,
             )  # fmt: skip
+            self.account.remarks.setdefault((partition, saying.kind, offset), remark)
         elif saying.kind in ("topic-deleted", "stray"):
             place = found["path"].rpartition("/")[0] or None
             self._put(saying, replace(_gone(partition, line, saying, None), dir=place))

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -83,10 +84,10 @@ def settings_of(kind: Release, name: str) -> dict[str, str]:
     return found
 
 
-def fill(broker: UserBroker) -> None:
+def fill(broker: UserBroker, names: Iterable[str] = TOPICS) -> None:
     """Some segments of each topic."""
     client = producing(broker.bootstrap)
-    for name in TOPICS:
+    for name in names:
         for number in range(1 if name == "mounted" else 4):  # in front of it nothing may stay
             batches = events("t", 1, 8, first=number)
             for batch in batches:
@@ -243,4 +244,4 @@ if __name__ == "__main__":
     for version in sys.argv[1:]:
         lines, beside = record(version)
         (HERE / "recorded" / f"{version}.log").write_text("\n".join([*lines, ""]))
-        (HERE / "recorded" / f"{version}.json").write_text(json.dumps(beside, indent=1) + "\n")
+        (HERE / "recorded" / f"{version}.json").write_text(json.dumps(beside) + "\n")

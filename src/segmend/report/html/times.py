@@ -17,6 +17,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from segmend.explain.timestamp_units import other_unit
 from segmend.frozen import frozen
 
 from .columns import Row, Tables, number, select
@@ -166,11 +167,15 @@ def _topic(row: Row, axis: _Axis, palette: Palette) -> TopicTime:
         oldest=instant(oldest),
         newest=instant(newest),
         span=age(max(0, newest - oldest)),
-        ancient=f"ancient: {instant(oldest).partition(' ')[0] if oldest >= 0 else instant(oldest)}"
-        if oldest < _ANCIENT_MS
-        else "",
+        ancient=f"ancient: {_day(oldest)}" if oldest < _ANCIENT_MS else "",
         future=f"future: {instant(newest)}" if newest > axis.now_ms + _DAY_MS else "",
     )
+
+
+def _day(ms: int) -> str:
+    """A time of 1970, and what it may be in instead of milliseconds."""
+    day = instant(ms).partition(" ")[0] if ms >= 0 else instant(ms)
+    return f"{day} (seconds?)" if other_unit(ms) == "seconds" else day
 
 
 def _bar(left: float, right: float) -> Bar:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
+from segmend.explain.timestamp_units import in_milliseconds, other_unit
 from segmend.report import text
 from segmend.wording import plural
 
@@ -37,12 +38,13 @@ def share(part: float, whole: float) -> str:
 
 
 def instant(ms: int | None) -> str:
-    """A timestamp in milliseconds as UTC; a record's nonsense is told as its year."""
+    """A timestamp in milliseconds as UTC; nonsense as it is, or by the unit that it is in."""
     if ms is None or ms == -1:
         return "no time"
     if 0 <= ms <= _LAST_DATETIME_MS:
         return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    return f"year {1970 + ms // _MS_PER_YEAR:,}".replace("-", "−")
+    unit = other_unit(ms)
+    return f"no date ({ms})" if unit is None else f"{instant(in_milliseconds(ms, unit))} in {unit}"
 
 
 def age(ms: int) -> str:

@@ -53,6 +53,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from segmend.cli.moment import moment, now_ms
 from segmend.cli.output import emit, emit_json, style
+from segmend.cli.page_file import write_page
 from segmend.cli.parser import columns
 from segmend.cli.selection import asked, is_wanted
 from segmend.cli.topic_config import told_settings
@@ -61,10 +62,11 @@ from segmend.explain.retention import Reasons, reasons
 from segmend.loading import Options
 from segmend.logdir.as_user import user_of
 from segmend.report.retention import Asked, json_lines, lines
+from segmend.report.timeline_page import page
 
 NAME = "retention"
 SUMMARY = "why each segment is deleted or stays, until when, and which setting says so"
-OPTIONS = ("topic", "partition", "all", "at", "topic_config", "timeline")
+OPTIONS = ("topic", "partition", "all", "at", "topic_config", "timeline", "html")
 
 
 def configure(parser: argparse._ArgumentGroup) -> None:
@@ -87,6 +89,7 @@ def configure(parser: argparse._ArgumentGroup) -> None:
         default=None,
         help="draw when the records of each segment were written, and when it goes",
     )
+    parser.add_argument("--html", metavar="PAGE", help="the same drawing as a page of its own in this file")
 
 
 def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
@@ -101,10 +104,15 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     options = Options(now_ms=question.now_ms, topics=told, user=user)
     failures: list[Reasons] = []
     found = _watched(reasons(broker, options, lambda each: is_wanted(args, each)), failures)
+    chosen = bool(args.all or args.timeline) or args.partition is not None
+    if args.html is not None:
+        told_all = list(found)
+        shown = [each for each in told_all if chosen or each.matters] or told_all
+        write_page(args.html, page(shown, question.now_ms), broker.dirs)
+        found = iter(told_all)
     if args.json:
         emit_json(json_lines(found, question))
     else:
-        chosen = bool(args.all or args.timeline) or args.partition is not None
         emit(lines(list(found), question, style(args), every=chosen))
     return ExitCode.FINDINGS if failures else ExitCode.NOTHING_WRONG
 
