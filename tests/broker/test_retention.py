@@ -151,6 +151,11 @@ def test_before_1_0_the_high_watermark_holds_nothing() -> None:
     assert gone(log(900, 900), TIMED, high=0, release="1.0") == []
 
 
+def test_a_negative_limit_is_none_since_0_9() -> None:
+    assert gone(log(900, 900), FOREVER, release="0.9") == []
+    assert gone(log(900, 900), FOREVER, release="0.8.2") == [(2, "retention.ms")]
+
+
 def test_an_empty_segment_in_front_goes_by_size_too() -> None:
     empty = Retained(base_offset=0, end_offset=10, size=0, largest_timestamp=NOW)
     sized = Limits(retention_ms=-1, retention_bytes=150)

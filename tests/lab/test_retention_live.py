@@ -17,6 +17,7 @@ from tests.golden.topics import Topic, create
 from tests.lab.base import QUIET
 from tests.lab.broker import Broker
 from tests.lab.cluster import Cluster
+from tests.lab.retention.seen import deletions
 
 HOUR, DAY = 3_600_000, 86_400_000
 SHAPE = Shape(name="live", value_bytes=200, records_per_batch=4, codec=0)
@@ -42,6 +43,8 @@ AGES = {
     "both": ((5, 5, 5), {"cleanup.policy": "compact,delete"}),
     "trimmed": ((0, 0, 0), {"retention.ms": "-1"}),
     "below": ((5, 5, 5), {}),
+    "limits": ((5, 4, 1, 5, 5, 1), {"retention.bytes": "3500"}),
+    "kept": ((5, 4, 3), {"cleanup.policy": ""}),
 }
 """Topics: the age of each segment in days (None: an index of zeros), and the topic's own settings.
 
@@ -79,12 +82,12 @@ def logs(log_dir: Path) -> set[str]:
     return {str(path.relative_to(log_dir)) for path in log_dir.glob("*-0/*.log")}
 
 
-def said(broker: Broker) -> set[str]:
-    """The logs that are said to go."""
+def said(broker: Broker) -> dict[tuple[str, int], str]:
+    """The logs that are said to go, and by which rule."""
     dirs = broker_of(broker.dirs[:1], "4.3.1", ServerConfig.load(str(broker.config)))
     options = Options(now_ms=int(time.time() * 1000))
     return {
-        f"{each.name}/{verdict.segment.base_offset:020d}.log"
+        (each.topic, verdict.segment.base_offset): str(verdict.goes)
         for each in reasons(dirs, options, lambda p: p.topic in AGES)
         for verdict in each.goes
     }
@@ -104,4 +107,5 @@ def test_a_broker_deletes_what_was_said(tmp_path: Path) -> None:
         broker.wait_for("Deleting segment", 60)
         time.sleep(8)
         gone = before - logs(log_dir)
-        assert gone == forecast
+        assert gone == {f"{topic}-0/{base:020d}.log" for topic, base in forecast}
+        assert {key: rule for key, (_, rule) in deletions(broker.lines()).items()} == forecast

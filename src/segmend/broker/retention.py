@@ -17,6 +17,8 @@ from segmend.logdir.release import NEWEST, Release
 FIRST_LOOK_SECONDS = 30
 """`LogManager.InitialTaskDelayMs`: the first look after the start; then every 5 minutes."""
 
+FIRST_LOOK_CAN_BE_SET: Rule[bool] = Rule("log.initial.task.delay.ms", (((0, 8), False), ((3, 8), True)))
+
 CHECK_INTERVAL_MS = 300_000
 """`log.retention.check.interval.ms`."""
 
@@ -59,6 +61,10 @@ WITHOUT_DELETE: Rule[tuple[RetentionLimit, ...]] = Rule(
 UP_TO_HIGH_WATERMARK: Rule[bool] = Rule(
     "Log.deletableSegments; KAFKA-5634", (((0, 8), False), ((1, 0), True))
 )
+NEGATIVE_TIME_IS_NONE: Rule[bool] = Rule(
+    "LogManager.cleanupExpiredSegments", (((0, 8), False), ((0, 9), True))
+)
+"""Whether a negative `retention.ms` of a topic is no limit: 0.8 deletes everything by it."""
 MARK_FROM_LOG_START: Rule[bool] = Rule("Log.updateHighWatermark", (((0, 8), False), ((2, 4), True)))
 """Whether the high watermark is never below the log start offset."""
 HELD_BELOW_MIN_ISR: Rule[bool] = Rule(
@@ -154,6 +160,19 @@ class Limits:
     """Whether a segment goes only once it is copied to remote storage, where its records stay."""
 
 
+def rules_of(limits: Limits, release: Release) -> tuple[RetentionLimit, ...]:
+    """The rules by which segments go under these limits, in their order."""
+    if not limits.looked_at:
+        return ()
+    local = limits.remote and not limits.compact and LOCAL_WITHOUT_POLICY.of(release)
+    rules = (WITH_DELETE if limits.delete or local else WITHOUT_DELETE).of(release)
+    unlimited = {
+        RetentionLimit.TIME: limits.retention_ms < 0 and NEGATIVE_TIME_IS_NONE.of(release),
+        RetentionLimit.SIZE: limits.retention_bytes < 0,
+    }
+    return tuple(rule for rule in rules if not unlimited.get(rule, False))
+
+
 @frozen
 class Look:
     """What a look goes by. `high_watermark` is what it has surely reached, `reach` what it perhaps
@@ -167,14 +186,7 @@ class Look:
 
     def rules(self, limits: Limits) -> tuple[RetentionLimit, ...]:
         """The rules that look at this log, in their order."""
-        if not limits.looked_at:
-            return ()
-        local = limits.remote and not limits.compact and LOCAL_WITHOUT_POLICY.of(self.release)
-        rules = (WITH_DELETE if limits.delete or local else WITHOUT_DELETE).of(self.release)
-        unlimited = {
-            RetentionLimit.TIME: limits.retention_ms < 0, RetentionLimit.SIZE: limits.retention_bytes < 0
-        }  # fmt: skip
-        return tuple(rule for rule in rules if not unlimited.get(rule, False))
+        return rules_of(limits, self.release)
 
     def reached(self, end_offset: int) -> bool:
         """Whether a segment that ends there may go."""
@@ -355,13 +367,15 @@ def _holds(
         return "cleaner-off"
     if not limits.delete:
         return "compact-only" if limits.compact else "no-policy"
-    if limits.retention_ms < 0 and limits.retention_bytes < 0:
+    rules = look.rules(limits)
+    if RetentionLimit.TIME not in rules and RetentionLimit.SIZE not in rules:
         return "no-limit"
     if _empty_active(segments, number):
         return "empty-active"
-    if limits.retention_ms >= 0 and look.now_ms - each.largest_timestamp > limits.retention_ms:
+    timed, age = RetentionLimit.TIME in rules, look.now_ms - each.largest_timestamp
+    if timed and age > limits.retention_ms:
         return "behind"
-    return "future" if limits.retention_ms >= 0 and each.largest_timestamp > look.now_ms else "not-due"
+    return "future" if timed and age < 0 else "not-due"
 
 
 def _empty_active(segments: Sequence[Retained], number: int) -> bool:

@@ -17,6 +17,7 @@ from segmend.broker.retention import (
     amount,
     breaches,
     looks,
+    rules_of,
 )
 from segmend.broker.sanity import TIME_INDEX
 from segmend.formats import offset_index, time_index
@@ -33,7 +34,7 @@ from segmend.logdir.tree import PartitionDir
 def by_retention(
     loaded: LoadedLog, after: Extent, retention: Retention, mark: Mark, *, now_ms: int
 ) -> Iterator[Later]:
-    """The segments that the first looks of retention delete, from 30 seconds after the start on.
+    """The segments that the first looks of retention delete, 30 seconds after the start.
 
     Records are counted by offsets: to count them exactly, all that is deleted would be read. What goes
     only if the high watermark moves is told without a time.
@@ -97,12 +98,12 @@ def look_of(loaded: LoadedLog, after: Extent, limits: Limits, mark: Mark, now_ms
 
 def _all_stay(loaded: LoadedLog, after: Extent, limits: Limits, now_ms: int) -> bool:
     """Whether the oldest segment stays, and so all do: most partitions of most brokers."""
-    segments = loaded.state.segments
-    if limits.delete and limits.retention_bytes >= 0:
+    segments, rules = loaded.state.segments, rules_of(limits, loaded.state.settings.release)
+    if RetentionLimit.SIZE in rules:
         return False
     if len(segments) > 1 and segments[1].base_offset <= (after.log_start_offset or 0):
         return False
-    if not limits.delete or limits.retention_ms < 0:
+    if RetentionLimit.TIME not in rules:
         return True
     return now_ms - _largest_timestamp(loaded, segments[0], now_ms)[0] <= limits.retention_ms
 
@@ -122,8 +123,8 @@ def retained(
     """
     segments = loaded.state.segments
     ends = [each.base_offset for each in segments[1:]] + [after.log_end_offset or 0]
-    timed = limits.delete and limits.retention_ms >= 0
-    looking, found = every or timed, []
+    rules = rules_of(limits, loaded.state.settings.release)
+    looking, found = every or RetentionLimit.TIME in rules, []
     for segment, end in zip(segments, ends, strict=True):
         stamp, clock = now_ms, Clock.NONE
         if looking:
@@ -131,7 +132,7 @@ def retained(
             read = _newest if unclosed else _largest_timestamp
             stamp, clock = read(loaded, segment, now_ms)
             goes = now_ms - stamp > limits.retention_ms or end <= (after.log_start_offset or 0)
-            looking = every or goes or (limits.delete and limits.retention_bytes >= 0)
+            looking = every or goes or RetentionLimit.SIZE in rules
         found.append(
             Retained(
                 base_offset=segment.base_offset, end_offset=end, size=segment.size,

@@ -11,7 +11,13 @@ from dataclasses import field
 from enum import StrEnum
 
 from segmend.broker.cleaner import BACKOFF_MS
-from segmend.broker.retention import CHECK_INTERVAL_MS, COPY_CAN_BE_DISABLED, FIRST_LOOK_SECONDS, Limits
+from segmend.broker.retention import (
+    CHECK_INTERVAL_MS,
+    COPY_CAN_BE_DISABLED,
+    FIRST_LOOK_CAN_BE_SET,
+    FIRST_LOOK_SECONDS,
+    Limits,
+)
 from segmend.formats.java_number import parse_long
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
@@ -21,6 +27,7 @@ _COMPACTED = ("__consumer_offsets", "__transaction_state")
 _NEVER_REMOTE = (*_COMPACTED, "__share_group_state", "__remote_log_metadata")
 _LOCAL = {"retention.ms": "local.retention.ms", "retention.bytes": "local.retention.bytes"}
 _SAME_AS_TOTAL = -2
+_FIRST_DELAY = "log.initial.task.delay.ms"
 _CHECK_INTERVAL = "log.retention.check.interval.ms", CHECK_INTERVAL_MS
 _BACKOFF = "log.cleaner.backoff.ms", BACKOFF_MS
 
@@ -49,12 +56,13 @@ class TopicSettings:
 
 @frozen
 class Known:
-    """Which settings have been seen: the topic's own and the broker's dynamic ones, server.properties.
+    """Which settings have been seen: the topic's own, the broker's dynamic ones, server.properties.
 
     `topic_source` is where the topic's own stand.
     """
 
     topic: bool = True
+    dynamic: bool = True
     broker: bool = True
     topic_source: str = "in __cluster_metadata"
 
@@ -76,6 +84,7 @@ class Retention:
 
     settings: tuple[Setting, ...]
     remote: bool = False
+    delay_ms: int = FIRST_LOOK_SECONDS * 1000
     check_interval_ms: int = CHECK_INTERVAL_MS
     cleaner_runs: bool = True
 
@@ -94,7 +103,7 @@ class Retention:
 
         The first look of the cleaner comes before the broker leads anything, and finds no high watermark.
         """
-        return self.check_interval_ms if self.limits.compact else FIRST_LOOK_SECONDS * 1000
+        return self.check_interval_ms if self.limits.compact else self.delay_ms
 
     @property
     def limits(self) -> Limits:
@@ -129,9 +138,12 @@ def retention_of(
     compacts = "compact" in policies_in(policy.value)
     key, usual = _BACKOFF if compacts else _CHECK_INTERVAL
     interval = parse_long(config.given.get(key, "").strip())
+    delay = parse_long(config.given.get(_FIRST_DELAY, "").strip())
+    if delay is None or delay < 0 or not FIRST_LOOK_CAN_BE_SET.of(config.release or NEWEST):
+        delay = FIRST_LOOK_SECONDS * 1000
     return Retention(
         settings=(policy, *(found.number(each, remote=remote) for each in _LOCAL)), remote=remote,
-        check_interval_ms=interval if interval and interval > 0 else usual,
+        delay_ms=delay, check_interval_ms=interval if interval and interval > 0 else usual,
         cleaner_runs=config.cleaner_runs,
     )  # fmt: skip
 
@@ -236,5 +248,5 @@ class _Settings:
         seen = source != "Kafka's default"
         return Setting(
             name=name, value=value, source=source, origin=Origin.FILE if seen else Origin.DEFAULT,
-            known=self.known.topic and self.known.broker,
+            known=self.known.topic and self.known.dynamic and self.known.broker,
         )  # fmt: skip

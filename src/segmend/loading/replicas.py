@@ -77,10 +77,10 @@ class Situation:
 
     def known(self, topic: str) -> Known:
         """Which settings of the topic have been seen."""
-        broker = self.broker.given is not None
+        file, image = self.broker.given is not None, self.image is not None
         if self.told is not None and topic in self.told.of:
-            return Known(broker=broker, topic_source=self.told.source)
-        return Known(topic=self.image is not None, broker=broker)
+            return Known(dynamic=image, broker=file, topic_source=self.told.source)
+        return Known(topic=image, dynamic=image, broker=file)
 
     def retention(self, topic: str) -> Retention:
         """By what settings segments of the topic go."""

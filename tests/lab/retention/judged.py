@@ -16,7 +16,7 @@ from tests.lab.retention.draw import Trial
 
 NODE = 1
 INTERVAL = 5_000
-INTERVALS = {"log.retention.check.interval.ms": str(INTERVAL)}
+INTERVALS = {key: str(INTERVAL) for key in ("log.retention.check.interval.ms", "log.cleaner.backoff.ms")}
 
 
 def image_of(trial: Trial) -> MetadataImage:
@@ -31,18 +31,23 @@ def image_of(trial: Trial) -> MetadataImage:
     return image
 
 
-def judged(log_dir: Path, release: Release, trial: Trial, now: int, *, replayed: bool) -> Iterator[Reasons]:
-    """Each topic of the trial, judged for `now`."""
-    version = Version(release.number)
-    config = ServerConfig(given={**INTERVALS, **trial.config})
+def asked(
+    log_dir: Path, release: Release, trial: Trial, now: int, *, replayed: bool
+) -> tuple[BrokerDirs, Options]:
+    """The broker, and what is known of its topics."""
+    version, config = Version(release.number), ServerConfig(given={**INTERVALS, **trial.config})
     broker = BrokerDirs([LogDir.open(str(log_dir))], release=version, given=config)
-    old = release.mode == "zookeeper"
+    if release.mode == "kraft":
+        return broker.told(image_of(trial)) if replayed else broker, Options(now_ms=now)
     told = TopicSettings(
         of={each.name: each.settings for each in trial.topics}, source="as created",
         replicas={(each.name, 0): ((NODE,), (NODE,)) for each in trial.topics},
     )  # fmt: skip
-    if replayed and not old:
-        broker = broker.told(image_of(trial))
+    return broker, Options(now_ms=now, topics=told)
+
+
+def judged(log_dir: Path, release: Release, trial: Trial, now: int, *, replayed: bool) -> Iterator[Reasons]:
+    """Each topic of the trial, judged for `now`."""
+    broker, options = asked(log_dir, release, trial, now, replayed=replayed)
     names = {each.name for each in trial.topics}
-    options = Options(now_ms=now, topics=told if old else None)
     return reasons(broker, options, lambda partition: partition.topic in names)

@@ -1,24 +1,33 @@
-"""Today's engine against what real brokers deleted, when and by which rule."""
+"""Today's engine against what real brokers deleted, when and by which rule; and wrong engines against it."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from segmend.broker import retention
+from segmend.broker.retention import FIRST_LOOK_SECONDS, RetentionLimit
+from segmend.broker.rule import Rule
+from segmend.loading import Later, forecast, later
 from tests.lab.releases import release
 from tests.lab.retention.compare import disagreements
 from tests.lab.retention.draw import Trial, draw
-from tests.lab.retention.judged import judged
+from tests.lab.retention.judged import asked, judged
 from tests.lab.retention.record import RECORDED, Row, gone_of, recorded
 from tests.lab.retention.write import write
 
 VERSIONS = sorted(path.name.removesuffix(".jsonl.xz") for path in RECORDED.iterdir())
+
+Patch = pytest.MonkeyPatch
 
 
 def again(version: str, row: Row, log_dir: Path) -> Trial:
     """The recorded trial's log dir as it was."""
     trial = draw(release(version), row["seed"], row["topics"])
     log_dir.mkdir()
+    if release(version).mode == "kraft":
+        (log_dir / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=lab\n")
     write(trial, log_dir, row["now"])
     return trial
 
@@ -37,3 +46,54 @@ def test_segments_go_as_they_did(version: str, tmp_path: Path) -> None:
         log_dir = tmp_path / str(row["seed"])
         trial = again(version, row, log_dir)
         assert wrong(version, row, trial, log_dir) == []
+
+
+def said_by_forecast(
+    version: str, trial: Trial, log_dir: Path, now: int
+) -> dict[str, tuple[int, int, int, int]]:
+    """Segments and bytes that go for sure at the first look, and those that wait, by topic."""
+    broker, options = asked(log_dir, release(version), trial, now, replayed=True)
+    found: dict[str, tuple[int, int, int, int]] = {}
+    for line in forecast(broker, options):
+        if isinstance(line, Later) and line.limit and (line.seconds or 0) <= FIRST_LOOK_SECONDS:
+            sure = (line.segments, line.bytes_lost)
+            both = (*sure, 0, 0) if line.seconds is not None else (0, 0, *sure)
+            before = found.get(line.topic or "", (0, 0, 0, 0))
+            found[line.topic or ""] = tuple(map(sum, zip(before, both, strict=True)))
+    return found
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_forecast_says_what_explain_says(version: str, tmp_path: Path) -> None:
+    row = recorded(version)[1]
+    trial = again(version, row, tmp_path / "d")
+    said = {}
+    for each in judged(tmp_path / "d", release(version), trial, row["first"], replayed=True):
+        goes = [v.segment.size for v in each.verdicts if v.goes]
+        waits = [v.segment.size for v in each.verdicts if v.awaits]
+        if goes or waits:
+            said[each.topic] = (len(goes), sum(goes), len(waits), sum(waits))
+    assert said_by_forecast(version, trial, tmp_path / "d", row["first"]) == said
+
+
+def old_order(patch: Patch) -> None:
+    rules = (RetentionLimit.TIME, RetentionLimit.SIZE, RetentionLimit.LOG_START)
+    patch.setattr(retention, "WITH_DELETE", Rule("as up to 2.8", (((0, 8), rules),)))
+
+
+def no_high_watermark(patch: Patch) -> None:
+    patch.setattr(retention, "UP_TO_HIGH_WATERMARK", Rule("never", (((0, 8), False),)))
+
+
+def time_of_files(patch: Patch) -> None:
+    patch.setattr(later, "TIME_INDEX", Rule("never", (((0, 8), False),)))
+
+
+@pytest.mark.parametrize("mutant", [old_order, no_high_watermark, time_of_files])
+def test_a_wrong_engine_is_caught(
+    mutant: Callable[[Patch], None], tmp_path: Path, monkeypatch: Patch
+) -> None:
+    row = recorded("3.9.2")[0]
+    trial = again("3.9.2", row, tmp_path / "d")
+    mutant(monkeypatch)
+    assert len(wrong("3.9.2", row, trial, tmp_path / "d")) > 5

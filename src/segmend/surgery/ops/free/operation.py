@@ -126,8 +126,11 @@ def _look(request: Request[Options]) -> _Found:
     counted = [
         line
         for line in later
-        if line.limit is RetentionLimit.LOG_START
-        or (known and (line.topic, line.partition) not in compacted.get(line.dir, {}))
+        if line.seconds is not None
+        and (
+            line.limit is RetentionLimit.LOG_START
+            or (known and (line.topic, line.partition) not in compacted.get(line.dir, {}))
+        )
     ]
     settings = {} if metadata is None else metadata.configs
     remote = frozenset(t for t, s in settings.items() if s.get("remote.storage.enable") == "true")
