@@ -17,7 +17,9 @@ from segmend.logdir.release import NEWEST, Release
 FIRST_LOOK_SECONDS = 30
 """`LogManager.InitialTaskDelayMs`: the first look after the start; then every 5 minutes."""
 
-FIRST_LOOK_CAN_BE_SET: Rule[bool] = Rule("log.initial.task.delay.ms", (((0, 8), False), ((3, 8), True)))
+FIRST_LOOK_CAN_BE_SET: Rule[bool] = Rule(
+    "ServerLogConfigs, log.initial.task.delay.ms", (((0, 8), False), ((3, 8), True))
+)
 
 CHECK_INTERVAL_MS = 300_000
 """`log.retention.check.interval.ms`."""

@@ -61,7 +61,10 @@ def replicas_of(
 
 
 def high_watermark(after: Extent, stored: int | None, known: Replicas | None, release: Release) -> Mark:
-    """Where it will be; `stored` is the checkpoint's. Without any trace of it, the end is taken for it."""
+    """Where it will be; `stored` is the checkpoint's. Without any trace of it, the end is taken for it.
+
+    With nobody in sync, the only eligible replica leads and is alone in sync (KIP-966).
+    """
     start, end = after.log_start_offset or 0, after.log_end_offset or 0
     sure = min(stored or 0, end)
     if (
@@ -75,11 +78,12 @@ def high_watermark(after: Extent, stored: int | None, known: Replicas | None, re
         return Mark(offset=end, reach=end, why="alone")
     if stored is not None and sure == end:
         return Mark(offset=end, reach=end, why="stored")
-    if known is not None and known.elr and not known.isr:
+    in_sync = () if known is None else known.isr or known.elr
+    if known is not None and not known.isr and len(in_sync) > 1:
         return Mark(offset=sure, reach=end, why="eligible")
-    if known is None or not known.isr:
+    if known is None or not in_sync:
         return Mark(offset=end if stored is None and known is None else sure, reach=end, why="unknown")
-    if set(known.isr) != {known.node_id}:
+    if set(in_sync) != {known.node_id}:
         return Mark(offset=sure, reach=end, why="followers")
     if HELD_BELOW_MIN_ISR.of(release) and min(known.min_isr, len(known.replicas)) > 1:
         return Mark(offset=sure, reach=end, why="under-min-isr")

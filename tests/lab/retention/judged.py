@@ -1,5 +1,6 @@
 """What segmend says of a drawn log dir: judged from its own metadata, or told what that says (replay)."""
 
+import base64
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,11 +20,16 @@ INTERVAL = 5_000
 INTERVALS = {key: str(INTERVAL) for key in ("log.retention.check.interval.ms", "log.cleaner.backoff.ms")}
 
 
+def topic_id(name: str) -> str:
+    """An id for a topic whose name has four letters."""
+    return base64.urlsafe_b64encode(name.encode() * 4).decode().rstrip("=")
+
+
 def image_of(trial: Trial) -> MetadataImage:
     """The metadata of a cluster with these topics, led by this node."""
     image = MetadataImage(registered={NODE})
     for topic in trial.topics:
-        key = f"id-{topic.name}"
+        key = topic_id(topic.name)
         image.names[key], image.ids[topic.name] = topic.name, key
         image.replicas[key, 0] = (NODE, 2)[: topic.replicas]
         image.leaders[key, 0] = PartitionLeader(leader=NODE, isr=(NODE,))
