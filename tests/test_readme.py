@@ -184,8 +184,6 @@ def test_mend_it(
     assert main(argv) == 0, capsys.readouterr()
     assert json.loads(Path("plan.json").read_text())["steps"]
     before, more = hurt, {"apply": ["--yes"], "undo": ["--yes"]}
-    if operation == "free":
-        more["apply"] += ["--backup-dir", str(elsewhere)]
     for each in AFTERWARDS:
         assert main([*each[1:], *more.get(each[1], []), "--state-dir", "state"]) == (each[1] == "apply")
         assert (picture(tmp_path / "b1") == before) == (each[1] != "apply"), each

@@ -68,10 +68,21 @@ def test_only_as_much_as_it_takes_and_least_harm_first(killed: Desk) -> None:
 def test_it_comes_free_on_this_disk_and_undo_brings_it_back(killed: Desk, elsewhere: Path) -> None:
     size = used(killed.home)
     killed.plan("free", "--bytes", "20KB", "--backup-dir", elsewhere)
-    killed.apply("--backup-dir", elsewhere)
+    killed.apply()
+    assert list(elsewhere.iterdir()), "the plan says where the old bytes go"
     assert used(killed.home) <= size - 20_000
     assert killed.forecast().of("broker")[0]["records_lost"] == 0
     killed.undo()
+
+
+def test_old_bytes_that_would_stay_on_the_full_disk_are_refused(killed: Desk) -> None:
+    killed.plan("free", "--bytes", "20KB")
+    before = killed.tree()
+    for options in ((), ("--dry-run",), ("--backup-dir", killed.root / "aside")):
+        ran = killed.run("apply", killed.plan_file, "--yes", "--state-dir", killed.state, *options)
+        assert (ran.code, "nothing would come free" in ran.err) == (16, True)
+    assert killed.tree() == before
+    assert not killed.state.exists()
 
 
 def test_what_is_served_and_the_identity_stay(shelf: Desk) -> None:
@@ -96,7 +107,7 @@ def test_retention_counts_only_where_it_is_known(old: Desk) -> None:
     assert old.steps(old.plan("free", *common, "--config", config, "--broker-retention")) == []
 
 
-def test_retention_s_segments_go_oldest_first_and_the_end_stays(old: Desk) -> None:
+def test_retention_s_segments_go_oldest_first_and_the_end_stays(old: Desk, elsewhere: Path) -> None:
     config = old.root / "server.properties"
     config.write_text("log.retention.ms=3600000\n")
     rules = ("--kafka", "1.1")
@@ -110,7 +121,7 @@ def test_retention_s_segments_go_oldest_first_and_the_end_stays(old: Desk) -> No
     compacted = {f"{t}-{n}" for d in old.dirs for t, n in _compacted(d)}
     assert compacted
     assert not [p for p in paths if p.parent.name in compacted or p.parent.name.startswith("__")]
-    old.plan("free", "--bytes", "20KB", *options)
+    old.plan("free", "--bytes", "20KB", "--backup-dir", elsewhere, *options)
     old.apply()
     rows = old.forecast(*rules).of("partition")
     assert {(r["topic"], r["partition"]): r["after"]["log_end_offset"] for r in rows} == ends

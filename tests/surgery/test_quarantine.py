@@ -22,14 +22,14 @@ Golden = Callable[[str], Path]
 
 
 @pytest.fixture
-def desk(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+def desk(golden: Golden, tmp_path: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
     """A broker of which all that waits for its deletion was set aside."""
     desk = Desk(golden("4.3.1-killed") / "b1", tmp_path, capsys)
     waiting = [path for d in desk.dirs for path in d.rglob("*.deleted")]
     for path in sorted(waiting, key=lambda path: path.stat().st_size)[:-1]:
         path.unlink()
     desk.before = desk.tree()  # type: ignore[attr-defined]
-    desk.plan("free", "--bytes", "1GB")
+    desk.plan("free", "--bytes", "1GB", "--backup-dir", elsewhere)
     desk.apply()
     return desk
 

@@ -22,6 +22,8 @@ from segmend.surgery.step import Step
 from segmend.surgery.steps import step_of, step_to_json
 from segmend.surgery.typed_json import require_types
 
+BACKUPS = "backups"
+"""In `extra`: where the old bytes go (`dir`), and off which disk (`off`), where that matters."""
 VERSION: Final = 1
 _LIMIT: Final = 1 << 30
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from segmend.errors import SegmendError, UsageError, system_words
+from segmend.errors import SegmendError, system_words
 from segmend.logdir import disk
 from segmend.surgery.boundaries import refuse_no_log_dir, refuse_outside
 from segmend.surgery.execute import lock
+from segmend.surgery.execute.backups import backup_place
 from segmend.surgery.execute.journal import Run, RunState, new_run, runs
 from segmend.surgery.execute.journal_events import FORWARD, Status
 from segmend.surgery.execute.preconditions import (
@@ -27,11 +28,12 @@ def apply(
 
     Raises `BrokerRunning`; `SegmendError` if a file is not as the plan expects, there is no space, or
     the system refuses something; `Cancelled`. What was done until then is journalled: the same
-    call goes on.
+    call goes on. Without `backup_dir` the plan's own counts, if it has one.
     """
     effects, watching = fx or Effects(), watch or Watch()
-    state_dir, backup_dir = disk.real_path(state_dir), _backup_place(plan, backup_dir)
+    state_dir = disk.real_path(state_dir)
     refuse_inside(plan, state_dir, "--state-dir")
+    backup_dir = backup_place(plan, state_dir, backup_dir)
     run = _to_go_on_with(plan, state_dir)
     if run is None:
         _refuse_at_once(plan, state_dir)
@@ -44,24 +46,14 @@ def rehearse(plan: Plan, state_dir: str, backup_dir: str | None = None) -> list[
 
     Nothing is written, made or locked.
     """
-    place, backups = disk.real_path(state_dir), _backup_place(plan, backup_dir)
+    place = disk.real_path(state_dir)
     refuse_inside(plan, place, "--state-dir")
+    backups = backup_place(plan, place, backup_dir)
     run = _to_go_on_with(plan, place)
     if run is None:
         _refuse_at_once(plan, place)
         run = Run(name="new", path=f"{place}/journals/new", plan=plan)
     return examine(run, FORWARD, backup_dir=backups)[0]
-
-
-def _backup_place(plan: Plan, backup_dir: str | None) -> str | None:
-    """The real path of another place for the old bytes; raises `UsageError` for one that cannot be it."""
-    if backup_dir is None:
-        return None
-    place = disk.real_path(backup_dir)
-    refuse_inside(plan, place, "--backup-dir")
-    if disk.path_type(place) not in (None, "dir"):
-        raise UsageError(f"--backup-dir {backup_dir}: is no directory; nothing was changed")
-    return place
 
 
 def run_of(plan: Plan, state_dir: str) -> Run | None:

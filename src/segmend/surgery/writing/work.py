@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import field
 
 from segmend.frozen import frozen
+from segmend.logdir import disk
 from segmend.logdir.release import NEWEST, Release
 from segmend.surgery.writing.effects import Effects
 
@@ -25,6 +26,14 @@ class Workplace:
     release: Release = NEWEST
     check: Callable[[], None] = field(default=lambda *_: None)
     tell: Callable[[int], None] = field(default=lambda *_: None)
+
+
+def device_of(path: str) -> int:
+    """The file system of a path, or of the nearest directory above it that is there."""
+    path = disk.real_path(path)
+    while disk.path_type(path) is None:
+        path = folder(path)
+    return disk.file_stat(path).device
 
 
 def folder(path: str) -> str:

@@ -43,18 +43,18 @@ from segmend.surgery.ops.free.candidates import (
 from segmend.surgery.ops.free.moves_instead import moves_that_free
 from segmend.surgery.ops.free.start_space import Room, room_for
 from segmend.surgery.options import flag, given_in, option, required
-from segmend.surgery.plan import Left, Loss, Plan
+from segmend.surgery.plan import BACKUPS, Left, Loss, Plan
 from segmend.surgery.planning import accepted_loss, amounts, assembly
 from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.request import Request
 from segmend.surgery.steps.quarantine import Quarantine
-from segmend.surgery.writing.work import folder
+from segmend.surgery.writing.work import device_of, folder
 
 NAME = "free"
 EXAMPLES = """\
 examples:
   segmend plan free /data/a /data/b --bytes 40GB --backup-dir /mnt/spare -o plan.json
-  segmend apply plan.json --backup-dir /mnt/spare
+  segmend apply plan.json
   segmend plan free /data/a --bytes 2GB --config server.properties -o plan.json   also what retention takes
   segmend plan free /data/a --bytes 2GB --discard -o plan.json                    no other disk: give it up
 
@@ -106,7 +106,9 @@ def plan(request: Request[Options]) -> Plan:
     _refuse_place(request, found)
     steps = [Quarantine.of(path, each.words) for each in found.chosen for path in each.paths]
     notes, left = list(_notes(request, found)), list(_left(request, found))
-    draft = Draft(steps=steps, losses=found.losses, notes=notes, left=left)
+    draft = Draft(
+        steps=steps, losses=found.losses, notes=notes, left=left, extra={BACKUPS: _backups(request, found)}
+    )
     return assembly.make(NAME, dict(given_in(request.options)), request, draft)
 
 
@@ -193,14 +195,18 @@ def _loss(each: Candidate, records: int) -> Loss:
     )  # fmt: skip
 
 
+def _backups(request: Request[Options], found: _Found) -> dict[str, str]:
+    """Where `apply` puts the old bytes, and off which disk."""
+    place, off = request.options.backup_dir, None if request.options.discard else found.home.path
+    said = {"dir": None if place is None else disk.real_path(place), "off": off}
+    return {name: path for name, path in said.items() if path is not None}
+
+
 def _refuse_place(request: Request[Options], found: _Found) -> None:
     place = request.options.backup_dir
     if place is None:
         return
-    while disk.path_type(place) is None:
-        place = folder(disk.real_path(place))
-    same = disk.file_stat(place).device == disk.file_stat(found.home.path).device
-    if same and not request.options.discard:
+    if device_of(place) == device_of(found.home.path) and not request.options.discard:
         raise UsageError(
             f"--backup-dir {request.options.backup_dir}: is on the disk of {found.home.path}: nothing would "
             "come free; give a place on another disk (or --discard)"
@@ -232,11 +238,9 @@ def _notes(request: Request[Options], found: _Found) -> Iterator[str]:
 def _place(request: Request[Options], found: _Found) -> Iterator[str]:
     home = found.home.path
     if not request.options.discard:
-        place = request.options.backup_dir or "DIR"
-        yield (
-            f"nothing comes free if they stay on this disk: segmend apply PLAN --backup-dir {place}"
-            + ("" if request.options.backup_dir else f", where DIR is on another disk than {home}")
-        )
+        place = request.options.backup_dir
+        other = f"segmend apply PLAN --backup-dir DIR, where DIR is on another disk than {home}"
+        yield f"nothing comes free if they stay on this disk: {f'they go to {place}' if place else other}"
         return
     outside = folder(home)
     if disk.file_stat(outside).device != disk.file_stat(home).device:
