@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from segmend.cli.commands.explain.topics import upgrade as page
 from segmend.loading import BrokerOutcome, Options, PartitionOutcome, forecast
 from segmend.loading.run import Line
 from segmend.logdir.config import ServerConfig
@@ -16,12 +19,15 @@ from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from tests.golden.unpack import unpack
 from tests.lab import upgrade
+from tests.lab.goldens import record as goldens
 from tests.lab.upgrade import TOPICS, VARIANTS
 
 RECORD: dict[str, dict[str, dict[str, Any]]] = json.loads(upgrade.RECORD.read_text())
 PAIRS = [(written, started) for written, rows in RECORD.items() for started in rows]
 OTHER_WORDS = "Unrecognized version of the server meta.properties file: 1"
 """What it logs of each dir; then none is left, and the broker says so."""
+OLDEST = ("0.8.2.2", "0.10.2.2")
+"""Releases of golden directories alone."""
 EACH = 4
 """The fast tests take one pair of so many, the slow ones all."""
 
@@ -93,3 +99,38 @@ def test_every_pair_is_recorded() -> None:
 @pytest.mark.parametrize(("written", "started"), [("3.9.2+segment-bytes", "4.1.1"), ("4.1.1", "4.0.1")])
 def test_a_live_broker_does_as_recorded(written: str, started: str) -> None:
     assert upgrade.trial(written, started) == RECORD[written][started]
+
+
+def in_words(served: list[bool] | None) -> str:
+    """The sign of a cell: refused without anything served."""
+    return "-" if served is None else "+" if all(served) else "!"
+
+
+def seen(written: str, started: str) -> str:
+    """What the records say of a pair; goldens where no base of that release was made."""
+    if written in RECORD:
+        row = RECORD[written][started]
+        topics = [isinstance(row["offsets"][topic], list) for topic in TOPICS] if "offsets" in row else None
+    else:
+        row = json.loads((goldens.HERE / f"{written}-clean.json").read_text())[f"{started} root"]
+        topics = [each is not None for each in row["differ"].values()] if "differ" in row else None
+    return in_words(topics)
+
+
+def test_the_page_has_the_table_of_the_records() -> None:
+    """`segmend explain upgrade`: what brokers did, pair by pair."""
+    lines = iter(str(page.__doc__).splitlines())
+    head = next(line for line in lines if line.strip().startswith("written by"))
+    columns = head.split()[2:]
+    kraft = columns.index("3.9") + 1
+    modes = [f"{each}-zk" if each >= "3" else each for each in columns[:kraft]] + columns[kraft:]
+    started = {re.sub(r"(\d+\.\d+)\.[\d.]+", r"\1", name): name for name in upgrade.STARTED}
+    written = {re.sub(r"(\d+\.\d+)\.[\d.]+", r"\1", name): name for name in (*OLDEST, *upgrade.WRITTEN)}
+    rows = 0
+    for line in itertools.takewhile(lambda line: not line.strip().startswith("+"), lines):
+        name, *signs = line.replace(" KRaft", "-kraft").split()
+        old, _, mode = name.partition("-")
+        base = written[old if mode or f"{old}-zk" not in written else f"{old}-zk"]
+        assert signs == [seen(base, started[each]) for each in modes], name
+        rows += 1
+    assert rows == len(written)

@@ -120,7 +120,8 @@ def _refusals(
     readable = [each for each in identities if each.value is not None and not _failed(each, release)]
     yield from refusals([each.value for each in readable if each.value], release, kraft=kraft)
     if kraft and not readable and identities:
-        yield UNFORMATTED.format(identities[0].path) if identities[0].missing else NONE_READABLE
+        first_is_told = identities[0].missing and READING.of(release) != Reading.ENSEMBLE
+        yield UNFORMATTED.format(identities[0].path) if first_is_told else NONE_READABLE
     for each in identities:
         if kraft and _failed(each, release) and each.is_metadata_dir:
             yield METADATA_DIR_FAILED.format(each.path)

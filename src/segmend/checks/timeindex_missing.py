@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.retention import BY_FILE_TIME
 from segmend.broker.sanity import TIME_INDEX
 from segmend.findings import Finding
+from segmend.kernel.scan import iter_batches
 
 from .context import PartitionContext
 from .evidence import in_flight
@@ -21,8 +22,9 @@ CODES = (
 )
 PAGE = Page(
     meaning="""
-        It was deleted. (Before 0.10.1 there are none, and where `.index` is missing as well, I01 tells of
-        both.)""",
+        It was deleted. (Before 0.10.1 there are none, which matters only to messages that have timestamps:
+        those of magic 0, which brokers before 0.10 wrote, do not. Where `.index` is missing as well, I01
+        tells of both.)""",
     broker="""
         It creates an empty one and never fills it, unless the start recovers the segment.""",
     more="""
@@ -44,9 +46,11 @@ def applies(context: PartitionContext) -> bool:
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
-    """From names alone."""
+    """From names, and of the logs that lack one from the first batch."""
     name = f"{view.base_offset:020d}.timeindex"
     if view.segment.index is None or name in context.partition.entries or in_flight(view):
+        return
+    if not context.partition.layout.timeindex and _has_no_times(view, context):
         return
     yield context.finding(
         "I13",
@@ -56,3 +60,11 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         broker_says=BY_FILE_TIME.say(context.release, segment="...", limit="...", bases="..."),
         remedy=context.repair(),
     )
+
+
+def _has_no_times(view: SegmentView, context: PartitionContext) -> bool:
+    """Whether a broker before 0.10 left it: without a record, or with none that has a timestamp."""
+    first = next(iter_batches(view.reader), None)
+    if first is None:
+        return view.size == 0
+    return first.magic == 0 and (context.level == Level.STARTUP or view.scan.max_timestamp < 0)

@@ -35,11 +35,11 @@ OLD_SETTINGS = {**SETTINGS, "log.retention.ms": "2147483647", "log.roll.hours": 
 OLD_MESSAGE = re.compile(rb"^next offset = (\d+)\n(null|[^\t\n]*)\t(.*)$", re.MULTILINE)
 
 
-def znodes(bed: Bed) -> Iterator[tuple[str, str]]:
-    """What ZooKeeper knew of the topics and the cluster, parents first."""
+def znodes(*homes: Path) -> Iterator[tuple[str, str]]:
+    """What ZooKeeper knew of the topics and the cluster of these replicas, parents first."""
     topics: dict[str, dict[str, list[int]]] = {}
     ids: dict[str, str] = {}
-    for home in (bed.whole, bed.home):
+    for home in homes:
         for path in (path for log_dir in sorted(home.glob("d?")) for path in log_dir.iterdir()):
             if path.name in served(path.parent):
                 topic, _, number = path.name.rpartition("-")
@@ -53,7 +53,7 @@ def znodes(bed: Bed) -> Iterator[tuple[str, str]]:
         if topic in ids:
             value |= {"version": 3, "topic_id": ids[topic], "adding_replicas": {}, "removing_replicas": {}}
         yield f"/brokers/topics/{topic}", compact(value)
-    cluster = re.search("cluster.id=(.*)", text(bed.whole / "d0" / "meta.properties"))
+    cluster = re.search("cluster.id=(.*)", text(homes[0] / "d0" / "meta.properties"))
     if cluster:
         yield "/cluster", "null"
         yield "/cluster/id", compact({"version": "1", "id": cluster[1]})
@@ -69,11 +69,11 @@ def text(path: Path) -> str:
     return path.read_text() if path.exists() else ""
 
 
-def tell(zookeeper: ZooKeeper, bed: Bed) -> None:
+def tell(zookeeper: ZooKeeper, scratch: Path, *homes: Path) -> None:
     """Give a new ZooKeeper what it knew."""
-    lines = "".join(f"create {path} {value}\n" for path, value in znodes(bed))
+    lines = "".join(f"create {path} {value}\n" for path, value in znodes(*homes))
     main = "org.apache.zookeeper.ZooKeeperMain"
-    command = java_command(zookeeper.release, bed.root, main, "-server", zookeeper.address)
+    command = java_command(zookeeper.release, scratch, main, "-server", zookeeper.address)
     subprocess.run(command, input=lines, capture_output=True, text=True, timeout=60, check=True)
 
 
@@ -88,7 +88,7 @@ def running(bed: Bed) -> Iterator[Broker]:
     try:
         if zookeeper:
             zookeeper.start()
-            tell(zookeeper, bed)
+            tell(zookeeper, bed.root, bed.whole, bed.home)
         broker.start()
         yield broker
     finally:

@@ -15,6 +15,23 @@ For your directories
     also plays the start of 4.1 over them, and names the topics and lines of server.properties that it
     refuses. `--config` is the file as it will be for that start.
 
+What real brokers did with healthy log dirs of another release
+                 with ZooKeeper                in KRaft
+    written by   1.1 2.5 2.8 3.3 3.6 3.7 3.9   3.3 3.6 3.7 3.9 4.0 4.1 4.2 4.3
+    0.8           +   +   +   +   +   +   +     -   -   -   -   -   -   -   -
+    0.10          +   +   +   +   +   +   +     -   -   -   -   -   -   -   -
+    1.1           +   +   +   +   +   +   +     -   -   -   -   -   -   -   -
+    2.5           +   +   +   +   +   +   +     -   !   !   !   !   !   !   !
+    2.8           +   +   +   +   +   +   +     -   !   !   !   !   !   !   !
+    3.9           +   +   +   +   +   +   +     -   !   !   !   !   !   !   !
+    3.3 KRaft     -   -   -   -   -   -   -     +   +   +   +   +   +   +   +
+    3.6 KRaft     -   -   -   -   -   -   -     -   +   +   +   +   +   +   +
+    3.9 KRaft     -   -   -   -   -   -   -     -   -   -   +   +   +   +   +
+    4.0 KRaft     -   -   -   -   -   -   -     -   -   -   -   +   +   +   +
+    4.1 KRaft     -   -   -   -   -   -   -     -   -   -   -   -   +   +   +
+    4.3 KRaft     -   -   -   -   -   -   -     -   -   -   -   -   -   -   +
+    + starts and serves all; - refuses; ! takes every topic for a stray: renames it (3.7), deletes it (3.6)
+
 An order that can be gone back until its last step
     1. segmend explain upgrade, as above, on every broker; mend what is refused while the old release runs.
     2. Restart one broker after the other with the new release.
