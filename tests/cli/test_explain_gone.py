@@ -183,7 +183,7 @@ def test_every_saying_is_heard() -> None:
             line = text.format_map(
                 {**dict.fromkeys(("base", "size", "limit", "left", "high", "number"), "7"), **values}
             )
-            assert gone._HEADS.search(line), line
+            assert any(word in line for word in gone._HEADS), line
             assert {each.kind for each in sayings() if each.words.search(line)} == {kind}, line
 
 

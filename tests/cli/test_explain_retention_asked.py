@@ -12,10 +12,13 @@ import pytest
 from tests.cli.run import as_one_who_may_not, python, run
 from tests.faults.written import BASES, in_place, two_dirs
 
+from segmend.loading.topic_settings import topic_settings
+
 Capture = pytest.CaptureFixture[str]
 NOW = int(time.time() * 1000)
 HOUR, DAY = 3_600_000, 86_400_000
 LOGS = [f"t-0/{base:020d}" for base in BASES]
+DESCRIBED = sorted((Path(__file__).parents[1] / "lab" / "gone" / "described").glob("*.txt"))
 LONG_MAX = 2**63 - 1
 
 
@@ -110,6 +113,14 @@ def test_settings_from_elsewhere(
     forecast = run(capsys, "forecast", *dirs, "--json", "--kafka", "4.3", "--topic-config", folder)
     later = [line for line in forecast.of("later") if line["topic"] == "t"]
     assert sum(line["segments"] for line in later) == 4
+
+
+@pytest.mark.parametrize("path", DESCRIBED, ids=lambda path: path.stem)
+def test_what_kafkas_tools_print_is_understood(path: Path) -> None:
+    found = topic_settings(path.read_text(), str(path), path.stem)
+    assert found["orders"]["retention.ms"] == "3600000"
+    assert found["orders"]["cleanup.policy"] == "compact,delete"
+    assert "retention.ms" not in found.get("plain", {})
 
 
 def test_compaction_takes_them_too(dirs: Sequence[Path], tmp_path: Path, capsys: Capture) -> None:

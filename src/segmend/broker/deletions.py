@@ -176,6 +176,8 @@ class Saying:
     since: tuple[int, ...]
     until: tuple[int, ...] | None
     words: re.Pattern[str]
+    head: str
+    """The longest part that does not vary: where it is not, nothing else need be looked for."""
 
 
 @frozen
@@ -201,7 +203,8 @@ def _sayings() -> Iterator[Saying]:
         ends = [since for since, _ in words.steps[1:]]
         for (since, text), until in zip(words.steps, [*ends, None], strict=True):
             if text is not None:
-                yield Saying(kind=kind, since=since, until=until, words=pattern(text))
+                head = max(_BRACES.sub("\n", text).split("\n"), key=len)
+                yield Saying(kind=kind, since=since, until=until, words=pattern(text), head=head)
 
 
 def pattern(text: str) -> re.Pattern[str]:

@@ -32,10 +32,11 @@ MOST: Final = 100_000
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[,.](\d{3})")
 _IDENT = re.compile(r"\[\w*Log partition=([^,\]\s]+), dir=([^\]]*)\]\s*(.*)")
 _LOGGER = re.compile(r"\s+\([\w.$]+\)\s*$")
-_HEADS = re.compile(
-    r"eletable segments|Deleting segment|cheduling (?:log )?segment|Log for partition|Deleted log for"
-    r"|log start offset|Truncating|future timestamp|Permission denied"
-)
+_HEADS = (
+    "eletable segments", "Deleting segment", "cheduling log segment", "cheduling segment",
+    "Log for partition", "Deleted log for", "log start offset", "Truncating",
+    "future timestamp", "Permission denied",
+)  # fmt: skip
 """What every line that matters has in it."""
 
 BY: Final = {
@@ -189,13 +190,16 @@ class Reader:
         """Take the lines of one file."""
         for text in lines:
             self.account.lines += 1
-            if self._ident is None and not _HEADS.search(text) and "Log partition=" not in text:
-                continue
-            self._take(text)
+            if self._ident is not None or any(word in text for word in _HEADS) or _is_folded(text):
+                self._take(text)
 
     def _take(self, text: str) -> None:
         line = self._line(text)
-        told = [(each, found) for each in sayings() if (found := each.words.search(line.message))]
+        told = [
+            (each, found)
+            for each in sayings()
+            if each.head in line.message and (found := each.words.search(line.message))
+        ]
         if told:
             saying, found = told[0]
             same = [each.until for each, _ in told if each.kind == saying.kind]
@@ -300,6 +304,11 @@ class Reader:
             return
         self._turns[place] = turn
         account.gone[*place, turn] = gone if known is None else _joined(known, gone)
+
+
+def _is_folded(text: str) -> bool:
+    """Whether a log names itself, and what it says stands on the next line."""
+    return "Log partition=" in text and text.rstrip().endswith("]")
 
 
 def _partition(found: dict[str, str]) -> str | None:
