@@ -54,6 +54,11 @@ HORIZON_IN_BATCHES = Rule(
     "cleaned first; before, one for all, counted from the mtime of the last segment that is clean",
     (((0, 8), False), ((3, 1), True)),
 )
+STATS_READ = Rule(
+    "LogCleanerManager.maxCompactionDelay (KIP-354): each look reads the first batch of each dirty segment, "
+    "whether it is the turn of the log or not",
+    (((0, 8), False), ((2, 3), True)),
+)
 UNCLEANABLE = Words(
     "LogCleaner.tryCleanFilthiestLog",
     (

@@ -13,7 +13,7 @@ from math import sqrt
 
 from segmend.broker.cleaner import FAST_FORWARD, HORIZON_IN_BATCHES, CleanerVerdict
 from segmend.formats import txn_index
-from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch
+from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC, HEADER_SIZE_V2, MIN_SIZE, PREFIX, RecordBatch
 from segmend.formats.damage import Damage
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.formats.record import Record, decode
@@ -142,7 +142,8 @@ class _Reading:
                 at = batch.end
                 self.bytes += batch.size
                 data = reader.read(batch.size, batch.position)
-                records, damages = ([], ()) if batch.is_control else decode(data, batch)
+                records, damages = decode(data, batch)
+                records = [] if batch.is_control else records
                 if batch.magic > 2 or damages:
                     self._spoil(segment, batch, damages)
                     return
@@ -164,6 +165,18 @@ class _Reading:
             row.producer_id == batch.producer_id and row.first_offset <= batch.base_offset <= row.last_offset
             for row in self._aborted
         )
+
+
+def first_batch_fault(segment: Segment) -> Spoiled | None:
+    """What `FileLogInputStream.nextBatch` throws over in the first header of a segment."""
+    if segment.log is None or segment.size < HEADER_SIZE_UP_TO_MAGIC:
+        return None
+    with segment.log.reader() as reader:
+        _, size, _, _ = PREFIX.unpack(reader.read(PREFIX.size, 0))
+    if size >= MIN_SIZE:
+        return None
+    reason = f"Record size {size} is less than the minimum record overhead ({MIN_SIZE})"
+    return Spoiled(file=segment.name, position=0, offset=segment.base_offset, reason=reason)
 
 
 def _aborted(loaded: LoadedLog) -> Iterator[txn_index.AbortedTxn]:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from segmend.broker.cleaner import (
     FAST_FORWARD,
     LAST_STABLE,
+    STATS_READ,
     Cleanable,
     CleanerLimits,
     CleanerVerdict,
@@ -21,7 +23,14 @@ from segmend.broker.cleaner import (
     map_slots,
 )
 from segmend.broker.retention import Retained, looks
-from segmend.explain.cleaned_size import READ_AT_MOST, CleanedSize, Work, cleaned_size
+from segmend.explain.cleaned_size import (
+    READ_AT_MOST,
+    CleanedSize,
+    Spoiled,
+    Work,
+    cleaned_size,
+    first_batch_fault,
+)
 from segmend.explain.cleaner_blockers import Blocker, Held, blockers
 from segmend.explain.standing import standing
 from segmend.formats.java_number import parse_long
@@ -79,7 +88,8 @@ class Compaction:
 
     `deleted` segments go by retention before it is its turn, which is the `turn`-th, counted from 1;
     `verdict` is of what is left then. It may be the other way round: `instead` is what becomes of it if the
-    cleaner is first. `cleaned` is what a cleaning leaves, None where there is nothing to clean.
+    cleaner is first, or comes between two looks of retention. `cleaned` is what a cleaning leaves, None where
+    there is nothing to clean; `spoiled` is what makes the cleaner throw before it asks whose turn it is.
     """
 
     dir: str
@@ -96,8 +106,9 @@ class Compaction:
     mark: Mark = Mark()
     deleted: int = 0
     turn: int | None = None
-    instead: Compaction | None = None
+    instead: tuple[Compaction, ...] = ()
     cleaned: CleanedSize | None = None
+    spoiled: Spoiled | None = None
     blockers: tuple[Blocker, ...] = ()
     failure: str | None = None
 
@@ -110,6 +121,11 @@ class Compaction:
     def ratio(self) -> float:
         """How much of it is dirty."""
         return 0.0 if self.verdict is None else self.verdict.ratio
+
+    @property
+    def taken(self) -> bool:
+        """Whether a cleaning of it begins."""
+        return self.due and self.spoiled is None
 
     @property
     def due(self) -> bool:
@@ -152,35 +168,34 @@ def _cleaned(state: DirState) -> Container[tuple[str, int]]:
 def _in_turn(looks: Sequence[Look], situation: Situation, budget: Budget) -> list[Compaction]:
     """What becomes of logs that one cleaner looks after."""
     threads = max(_given(situation.broker.config, "log.cleaner.threads", 1), 1)
-    ratios = sorted((each.first.ratio for each in looks if each.first.due), reverse=True)
+    ratios = sorted((each.first.ratio for each in looks if each.first.taken), reverse=True)
     waits_too = LAST_STABLE.of(situation.broker.release)
     found = []
     for each in looks:
         rank = sum(ratio > each.first.ratio for ratio in ratios)
         alike = ratios.count(each.first.ratio)
-        chosen, instead = each.then, None
-        if each.first.due and each.then is not each.first:
-            if waits_too and rank + alike <= threads:
+        chosen, instead = each.then, list[Compaction]()
+        if each.then is not each.first:
+            if waits_too and each.first.taken and rank + alike <= threads:
                 chosen = each.first
-            elif not waits_too or rank < threads:
-                instead = each.first
-        turn = rank + 1 if chosen.due else None
-        found.append(each.told(replace(chosen, turn=turn, instead=instead), situation, budget))
+            elif not waits_too or (each.first.taken and rank < threads):
+                others = (each.first, *each.between)
+                instead = [replace(other, turn=rank + 1 if other.taken else None) for other in others]
+        turn = rank + 1 if chosen.taken else None
+        found.append(each.told(replace(chosen, turn=turn, instead=tuple(instead)), situation, budget))
     return found if FAST_FORWARD.of(situation.broker.release) else _starved(found, situation, threads)
 
 
 def _starved(found: Sequence[Compaction], situation: Situation, threads: int) -> list[Compaction]:
     """Up to 2.4.0, logs that are cleaned again and again keep all threads from those that are less dirty."""
     again = {id(each): _again(each, situation) for each in found}
-    busy = sorted((ratio for ratio in again.values() if ratio), reverse=True)
-    least = busy[threads - 1] if len(busy) >= threads else 0.0
     told = []
     for each in found:
-        if again[id(each)]:
-            told.append(replace(each, outcome="endless"))
+        others = sorted((ratio for key, ratio in again.items() if ratio and key != id(each)), reverse=True)
+        if each.taken and len(others) >= threads and each.ratio < others[threads - 1]:
+            told.append(replace(each, outcome="starved", turn=None))
         else:
-            waits = each.due and each.ratio < least
-            told.append(replace(each, outcome="starved", turn=None) if waits else each)
+            told.append(replace(each, outcome="endless") if again[id(each)] else each)
     return told
 
 
@@ -196,10 +211,14 @@ def _again(each: Compaction, situation: Situation) -> float:
 
 @frozen
 class Look:
-    """What becomes of a log if it is cleaned `first`, and if it is its turn after a deletion (`then`)."""
+    """What becomes of a log if it is cleaned `first`, and if it is its turn after a deletion (`then`).
+
+    `between` is after some of the looks that delete, where it takes them several.
+    """
 
     first: Compaction
     then: Compaction
+    between: tuple[Compaction, ...] = ()
     loaded: LoadedLog | None = None
     view: CleanerView | None = None
 
@@ -210,16 +229,20 @@ class Look:
             return found
         release, limits = situation.broker.release, _limits(found)
         size = None
-        if verdict.dirty_bytes and budget.takes(min(found.size, READ_AT_MOST)):
+        if verdict.dirty_bytes and found.spoiled is None and budget.takes(min(found.size, READ_AT_MOST)):
             work = Work(
                 verdict=verdict, release=release, now_ms=situation.now_ms,
                 slots=_slots(situation.broker.config),
                 delete_retention_ms=parse_long(found.settings[4].value) or 0,
             )  # fmt: skip
             size = cleaned_size(loaded, work)
+            if size.to == 0 and verdict.first_dirty:  # nothing was there to map: the next round begins at 0
+                anew = judge(replace(view, checkpoint=0), limits, release, situation.now_ms)
+                whole = cleaned_size(loaded, replace(work, verdict=anew))
+                size = replace(size, rewritten=whole.rewritten, end=whole.end)
         held = Held(
             loaded=loaded, view=view, verdict=verdict, limits=limits, release=release,
-            spoiled=None if size is None else size.spoiled,
+            spoiled=found.spoiled if size is None else size.spoiled,
         )  # fmt: skip
         if found.due and size is not None and size.spoiled is not None:
             found = replace(found, outcome="uncleanable")
@@ -266,14 +289,35 @@ def _look(
         log_end_offset=view.log_end,
     )
     first = _judged(found, view, situation)
-    gone = sum(each.count for breaches in looks(kept, retention.limits, look) for each in breaches)
-    then = first if not gone else _judged(replace(found, deleted=gone), _without(view, gone), situation)
-    return Look(first=first, then=then, loaded=loaded, view=view)
+    spoiled = _stats_fault(loaded, view, first, situation)
+    if spoiled is not None:  # set aside at the first look, and not looked at by retention any more
+        first = replace(first, spoiled=spoiled, outcome="uncleanable")
+        return Look(first=first, then=first, loaded=loaded, view=view)
+    counts = [sum(each.count for each in found) for found in looks(kept, retention.limits, look)]
+    left = [_deleted(found, view, gone, situation) for gone in accumulate(counts)]
+    then = left[-1] if left else first
+    return Look(first=first, then=then, between=tuple(left[:-1]), loaded=loaded, view=view)
+
+
+def _deleted(found: Compaction, view: CleanerView, gone: int, situation: Situation) -> Compaction:
+    return _judged(replace(found, deleted=gone), _without(view, gone), situation)
 
 
 def _settings(topic: str, situation: Situation) -> list[Setting]:
     config, own, known = situation.broker.config, situation.topic(topic), situation.known(topic)
     return [setting_of(config, own, situation.dynamic, *each, known=known) for each in _SETTINGS]
+
+
+def _stats_fault(
+    loaded: LoadedLog, view: CleanerView, found: Compaction, situation: Situation
+) -> Spoiled | None:
+    """The first dirty segment whose first batch has no size, if the cleaner looks at it."""
+    verdict = found.verdict
+    if verdict is None or found.outcome == "cleaner-off" or not STATS_READ.of(situation.broker.release):
+        return None
+    dirty = {each.base_offset for each in view.sealed_from(verdict.first_dirty)}
+    faults = (first_batch_fault(each) for each in loaded.state.segments if each.base_offset in dirty)
+    return next((fault for fault in faults if fault is not None), None)
 
 
 def _judged(found: Compaction, view: CleanerView, situation: Situation) -> Compaction:

@@ -61,7 +61,7 @@ def _size(cleaned: CleanedSize | None) -> str:
 
 def _remarks(each: Compaction) -> Iterator[str]:
     if each.deleted:
-        order = "before or after it" if each.instead is not None else "before it"
+        order = "before or after it" if each.instead else "before it"
         yield f"retention deletes its first {plural(each.deleted, 'segment')} {order} is cleaned"
     if each.verdict is not None:
         yield from _of_verdict(each, each.verdict)
@@ -122,7 +122,7 @@ def json_lines(found: Iterable[Compaction]) -> Iterator[Mapping[str, Any]]:
             **_verdict(each),
             "outcome": each.outcome,
             "turn": each.turn,
-            "deleted_first": {"segments": each.deleted, "certain": each.instead is None},
+            "deleted_first": {"segments": each.deleted, "certain": not each.instead},
             "broker_says": _broker_says(each),
             "size": None if each.cleaned is None else _cleaned(each.cleaned),
             "blockers": [blocker.to_json() for blocker in each.blockers],

@@ -77,9 +77,8 @@ def played(
 def disagreements(said: Compaction | None, seen: Seen) -> list[str]:
     """In what they differ; where retention and cleaner race, either may be right."""
     differing = _differing(said, seen)
-    if differing and said is not None and said.instead is not None:
-        return _differing(said.instead, seen)
-    return differing
+    others = said.instead if differing and said is not None else ()
+    return [] if any(not _differing(other, seen) for other in others) else differing
 
 
 def _differing(said: Compaction | None, seen: Seen) -> list[str]:
@@ -88,12 +87,12 @@ def _differing(said: Compaction | None, seen: Seen) -> list[str]:
     verdict = said.verdict
     if verdict is None:
         return [f"does not load: {said.failure}"]
-    if said.due != bool(seen.rounds):
+    if (said.turn is not None) != bool(seen.rounds):
         return [f"cleaned {seen.rounds}, said {said.outcome} {verdict}"]
-    if not said.due:
-        return []
     if (said.outcome == "uncleanable") != ("u" in seen.flags):
         return [f"flags {seen.flags!r}, said {said.outcome} {said.cleaned}"]
+    if not seen.rounds:
+        return []
     reached = seen.rounds[1][0] if len(seen.rounds) > 1 else seen.checkpoint
     deleted_since = reached == seen.base  # by retention: the checkpoint follows the log start offset
     if said.cleaned is not None and said.cleaned.to not in (None, reached) and not deleted_since:

@@ -204,6 +204,7 @@ class _Writer:
         self.legacy = self.style == PLAIN and release < (3, 0) and chance.random() < 0.2
         self.leaves_open = self.style == TRANSACTION and chance.random() < 0.6
         self.hung: set[int] = set()
+        self.opened = opened
         if opened:
             self.style, self.legacy, self.leaves_open = TRANSACTION, False, chance.random() < 0.9
 
@@ -227,7 +228,7 @@ class _Writer:
         if style == IDEMPOTENT:
             return DrawnBatch(records, age, codec, magic, producer)
         ends = ["commit", "commit", "abort", None] if self.leaves_open else ["commit", "commit", "abort"]
-        end = chance.choice(ends)
+        end = chance.choice(["commit"] * 9 + ["abort"] * 3 + [None]) if self.opened else chance.choice(ends)
         if end is None:
             self.hung.add(producer + 10)
         return DrawnBatch(records, age, codec, magic, producer + 10, True, end)

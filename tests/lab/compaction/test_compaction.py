@@ -80,8 +80,8 @@ def as_the_newest(view: CleanerView, limits: CleanerLimits, release: Release, no
 
 
 MUTANTS = [
-     (lag_from_the_start, "4.3.1"), (at_the_ratio, "4.3.1"),
-    (without_max_lag, "4.3.1"), (without_checkpoint, "4.3.1"),
+    (lag_from_the_start, "4.3.1"), (at_the_ratio, "4.3.1"),
+    (without_max_lag, "4.3.1"), (without_checkpoint, "4.3.1"), (as_the_newest, "1.1.0"),
 ]  # fmt: skip
 
 
