@@ -94,8 +94,9 @@ def test_any_bytes_are_answered(module: ModuleType, data: bytes) -> None:
 
 
 @formats
-def test_a_long_run_of_anything_is_answered(module: ModuleType) -> None:
-    for filler in (b"\x00", b"\xff", b"\n", b"0\n", b"a 1 2\n", b"\\u", b"{", b'{"a":'):
+def test_a_long_run_of_anything_is_answered(module: ModuleType, all_cases: bool) -> None:
+    fillers = (b"\x00", b"\xff", b"\n", b"0\n", b"a 1 2\n", b"\\u", b"{", b'{"a":')
+    for filler in fillers if all_cases else fillers[2::2]:
         check(module, sample(module) + filler * (100_000 // len(filler)))
 
 

@@ -10,7 +10,7 @@ from tests.golden.unpack import unpack
 from tests.lab.nodes.base import archive
 from tests.lab.nodes.compare import disagreements, disasters, forecasts, names, recorded
 
-EACH = 8
+EACH = 20
 """The fast tests take one disaster of so many of each base; the slow ones all."""
 KNOWN = {
     ("3.9.2", "data-dir-not-given"): (

@@ -31,7 +31,7 @@ from tests.lab.verdict import HEALTHY
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 
 NAMES = sorted(path.stem for path in HERE.glob("*.json"))
-EACH = 9
+EACH = 27
 """The fast test takes one trial of so many; the slow one all."""
 TRIALS = {trial.name: trial for trial in ALL_TRIALS}
 Lines = list[dict[str, Any]]
