@@ -19,6 +19,7 @@ from segmend.explain.gone import Reader
 Capture = pytest.CaptureFixture[str]
 RECORDED = sorted((Path(__file__).parents[1] / "lab" / "gone" / "recorded").glob("*.log"))
 SAID = sorted(RECORDED[0].parent.glob("*.json"))
+UNCLEAN = sorted((RECORDED[0].parent / "unclean").glob("*.log"))
 WRITE_UP = """\
 INFO [Log partition=test-0, dir=/var/kafkadata/data01/data]
 Found deletable segments with base offsets [1] due to retention time 86400000ms breach (kafka.log.Log)
@@ -158,6 +159,16 @@ def test_acknowledged_records_that_a_follower_gave_up(tmp_path: Path, capsys: Ca
     ran = told(capsys, tmp_path / "server.log")
     assert ran.code == 4
     assert "offset 70: cut below the high watermark: acknowledged records are gone" in ran.out
+
+
+@pytest.mark.parametrize("path", UNCLEAN, ids=lambda path: path.stem)
+def test_a_truncation_is_not_called_right(path: Path, capsys: Capture) -> None:
+    """Two brokers, an unclean election: 32 acknowledged records went so."""
+    ran = told(capsys, path, "--json")
+    found = {(line["base_offset"], line["by"], line["verdict"]) for line in ran.of("deletion")}
+    assert found == {(base, "truncation", "unknown") for base in (24, 32, 40)}
+    assert [line["offset"] for line in ran.of("remark")] == [16]
+    assert "an unclean election loses such records" in told(capsys, path).out
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

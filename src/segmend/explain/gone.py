@@ -29,6 +29,8 @@ from segmend.frozen import dataclass, frozen
 
 MOST: Final = 100_000
 """Segments that are remembered one by one."""
+_AT_ONCE_MS: Final = 5_000
+"""A truncation schedules its segments at once; later on the cleaner may."""
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[,.](\d{3})")
 _IDENT = re.compile(r"\[\w*Log partition=([^,\]\s]+), dir=([^\]]*)\]\s*(.*)")
 _LOGGER = re.compile(r"\s+\([\w.$]+\)\s*$")
@@ -47,6 +49,8 @@ BY: Final = {
 }  # fmt: skip
 """By what it went, in Kafka's names where there is one."""
 UNTOLD: Final = "not told"
+_UNSURE: Final = (UNTOLD, "truncation", "recovery", "stray")
+"""What went so may have been acknowledged; no line tells."""
 
 WAS: Final = {
     "records": "the largest timestamp of its records, as its time index has it",
@@ -122,7 +126,7 @@ class Gone:
     @property
     def verdict(self) -> str:
         """As above."""
-        if self.by == UNTOLD or self.was == "untold":
+        if self.by in _UNSURE or self.was == "untold":
             return "unknown"
         if self.was in (None, "records"):
             return "right"
@@ -184,6 +188,7 @@ class Reader:
         self._ident: tuple[str, str] | None = None
         self._pending: dict[int, tuple[str, int | None, str]] = {}
         self._starts: dict[str, str] = {}
+        self._cuts: dict[str, tuple[int, int]] = {}
         self._turns: dict[tuple[str, int | None], int] = {}
 
     def read(self, lines: Iterable[str]) -> None:
@@ -259,6 +264,8 @@ class Reader:
                 says=line.message, segment=shown,
             )  # fmt: skip
             self.account.remarks.setdefault((partition, saying.kind, offset), remark)
+            if saying.kind == "truncated" and limit is not None:
+                self._cuts[partition] = limit, line.at_ms or 0
         elif saying.kind in ("topic-deleted", "stray"):
             place = found["path"].rpartition("/")[0] or None
             self._put(saying, replace(_gone(partition, line, saying, None), dir=place))
@@ -287,10 +294,16 @@ class Reader:
         if waiting is not None:
             by, limit, says = waiting
             gone = replace(gone, by=by, limit=limit, says=says)
+        elif saying.kind == "scheduled" and self._was_cut(partition, shown.base_offset, line.at_ms):
+            gone = replace(gone, by=BY["truncated-segments"])
         elif saying.kind in BY:
             asked = self._starts.get(partition) if saying.kind == "by-log-start" else None
             gone = replace(gone, by=BY[saying.kind], limit=limit, asked=asked)
         self._put(saying, gone)
+
+    def _was_cut(self, partition: str, base_offset: int, at_ms: int | None) -> bool:
+        offset, when = self._cuts.get(partition, (base_offset + 1, 0))
+        return base_offset >= offset and (at_ms or 0) - when <= _AT_ONCE_MS
 
     def _put(self, saying: Saying, gone: Gone) -> None:
         """As something new, or as more of what is told already."""

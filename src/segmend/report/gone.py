@@ -20,7 +20,8 @@ _COLOURS: Final = {"wrong": "red", "unknown": "yellow", "right": "green"}
 _REMARKS: Final = {
     "below-high-watermark": "cut below the high watermark: acknowledged records are gone "
     "(an unclean election, or a leader that had lost its disk)",
-    "truncated": "cut to an offset, as its leader's log ends or differs there",
+    "truncated": "cut to that, for its leader's log ends or differs there; what was behind it may have been "
+    "acknowledged (unclean.leader.election.enable), which no line tells",
     "future": "stays, and what follows it: its largest timestamp lies in the future",
     "untrimmed": "its time index could not be cut to its entries as the broker stopped (Permission denied), "
     "and ends in zeros until it is made anew: a release from 2.3 on takes the last one for its time, 1970",
@@ -86,7 +87,7 @@ def _worst(gone: Sequence[Gone], remarks: Sequence[Remark]) -> str:
     verdicts = {each.verdict for each in gone}
     if any(each.kind == "below-high-watermark" for each in remarks):
         verdicts.add("wrong")
-    if any(each.kind in ("future", "untrimmed") for each in remarks):
+    if any(each.kind in ("future", "untrimmed", "truncated") for each in remarks):
         verdicts.add("unknown")
     return next((each for each in _ORDER if each in verdicts), "right")
 
@@ -166,8 +167,9 @@ def _asked(gone: Gone) -> str:
     return {
         RetentionLimit.SIZE: "the log was larger than its limit without it",
         "stray": "the cluster's metadata did not have this replica here; `segmend plan adopt` brings it back",
-        "truncation": "the replica was cut to where its leader's log ends or differs",
-        "recovery": "the start found it behind damage, and cut it off",
+        "truncation": "the replica was cut to where its leader's log ends or differs; whether "
+        "that was acknowledged no line tells (an unclean election loses such records): compare the replicas",
+        "recovery": "the start found it behind damage, and cut it off; other replicas may have it",
     }.get(gone.by, "the topic was deleted, or its replica moved away")
 
 

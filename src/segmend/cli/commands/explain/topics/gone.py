@@ -18,7 +18,8 @@ The clock of a deletion by time
 Rightly, wrongly
     right      the rule held, and the clock was a record's own time (or size, or somebody's request)
     wrong      a clock decided that is no record's time, and by what is known of it, it was too early
-    unknown    the lines do not tell: the modification time counted, or the release logs offsets only
+    unknown    the lines do not tell: the modification time counted, the release logs offsets only, or a
+               replica was cut to its leader's end, of which nobody says whether it was acknowledged
 
 The bytes lie beside it as *.deleted for file.delete.delay.ms (1 minute); stop the broker at once if
 you need them. server.log has no time zone: --zone.

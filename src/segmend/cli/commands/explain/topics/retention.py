@@ -81,7 +81,7 @@ def configure(parser: argparse._ArgumentGroup) -> None:
         "--at",
         metavar="TIME",
         type=moment,
-        help="as if it were then: 2026-12-01T08:00 (UTC, or with a zone), milliseconds, +24h, -7d",
+        help="as if it were then: 2026-12-01T08:00 (UTC, or with a zone), milliseconds, +24h, --at=-7d",
     )
     parser.add_argument(
         "--timeline",
