@@ -12,12 +12,17 @@ import pytest
 
 import segmend
 from segmend.broker.election import Leaves, electable, may_wait, possible_leaders
+from segmend.cluster.leadership import Outage
 from segmend.cluster.nodes import Sight
 from segmend.cluster.order import start_order
 from segmend.cluster.quorum import quorum
 from segmend.cluster.values import ClusterOutcome, Copy, Leadership, Prospect
 from segmend.loading import Extent, Service
+from segmend.logdir.release import Release
+from segmend.node.metadata_image import MetadataImage
 from tests.cli.run import run
+from tests.golden.unpack import unpack
+from tests.lab.elections import HERE
 
 Golden = Callable[[str], Path]
 
@@ -109,16 +114,73 @@ def test_a_majority_without_metadata_may_elect_one_of_them(
     assert [each for each in ran.json[-1]["unknown"] if "voter 1" in each and "stray" in each]
 
 
-def test_the_user_counts_and_one_configuration_does_not(
-    fleet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_user_counts(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = ("--as-user", str(os.getuid() + 4711))
     ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), *other, "--json")
     assert {line["outcome"] for line in ran.of("broker")} == {"refuses"}
     assert ran.code == 4
-    (tmp_path / "server.properties").write_text("node.id=1\n")
-    config = ("--config", tmp_path / "server.properties")
-    assert run(capsys, "forecast", "--cluster", *dirs_of(fleet), *config).code == 16
+
+
+def settings(tmp_path: Path, node: str, **rows: str) -> Path:
+    """A server.properties; a node id is in it if one is given."""
+    path = tmp_path / f"{node or 'nobody'}.properties"
+    told = {"node.id": node, **rows} if node else rows
+    path.write_text("".join(f"{name.replace('_', '.')}={value}\n" for name, value in told.items()))
+    return path
+
+
+@pytest.fixture
+def without_elr(tmp_path: Path) -> list[Path]:
+    """Three killed nodes of 3.9.2: with KIP-966 the cluster has the setting, not server.properties."""
+    return sorted(unpack(HERE / "3.9.2-killed.tar.xz", tmp_path / "nodes").glob("b*/d*"))
+
+
+def test_each_node_has_its_own_settings(
+    without_elr: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the node.id in the file, or as NODE=FILE."""
+    strict, first = settings(tmp_path, "", min_insync_replicas="3"), settings(tmp_path, "1")
+    command = ("forecast", "--cluster", *without_elr)
+    ran = run(capsys, *command, "--config", first, "--config", f"2={strict}", "--json")
+    led = {line["topic"]: line for line in ran.of("partition") if 2 in line["leaders_possible"]}
+    assert {name: led[name]["min_insync_replicas"] for name in ("full", "safe")} == {"full": 3, "safe": 2}
+    for wrong in ([strict], [settings(tmp_path, "9")], [first, f"1={strict}"]):
+        given = [word for each in wrong for word in ("--config", each)]
+        assert run(capsys, *command, *given).code == 16
+
+
+def test_a_partition_that_refuses_writes_is_told(
+    without_elr: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As 4.3.1 did ("Not enough in-sync replicas"): two of three came up, and acks=all needs three."""
+    strict = settings(tmp_path, "", min_insync_replicas="3")
+    given = [word for node in (1, 2, 3) for word in ("--config", f"{node}={strict}")]
+    command = ("forecast", "--cluster", *without_elr, *given)
+    ran = run(capsys, *command, "--only", "1,2", "--json")
+    refusing = {line["topic"] for line in ran.of("partition") if line["refuses_acks_all"]}
+    assert {"full", "any"} <= refusing
+    assert "safe" not in refusing, "two are enough for it, by its own setting"
+    assert ran.json[-1]["refuse_acks_all"] >= 6
+    assert ran.code == 4
+    said = run(capsys, *command, "--only", "1,2").out
+    assert "refuses writes with acks=all: 2 in-sync replicas of 3" in said
+    assert run(capsys, *command, "--json").json[-1]["refuse_acks_all"] == 0
+
+
+def test_the_controllers_settings_let_anybody_lead(
+    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unclean = settings(tmp_path, "", unclean_leader_election_enable="true")
+    given = [word for node in (1, 2) for word in ("--config", f"{node}={unclean}")]
+    ran = run(capsys, "forecast", "--cluster", *dirs, *given, "--only", "1,2", "--json")
+    assert ran.json[-1]["fates"]["leaderless"] == 0
+
+
+@pytest.mark.parametrize(("release", "needed"), [("3.6", 5), ("3.7", 3)])
+def test_more_in_sync_than_replicas_are_not_asked_for_since_3_7(release: str, needed: int) -> None:
+    image = MetadataImage(configs={"t": {"min.insync.replicas": "5"}})
+    seen = Outage(release=Release.parse(release), down={}, clean=frozenset(), replicas={}, marks={})
+    assert seen._min_insync(image, "t", (1,), 3) == needed
 
 
 def test_a_dir_that_cannot_be_looked_at_is_named(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -250,3 +312,25 @@ def test_of_the_metadata_what_a_majority_has_of_the_newest_log_is_committed(
 
 def test_without_a_majority_of_logs_nothing_is_known_to_be_committed() -> None:
     assert quorum((1, 2, 3), {1: seen((1, 0), end=50)}, {}).committed is None
+
+
+@pytest.mark.parametrize(
+    ("end", "loses", "in_sync", "mark", "said"),
+    [
+        (28, False, (1, 2), 20, True),
+        (28, False, (1, 2), 29, False),
+        (28, True, (1, 2), 20, False),
+        (28, False, (1,), 20, False),
+    ],
+    ids=["a little behind", "below the high watermark", "cut by its start", "not in sync"],
+)
+def test_what_a_replica_in_sync_lacks_was_not_acknowledged(
+    end: int, loses: bool, in_sync: tuple[int, ...], mark: int, said: bool
+) -> None:
+    """Unless a power cut took it: nobody can see that."""
+    seen = Outage(
+        release=Release.parse("4.3"), down={}, clean=frozenset(), replicas={}, marks={("t", 0): mark}
+    )
+    after = Extent(log_start_offset=0, log_end_offset=end)
+    short = Copy(node_id=2, dir="/d", outcome=Service.SERVED, after=after, records_lost=2, loses=loses)
+    assert seen._was_not_acknowledged(("t", 0), [short], in_sync) == said

@@ -14,6 +14,11 @@ from segmend.broker.rule import Rule
 ELR_FEATURE = "eligible.leader.replicas.version"
 """From level 1 on the controller keeps eligible leader replicas; KIP-966."""
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
+MIN_INSYNC = "min.insync.replicas"
+MIN_INSYNC_CAPPED: Rule[bool] = Rule(
+    "Partition.effectiveMinIsr; KAFKA-15583", (((0, 8), False), ((3, 7), True))
+)
+"""Whether a partition with fewer replicas than min.insync.replicas takes acks=all from all that it has."""
 NO_MAJORITY = "{up} of {all} voters come up, {needed} are needed"
 NO_UP_TO_DATE = "no voter that comes up has a log that a majority would vote for"
 

@@ -32,7 +32,7 @@ def chosen_nodes(given: str | None, have: Iterable[int]) -> frozenset[int] | Non
 
 
 def tell_cluster(lines: Iterable[Line], args: argparse.Namespace) -> bool:
-    """Tell them; whether nothing is lost."""
+    """Tell them; whether nothing is lost or refused."""
     return _tell_json(lines) if args.json else _tell(lines, args)
 
 
@@ -40,7 +40,7 @@ def _tell_json(lines: Iterable[Line]) -> bool:
     good = False
     for line in lines:
         emit_json([line.to_json()])
-        good = isinstance(line, ClusterOutcome) and line.nothing_lost
+        good = isinstance(line, ClusterOutcome) and line.is_well
     return good
 
 
@@ -53,4 +53,4 @@ def _tell(lines: Iterable[Line], args: argparse.Namespace) -> bool:
     last = told[-1]
     assert isinstance(last, ClusterOutcome), "a forecast of a cluster ends with its outcome"
     emit(cluster_lines(last, look))
-    return last.nothing_lost
+    return last.is_well

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 from segmend.broker.election import (
     ELR_FEATURE,
+    MIN_INSYNC,
+    MIN_INSYNC_CAPPED,
     RESTARTED,
     UNCLEAN_ELECTION,
     Leaves,
@@ -14,10 +16,15 @@ from segmend.broker.election import (
     possible_leaders,
 )
 from segmend.cluster.values import Copy, Leadership, Name, Prospect
+from segmend.formats.java_number import parse_int
 from segmend.frozen import frozen
 from segmend.loading import Extent, PartitionOutcome, Service
 from segmend.logdir.release import Release
 from segmend.node.metadata_image import MetadataImage, PartitionLeader
+
+NOT_ACKNOWLEDGED = (
+    "it was in sync, so acks=all acknowledged none of that, unless a disk lost what it had (a power cut)"
+)
 
 
 @frozen
@@ -25,6 +32,7 @@ class Outage:
     """What the starts of the nodes gave: why nodes are `down`, and who stopped `clean`.
 
     `marks` are the highest high watermarks that any checkpoint of the nodes tells: so much is committed.
+    `settings` are the nodes' server.properties, `controllers` who can lead the metadata quorum.
     """
 
     release: Release
@@ -32,6 +40,8 @@ class Outage:
     clean: frozenset[int]
     replicas: Mapping[Name, Mapping[int, PartitionOutcome]]
     marks: Mapping[Name, int]
+    settings: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    controllers: tuple[int, ...] = ()
 
     def unknown(self) -> Iterator[Leadership]:
         """What there is of each partition, where nobody tells who is in sync."""
@@ -54,10 +64,13 @@ class Outage:
         in_sync = tuple(dict.fromkeys((*leader.isr, *leader.elr))) or leader.last_known
         copies = self._copies((topic, partition), replicas, in_sync)
         serving = [copy.node_id for copy in copies if copy.serves]
-        anybody = replicas if _unclean_election(image, topic) else ()
+        anybody = replicas if self._is_unclean(image, topic) else ()
         able = possible_leaders(in_sync, serving, anybody)
         complete = {copy.node_id for copy in copies if copy.complete}
         fate, reason = self._fate(able, complete, in_sync)
+        short = [copy for copy in copies if copy.node_id in able and not copy.complete]
+        if fate == Prospect.AT_RISK and self._was_not_acknowledged((topic, partition), short, in_sync):
+            reason = f"{reason}; {NOT_ACKNOWLEDGED}"
         elr = image.features.get(ELR_FEATURE, 0) > 0
         leaves = Leaves.KILLED if elr else RESTARTED.of(self.release)
         if not anybody and may_wait(in_sync, serving, self.clean, leaves):
@@ -69,7 +82,35 @@ class Outage:
             in_sync_complete=tuple(node for node in in_sync if node in complete),
             records_at_risk=max(behind, default=0),
             order_helps=bool(anybody) or not may_wait(in_sync, complete, self.clean, leaves),
+            min_insync=self._min_insync(image, topic, able, len(replicas)),
         )  # fmt: skip
+
+    def _is_unclean(self, image: MetadataImage, topic: str) -> bool:
+        """Whether one of the possible controllers would let anybody lead the topic."""
+        own = image.configs.get(topic, {}).get(UNCLEAN_ELECTION)
+        if own is not None:
+            return own == "true"
+        found = (self._setting(image, node, UNCLEAN_ELECTION) for node in self.controllers or (-1,))
+        return any(each == "true" for each in found)
+
+    def _setting(self, image: MetadataImage, node_id: int, name: str) -> str | None:
+        """A setting of a broker as it was changed while it ran, or as server.properties has it."""
+        return image.dynamic(node_id).get(name) or self.settings.get(node_id, {}).get(name)
+
+    def _min_insync(self, image: MetadataImage, topic: str, able: Sequence[int], replicas: int) -> int:
+        """How many in-sync replicas acks=all needs, by the strictest of the possible leaders."""
+        own = image.configs.get(topic, {}).get(MIN_INSYNC)
+        told = [own] if own is not None else [self._setting(image, node, MIN_INSYNC) for node in able]
+        needed = max((number for each in told if (number := parse_int(each or "")) is not None), default=1)
+        return min(needed, replicas) if MIN_INSYNC_CAPPED.of(self.release) else needed
+
+    def _was_not_acknowledged(self, name: Name, short: Sequence[Copy], in_sync: Sequence[int]) -> bool:
+        """Whether the short ones were in sync, lose nothing by their start, and have what is committed."""
+        mark = self.marks.get(name, 0)
+        return all(
+            copy.node_id in in_sync and not copy.loses and (copy.after.log_end_offset or 0) >= mark
+            for copy in short
+        )
 
     def _copies(self, name: Name, replicas: Sequence[int], in_sync: Sequence[int] = ()) -> list[Copy]:
         """Each replica, held against the longest of those in sync, and against what is known as committed."""
@@ -134,8 +175,3 @@ class Outage:
             f"node {back} leaves the ISR as it comes back, and the controller may wait for the others: "
             f"{self._away(in_sync) or 'their replicas are not served'}"
         )
-
-
-def _unclean_election(image: MetadataImage, topic: str) -> bool:
-    default = image.dynamic(None).get(UNCLEAN_ELECTION, "false")
-    return image.configs.get(topic, {}).get(UNCLEAN_ELECTION, default) == "true"

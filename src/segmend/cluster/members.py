@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import field
+from types import MappingProxyType
 
 from segmend.errors import UsageError
 from segmend.frozen import frozen
+from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -22,8 +24,15 @@ class Members:
     unplaced: tuple[str, ...] = ()
 
 
-def members(dirs: Iterable[LogDir], release: Release | None = None) -> Members:
-    """Tell them apart; raises `UsageError` if they are of more than one cluster."""
+def members(
+    dirs: Iterable[LogDir],
+    release: Release | None = None,
+    configs: Mapping[int, ServerConfig] = MappingProxyType({}),
+) -> Members:
+    """Tell them apart; raises `UsageError` if they are of more than one cluster.
+
+    `configs` are the server.properties of nodes, as far as they were given.
+    """
     homes: dict[int, list[LogDir]] = {}
     clusters: dict[str, str] = {}
     unplaced = []
@@ -38,5 +47,11 @@ def members(dirs: Iterable[LogDir], release: Release | None = None) -> Members:
     if len(clusters) > 1:
         told = "; ".join(f"{path} is of {cluster}" for cluster, path in clusters.items())
         raise UsageError(f"these are {len(clusters)} clusters: {told}")
-    brokers = {node_id: BrokerDirs(homes[node_id], release=release) for node_id in sorted(homes)}
+    strange = sorted(configs.keys() - homes.keys())
+    if strange:
+        raise UsageError(f"--config: no dir of node {strange[0]} was given")
+    brokers = {
+        node_id: BrokerDirs(homes[node_id], release=release, given=configs.get(node_id))
+        for node_id in sorted(homes)
+    }
     return Members(brokers=brokers, unplaced=tuple(unplaced))

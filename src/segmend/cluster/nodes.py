@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Protocol
 
+from segmend.broker.election import MIN_INSYNC, UNCLEAN_ELECTION
 from segmend.cluster.values import Name, NodeOutcome
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.frozen import frozen
@@ -25,13 +26,15 @@ class Sight:
 
     `position` is where its metadata log ends, None without one; `snapshot` where its newest snapshot ends,
     `epochs` are the leader epochs behind that with their first offsets; `voters` and `replicas` the nodes
-    that the log names; `marks` the high watermarks in its checkpoints: so much is committed.
+    that the log names; `marks` the high watermarks in its checkpoints: so much is committed; `settings`
+    its server.properties, as far as it was given and matters to others.
     """
 
     position: tuple[int, int] | None
     voters: tuple[int, ...] = ()
     replicas: frozenset[int] = frozenset()
     marks: Mapping[Name, int] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
     snapshot: int = 0
     epochs: tuple[tuple[int, int], ...] = ()
 
@@ -120,15 +123,18 @@ class Nodes:
 def sight(broker: BrokerDirs) -> Sight:
     """Look at the disks of one node."""
     log, marks = _metadata_log(broker), dict[Name, int]()
+    given = {} if broker.given is None else broker.given.given
+    settings = {name: given[name].strip() for name in (UNCLEAN_ELECTION, MIN_INSYNC) if name in given}
+    voters = tuple(sorted(broker.voters or ()))
     for log_dir in broker.dirs:
         value = log_dir.offset_checkpoint(HIGH_WATERMARK).value
         for name, offset in (value.offsets() if value is not None else {}).items():
             marks[name] = max(marks.get(name, 0), offset)
     if log is None:
-        return Sight(position=None, voters=_voters(broker, log), marks=marks)
+        return Sight(position=None, voters=voters, marks=marks, settings=settings)
     named = log.image.replicas.values()
     return Sight(
-        position=log.position, voters=_voters(broker, log), marks=marks,
+        position=log.position, voters=voters, marks=marks, settings=settings,
         replicas=frozenset(node for replicas in named for node in replicas),
         snapshot=log.snapshot[0] if log.snapshot else 0, epochs=tuple(sorted(log.epochs.items())),
     )  # fmt: skip
@@ -143,16 +149,6 @@ def image_of(broker: BrokerDirs) -> MetadataImage | None:
 def _metadata_log(broker: BrokerDirs) -> MetadataLog | None:
     home = broker.metadata_dir
     return None if home is None else broker.metadata_log(home)
-
-
-def _voters(broker: BrokerDirs, log: MetadataLog | None) -> tuple[int, ...]:
-    """By the voter set in the log (KIP-853), or by quorum-state."""
-    if log is not None and log.image.voters:
-        return tuple(sorted(log.image.voters))
-    home = broker.metadata_dir
-    partition = None if home is None else home.cluster_metadata
-    state = None if partition is None else partition.quorum_state.value
-    return tuple(sorted(state.current_voters or ())) if state is not None else ()
 
 
 def start(

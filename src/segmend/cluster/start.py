@@ -96,6 +96,8 @@ class ClusterForecast:
             clean=frozenset(each.outcome.node_id for each in starts if each.outcome.clean_shutdown),
             replicas=_by_partition(starts),
             marks=_highest(sight.marks for sight in self._sights.values()),
+            settings={node: sight.settings for node, sight in self._sights.items()},
+            controllers=elected.leaders_possible,
         )
         if image is None:
             yield from seen.unknown()
@@ -115,6 +117,7 @@ class ClusterForecast:
         order, helpless = start_order([node.node_id for node in nodes if node.broker.starts], lines)
         return ClusterOutcome(
             nodes=len(nodes), partitions=len(lines), fates=dict(Counter(line.outcome for line in lines)),
+            refusing=sum(line.refuses_writes for line in lines),
             start_order=order, order_cannot_help=helpless,
             all_start=all(node.broker.starts for node in nodes), quorum_comes_up=elected.comes_up,
             all_whole=all(node.broker.nothing_lost and not node.broker.offline for node in nodes),

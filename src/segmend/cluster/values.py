@@ -137,7 +137,7 @@ class Leadership:
 
     `in_sync` are the ISR and the eligible leader replicas (KIP-966) by the metadata. `at-risk` can be led by
     a copy that lacks what another one has, which is then cut. `order_helps` says that the others lead if they
-    are started first.
+    are started first. `min_insync` is how many in-sync replicas acks=all needs.
     """
 
     topic: str
@@ -152,6 +152,17 @@ class Leadership:
     reason: str | None = None
     records_at_risk: int = 0
     order_helps: bool = True
+    min_insync: int = 1
+
+    @property
+    def serving(self) -> int:
+        """How many replicas are in sync once those that come up have caught up."""
+        return sum(copy.serves for copy in self.copies)
+
+    @property
+    def refuses_writes(self) -> bool:
+        """Whether a leader refuses acks=all for good, until more nodes come up (NotEnoughReplicas)."""
+        return bool(self.leaders_possible) and self.serving < self.min_insync
 
     @property
     def in_sync(self) -> frozenset[int]:
@@ -173,6 +184,8 @@ class Leadership:
             "in_sync_complete": list(self.in_sync_complete),
             "records_at_risk": self.records_at_risk,
             "order_helps": self.order_helps,
+            "min_insync_replicas": self.min_insync,
+            "refuses_acks_all": self.refuses_writes,
             "copies": [copy.to_json() for copy in self.copies],
         }
 
@@ -194,6 +207,12 @@ class ClusterOutcome:
     quorum_comes_up: bool
     unknown: tuple[str, ...]
     assumed: tuple[str, ...]
+    refusing: int = 0
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nothing is lost, and every partition takes every write."""
+        return self.nothing_lost and not self.refusing
 
     @property
     def nothing_lost(self) -> bool:
@@ -210,6 +229,7 @@ class ClusterOutcome:
             "nodes": self.nodes,
             "partitions": self.partitions,
             "fates": {fate.value: self.fates.get(fate, 0) for fate in Prospect},
+            "refuse_acks_all": self.refusing,
             "start_order": [list(step) for step in self.start_order],
             "order_cannot_help": self.order_cannot_help,
             "unknown": list(self.unknown),

@@ -60,14 +60,17 @@ def leadership_lines(
     lines: Sequence[Leadership], style: Style = PLAIN, *, every: bool = False
 ) -> Iterator[str]:
     """The partitions that matter, the worst first."""
-    told = [line for line in lines if every or line.outcome != Prospect.LED]
-    told.sort(key=lambda line: (_WORST.index(line.outcome), -line.records_at_risk))
+    told = [line for line in lines if every or line.outcome != Prospect.LED or line.refuses_writes]
+    told.sort(key=lambda line: (_WORST.index(line.outcome), -line.records_at_risk, not line.refuses_writes))
     shown = told if every else told[:_SHOWN]
     for line in shown:
         fate = style(None if line.outcome == Prospect.LED else "red", _WORDS[line.outcome])
         yield f"{style('bold', text.clean(f'{line.topic}-{line.partition}'))}: {fate}"
         if line.reason:
             yield f"  because: {text.clean(line.reason)}"
+        if line.refuses_writes:
+            few = f"{line.serving} in-sync replicas of {line.min_insync} (min.insync.replicas)"
+            yield f"  {style('red', 'refuses writes with acks=all')}: {few}"
         yield from (f"  {_copy(copy, line)}" for copy in line.copies)
     if len(told) > len(shown):
         yield f"... and {plural(len(told) - len(shown), 'more partition')} (--all)"
@@ -90,6 +93,8 @@ def cluster_lines(outcome: ClusterOutcome, style: Style = PLAIN) -> Iterator[str
         told = f"nothing lost: {told}"
     name = style("bold", f"the cluster of {plural(outcome.nodes, 'node')}")
     yield f"{name}: {told or 'no partition known'}"
+    if outcome.refusing:
+        yield style("red", f"{plural(outcome.refusing, 'partition')} refuse writes with acks=all")
     if len(outcome.start_order) > 1:
         steps = ", then ".join(" and ".join(map(str, step)) for step in outcome.start_order)
         yield f"start node {steps}; each step when the one before leads its partitions"

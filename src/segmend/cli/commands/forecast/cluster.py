@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 
 from segmend.cli.cluster import chosen_nodes, tell_cluster
 from segmend.cli.targets import open_or_note
@@ -11,13 +12,12 @@ from segmend.cli.topic_config import told_settings
 from segmend.cluster import ClusterForecast, Nodes, members
 from segmend.errors import ExitCode, UsageError
 from segmend.loading import Options
+from segmend.logdir.config import ServerConfig
 
 
 def run_cluster(args: argparse.Namespace) -> ExitCode:
     """Play the starts of all nodes, or of those of `--only`."""
-    if args.config is not None:
-        raise UsageError("--config is one node's server.properties; it does not go with --cluster")
-    found = members(open_or_note(args.paths), args.kafka)
+    found = members(open_or_note(args.paths), args.kafka, _configs(args.config))
     only = chosen_nodes(args.only, found.brokers)
     clean = True if args.clean else False if args.unclean else None
     topics = told_settings(args.topic_config)
@@ -25,3 +25,19 @@ def run_cluster(args: argparse.Namespace) -> ExitCode:
     nodes = Nodes(found.brokers, options, args.as_user)
     good = tell_cluster(ClusterForecast(nodes, only, found.unplaced), args)
     return ExitCode.NOTHING_WRONG if good else ExitCode.FINDINGS
+
+
+def _configs(given: Sequence[str]) -> dict[int, ServerConfig]:
+    """The server.properties by node: that of NODE=FILE, or the node that the file names."""
+    found: dict[int, ServerConfig] = {}
+    for each in given:
+        node, told, path = each.partition("=")
+        named = bool(told) and node.isdecimal()
+        config = ServerConfig.load(path if named else each)
+        node_id = int(node) if named else config.node_id
+        if node_id is None:
+            raise UsageError(f"--config {each}: it names no node.id; give NODE=FILE")
+        if node_id in found:
+            raise UsageError(f"--config: two files for node {node_id}")
+        found[node_id] = config
+    return found

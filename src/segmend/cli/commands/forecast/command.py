@@ -44,6 +44,7 @@ examples:
   segmend forecast /data/kafka-a --deep              also: which records consumers will not get
   segmend forecast --cluster /brokers/*/data         several brokers: the quorum, and who can lead what
   segmend forecast --cluster /brokers/*/data --only 1,2    if only these nodes come up
+  segmend forecast --cluster /b1 /b2 --config b1.properties --config 2=b2.properties    as they are set
 
 exit codes: 0 it starts, nothing is lost, all that matters here could be read; 4 otherwise;
 8 something could not be read, 16 usage"""
@@ -55,7 +56,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "paths", nargs="*", metavar="DIR", help="all log dirs of one broker; without any, those of --config"
     )
     add_release_option(parser)
-    parser.add_argument("--config", metavar="FILE", help="the broker's server.properties")
+    parser.add_argument(
+        "--config", metavar="[NODE=]FILE", action="append", default=[],
+        help="the broker's server.properties; with --cluster one a node, known by its node.id or by NODE=",
+    )  # fmt: skip
     parser.add_argument(
         "--as-user", metavar="NAME|UID[:GID]",
         help="whom the broker runs as, and what he may read and write; the owner of most files if not given",
@@ -80,6 +84,9 @@ def run(args: argparse.Namespace) -> int:
         return run_cluster(args)
     if args.only is not None:
         raise UsageError("--only goes with --cluster")
+    if len(args.config) > 1:
+        raise UsageError("--config more than once goes with --cluster: each node has its own")
+    args.config = next(iter(args.config), None)
     broker = broker_of(args, open_or_note(args.paths or _configured(args.config)))
     user, assumed = user_of(args.as_user, broker.dirs)
     clean = True if args.clean else False if args.unclean else None
