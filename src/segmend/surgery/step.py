@@ -20,6 +20,7 @@ from segmend.logdir.file_system import Files
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint, look
 from segmend.surgery.typed_json import fields_from_json, fields_to_json
+from segmend.surgery.writing.atomic import other_names
 from segmend.surgery.writing.work import Workplace, folder
 
 
@@ -151,6 +152,11 @@ class OnePath(StepValue):
     def paths(self) -> tuple[str, ...]:
         """What it changes."""
         return (self.path,)
+
+    def room_for_a_copy(self) -> Iterator[Need]:
+        """What a step takes that changes a file in place, where that has other names (`change_in_place`)."""
+        if other_names(self.path):
+            yield Need(folder(self.path), self.before.size or 0)
 
     def differs(self, expected: Fingerprint) -> str | None:
         """How size, owner, mode or time differ from what is expected; the bytes of a file are not read."""

@@ -21,8 +21,13 @@ from segmend.surgery.planning.harm import HarmOfStart, left_by, still_harmful, w
 from segmend.surgery.planning.view import planned
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
+from segmend.surgery.steps.append_file import AppendFile
+from segmend.surgery.steps.cut_file import CutFile
+from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
+from segmend.surgery.writing.atomic import other_names
+from segmend.wording import plural
 
 Lines = Mapping[tuple[str, int], int | None]
 """New offsets by (topic, partition); None takes the line out."""
@@ -60,7 +65,7 @@ def make(
         operation=operation, arguments=arguments, release=broker.release,
         dirs=tuple(DirFingerprint.of(path) for path in request.given),
         steps=tuple(_with_content(steps, broker.release)), losses=tuple(draft.losses),
-        notes=tuple(dict.fromkeys([*_forgotten(broker), *draft.notes])),
+        notes=tuple(dict.fromkeys([*_forgotten(broker), *draft.notes, *_parted(steps)])),
         left=(*draft.left, *(left_by(draft.steps[number], why) for number, why in linked.items())),
         extra=draft.extra,
     )  # fmt: skip
@@ -97,6 +102,16 @@ def _with_content(steps: Sequence[Step], release: Release) -> Iterator[Step]:
             yield step.with_content(release)
         else:
             yield step
+
+
+def _parted(steps: Sequence[Step]) -> Iterator[str]:
+    """Files with other names, which are parted from them rather than changed with them."""
+    for step in steps:
+        if isinstance(step, PatchFile | AppendFile | CutFile) and (count := other_names(step.path)):
+            yield (
+                f"{step.path}: has {plural(count, 'other name')} (a snapshot of hard links?): the copy of it "
+                "that is changed has none; an undo brings its bytes back, not its being one file with them"
+            )
 
 
 def _forgotten(broker: BrokerDirs) -> Iterator[str]:

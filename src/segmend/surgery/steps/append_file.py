@@ -59,6 +59,7 @@ class AppendFile(OnePath):
     def needs(self, vault: str) -> Iterator[Need]:
         """The new bytes."""
         yield Need(folder(self.path), self.content.length)
+        yield from self.room_for_a_copy()
 
     def not_before(self) -> str | None:
         """Compares size, owner, mode and time; also the source of the new bytes."""

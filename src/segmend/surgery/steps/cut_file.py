@@ -51,6 +51,7 @@ class CutFile(OnePath):
     def needs(self, vault: str) -> Iterator[Need]:
         """The tail."""
         yield Need(vault, self._sizes[0] - self._sizes[1])
+        yield from self.room_for_a_copy()
 
     def not_before(self) -> str | None:
         """Compares size, owner, mode, time, and the bytes of the tail."""

@@ -50,6 +50,7 @@ class PatchFile(OnePath):
     def needs(self, vault: str) -> Iterator[Need]:
         """The old bytes."""
         yield Need(vault, self.content.length)
+        yield from self.room_for_a_copy()
 
     def not_before(self) -> str | None:
         """Compares size, owner, mode, time, and the bytes of the range; also the source of the new ones."""

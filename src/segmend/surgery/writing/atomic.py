@@ -10,6 +10,7 @@ from typing import Final
 from segmend.errors import SegmendError
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
+from segmend.logdir.file_system import Unreadable
 from segmend.surgery.fingerprint import Fingerprint, hash_of
 from segmend.surgery.writing.copying import PIECE, copy
 from segmend.surgery.writing.effects import Effects, sync_dir
@@ -148,8 +149,14 @@ def require(difference: str | None, path: str) -> None:
 
 @contextmanager
 def change_in_place(work: Workplace, path: str, like: Fingerprint) -> Iterator[int]:
-    """An open file to be changed; then it is dressed as `like` and synced. After an error it is not."""
+    """An open file to be changed; then it is dressed as `like` and synced. After an error it is not.
+
+    A file with other names (hard links, as of a snapshot by `cp -al`) is copied first: those keep its bytes.
+    """
     assert not path.startswith(f"{work.vault}/"), "old bytes are never written over"
+    clear(work.fx, path)
+    if other_names(path):
+        write_atomically(work, path, part_of(path, work), like)
     fd = work.fx.open(path)
     try:
         yield fd
@@ -159,8 +166,17 @@ def change_in_place(work: Workplace, path: str, like: Fingerprint) -> Iterator[i
         work.fx.close(fd)
 
 
+def other_names(path: str) -> int:
+    """How many hard links a file has beside this one; 0 if it is not there."""
+    try:
+        return disk.file_stat(path, follow=False).nlink - 1
+    except Unreadable:
+        return 0
+
+
 def settle(work: Workplace, path: str) -> None:
     """Sync a file that is as it should be: whoever made it so may have been killed before it was synced."""
+    clear(work.fx, path)
     fd = work.fx.open(path)
     try:
         work.fx.sync(fd)

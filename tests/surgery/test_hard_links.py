@@ -1,0 +1,97 @@
+"""Files with other names, as those of a snapshot by `cp -al`: these keep the old bytes, wherever it stops."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+import pytest
+from tests.faults.hands import flipped
+from tests.faults.hurts import on
+from tests.surgery.faulty import Died, Disk, Mortal, Unplugged
+from tests.surgery.patient import PatientOf
+from tests.surgery.picture import picture
+from tests.surgery.world import make, plan_of, steps
+
+from segmend.surgery.execute.apply import apply
+from segmend.surgery.execute.journal import acknowledge, find
+from segmend.surgery.execute.undo import undo
+from segmend.surgery.plan import Plan
+from segmend.surgery.steps.append_file import AppendFile
+from segmend.surgery.steps.cut_file import CutFile
+from segmend.surgery.steps.patch_file import PatchFile
+from segmend.surgery.writing.effects import Effects
+
+
+class Snapped:
+    """A world with a snapshot of hard links beside it, and a plan of steps that change files in place."""
+
+    def __init__(self, root: Path) -> None:
+        self.world = make(root / "world")
+        self.shots = root / "snapshot"
+        for path in sorted(self.world.a.rglob("*.log")):
+            link = self.shots / path.relative_to(self.world.a)
+            link.parent.mkdir(parents=True)
+            os.link(path, link)
+        self.plan: Plan = plan_of(
+            self.world, [s for s in steps(self.world) if isinstance(s, PatchFile | AppendFile | CutFile)]
+        )
+        self.shot, self.before = picture(self.shots), self.world.tree()
+
+    def apply(self, fx: Effects) -> None:
+        acknowledge(fx, apply(self.plan, str(self.world.state), fx=fx).run, lambda: 0.0)
+
+    def undo(self, fx: Effects) -> None:
+        acknowledge(fx, undo(find(str(self.world.state), None), fx=fx).run, lambda: 0.0)
+
+
+def calls(root: Path, command: str) -> int:
+    snapped, disk = Snapped(root), Disk()
+    if command == "undo":
+        snapped.apply(Disk())
+        snapped.undo(disk)
+    else:
+        snapped.apply(disk)
+    return disk.calls
+
+
+def powerless(at: int, stash: Path) -> Unplugged:
+    stash.mkdir()
+    return Unplugged(at, stash)
+
+
+@pytest.mark.parametrize("command", ["apply", "undo"])
+@pytest.mark.parametrize("how", ["killed", pytest.param("unplugged", marks=pytest.mark.slow)])
+def test_stopped_anywhere(tmp_path: Path, command: str, how: str, all_cases: bool) -> None:
+    step = 1 if all_cases else 17
+    for at in range(1, calls(tmp_path / "count", command) + 1, step):
+        root = tmp_path / f"{at}"
+        snapped = Snapped(root)
+        if command == "undo":
+            snapped.apply(Disk())
+        fx = Mortal(at) if how == "killed" else powerless(at, root / "stash")
+        with contextlib.suppress(Died):
+            (snapped.apply if command == "apply" else snapped.undo)(fx)
+        if isinstance(fx, Unplugged):
+            fx.power_off()
+        assert picture(snapped.shots) == snapped.shot, at
+        if snapped.world.tree() != snapped.before:
+            snapped.undo(Disk())
+        assert snapped.world.tree() == snapped.before, at
+        assert picture(snapped.shots) == snapped.shot, at
+
+
+def test_the_plan_says_so_and_the_snapshot_keeps_its_bytes(patient_of: PatientOf, tmp_path: Path) -> None:
+    patient = patient_of(on("rolled", flipped(8)))
+    hurt = patient.tree()
+    for log in patient.dirs[0].rglob("*.log"):
+        os.link(log, tmp_path / f"{log.parent.name}-{log.name}")
+    shots = {path: path.read_bytes() for path in tmp_path.glob("*.log")}
+    planned = patient.mend("--from", patient.other)
+    assert (planned.code, "has 1 other name (a snapshot of hard links?)" in planned.out) == (0, True)
+    patient.apply()
+    assert {path: path.read_bytes() for path in shots} == shots
+    assert patient.codes("--deep") <= {"K17"}
+    patient.undo()
+    assert patient.tree() == hurt
