@@ -27,14 +27,13 @@ from segmend.findings import Finding, Remedy, Safety, Severity
 from segmend.report.findings import finding_lines
 
 ELSEWHERE = ("kafka-configs.sh", "kafka-topics.sh", "kafka-transactions.sh", "dmesg", "sysctl")
-"""Programs that talk to the cluster or the machine."""
+"""Programs that talk to the cluster (`test_cluster_commands`) or the machine."""
 LOOKS = ("segmend show ", "segmend check ", "segmend forecast ")
 ASKS = {
     "K03": "which of the dirs is right only a human knows; it says what to add",
 }
 """Codes whose command ends with a question."""
 LATER = {
-    ("cleaned-empty-below-swap", "N08"): "the swap files come first, says the plan",
     ("log-not-gzip", "L19"): "the replica has the same fault",
     ("partition-of-long-topic", "N27"): "the directory under the long name is there still (M06)",
 }

@@ -15,13 +15,19 @@ from .manual import INFO, NONE, WARNING, WRONG, Code, Page
 
 CODES = (
     Code("N12", INFO, "`.deleted` files: removed by the next start", NONE),
-    Code("N13", INFO, "`.cleaned` files: removed by the next start, with any `.swap` at or above them", NONE),
+    Code(
+        "N13",
+        INFO,
+        "`.cleaned` files: removed by the next start, with any `.swap` at or above them",
+        NONE,
+        explains_beside=("N08",),
+    ),
     Code(
         "N14",
         INFO,
         "a finished `.swap`: the next start puts it in the place of the segments it covers",
         NONE,
-        explains=("I22", "I01", "N15", "N16"),
+        explains=("I22", "I01", "N16"),
     ),
     Code("N16", WARNING, "an index `.swap` without its `.log.swap`: put over the real index", WRONG),
 )
@@ -91,7 +97,7 @@ def _cleaned(context: PartitionContext, lowest: int, swaps: set[int]) -> Finding
         offset=doomed[0],
         severity=Severity.ERROR,
         broker_says=CONDEMNED_SWAP.say(context.release, f"{context.partition.path}/{swap}", lowest),
-        remedy=context.set_aside(first),
+        remedy=context.set_aside(*sorted(names.cleaned)),
     )
 
 

@@ -15,7 +15,15 @@ from .context import PartitionContext
 from .levels import Level, Scope
 from .manual import ERROR, LOSES, Code, Page
 
-CODES = (Code("N15", ERROR, "a damaged `.log.swap`: real segments are deleted to make room for it", LOSES),)
+CODES = (
+    Code(
+        "N15",
+        ERROR,
+        "a damaged `.log.swap`: real segments are deleted to make room for it",
+        LOSES,
+        explains_beside=("N14",),
+    ),
+)
 PAGE = Page(
     meaning="""
         A `.swap` file is the output of a compaction, about to replace the segments between its base offset

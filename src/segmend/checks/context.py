@@ -360,7 +360,7 @@ class PartitionContext:
         """`segmend show` of the partition directory, or of a file in it."""
         return remedies.show(self.dir.path, f"{self.partition.name}/{file}" if file else self.partition.name)
 
-    def set_aside(self, file: str | None = None, *, safety: Safety = Safety.SAFE) -> Remedy:
-        """Move the partition directory, or a file in it, out of the log dirs."""
-        name = f"{self.partition.name}/{file}" if file else self.partition.name
-        return remedies.set_aside(self.dir.path, name, safety=safety)
+    def set_aside(self, *files: str, safety: Safety = Safety.SAFE) -> Remedy:
+        """Move the partition directory, or files in it, out of the log dirs."""
+        names = [f"{self.partition.name}/{file}" for file in files] or [self.partition.name]
+        return remedies.set_aside(self.dir.path, *names, safety=safety)

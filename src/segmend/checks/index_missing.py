@@ -14,7 +14,7 @@ from .levels import Level, Scope
 from .manual import SLOW, WARNING, Code, Page
 from .segment_view import SegmentView
 
-CODES = (Code("I01", WARNING, "the .index file of a segment is missing", SLOW),)
+CODES = (Code("I01", WARNING, "the .index file of a segment is missing", SLOW, explains_beside=("I17",)),)
 PAGE = Page(
     meaning="It was deleted, by hand or by a crash in the middle of a replacement.",
     broker="""

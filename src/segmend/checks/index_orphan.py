@@ -12,7 +12,9 @@ from .context import PartitionContext
 from .levels import Level, Scope
 from .manual import NONE, WARNING, Code, Page
 
-CODES = (Code("I22", WARNING, "an .index, .timeindex or .txnindex stands alone", NONE),)
+CODES = (
+    Code("I22", WARNING, "an .index, .timeindex or .txnindex stands alone", NONE, explains_beside=("I22",)),
+)
 PAGE = Page(
     meaning="""
         The log of this segment was deleted, moved or lost. (If it was the last segment, N10 tells of it.)""",
@@ -31,16 +33,20 @@ LEVEL = Level.STARTUP
 def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
     """From names alone."""
     above = set(context.orphans_above)
-    for entry in partition.orphans:
-        if entry.name in above or _is_a_directory(partition, entry.name):
-            continue
+    left = [
+        entry
+        for entry in partition.orphans
+        if entry.name not in above and not _is_a_directory(partition, entry.name)
+    ]
+    for entry in left:
+        same = [each.name for each in left if each.parsed.base_offset == entry.parsed.base_offset]
         yield context.finding(
             "I22",
             "there is no log beside it; the next start deletes it",
             file=entry.name,
             offset=entry.parsed.base_offset,
             broker_says=ORPHAN.say(context.release, entry.name),
-            remedy=context.set_aside(entry.name),
+            remedy=context.set_aside(*same),
         )
 
 

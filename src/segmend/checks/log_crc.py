@@ -17,7 +17,13 @@ from .segment_view import SegmentView
 
 CODES = (
     Code("L05", ERROR, "a batch in a rolled segment has a wrong CRC", WRONG, LOSES, explains=("I21", "P11")),
-    Code("L06", ERROR, "a batch has a wrong CRC and the segment has no offset index", LOSES),
+    Code(
+        "L06",
+        ERROR,
+        "a batch has a wrong CRC and the segment has no offset index",
+        LOSES,
+        explains_beside=("I01",),
+    ),
     Code(
         "L07",
         ERROR,

@@ -51,7 +51,8 @@ class Code:
     the log, which is cut off where the start recovers the active segment: then it is but a note.
     A start is played as if an `unplayed` fault were not there: of it only the manual speaks.
     `explains` are codes that fire for the same cause: in the same partition directory; of a fault of a
-    log dir anywhere in it, of one of the broker everywhere.
+    log dir anywhere in it, of one of the broker everywhere. `explains_beside` are such codes about the same
+    segment only.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Code:
     trimmed: bool = field(default=False, kw_only=True)
     unplayed: bool = field(default=False, kw_only=True)
     explains: tuple[str, ...] = field(default=(), kw_only=True)
+    explains_beside: tuple[str, ...] = field(default=(), kw_only=True)
 
     def consequence(self, *, clean: bool) -> Consequence:
         """What a start makes of it; `clean`: the log dir has the marker `.kafka_cleanshutdown`."""

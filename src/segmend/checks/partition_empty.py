@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.recovery import ORPHAN
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding, Remedy, Safety, Severity
 from segmend.formats.names import parse_file_name
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.logdir.tree import PartitionDir
 
+from . import remedies
 from .context import PartitionContext
 from .levels import Level, Scope
 from .manual import ERROR, INFO, LOSES, NONE, Code, Page
@@ -22,6 +23,7 @@ CODES = (
         "indexes or snapshots remain of an active segment whose `.log` is gone",
         LOSES,
         explains=("C04", "C10b", "E06"),
+        explains_beside=("N12",),
     ),
     Code("N11", ERROR, "the directory has no segment at all", LOSES),
 )
@@ -72,8 +74,17 @@ def _active_missing(context: PartitionContext, above: list[str]) -> Finding:
         file=above[0],
         offset=base,
         broker_says=ORPHAN.say(context.release, f"{context.partition.path}/{above[0]}"),
-        remedy=context.graft(),
+        remedy=_back(context, name) or context.graft(),
     )
+
+
+def _back(context: PartitionContext, log: str) -> Remedy | None:
+    """Give the log its name back, if it is there and marked for deletion alone."""
+    marked = f"{log}.deleted"
+    if marked not in context.partition.entries:
+        return None
+    old, new = (f"{context.partition.name}/{name}" for name in (marked, log))
+    return remedies.rename(context.dir.path, old, new, safety=Safety.ADVICE)
 
 
 def _empty(context: PartitionContext) -> Finding:

@@ -81,14 +81,11 @@ def _clock_stamps(context: PartitionContext, after: int) -> Iterator[int]:
 
 def _finding(context: PartitionContext, code: str, state: ProducerState, words: str) -> Finding:
     topic, partition = context.key
-    command = (
-        f"kafka-transactions.sh --bootstrap-server ... find-hanging --topic {topic} --partition {partition}"
-    )
     return context.finding(
         code,
         f"the transaction of producer {state.producer_id} {words}",
         offset=state.current_txn_first_offset,
-        remedy=remedies.advice(command),
+        remedy=remedies.find_hanging(topic, partition),
         producer_id=state.producer_id,
         producer_epoch=state.epoch,
         last_timestamp_ms=state.timestamp,

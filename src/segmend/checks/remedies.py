@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from segmend.findings import Remedy, Safety
 
+_OF_THE_CLUSTER = "--bootstrap-server HOST:9092"
+
 
 def repair(log_dir: str, partition: str | None = None, *, deep: bool = False) -> Remedy:
     """Plan the mending of a whole log dir, or of one partition directory in it."""
@@ -56,13 +58,13 @@ def free(log_dir: str) -> Remedy:
     return advice(f"segmend plan free {shlex.quote(log_dir)} --bytes 1GB -o plan.json")
 
 
-def set_aside(log_dir: str, name: str, *, safety: Safety = Safety.SAFE) -> Remedy:
-    """Move a file or directory out of the log dirs, to `<log dir>.aside`, overwriting nothing."""
+def set_aside(log_dir: str, *names: str, safety: Safety = Safety.SAFE) -> Remedy:
+    """Move what lies in one folder out of the log dirs, to `<log dir>.aside`, overwriting nothing."""
     base = log_dir.rstrip("/")
-    folder = name.rpartition("/")[0]
-    aside = f"{base}.aside/{folder}" if folder else f"{base}.aside"
-    source, target = shlex.quote(f"{base}/{name}"), shlex.quote(aside)
-    return Remedy(command=f"mkdir -p {target} && mv -n {source} {target}/", safety=safety)
+    folder = names[0].rpartition("/")[0]
+    target = shlex.quote(f"{base}.aside/{folder}" if folder else f"{base}.aside")
+    sources = " ".join(shlex.quote(f"{base}/{name}") for name in names)
+    return Remedy(command=f"mkdir -p {target} && mv -n {sources} {target}/", safety=safety)
 
 
 def rename(log_dir: str, old: str, new: str, *, safety: Safety = Safety.SAFE) -> Remedy:
@@ -81,7 +83,7 @@ def advice(command: str) -> Remedy:
 def unset(topic: str, setting: str) -> Remedy:
     """Give a topic the broker's setting again, while a release runs that starts with its own."""
     entity = f"--entity-type topics --entity-name {shlex.quote(topic)} --delete-config {shlex.quote(setting)}"
-    return advice(f"kafka-configs.sh --bootstrap-server BROKER --alter {entity}")
+    return advice(f"kafka-configs.sh {_OF_THE_CLUSTER} --alter {entity}")
 
 
 def show(log_dir: str, name: str) -> Remedy:
@@ -101,7 +103,13 @@ def play(*log_dirs: str) -> Remedy:
 
 def describe(topic: str) -> Remedy:
     """Ask the cluster for what is on none of its disks here: the topic's id."""
-    return advice(f"kafka-topics.sh --bootstrap-server HOST:9092 --describe --topic {shlex.quote(topic)}")
+    return advice(f"kafka-topics.sh {_OF_THE_CLUSTER} --describe --topic {shlex.quote(topic)}")
+
+
+def find_hanging(topic: str, partition: int) -> Remedy:
+    """Ask the cluster which transactions of a partition nobody will end."""
+    where = f"--topic {shlex.quote(topic)} --partition {partition}"
+    return advice(f"kafka-transactions.sh {_OF_THE_CLUSTER} find-hanging {where}")
 
 
 def look(*paths: str) -> Remedy:

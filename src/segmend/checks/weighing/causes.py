@@ -12,10 +12,11 @@ from typing import Final
 
 from segmend.checks import Scope, all_checks, known_codes
 from segmend.findings import Cause, Finding
+from segmend.formats.names import parse_file_name
 
 _SETTING_ASIDE: Final = frozenset({"stray-renamed", "directory-deleted"})
 _ASIDE: Final = "set aside"
-# Of the code, the log dir and the directory: what is explained in one place only.
+# Of the code, the log dir and the directory (and the segment): what is explained in one place only.
 _OF_A_PLACE: Final = 3
 
 
@@ -46,8 +47,10 @@ class Causes:
 
     def _explained_by(self, cause: Finding) -> Iterator[Key]:
         """What it explains: codes everywhere, in its dir, or in its directory."""
-        scope = self._scopes.get(cause.code)
-        for code in known_codes()[cause.code].code.explains:
+        scope, known = self._scopes.get(cause.code), known_codes()[cause.code].code
+        for code in known.explains_beside:
+            yield from ((code, cause.dir, _folder(cause), offset) for offset in _segments(cause))
+        for code in known.explains:
             named = f"{code} {_command(cause)}" if code == cause.code else code
             if scope == Scope.BROKER:
                 yield (named,)
@@ -69,6 +72,7 @@ class Causes:
         place = finding.dir, _folder(finding)
         names = finding.code, f"{finding.code} {_command(finding)}"
         keys: list[Key] = [key for name in names for key in ((name,), (name, finding.dir), (name, *place))]
+        keys += ((finding.code, *place, offset) for offset in _segments(finding))
         if _is_set_aside(finding) and not _is_of_identity(finding):
             keys.append((_ASIDE, *place))
         found = (self._wide.get(key) or near.get(key) for key in keys)
@@ -77,6 +81,12 @@ class Causes:
 
 def _command(finding: Finding) -> str | None:
     return None if finding.remedy is None else finding.remedy.command
+
+
+def _segments(finding: Finding) -> set[str]:
+    """The segment that it is about, by its file, and the one at whose beginning something is."""
+    base = parse_file_name((finding.file or "").rpartition("/")[2]).base_offset
+    return {str(offset) for offset in (base, finding.offset) if offset is not None}
 
 
 def _folder(finding: Finding) -> str:
