@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from segmend.broker.rule import Rule
 from segmend.formats.java_number import wrap_int
 from segmend.formats.kafka_uuid import parse_uuid
 
@@ -22,6 +23,19 @@ OTHER_ID = (
 """`UnifiedLog.assignTopicId`, out of `Partition.makeLeader` or `makeFollower`."""
 NO_SUCH_TOPIC = "nothing of the name {} is in the metadata: the log is loaded, and nobody asks for it"
 NOT_APPLIED = "Error applying topics delta: the broker does not get to {} after {}, whose topic id is wrong"
+NOT_AVAILABLE = (
+    "NotLeaderOrFollowerException: Log for partition {} is not available: the broker does not get to {}, "
+    "which comes after it"
+)
+"""`Partition.makeLeader`, where no log was made because its dir is offline."""
+MADE_ASIDE = (
+    "Expected partition {} to exist, but it was missing. Creating... (an empty log in {}, led by nobody)"
+)
+"""`ReplicaManager.getOrCreatePartition`; the start after this one finds two logs, if the dir is back."""
+ENDS_AT_OFFLINE: Rule[bool] = Rule(
+    "ReplicaManager.applyLocalLeadersDelta, over a partition for which no log is made; KIP-858",
+    (((0, 8), False), ((3, 7), True)),
+)
 _FIRST_CAPACITY = 16
 
 

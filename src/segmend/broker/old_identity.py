@@ -30,6 +30,10 @@ READING: Rule[Reading] = Rule(
     (((0, 8), Reading.STRICT), ((2, 8), Reading.ALIKE), ((3, 7), Reading.ENSEMBLE)),
 )
 
+KEEPS_CLUSTER_ID: Rule[bool] = Rule(
+    "KafkaServer.getBrokerMetadataAndOfflineDirs compares the cluster ids as well; KAFKA-7335, 2.4",
+    (((0, 8), False), ((2, 4), True)),
+)
 MISSING = "requirement failed: Missing required property '{}'"
 OUT_OF_RANGE = "requirement failed: {} has value {} which is not in the range (0,2147483647)"
 INCONSISTENT = (
@@ -76,8 +80,15 @@ def refusals(values: Sequence[MetaProperties], release: Release, *, kraft: bool)
     if reading == Reading.STRICT:
         for value in values:
             yield from _missing(value)
+        if KEEPS_CLUSTER_ID.of(release) and len({_identity(value) for value in values}) > 1:
+            yield INCONSISTENT
     if reading == Reading.ALIKE:
         yield from _of_kraft(values, release) if kraft else _of_zookeeper(values)
+
+
+def _identity(value: MetaProperties) -> tuple[int | None, str | None]:
+    """`BrokerMetadata`."""
+    return parse_int(value.properties.get(BROKER_ID) or ""), value.properties.get(CLUSTER_ID)
 
 
 def _missing(value: MetaProperties) -> Iterator[str]:

@@ -31,12 +31,12 @@ class MissingTopicId(StrEnum):
 
 
 SUFFIXES: Rule[frozenset[str]] = Rule(
-    "Log.parseTopicPartitionName; KAFKA-1911 (0.10.2), KIP-113 (1.1), KAFKA-14616 (3.7)",
+    "Log.parseTopicPartitionName; KAFKA-1911 (0.10.2), KIP-113 (1.1), KAFKA-14616 (3.6.1)",
     (
         ((0, 8), frozenset()),
         ((0, 10, 2), frozenset({"delete"})),
         ((1, 1), frozenset({"delete", "future"})),
-        ((3, 7), frozenset({"delete", "future", "stray"})),
+        ((3, 6, 1), frozenset({"delete", "future", "stray"})),
     ),
 )
 """What a directory may be called besides topic and partition: `-delete`, `-future`, `-stray`."""

@@ -33,6 +33,7 @@ class DirState:
     `fatal` ends the start of the broker; `offline` the service of this dir, with the reason;
     `doubtful` says that the dir is marked offline already while its logs are loaded, `unread`
     that it was before any of them was, `never_live` that it was not even taken for one of the dirs.
+    `late` says that it failed once its logs were loaded.
     `unknown` is what this process may not read of it, `open_transactions` names the logs so far that
     have one.
     """
@@ -44,6 +45,7 @@ class DirState:
     doubtful: str | None = None
     unread: bool = False
     never_live: bool = False
+    late: bool = False
     unknown: list[str] = field(default_factory=list)
     open_transactions: list[str] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)

@@ -8,10 +8,11 @@ log directories"). Up to 4.1 nobody leads one whose log dir is gone from `log.di
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from segmend.broker.failures import POTENTIALLY_OFFLINE, RECREATES_OFFLINE, UNASSIGNED
+from segmend.broker.failures import NAME_TAKEN, POTENTIALLY_OFFLINE, RECREATES_OFFLINE, UNASSIGNED
 from segmend.broker.strays import LEADS_WITHOUT_ITS_DIR, NO_DIR_IDS, PROMOTES_FUTURE, UNLED
 from segmend.loading.dirs import DirState
 from segmend.loading.replicas import EMPTY, Loaded
@@ -39,12 +40,17 @@ def missing_replicas(
         if topic is None or node_id not in replicas or (topic, partition) in known:
             continue
         directory = image.directory(topic_id, partition, node_id)
-        assigned = homes.get(directory)
+        assigned = None if directory is None else homes.get(directory)
         future = futures.get((topic, partition))
         if future is not None and assigned is future.dir_state and PROMOTES_FUTURE.of(broker.release):
             yield _promoted(future, topic, partition)
         elif online and (len(online) == len(states) or _recreates(broker, image, topic, partition)):
-            created = _created(assigned if assigned in online else online[0], topic, partition)
+            wanted = [assigned] if assigned in online else _emptiest(online, loaded)
+            home = _home(wanted, f"{topic}-{partition}")
+            if home is None:
+                yield _awaited(assigned or online[0], topic, partition)
+                continue
+            created = _created(home, topic, partition)
             dropped = directory is not None and directory not in homes and directory not in NO_DIR_IDS
             unled = dropped and len(online) == len(states) and not LEADS_WITHOUT_ITS_DIR.of(broker.release)
             found = missed(created, loaded, states)
@@ -57,12 +63,13 @@ def made_again(
     one: Loaded, states: Sequence[DirState], broker: BrokerDirs, image: MetadataImage | None
 ) -> Loaded:
     """A replica in an offline dir, in whose place the broker makes an empty one on another dir."""
-    outcome, home = one.outcome, next((state for state in states if not state.offline), None)
-    if (
-        not isinstance(outcome, PartitionOutcome) or home is None or not one.dir_state.offline
-        or image is None or not image.assigned(outcome.topic, outcome.partition, broker.node_id)
-        or not _recreates(broker, image, outcome.topic, outcome.partition)
-    ):  # fmt: skip
+    outcome = one.outcome
+    if not isinstance(outcome, PartitionOutcome) or not one.dir_state.offline or one.dir_state.late:
+        return one
+    if image is None or not image.assigned(outcome.topic, outcome.partition, broker.node_id):
+        return one
+    home = _other_home(outcome, states, broker, image)
+    if home is None:
         return one
     made, before = _created(home, outcome.topic, outcome.partition).outcome, outcome.before
     lost = (before.log_end_offset or 0) - (before.log_start_offset or 0)
@@ -74,10 +81,36 @@ def made_again(
     return replace(one, outcome=told, again=True)
 
 
+def _other_home(
+    outcome: PartitionOutcome, states: Sequence[DirState], broker: BrokerDirs, image: MetadataImage
+) -> DirState | None:
+    """The dir in which it is made anew: the one where the metadata has it, else any, if any."""
+    topic, number = outcome.topic, outcome.partition
+    online = [state for state in states if not state.offline]
+    known = image.directory(image.ids[topic], number, broker.node_id)
+    mine = next((state for state in online if known and state.log_dir.directory_id == known), None)
+    return mine or (next(iter(online), None) if _recreates(broker, image, topic, number) else None)
+
+
 def _recreates(broker: BrokerDirs, image: MetadataImage, topic: str, partition: int) -> bool:
     """Whether the broker makes a log anew although an offline dir may have it."""
     found = image.directory(image.ids[topic], partition, broker.node_id)
     return broker.kraft and (RECREATES_OFFLINE.of(broker.release) or found == UNASSIGNED)
+
+
+def _emptiest(states: Sequence[DirState], loaded: Sequence[Loaded]) -> list[DirState]:
+    """The dirs in the order in which one without a dir is given to them (`LogManager.nextLogDirs`)."""
+    logs = Counter(one.dir_state.path for one in loaded if one.key is not None)
+    return sorted(states, key=lambda state: logs[state.path])
+
+
+def _home(states: Iterable[DirState | None], name: str) -> DirState | None:
+    """The first in which a directory of that name can be made; those before it fail, once all is loaded."""
+    for state in filter(None, states):
+        if state.log_dir.entries.get(name) in (None, "dir", "link-dir"):
+            return state
+        state.offline, state.late = state.offline or NAME_TAKEN.format(name, state.path), True
+    return None
 
 
 def _is_current(loaded: Loaded) -> bool:

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from segmend.broker.election import RESTARTED, Leaves
 from segmend.broker.failures import UNASSIGNED
-from segmend.broker.leading import NOT_APPLIED, leading_order
+from segmend.broker.leading import ENDS_AT_OFFLINE, MADE_ASIDE, NOT_APPLIED, NOT_AVAILABLE, leading_order
+from segmend.loading.dirs import DirState
 from segmend.loading.replicas import Loaded
 from segmend.loading.values import Effect, Extent, PartitionOutcome, Service
+from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 
 
@@ -19,7 +22,7 @@ def without_the_unled(
     loaded: Sequence[Loaded], image: MetadataImage | None, node_id: int | None
 ) -> list[Loaded]:
     """The same, without service for all that comes after the first partition with a wrong topic id."""
-    wrong = {_key(one.outcome) for one in loaded if image is not None and _is_wrong(one, image)}
+    wrong = {_key(one.outcome) for one in loaded if image is not None and _is_wrong(one, image, node_id)}
     if image is None or not wrong:
         return list(loaded)
     mine: dict[str, list[int]] = {}
@@ -34,7 +37,58 @@ def without_the_unled(
         for key in order[first + 1 :]
         if image.directory(image.ids[key[0]], key[1], node_id) != UNASSIGNED
     }
+    behind |= {_key(one.outcome): order[first] for one in loaded if _is_wrong(one, image, node_id)}
     return [_unled(one, behind) for one in loaded]
+
+
+def aside(loaded: Sequence[Loaded], states: Sequence[DirState], broker: BrokerDirs) -> list[Loaded]:
+    """What becomes of partitions of an offline dir that this node leads, by the metadata: it was killed.
+
+    The first of them ends the broker's way through all that it leads. Those behind it are then taken for
+    new: an empty log is made in a dir that is online. Where nobody is elected anew, all behind it is not led.
+    """
+    image, release = broker.image, broker.release
+    home = next((state for state in states if not state.offline), None)
+    if image is None or home is None or not broker.kraft or not ENDS_AT_OFFLINE.of(release):
+        return list(loaded)
+    mine: dict[str, list[int]] = {}
+    for (topic_id, number), led in image.leaders.items():
+        if led.leader == broker.node_id and topic_id in image.names:
+            mine.setdefault(image.names[topic_id], []).append(number)
+    away = {_key(one.outcome) for one in loaded if _is_away(one)}
+    order = leading_order(mine, image.ids)
+    first = next((number for number, key in enumerate(order) if key in away), None)
+    if first is None:
+        return list(loaded)
+    again = RESTARTED.of(release) != Leaves.NOBODY
+    behind, name = set(order[first + 1 :]), f"{order[first][0]}-{order[first][1]}"
+    return [_behind_offline(one, name, home, again=again) if _in(one, behind) else one for one in loaded]
+
+
+def _is_away(loaded: Loaded) -> bool:
+    state = loaded.dir_state
+    return isinstance(loaded.outcome, PartitionOutcome) and bool(state.offline) and not state.late
+
+
+def _in(loaded: Loaded, keys: set[tuple[str, int]]) -> bool:
+    return isinstance(loaded.outcome, PartitionOutcome) and _key(loaded.outcome) in keys
+
+
+def _behind_offline(one: Loaded, first: str, home: DirState, *, again: bool) -> Loaded:
+    outcome = one.outcome
+    assert isinstance(outcome, PartitionOutcome)
+    if _is_away(one):
+        says = MADE_ASIDE.format(outcome.name, home.path)
+        effect = Effect(effect="log-recreated-empty", file=outcome.name, offset=0, broker_says=says)
+        return replace(one, outcome=replace(outcome, effects=(*outcome.effects, effect)))
+    if again or outcome.outcome not in (Service.SERVED, Service.EMPTY):
+        return one
+    reason = NOT_AVAILABLE.format(first, outcome.name)
+    effect = Effect(effect="partition-unserved", file=outcome.name, broker_says=reason)
+    told = replace(
+        outcome, after=Extent(), effects=(*outcome.effects, effect), outcome=Service.UNSERVED, reason=reason
+    )
+    return replace(one, outcome=told, later=())
 
 
 def _key(outcome: object) -> tuple[str, int]:
@@ -42,14 +96,19 @@ def _key(outcome: object) -> tuple[str, int]:
     return outcome.topic, outcome.partition
 
 
-def _is_wrong(loaded: Loaded, image: MetadataImage) -> bool:
+def _is_wrong(loaded: Loaded, image: MetadataImage, node_id: int | None) -> bool:
     """Whether it ends the broker's way through the partitions that it leads."""
     outcome = loaded.outcome
-    return (
-        loaded.other_id
-        and isinstance(outcome, PartitionOutcome)
-        and image.alone(outcome.topic, outcome.partition)
-    )
+    if not isinstance(outcome, PartitionOutcome) or not image.alone(outcome.topic, outcome.partition):
+        return False
+    return loaded.other_id or _goes_too_late(outcome, image, node_id)
+
+
+def _goes_too_late(outcome: PartitionOutcome, image: MetadataImage, node_id: int | None) -> bool:
+    """A stray that is deleted only once the broker has come upon it: after a kill it leads it still."""
+    led = image.leaders.get((image.ids.get(outcome.topic, ""), outcome.partition))
+    deleted = any(each.effect == "directory-deleted" for each in outcome.effects)
+    return deleted and led is not None and led.leader == node_id
 
 
 def _unled(loaded: Loaded, behind: dict[tuple[str, int], tuple[str, int]]) -> Loaded:

@@ -114,6 +114,8 @@ def _load(state: LoadState) -> Extent:
     if not state.segments:
         state.add(Segment(base_offset=0, log=None, size=0))
     if not state.settings.recover:
+        state.snapshots.clear()  # a log that waits for its deletion ends at 0 to its loader
+        state.epochs.clear()
         return _extent(state, state.segments[0].base_offset, 0)
     check_index_files(state, state.segments[-1])
     judge_indexes(state)

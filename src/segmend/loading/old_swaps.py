@@ -70,8 +70,9 @@ def _replace(state: LoadState, swap: Segment) -> None:
     """`replaceSegments` of what `logSegments(from, to)` gives."""
     end = end_of(swap, state.settings.release).next_offset
     bases = [each.base_offset for each in state.segments]
-    first = max(bisect_right(bases, swap.base_offset) - 1, 0)
-    if bases and bases[first] > end:
+    at = bisect_right(bases, swap.base_offset)
+    first = max(at - 1, 0)
+    if at and bases[first] > end:  # without a segment below, all up to the end are taken
         raise fatal("IllegalArgumentException", "inconsistent range", state.path(swap.name))
     old = [each for each in state.segments[first:] if each.base_offset < end]
     if not SWAP_REPLACES_LOWER_NEIGHBOUR.of(state.settings.release):

@@ -79,7 +79,7 @@ class Prelude:
         home = broker.metadata_dir
         known = (each for each in broker.dirs if not _hides_identity(each))
         identities = [identity_of(each, broker.release, is_metadata_dir=each is home) for each in known]
-        identities += [Identity(path=path, missing=True, value=None) for path in self._absent()]
+        identities += [Identity(path=path, missing=True, value=None) for path in self.absent]
         config = broker.config
         found = verify(
             identities, kraft=broker.kraft, node_id=config.node_id, release=broker.release,
@@ -104,7 +104,8 @@ class Prelude:
         here = (path for path in wanted if disk.real_path(path) not in given)
         return [path for path in here if _is_there(path)]
 
-    def _absent(self) -> list[str]:
+    @property
+    def absent(self) -> list[str]:
         """Log dirs of the configuration that are not there, if any of the others is among those given."""
         wanted, _ = self._wanted()
         return [path for path in wanted if not _is_there(path)]

@@ -17,6 +17,7 @@ from segmend.kernel.types import CHAIN_KINDS, SegmentScan
 from segmend.loading.ongoing import replay
 from segmend.loading.segment import Prefix, Segment, check_end, position_of
 from segmend.loading.state import LoadState, States
+from segmend.loading.usable import check_folder
 from segmend.logdir.files import FileEntry
 from segmend.logdir.second_looks import look_again
 
@@ -39,6 +40,7 @@ def rebuild(
         _assume_empty(state, last_offset)
         return {}
     for offset in [o for o in snapshots if o > last_offset or o <= log_start]:
+        check_folder(state, f"{offset:020d}.snapshot")
         del snapshots[offset]
     if last_offset == 0:
         return {}
@@ -80,6 +82,7 @@ def note_snapshots(state: LoadState, before: dict[int, FileEntry]) -> None:
 def _take(state: LoadState, offset: int, states: States, map_end: int) -> None:
     newest = max(state.snapshots, default=max(map_end, state.settings.log_start) if map_end >= 0 else -1)
     if offset > newest:
+        check_folder(state, f"{offset:020d}.snapshot")
         state.snapshots[offset] = states
 
 

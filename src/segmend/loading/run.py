@@ -25,7 +25,8 @@ from segmend.formats.names import CLUSTER_METADATA, REMOTE_INDEX_CACHE
 from segmend.loading import places
 from segmend.loading.dirs import DirState
 from segmend.loading.expected import made_again, missing_replicas
-from segmend.loading.led import without_the_unled
+from segmend.loading.futures import replaced
+from segmend.loading.led import aside, without_the_unled
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Loaded, Situation, load_directory
@@ -40,7 +41,7 @@ from segmend.loading.values import (
     PartitionOutcome,
     Service,
 )
-from segmend.loading.vanished import never_seen
+from segmend.loading.vanished import never_seen, only_zookeeper_knows
 from segmend.logdir.as_user import AsUser, seen_by
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -120,6 +121,7 @@ class _Run:
             if state.offline and self._is_needed(state):
                 self._refuse(METADATA_DIR_FAILED.format(state.path, state.offline))
         self._loaded = [made_again(one, states, broker, image) for one in self._loaded]
+        self._loaded = replaced(aside(self._loaded, states, broker), self._budget)
         if states and all(state.offline for state in states):
             self._refuse(ALL_DIRS_FAILED.format(", ".join(state.path for state in states)))
         yield from self._lines(states)
@@ -284,6 +286,8 @@ class _Run:
             yield "replicas that the metadata does not expect (no readable __cluster_metadata here)"
         elif metadata.assumed is not None and any(_is_stray(loaded) for loaded in self._loaded):
             yield "whether this copy of the cluster's metadata is behind, and what is a stray by it is none"
+        elif not self._broker.kraft:
+            yield from only_zookeeper_knows(self._prelude.states, self._prelude.absent)
         gone = never_seen(self._loaded, metadata.image, self._prelude.states)
         if gone and self._refusal is None:
             more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""

@@ -41,6 +41,13 @@ def check_writable(state: LoadState, name: str) -> None:
         raise io_failure(state.settings.release, f"{state.path(name)} ({denied})", state.path(name))
 
 
+def check_folder(state: LoadState, name: str) -> None:
+    """Raise the IOException of a file that is to come or go where the directory does not let the user."""
+    denied = state.partition.log_dir.files.denial(state.partition.path, WRITE)
+    if denied is not None:
+        raise io_failure(state.settings.release, f"{state.path(name)} ({denied})", state.path(name))
+
+
 def note_lazy(state: LoadState, *indexes: str) -> None:
     """Indexes that are opened at the first look-up only: a fetch takes the dir offline then."""
     for name in indexes:

@@ -5,9 +5,10 @@ Without a line a partition may just as well never have been here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from segmend.formats.names import parse_dir_name
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.loading.dirs import DirState
 from segmend.loading.replicas import Loaded
@@ -46,6 +47,18 @@ def never_seen(
         for key, offset in state.offsets.get(RECOVERY_POINT, {}).items() if offset > 0
     }  # fmt: skip
     return sorted(f"{topic}-{partition}" for topic, partition in lines - there)
+
+
+def only_zookeeper_knows(states: Sequence[DirState], absent: Sequence[str]) -> Iterator[str]:
+    """What lay in dirs that are empty or not there, or in whose partitions' places something else lies."""
+    lived_in = [state for state in states if not state.log_dir.meta_properties.missing]
+    new = [state.path for state in states if not (state in lived_in or state.log_dir.partitions)]
+    for path in [*new, *absent] if lived_in else ():
+        yield f"{path}: which partitions were in this empty dir (ZooKeeper knows); they are made again, empty"
+    for state in states:
+        for name in state.log_dir.others:
+            if parse_dir_name(name).kind == "current":
+                yield f"{state.path}/{name}: whether ZooKeeper has a replica of this name; it is no directory"
 
 
 def _is_unseen(

@@ -133,11 +133,10 @@ def later_lines(outcomes: Iterable[Later], style: Style = PLAIN, *, every: bool 
 def _later(outcomes: Iterable[Later], style: Style) -> Iterator[str]:
     for later in outcomes:
         when = "later" if later.seconds is None else f"{later.seconds} s after the start"
-        what = f"{plural(later.segments, 'segment')}, {plural(later.records_lost, 'record')}"
-        yield (
-            f"{when}: {style('yellow', later.what)} {text.clean(f'{later.dir}  {later.file}')}: {what}, "
-            + (f"{text.size(later.bytes_lost)} ({later.why})")
-        )
+        where = text.clean(f"{later.dir}  {later.file}")
+        amount = f"{plural(later.segments, 'segment')}, {plural(later.records_lost, 'record')}, "
+        amount = f": {amount}{text.size(later.bytes_lost)}" if later.what != "directory replaced" else ""
+        yield f"{when}: {style('yellow', later.what)} {where}{amount} ({later.why})"
 
 
 def dir_lines(outcomes: Iterable[DirOutcome], style: Style = PLAIN) -> Iterator[str]:

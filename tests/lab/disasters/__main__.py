@@ -15,6 +15,7 @@ import signal
 import sys
 
 from tests.lab.disasters.bases import RELEASES, STAGES
+from tests.lab.disasters.compare import wrong
 from tests.lab.disasters.draw import Disaster, drawn
 from tests.lab.disasters.judge import make_shared_classes
 from tests.lab.disasters.known import reason
@@ -69,19 +70,19 @@ def main() -> int:
 def one(disaster: Disaster, *, shrink: bool) -> int:
     """One disaster, told in full."""
     root = scratch("disaster")
-    row, wrong = judged_and_compared(disaster, root)
+    row, points = judged_and_compared(disaster, root)
     print(json.dumps(row["verdict"], indent=1)[:20_000])
-    return told(disaster, wrong, shrink=shrink)
+    return told(disaster, points, shrink=shrink)
 
 
-def told(disaster: Disaster, wrong: list[str], *, shrink: bool) -> int:
+def told(disaster: Disaster, points: list[str], *, shrink: bool) -> int:
     """Say whether the forecast agreed, and how to see it again."""
-    for words in wrong:
+    for words in points:
         print(f"  {words}")
-    if wrong:
+    if points:
         least = shrunk(disaster, scratch("disaster")) if shrink else disaster
         print(f"  {least.command()}", flush=True)
-    return 1 if wrong else 0
+    return 1 if points else 0
 
 
 def many(version: str, seed: int, numbers: range, *, shrink: bool) -> int:
@@ -93,14 +94,14 @@ def many(version: str, seed: int, numbers: range, *, shrink: bool) -> int:
         if (seed, disaster.number) in done:
             continue
         try:
-            row, wrong = judged_and_compared(disaster, root)
+            row, points = judged_and_compared(disaster, root)
         except LabError as error:  # nothing to learn from, and the next ones wait
             print(f"{version} {disaster.number} {disaster.kind}: not tried, {error}", flush=True)
             continue
         rows.append({"seed": seed, **row})
         packed(rows, path)
         print(f"{version} {disaster.number} {disaster.kind}: {row['verdict']['outcome']}", flush=True)
-        bad += told(disaster, [] if reason(disaster) else wrong, shrink=shrink)
+        bad += told(disaster, [] if reason(disaster) else wrong(points), shrink=shrink)
     print(f"{version}: {len(rows)} recorded, {bad} forecasts differ")
     return 1 if bad else 0
 

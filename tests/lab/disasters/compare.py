@@ -11,14 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from segmend.formats import epoch_checkpoint, producer_snapshot
-from segmend.formats.offset_checkpoint import HIGH_WATERMARK
+from segmend.formats import epoch_checkpoint
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.loading.load import LoadedLog
-from segmend.loading.state import States
-from segmend.logdir.files import FileEntry
-from segmend.surgery.recipes import offset_index, time_index
-from tests.lab.base import STORY
-from tests.lab.disasters.bases import TOPICS
+from tests.lab.disasters.contents import of_indexes, of_snapshots, of_transactions
 from tests.lab.disasters.files import Seen, Tree
 from tests.lab.disasters.said import Line, Said
 from tests.lab.disasters.scene import META
@@ -29,39 +25,74 @@ SERVED = ("served", "empty")
 INDEXES = (".index", ".timeindex", ".txnindex")
 MADE = (".snapshot", "-checkpoint", ".metadata", ".txnindex")
 """What every start may make without a word."""
-ROW = 46
-"""Bytes of a producer in a snapshot."""
-INTERVAL = 512
-"""The lab's index.interval.bytes."""
-BUILT = {"index": offset_index.build, "timeindex": time_index.build}
-OLD = 1_767_000_000_000
-"""The lab's idempotent producers have timestamps below this: a broker forgets them when it reads a snapshot
-(`producer.id.expiration.ms`), which changes nothing but what it writes into the next one. Before 2.4 a marker
-did not count, so that it forgets those of transactions as well."""
+REPLACED = (".snapshot", ".swap", "-checkpoint.tmp")
+"""What goes without a word."""
+
+
+NOT_TOLD = "not told: "
+"""Before a point that it names as unknown: not what the broker did, and no agreement either."""
+MOVED = "directory replaced"
+"""What it says of a partition whose move between log dirs goes on."""
+
+
+def wrong(points: Sequence[str]) -> list[str]:
+    """Those in which it is wrong; the others it has left open."""
+    return [each for each in points if not each.startswith(NOT_TOLD)]
+
+
+def left_open(said: Said, name: str = "") -> str:
+    """The mark of what it names as unknown: the whole broker under ZooKeeper, or this dir."""
+    named = any(f"/{name}" in each for each in said.broker["unknown"]) if name else False
+    return NOT_TOLD if named or (not name and (said.broker["unknown"] or not said.kraft)) else ""
 
 
 def disagreements(verdict: Verdict, before: Tree, said: Said) -> list[str]:
     """Every point in which the forecast is not what the broker did; nothing if it is right."""
-    wrong = [*of_contract(said)]
+    found = [*of_contract(said)]
     starts = verdict["outcome"] == "starts"
     if starts != (said.broker["outcome"] == "starts"):
         return [
-            *wrong,
+            *found,
             f"outcome: {verdict['outcome']} ({verdict.get('fatal')}), said {said.broker['outcome']}",
         ]
     if not starts:
-        return wrong
+        return found
     offline = sorted(line["dir"] for line in said.of("dir") if line["outcome"] == "offline")
     told = {*before, *(line["dir"] for line in said.of("dir"))}
     if offline != [name for name in verdict.get("offline", []) if name in told]:
-        wrong.append(f"offline: {verdict.get('offline', [])}, said {offline}")
-    wrong += of_service(verdict, said)
+        open_ = next((mark for name in ("d0", "d1") if (mark := left_open(said, name))), "")
+        return [*found, f"{open_}offline: {verdict.get('offline', [])}, said {offline}"]
+    found += of_service(verdict, said)
+    found += of_reads(verdict, said)
     for name in (name for name in ("d0", "d1") if name in verdict["files"] and name not in offline):
-        wrong += of_high_watermarks(name, verdict["files"][name], said)
+        found += of_high_watermarks(name, verdict["files"][name], said)
+    for name in (name for name in ("d0", "d1") if name in before and name not in offline):
+        found += of_top(name, before[name], verdict["files"].get(name, {}), said)
+    moving = moved(said)
     for place in sorted({*before, *verdict["files"]}):
-        if "/" in place and not place.endswith(META) and place.partition("/")[0] not in offline:
-            wrong += (f"{place}: {each}" for each in of_place(place, verdict, before, said))
-    return wrong
+        log_dir, _, name = place.partition("/")
+        if name and name != META and log_dir not in offline and plain(name) not in moving:
+            found += (f"{place}: {each}" for each in of_place(place, verdict, before, said))
+    return [marked(each) for each in found]
+
+
+def moved(said: Said) -> set[str]:
+    """The partitions with a future replica that takes their place, or is set aside beside them."""
+    strays = (line for line in said.of("directory") if line["outcome"] == "stray-renamed")
+    return {
+        *(line["file"] for line in said.of("later") if line["what"] == MOVED),
+        *(plain(line["file"]) for line in strays if line["kind"] == "future"),
+    }
+
+
+def plain(name: str) -> str:
+    """`f000-0` of `f000-0.<hex>-future`."""
+    return name.partition(".")[0] if name.endswith("-future") else name
+
+
+def marked(point: str) -> str:
+    """With its mark in front."""
+    return f"{NOT_TOLD}{point.replace(NOT_TOLD, '')}" if NOT_TOLD in point else point
 
 
 def of_contract(said: Said) -> Iterator[str]:
@@ -86,18 +117,19 @@ def of_contract(said: Said) -> Iterator[str]:
 
 def of_service(verdict: Verdict, said: Said) -> Iterator[str]:
     """Leaders and offsets of every partition that the broker knows, against the lines."""
-    lines, unknown = said.partitions, said.broker["unknown"]
+    lines = said.partitions
     for name, (first, end) in verdict["offsets"].items():
         line = lines.get(name)
         if line is None:
-            if not unknown:
-                yield f"{name}: served {first}..{end}, said nothing"
+            yield f"{left_open(said)}{name}: served {first}..{end}, said nothing"
         elif line["outcome"] not in SERVED:
             yield f"{name}: served {first}..{end}, said {line['outcome']}: {line['reason']}"
         else:
             after = line["after"]
             more = appended(verdict, said, f"{line['dir']}/{name}")
             wanted = [after["log_start_offset"], after["log_end_offset"]]
+            if name in moved(said) and any(each["effect"] == "reads-fail" for each in line["effects"]):
+                wanted[0] = first  # the future replica begins there
             if first != wanted[0] or not wanted[1] <= end <= wanted[1] + more:
                 yield f"{name}: offsets {[first, end]}, said {wanted}"
     yield from of_unserved(verdict, said)
@@ -110,10 +142,49 @@ def of_unserved(verdict: Verdict, said: Said) -> Iterator[str]:
         if line["outcome"] in SERVED and name not in known and said.kraft:
             yield f"{name}: no such partition, said {line['outcome']}"
     for name, why in verdict["unled"].items():
-        if name not in lines and not said.broker["unknown"]:
-            yield f"{name}: not served {why}, said nothing"
+        if name not in lines:
+            yield f"{left_open(said)}{name}: not served {why}, said nothing"
         elif name in lines and lines[name]["outcome"] in SERVED:
             yield f"{name}: not served {why}, said {lines[name]['outcome']}"
+
+
+def of_reads(verdict: Verdict, said: Said) -> Iterator[str]:
+    """A consumer that stops before the end was told so, and where.
+
+    Not the other way round: an index that leads lookups astray harms only who begins in the middle.
+    """
+    for name, read in verdict.get("reads", {}).items():
+        effects = said.partitions.get(name, {}).get("effects", ())
+        places = [each["offset"] for each in effects if each["effect"] == "reads-fail"]
+        at, why = read.get("stops", (None, None))
+        if at is None or (why == "nothing" and any(each["effect"] == "segment-skipped" for each in effects)):
+            continue  # it waits at the end of what there is
+        missed = [range(first, last + 1) for first, last in read.get("gaps", ())]
+        if not any(place is None or place >= at or any(place in gap for gap in missed) for place in places):
+            yield f"{name}: a consumer stops at {at} ({why}), said {places}"
+
+
+TOP = (".kafka_cleanshutdown", "meta.properties", "-checkpoint", ".tmp")
+"""What a start may make, change and take away at the top of a log dir."""
+
+
+def of_top(name: str, was: dict[str, Seen], did: dict[str, Any], said: Said) -> Iterator[str]:
+    """Nothing else of a log dir's own files comes, changes or goes, and no log starts elsewhere than said."""
+    for kind in ("gone", "new", "changed"):
+        for file in did.get(kind, ()):
+            if not file.endswith(TOP) or (kind == "gone" and file.endswith("-checkpoint")):
+                yield f"{name}: {file} is {kind}, said nothing"
+    seen = {**did.get("new", {}), **did.get("changed", {})}
+    for row in str(seen.get(LOG_START_OFFSET, "")).splitlines()[2:]:
+        topic, number, offset = row.rsplit(" ", 2)
+        line = said.at(f"{name}/{topic}-{number}")
+        if line.get("outcome") == "served" and int(offset) > line["after"]["log_start_offset"]:
+            yield f"{name}: log start {row}, said {line['after']['log_start_offset']}"
+    for row in str(seen.get(RECOVERY_POINT, "")).splitlines()[2:]:
+        topic, number, offset = row.rsplit(" ", 2)
+        end = said.at(f"{name}/{topic}-{number}").get("after", {}).get("log_end_offset")
+        if end is not None and int(offset) > end:
+            yield f"{name}: recovery point {row}, said it ends at {end}"
 
 
 def of_high_watermarks(name: str, did: dict[str, Any], said: Said) -> Iterator[str]:
@@ -151,16 +222,17 @@ def of_place(place: str, verdict: Verdict, before: Tree, said: Said) -> Iterator
             yield f"removed: {removed}, said {sorted(effects)}"
         return
     if did.get("made") and not stray:
-        if not said.broker["unknown"] and not recreated(said, place.partition("/")[2]):
-            yield "made, said nothing"
+        if not recreated(said, place.partition("/")[2]):
+            yield f"{left_open(said)}made, said nothing"
         return
     log = said.logs.get(place)
     if log is None or log.failure is not None or log.after is None or stray:
         return
     yield from of_files(was, did, log)
     yield from of_epochs(was, did, log)
-    yield from of_snapshots(was, did, log)
+    yield from of_snapshots(after(was, did), did, log)
     yield from of_indexes(was, did, log)
+    yield from of_transactions(was, did, log)
     yield from of_changes(
         was, did, line, {f"{each.base_offset:020d}" for each in log.state.segments if not each.log}
     )
@@ -228,43 +300,6 @@ def led(entries: Entries, new: Entries, end: int | None) -> Iterator[Entries]:
         yield [*kept[:-1], *((epoch, end) for epoch, _ in new)]
 
 
-def of_snapshots(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Iterator[str]:
-    """Producer snapshots: which ones, and the size of those that are written anew."""
-    name, forgetful = ".snapshot", log.state.settings.release < (2, 4)
-    left = after(was, did)
-    there = {int(each[:20]) for each in left if each.endswith(name) and each[:20].isdigit()}
-    wanted = log.state.snapshots
-    if there != set(wanted):
-        yield f"snapshots: {sorted(there - set(wanted))} not said, {sorted(set(wanted) - there)} said"
-    for offset, kept in wanted.items():
-        if offset in there and not isinstance(kept, FileEntry):
-            size, most = left[f"{offset:020d}{name}"], size_of(kept)
-            expired = sum(state.timestamp < OLD or forgetful for state in kept.values())
-            if not most - expired * ROW <= size <= most:
-                yield f"snapshot {offset}: {size} bytes, said {most}"
-
-
-def of_indexes(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Iterator[str]:
-    """The bytes of indexes that a recovery wrote anew: those of the recipes, where all of a log was kept."""
-    state = log.state
-    written = {**did.get("new", {}), **did.get("changed", {})}
-    for segment in state.segments[:-1] if state.partition.topic in (STORY, *TOPICS) else ():
-        base = f"{segment.base_offset:020d}"
-        name = f"{base}.log"
-        whole = name in was and name not in written and was[name].size == segment.size and segment.in_order
-        for kind, build in BUILT.items() if segment.recovered and whole else ():
-            what = written.get(f"{base}.{kind}", ())
-            arguments = {"base_offset": segment.base_offset, "interval": INTERVAL}
-            data = build(state.partition.log_dir, state.partition.name, arguments, state.settings.release)
-            if len(what) == 2 and what[1] != Seen(len(data), data).short():
-                yield f"{base}.{kind} is {what}, built {len(data)} {Seen(len(data), data).short()}"
-
-
-def size_of(states: States) -> int:
-    """How long a snapshot of so many producers is."""
-    return len(producer_snapshot.render(producer_snapshot.ProducerSnapshot(entries=()))) + ROW * len(states)
-
-
 def of_changes(was: dict[str, Seen], did: dict[str, Any], line: Line, made: set[str]) -> Iterator[str]:
     """No file changes of which nothing is said; those of a segment that the load makes are `made`."""
     told = {
@@ -275,7 +310,9 @@ def of_changes(was: dict[str, Seen], did: dict[str, Any], line: Line, made: set[
     bases = made | {name[:20] for name in told}
     logs = {name[:20] for name in told if is_log(name)}
     for name in did.get("gone", ()):
-        if not (name in told or name[:20] in logs or name.endswith((".snapshot", ".swap"))):
+        if not (
+            name in told or name[:20] in logs or name.endswith((".snapshot", ".swap", "-checkpoint.tmp"))
+        ):
             yield f"{name} is gone, said nothing"
     renamed = {name.removesuffix(".swap") for name in did.get("gone", ())}
     for name in set(did.get("new", {})) - renamed:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.lab.disasters.bases import node
-from tests.lab.disasters.compare import disagreements
+from tests.lab.disasters.compare import disagreements, wrong
 from tests.lab.disasters.draw import Disaster
 from tests.lab.disasters.files import look
 from tests.lab.disasters.judge import judged
@@ -105,9 +105,9 @@ def shrunk(disaster: Disaster, root: Path) -> Disaster:
     number = 0
     while number < len(disaster.wounds):
         fewer = disaster.without(number)
-        _, wrong = judged_and_compared(fewer, root)
-        print(f"  {len(fewer.wounds)} wounds, without {disaster.wounds[number]}: {wrong[:1]}", flush=True)
-        if wrong:
+        points = wrong(judged_and_compared(fewer, root)[1])
+        print(f"  {len(fewer.wounds)} wounds, without {disaster.wounds[number]}: {points[:1]}", flush=True)
+        if points:
             disaster = fewer
         else:
             number += 1

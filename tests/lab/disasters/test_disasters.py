@@ -16,13 +16,14 @@ import pytest
 from segmend.loading.state import LoadState
 from segmend.logdir import disk
 from tests.lab.disasters.bases import RELEASES
-from tests.lab.disasters.compare import disagreements
+from tests.lab.disasters.compare import disagreements, wrong
 from tests.lab.disasters.draw import Disaster, drawn
 from tests.lab.disasters.files import Tree, look
 from tests.lab.disasters.known import reasons
 from tests.lab.disasters.matrix import agreements, replayable
 from tests.lab.disasters.run import compared, hurt_copy, record, rows_of, scratch
 from tests.lab.disasters.said import Said, said
+from tests.lab.disasters.shrunk import NAMED
 
 EACH = 8
 """The fast tests take one disaster of so many; the slow ones all."""
@@ -30,8 +31,9 @@ RECORDED = [version for version in RELEASES if record(version).exists()]
 
 
 def unknown(version: str, found: dict[int, list[str]]) -> dict[int, list[str]]:
-    """The disagreements that are not listed."""
-    return {number: words for number, words in found.items() if words and number not in reasons(version)}
+    """The disagreements that are not listed; what was named as unknown is none."""
+    points = {number: wrong(all_of) for number, all_of in found.items() if number not in reasons(version)}
+    return {number: each for number, each in points.items() if each}
 
 
 @pytest.mark.parametrize("version", RECORDED)
@@ -44,9 +46,29 @@ def test_some_disasters_end_as_forecast(version: str) -> None:
 def test_every_disaster_ends_as_forecast(version: str) -> None:
     found = agreements(version)
     assert unknown(version, found) == {}
-    assert [number for number in reasons(version) if number in found and not found[number]] == [], (
+    assert [number for number in reasons(version) if number in found and not wrong(found[number])] == [], (
         "no longer wrong: take them out"
     )
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_was_learnt_stays_known(name: str) -> None:
+    root = scratch("learnt")  # where any user comes in
+    for version, number in NAMED[name].items():
+        row = next((row for row in replayable(version) if row["n"] == number), None)
+        if row is not None:
+            assert wrong(compared(Disaster.from_json(version, row), row["verdict"], root)) == []
+    shutil.rmtree(root, ignore_errors=True)
+
+
+def test_an_empty_dir_under_zookeeper_is_no_all_clear(tmp_path: Path) -> None:
+    row = next(row for row in rows_of(record("1.1.0")) if row["n"] == 16)
+    scene = hurt_copy(Disaster.from_json("1.1.0", row), tmp_path / "one")
+    mine = said("1.1.0", scene, None, row["verdict"]["order"])
+    assert [each for each in mine.broker["unknown"] if "ZooKeeper" in each]
+    points = disagreements(row["verdict"], look(scene.root), mine)
+    assert points
+    assert not wrong(points)
 
 
 @pytest.mark.parametrize("version", RELEASES)
@@ -118,8 +140,9 @@ def nothing_deleted(mine: Said) -> None:
 def with_state(mine: Said, change: Callable[[LoadState], object]) -> None:
     """The model of one log changed, in a copy of it."""
     online = {line["dir"] for line in mine.of("dir") if line["outcome"] == "online"}
-    served = (place for place in mine.logs if mine.at(place).get("outcome") == "served")
-    place = next(place for place in served if place[:2] in online and mine.logs[place].state.epochs.entries)
+    served = [place for place in mine.logs if mine.at(place).get("outcome") == "served"]
+    served = [each for each in served if each[:2] in online and mine.logs[each].state.epochs.entries]
+    place = next(each for each in [*filter(mine.takes_snapshots, served), *served])
     log = mine.logs[place]
     state = copy.copy(log.state)
     state.segments = [copy.copy(segment) for segment in state.segments]
@@ -143,6 +166,19 @@ def fewer_epochs(state: LoadState) -> None:
     state.epochs.entries = state.epochs.entries[1:]
 
 
+def other_producers(state: LoadState) -> None:
+    """A producer snapshot that is taken anew with another epoch."""
+    offset, kept = next(each for each in state.snapshots.items() if isinstance(each[1], dict) and each[1])
+    number, row = next(iter(kept.items()))
+    state.snapshots[offset] = {**kept, number: replace(row, epoch=row.epoch + 1)}
+
+
+def reads_succeed(mine: Said) -> None:
+    """No word of reads that fail."""
+    for line in mine.of("partition"):
+        line["effects"] = [each for each in line["effects"] if each["effect"] != "reads-fail"]
+
+
 MUTANTS: dict[str, Callable[[Said], None]] = {
     "log end + 1": later_end,
     "start and refuse swapped": other_outcome,
@@ -152,8 +188,15 @@ MUTANTS: dict[str, Callable[[Said], None]] = {
     "deletions dropped": nothing_deleted,
     "a byte more in a segment": lambda mine: with_state(mine, longer_segment),
     "a snapshot more": lambda mine: with_state(mine, more_snapshots),
+    "reads that fail dropped": reads_succeed,
+    "another producer in a snapshot": lambda mine: with_state(mine, other_producers),
     "an epoch fewer": lambda mine: with_state(mine, fewer_epochs),
 }
+
+
+SOME = ("reads that fail dropped", "another producer in a snapshot")
+"""Not each of these is caught: a consumer from the start does not meet every bad index, nor is each snapshot
+recorded with its bytes."""
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +208,9 @@ def seen() -> Iterator[list[tuple[dict[str, Any], Tree, Said]]]:
         rows = [row for row in rows if row["n"] not in reasons(version)]
         offline = [row for row in rows if "offline" in row["verdict"]]
         stray = [row for row in rows if "stray" in str(row["verdict"])]
-        for row in [*rows[:1], *offline[:1], *stray[:1]]:
+        stops = [row for row in rows if "stops" in str(row["verdict"].get("reads"))]
+        killed = [row for row in rows if row["stage"] == "killed" and row["kind"] == "power"]
+        for row in [*rows[:1], *offline[:1], *stray[:1], *stops[:1], *killed[:1]]:
             disaster = Disaster.from_json(version, row)
             scene = hurt_copy(disaster, root / f"{version}-{row['n']}")
             mine = said(version, scene, disaster.uid, row["verdict"]["order"])
@@ -176,7 +221,7 @@ def seen() -> Iterator[list[tuple[dict[str, Any], Tree, Said]]]:
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_forecast_is_caught(name: str, seen: list[tuple[dict[str, Any], Tree, Said]]) -> None:
-    done = 0
+    done = caught = 0
     for verdict, before, mine in seen:
         mutant = Said(copy.deepcopy(mine.lines), mine.logs, mine.kraft)
         with contextlib.suppress(StopIteration):
@@ -184,6 +229,7 @@ def test_a_wrong_forecast_is_caught(name: str, seen: list[tuple[dict[str, Any], 
         if mutant == mine:
             continue
         done += 1
-        assert disagreements(verdict, before, mine) == []
-        assert disagreements(verdict, before, mutant) != []
-    assert done
+        assert wrong(disagreements(verdict, before, mine)) == []
+        caught += wrong(disagreements(verdict, before, mutant)) != []
+    assert caught
+    assert caught == done or name in SOME

@@ -1,0 +1,146 @@
+"""The bytes of derived files after a start: what the broker wrote anew against what the recipes make.
+
+Of indexes all that a recovery wrote, also of a segment that it cut, and of the active one, which is padded
+with zeros; of producer snapshots the rows in the order of the broker's hash map.
+"""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from segmend.formats import producer_snapshot
+from segmend.formats.producer_snapshot import ProducerSnapshot
+from segmend.kernel.producers import row_of
+from segmend.loading.load import LoadedLog
+from segmend.loading.segment import Segment
+from segmend.loading.state import States
+from segmend.logdir.files import FileEntry
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+from segmend.surgery.derive.hash_order import HASH_ORDER
+from segmend.surgery.recipes import offset_index, time_index, transaction_index
+from tests.lab.base import STORY
+from tests.lab.disasters.bases import TOPICS
+from tests.lab.disasters.files import Seen
+
+INTERVAL = 512
+"""The lab's index.interval.bytes."""
+BUILT = {"index": offset_index.build, "timeindex": time_index.build}
+OLD = 1_767_000_000_000
+"""The lab's idempotent producers have timestamps below this: a broker forgets them when it reads a snapshot
+(`producer.id.expiration.ms`), which changes nothing but what it writes into the next one. Before 2.4 a marker
+did not count, so that it forgets those of transactions as well."""
+ROW = 46
+"""Bytes of a producer in a snapshot."""
+ONE_STABLE_OFFSET = (2, 8)
+"""Before it the last stable offsets of a recovered index depend on the snapshot that it began with."""
+TRIMS = (3, 0)
+"""Before it the indexes of a segment that was cut are not those of what is left."""
+MARKERS_COUNT = (2, 4, 1)
+Written = dict[str, Any]
+
+
+def written(did: dict[str, Any]) -> Written:
+    """The files that are new or other than before."""
+    return {**did.get("new", {}), **did.get("changed", {})}
+
+
+def differs(what: object, data: bytes, pad: int = 0) -> bool:
+    """Whether a file is recorded with a content that is not this, or this and zeros."""
+    if not isinstance(what, list) or len(what) != 2:
+        return False
+    whole = data + bytes(max(0, pad - len(data)))
+    return what != [len(whole), Seen(len(whole), whole).short()]
+
+
+def of_indexes(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Iterator[str]:
+    """The indexes of recovered segments."""
+    state, found = log.state, written(did)
+    if state.partition.topic not in (STORY, *TOPICS):
+        return
+    for segment in state.segments:
+        base = f"{segment.base_offset:020d}"
+        if not (segment.recovered and segment.in_order) or f"{base}.log" in did.get("new", {}):
+            continue
+        name = f"{base}.log"
+        cut = name not in was or was[name].size != segment.size or name in found
+        if cut and (name not in was or was[name].size < segment.size or state.settings.release < TRIMS):
+            continue
+        pad = segment is state.segments[-1]
+        for kind, data in built(segment, was[name].data, state.settings.release):
+            what = found.get(f"{base}.{kind}")
+            if differs(what, data, what[0] if pad and isinstance(what, list) else 0):
+                yield f"{base}.{kind} is {what}, built {len(data)} {Seen(len(data), data).short()}"
+
+
+def built(segment: Segment, data: bytes, release: Release) -> Iterator[tuple[str, bytes]]:
+    """The two indexes of what is left of the log."""
+    with tempfile.TemporaryDirectory() as work:
+        folder = Path(work) / "x-0"
+        folder.mkdir()
+        (folder / f"{segment.base_offset:020d}.log").write_bytes(data[: segment.size])
+        opened = LogDir.open(work)
+        for kind, build in BUILT.items():
+            arguments = {"base_offset": segment.base_offset, "interval": INTERVAL}
+            yield kind, build(opened, "x-0", arguments, release)
+
+
+def of_transactions(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Iterator[str]:
+    """The indexes of aborted transactions of recovered segments, where all of the log before is there."""
+    state, found, end = log.state, written(did), 0
+    if state.settings.log_start or state.settings.release < ONE_STABLE_OFFSET:
+        return
+    for segment in state.segments:
+        base = f"{segment.base_offset:020d}"
+        seen = was.get(f"{base}.log")
+        if seen is None or seen.size != segment.size or f"{base}.log" in found or segment.base_offset != end:
+            return
+        end = next_offset(seen.data)
+        what = found.get(f"{base}.txnindex")
+        if segment.recovered and segment.in_order and what is not None:
+            arguments = {"base_offset": segment.base_offset, "snapshot": None}
+            mine = state.partition
+            data = transaction_index.build(mine.log_dir, mine.name, arguments, state.settings.release)
+            if differs(what, data):
+                yield f"{base}.txnindex is {what}, built {Seen(len(data), data).short()}"
+
+
+def next_offset(data: bytes) -> int:
+    """The offset after a log whose batches follow each other to its end; -1 if they do not."""
+    at, end = 0, -1
+    while at + 61 <= len(data):
+        base, size = struct.unpack_from(">qi", data, at)
+        if size < 49 or (end >= 0 and base != end):
+            return -1
+        at, end = at + 12 + size, base + struct.unpack_from(">i", data, at + 23)[0] + 1
+    return end if at == len(data) else -1
+
+
+def of_snapshots(left: dict[str, int], did: dict[str, Any], log: LoadedLog) -> Iterator[str]:
+    """Producer snapshots: which ones, and the rows of those that are written anew."""
+    name, release = ".snapshot", log.state.settings.release
+    forgetful, found = release < (2, 4), written(did)
+    there = {int(each[:20]) for each in left if each.endswith(name) and each[:20].isdigit()}
+    wanted = log.state.snapshots
+    if there != set(wanted):
+        yield f"snapshots: {sorted(there - set(wanted))} not said, {sorted(set(wanted) - there)} said"
+    for offset, kept in wanted.items():
+        if offset not in there or isinstance(kept, FileEntry):
+            continue
+        file, data = f"{offset:020d}{name}", rendered(kept, release)
+        expired = sum(state.timestamp < OLD or forgetful for state in kept.values())
+        exact = not expired and release >= MARKERS_COUNT
+        if not len(data) - expired * ROW <= left[file] <= len(data):
+            yield f"snapshot {offset}: {left[file]} bytes, said {len(data)}"
+        elif exact and differs(found.get(file), data):
+            yield f"snapshot {offset}: {found[file]}, said {Seen(len(data), data).short()}"
+
+
+def rendered(states: States, release: Release) -> bytes:
+    """A snapshot of these producers."""
+    rows = [row_of(states[number]) for number in HASH_ORDER.of(release)(list(states))]
+    return producer_snapshot.render(ProducerSnapshot(entries=tuple(rows)))

@@ -1,0 +1,25 @@
+"""What disasters have taught: by name, the records in which the forecast was once wrong about it.
+
+Each is the smallest that was drawn; the fast tests play all of them.
+"""
+
+from __future__ import annotations
+
+NAMED: dict[str, dict[str, int]] = {
+    "a future replica takes the place of the current one": {"3.3.2": 57},
+    "a future replica with holes takes the place of the current one": {"4.0.1": 51},
+    "a file has the name of a partition's directory": {"2.5.1": 52, "3.6.2": 59, "3.7.2": 21, "4.3.1": 17},
+    "after a kill, logs of an offline dir are made again beside it, and nobody leads them": {
+        "4.0.1": 19,
+        "4.1.1": 62,
+    },
+    "after a kill, 3.7 leads nothing behind the first partition of an offline dir": {"3.7.2": 59},
+    "a partition carried into a dir that is offline is made again in its own": {"4.3.1": 41},
+    "3.6.1 and later load what is called -stray": {"3.6.2": 55},
+    "after a kill, a stray stops the leader before it is deleted": {"3.6.2": 60},
+    "a log that waits for its deletion has no epochs and snapshots left": {"3.9.2": 54},
+    "two dirs with two cluster ids, under ZooKeeper from 2.4 on": {"2.5.1": 22},
+    "a swap below all segments of 1.1.0": {"1.1.0": 64},
+    "an empty dir under ZooKeeper": {"1.1.0": 16},
+}
+"""By release the number in its record."""
