@@ -31,6 +31,8 @@ REPLACED = (".snapshot", ".swap", "-checkpoint.tmp")
 
 NOT_TOLD = "not told: "
 """Before a point that it names as unknown: not what the broker did, and no agreement either."""
+CAPPED = 210
+"""Names from that length on are cut when a directory is set aside."""
 MOVED = "directory replaced"
 """What it says of a partition whose move between log dirs goes on."""
 
@@ -213,7 +215,8 @@ def of_place(place: str, verdict: Verdict, before: Tree, said: Said) -> Iterator
     did, line, was = verdict["files"].get(place, {}), said.at(place), before.get(place, {})
     effects = {each["effect"] for each in line.get("effects", ())}
     stray = "stray-renamed" in effects or line.get("outcome") == "stray-renamed"
-    if stray != str(did.get("renamed", "")).endswith("-stray"):
+    capped = bool(did.get("removed")) and len(place) > CAPPED  # it goes on under the beginning of its name
+    if stray != (capped or str(did.get("renamed", "")).endswith("-stray")):
         yield f"renamed to {did.get('renamed')}, said {sorted(effects)}"
         return
     removed = bool(did.get("removed")) or str(did.get("renamed", "")).endswith("-delete")

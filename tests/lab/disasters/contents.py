@@ -133,7 +133,7 @@ def of_snapshots(left: dict[str, int], did: dict[str, Any], log: LoadedLog) -> I
             continue
         file, data = f"{offset:020d}{name}", rendered(kept, release)
         expired = sum(state.timestamp < OLD or forgetful for state in kept.values())
-        exact = not expired and release >= MARKERS_COUNT
+        exact = left[file] == len(data) and release >= MARKERS_COUNT
         if not len(data) - expired * ROW <= left[file] <= len(data):
             yield f"snapshot {offset}: {left[file]} bytes, said {len(data)}"
         elif exact and differs(found.get(file), data):

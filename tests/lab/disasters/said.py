@@ -53,10 +53,6 @@ class Said:
             found[f"{line['topic']}-{line['partition']}"] = line
         return found
 
-    def takes_snapshots(self, place: str) -> bool:
-        """Whether the load of that log takes a producer snapshot with anybody in it."""
-        return any(isinstance(each, dict) and each for each in self.logs[place].state.snapshots.values())
-
     def at(self, place: str) -> Line:
         """What is said of the directory `d0/f000-0`, nothing if nothing is."""
         log_dir, _, name = place.partition("/")
