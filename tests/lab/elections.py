@@ -1,7 +1,8 @@
 """Record who leads what after an outage of a whole cluster: `python -m tests.lab.elections 4.3.1 killed`.
 
 Three nodes, each broker and voter, write, and end together: by SIGTERM (`clean`), by kill -9 (`killed`), or
-one after another (`behind`: node 3 long before the others). Each trial starts some of them over copies,
+one after another (`behind`: node 3 long before the others); `clean-without-elr`: without KIP-966.
+Each trial starts some of them over copies,
 one of them perhaps hurt, and asks who leads. It goes to `tests/lab/elections/<release>-<mark>.json`, the log
 dirs that were started beside it.
 """
@@ -21,6 +22,7 @@ from typing import Any
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
+from segmend.broker.election import ELR_FEATURE
 from tests.golden.judge import copy_tree
 from tests.golden.pack import pack
 from tests.golden.produce import producer, send
@@ -30,6 +32,7 @@ from tests.golden.unpack import unpack
 from tests.lab.base import QUIET
 from tests.lab.cluster import Cluster
 from tests.lab.errors import LabError
+from tests.lab.process import run_tool
 from tests.lab.reader import consumer
 
 HERE = Path(__file__).with_suffix("")
@@ -39,6 +42,7 @@ TOPICS = [
     Topic("safe", {"min.insync.replicas": "2"}, partitions=3),
     Topic("any", {"unclean.leader.election.enable": "true"}, partitions=3),
 ]
+WITHOUT_ELR = "-without-elr"
 Hurt = Callable[[Path], None]
 
 
@@ -120,13 +124,17 @@ def make(version: str, mark: str, into: Path) -> None:
         cluster.start()
         create(cluster.bootstrap, TOPICS, replicas=3)
         write(cluster, 1)
+        if mark.endswith(WITHOUT_ELR):
+            arguments = ["downgrade", "--feature", f"{ELR_FEATURE}=0"]
+            boot = ["--bootstrap-server", cluster.bootstrap]
+            run_tool(cluster.release, Path(work), "org.apache.kafka.tools.FeatureCommand", *boot, *arguments)
         if mark == "behind":
             cluster.brokers[2].kill()
             time.sleep(12)
             write(cluster, 2)
             time.sleep(2)
         (Path(work) / "isr.json").write_text(json.dumps(ends(cluster, isr(cluster))))
-        if mark == "clean":
+        if mark.startswith("clean"):
             cluster.stop()
         elif mark == "behind":
             cluster.brokers[0].kill()
