@@ -198,6 +198,24 @@ def test_every_saying_is_heard() -> None:
             assert {each.kind for each in sayings() if each.words.search(line)} == {kind}, line
 
 
+def test_names_that_are_no_partitions(tmp_path: Path, capsys: Capture) -> None:
+    lines = (
+        f"INFO [Log partition={name}, dir=/d] {said} (kafka.log.Log)\n"
+        for name in ("x", "a-x1", "-", "a-\u0663", "a-99999999999999999999", "\x1b[31m-0")
+        for said in (
+            "Truncating to offset 7",
+            f"Truncating to offset {'9' * 9999}",
+            "Found deletable segments with base offsets [7] due to nothing",
+            f"Found deletable segments with base offsets [{'9' * 9999}] due to retention time 1ms breach",
+            "Found deletable segments with base offsets [7,,7] due to retention time 1ms breach",
+        )
+    )
+    (tmp_path / "server.log").write_text("".join(lines))
+    ran = told(capsys, tmp_path / "server.log", "--json")
+    assert {line["partition"] for line in ran.of("deletion") + ran.of("remark")} == {None, 0}
+    assert "\x1b" not in told(capsys, tmp_path / "server.log", "--all").out
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_bytes_a_file_has_there_is_no_traceback(seed: int, tmp_path: Path, capsys: Capture) -> None:
     dice = random.Random(seed)

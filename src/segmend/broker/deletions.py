@@ -154,17 +154,19 @@ KAFKA_CONFIGS: Final = Words(
     (((0, 8), "kafka-configs --zookeeper HOST:2181"), ((2, 5), "kafka-configs --bootstrap-server HOST:9092")),
 )
 
+_NUMBER: Final = r"-?\d{1,19}"
 _PARTS: Final = {
-    "base": r"\d+", "size": r"\d+", "limit": r"-?\d+", "left": r"-?\d+", "high": r"-?\d+", "number": r"\d+",
+    **dict.fromkeys(("base", "size", "limit", "left", "high", "number"), _NUMBER),
     "bases": r"[\d,]*", "partition": r"[\w.-]+", "topic": r"[\w.-]+", "segments": r".*", "reason": r".*",
     "path": r".*?", "index": r"\S*/[\w.-]+/\d{20}\.timeindex", "dir": r".*",
     "local": r"(?:local )?", "whose": r"[\w ]+",
 }  # fmt: skip
 _BRACES = re.compile(r"\{(\w+)\}")
 _SEGMENT = re.compile(
-    r"LogSegment\(baseOffset=(\d+), size=(\d+)"
+    rf"LogSegment\(baseOffset=({_NUMBER}), size=({_NUMBER})"
     # LogSegment.toString: the time that counts (2.4 to 2.6), or what the index says (Some, None; a number).
-    r"(?:, lastModifiedTime=(-?\d+), (largestTime|largestRecordTimestamp)=(?:Some\()?(-?\d+|None)\)?)?\)"
+    rf"(?:, lastModifiedTime=({_NUMBER}), (largestTime|largestRecordTimestamp)="
+    rf"(?:Some\()?({_NUMBER}|None)\)?)?\)"
 )
 
 

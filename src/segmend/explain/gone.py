@@ -280,7 +280,7 @@ class Reader:
             if reason is None:
                 continue
             limit = int(reason["limit"])
-            for base in (int(each) for each in found["bases"].split(",") if each):
+            for base in (int(each) for each in found["bases"].split(",") if 0 < len(each) < 20):
                 if partition is None:
                     self._pending[base] = BY[kind], limit, line.message
                 else:

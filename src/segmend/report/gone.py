@@ -208,7 +208,7 @@ def json_lines(found: Account) -> Iterator[Mapping[str, Any]]:
     for each in found.gone.values():
         yield {
             "type": "deletion", "dir": each.dir, "topic": each.partition.rpartition("-")[0],
-            "partition": int(each.partition.rpartition("-")[2]) if each.partition[-1:].isdigit() else None,
+            "partition": _number(each.partition),
             "base_offset": each.base_offset, "at": each.at_ms, "by": each.by, "limit": each.limit,
             "bytes": each.size, "clock": each.clock, "clock_was": each.was, "largest_timestamp": each.largest,
             "last_modified": each.last_modified, "due": each.due_ms, "verdict": each.verdict,
@@ -219,7 +219,7 @@ def json_lines(found: Account) -> Iterator[Mapping[str, Any]]:
     for remark in found.remarks.values():
         yield {
             "type": "remark", "dir": remark.dir, "topic": remark.partition.rpartition("-")[0],
-            "partition": int(remark.partition.rpartition("-")[2]), "kind": remark.kind,
+            "partition": _number(remark.partition), "kind": remark.kind,
             "offset": remark.offset, "at": remark.at_ms, "broker_says": remark.says,
         }  # fmt: skip
     verdicts = [each.verdict for each in found.gone.values()]
@@ -228,6 +228,11 @@ def json_lines(found: Account) -> Iterator[Mapping[str, Any]]:
         **{verdict: verdicts.count(verdict) for verdict in _ORDER}, "not_listed": found.more,
         "from": found.first_ms, "to": found.last_ms,
     }  # fmt: skip
+
+
+def _number(name: str) -> int | None:
+    digits = name.rpartition("-")[2]
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 11 else None
 
 
 def _release(numbers: Iterable[int] | None) -> str | None:

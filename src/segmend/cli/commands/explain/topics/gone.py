@@ -56,7 +56,10 @@ _CHUNK = 1 << 20
 def configure(parser: argparse._ArgumentGroup) -> None:
     """The options."""
     parser.add_argument(
-        "--zone", metavar="+HH:MM", type=_zone, help="the zone in which the broker logs (default UTC)"
+        "--zone",
+        metavar="+HH:MM",
+        type=_zone,
+        help="the zone in which the broker logs (default UTC; --zone=-05:00)",
     )
 
 
