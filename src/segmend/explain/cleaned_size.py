@@ -2,14 +2,14 @@
 
 Follows `Cleaner.buildOffsetMap`, `Cleaner.cleanInto` and `MemoryRecords.filterTo`. Reads are bounded: of a
 large log, stretches that lie evenly over it are read, and how many keys the rest has is estimated from how
-often those that were seen came again (the GEE estimator of distinct values, Charikar et al. 2000).
+often those that were seen came again (Chao's estimator of how many there are, of which the rest has a share).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from math import sqrt
+from math import exp
 
 from segmend.broker.cleaner import FAST_FORWARD, HORIZON_IN_BATCHES, CleanerVerdict
 from segmend.formats import txn_index
@@ -108,6 +108,7 @@ class _Reading:
         self.spoiled: Spoiled | None = None
         self.bytes = 0
         self._aborted = list(_aborted(loaded))
+        self._last = {each.last_offset for each in loaded.state.states.values()}
 
     def whole(self) -> Iterator[_Read]:
         """All of them."""
@@ -142,12 +143,14 @@ class _Reading:
                 at = batch.end
                 self.bytes += batch.size
                 data = reader.read(batch.size, batch.position)
-                records, damages = decode(data, batch)
+                aborted = self._is_aborted(batch)
+                read = not aborted or batch.last_offset in self._last
+                records, damages = decode(data, batch) if read else ([], ())
                 records = [] if batch.is_control else records
                 if batch.magic > 2 or damages:
                     self._spoil(segment, batch, damages)
                     return
-                yield _Read(segment=segment, batch=batch, records=records, aborted=self._is_aborted(batch))
+                yield _Read(segment=segment, batch=batch, records=records, aborted=aborted)
         if at < stop and start == 0:
             reason = "no whole batch begins here"
             place = Spoiled(file=segment.name, position=at, offset=segment.base_offset, reason=reason)
@@ -311,12 +314,16 @@ def _estimated(
     times = Counter(r.key for each in batches if not each.aborted for r in each.records if r.key is not None)
     keyless = sum(r.key is None for each in batches for r in each.records)
     seen, once = sum(times.values()), sum(count == 1 for count in times.values())
+    twice = sum(count == 2 for count in times.values())
     scale = max(of / read, 1.0)
     lost = sum(each.batch.size for each in batches if each.aborted) / read
     again = len(times) - once
     untouched = sum(each.size for each in loaded.state.segments if each.base_offset >= work.verdict.stop)
     sizes = []
-    for keys in (len(times), again + once * sqrt(scale), again + once * scale):
+    every = len(times) + once * (once - 1) / (2 * (twice + 1))
+    likely = every * (1 - exp(-seen * scale / every)) if every else 0.0
+    most = again + once * scale
+    for keys in (len(times), min(max(likely, len(times)), most), most):
         share = min(keys / (seen * scale), 1.0) if seen else 1.0
         sizes.append(round(untouched + of * (1 - lost) * share))
     low, middle, high = sizes

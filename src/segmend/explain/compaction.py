@@ -89,7 +89,8 @@ class Compaction:
     `deleted` segments go by retention before it is its turn, which is the `turn`-th, counted from 1;
     `verdict` is of what is left then. It may be the other way round: `instead` is what becomes of it if the
     cleaner is first, or comes between two looks of retention. `cleaned` is what a cleaning leaves, None where
-    there is nothing to clean; `spoiled` is what makes the cleaner throw before it asks whose turn it is.
+    there is nothing to clean; `again` is how dirty it is after each cleaning, where one is not enough.
+    `spoiled` is what makes the cleaner throw before it asks whose turn it is.
     """
 
     dir: str
@@ -108,6 +109,7 @@ class Compaction:
     turn: int | None = None
     instead: tuple[Compaction, ...] = ()
     cleaned: CleanedSize | None = None
+    again: float = 0.0
     spoiled: Spoiled | None = None
     blockers: tuple[Blocker, ...] = ()
     failure: str | None = None
@@ -183,30 +185,39 @@ def _in_turn(looks: Sequence[Look], situation: Situation, budget: Budget) -> lis
                 instead = [replace(other, turn=rank + 1 if other.taken else None) for other in others]
         turn = rank + 1 if chosen.taken else None
         found.append(each.told(replace(chosen, turn=turn, instead=tuple(instead)), situation, budget))
-    return found if FAST_FORWARD.of(situation.broker.release) else _starved(found, situation, threads)
+    return _starved(found, threads)
 
 
-def _starved(found: Sequence[Compaction], situation: Situation, threads: int) -> list[Compaction]:
-    """Up to 2.4.0, logs that are cleaned again and again keep all threads from those that are less dirty."""
-    again = {id(each): _again(each, situation) for each in found}
+def _starved(found: Sequence[Compaction], threads: int) -> list[Compaction]:
+    """Up to 2.4.0, logs that are cleaned again and again keep the threads from those that are less dirty.
+
+    As many of them as there are threads leave a gap now and then, where there are several.
+    """
+    needed = threads if threads == 1 else threads + 1
     told = []
     for each in found:
-        others = sorted((ratio for key, ratio in again.items() if ratio and key != id(each)), reverse=True)
-        if each.taken and len(others) >= threads and each.ratio < others[threads - 1]:
+        others = sorted((other.again for other in found if other.again and other is not each), reverse=True)
+        if each.taken and len(others) >= needed and each.ratio < others[needed - 1]:
             told.append(replace(each, outcome="starved", turn=None))
         else:
-            told.append(replace(each, outcome="endless") if again[id(each)] else each)
+            told.append(replace(each, outcome="endless") if each.again else each)
     return told
 
 
-def _again(each: Compaction, situation: Situation) -> float:
+def _again(found: Compaction, size: CleanedSize | None, view: CleanerView, situation: Situation) -> float:
     """How dirty a log is after each of its cleanings, 0 if one is enough."""
-    verdict, size = each.verdict, each.cleaned
-    if not each.due or verdict is None or size is None or size.end is None or size.full or size.spoiled:
+    verdict = found.verdict
+    if FAST_FORWARD.of(situation.broker.release) or not found.due or verdict is None or size is None:
         return 0.0
-    topic = parse_long(situation.topic(each.topic).get("segment.bytes", ""))
+    if size.end is None or size.end >= verdict.stop or size.full or size.spoiled:
+        return 0.0
+    limits, rewritten = _limits(found), view.between(0, verdict.stop)
+    newest = max((each.largest_timestamp for each in rewritten), default=0)
+    if limits.min_lag_ms > 0 and newest > situation.now_ms - limits.min_lag_ms:
+        return 0.0  # in one segment with what is younger, it is young
+    topic = parse_long(situation.topic(found.topic).get("segment.bytes", ""))
     ratio = again_ratio(size.rewritten, topic or situation.broker.config.number("segment.bytes"))
-    return ratio if size.end < verdict.stop and ratio > _limits(each).dirty_ratio else 0.0
+    return ratio if ratio > limits.dirty_ratio else 0.0
 
 
 @frozen
@@ -246,7 +257,8 @@ class Look:
         )  # fmt: skip
         if found.due and size is not None and size.spoiled is not None:
             found = replace(found, outcome="uncleanable")
-        return replace(found, cleaned=size, blockers=tuple(blockers(held)))
+        again = _again(found, size, view, situation)
+        return replace(found, cleaned=size, again=again, blockers=tuple(blockers(held)))
 
 
 def _look_or_closed(state: DirState, partition: PartitionDir, situation: Situation, *, running: bool) -> Look:
@@ -277,10 +289,11 @@ def _look(
     kept = retained(loaded, after, unlimited, situation.now_ms, every=True, running=stands.open_end)
     stored = state.of(HIGH_WATERMARK, (partition.topic, partition.partition))
     mark = high_watermark(after, stored, situation.replicas(partition), situation.broker.release)
+    reached = mark.reach if stored is None else mark.offset  # where nothing tells of it, nothing holds
     look = look_of(loaded, after, retention.limits, mark, situation.now_ms)
     dated = _limits(found).max_lag_ms < _NEVER
     checkpoint = state.of(CLEANER_OFFSET, (partition.topic, partition.partition))
-    view = replace(_view(loaded, after, kept, dated=dated), high_watermark=mark.offset, checkpoint=checkpoint)
+    view = replace(_view(loaded, after, kept, dated=dated), high_watermark=reached, checkpoint=checkpoint)
     found = replace(
         found,
         checkpoint=checkpoint,

@@ -106,7 +106,7 @@ def size_errors(version: str, start: dict[str, Any], root: Path) -> Iterator[flo
     for log, said, seen in played(version, start, root):
         if said is None or said.cleaned is None or log.damage is not None or said.deleted:
             continue
-        if said.due and len(seen.rounds) == 1:
+        if said.due and len(seen.rounds) == 1 and seen.base == 0:  # else retention took some since
             yield abs(said.cleaned.bytes - seen.size) / said.size
 
 

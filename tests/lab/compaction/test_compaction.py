@@ -30,6 +30,13 @@ def test_cleaners_did_what_is_said(version: str, start: dict[str, Any], tmp_path
     assert {name: found for name, found in differing.items() if found} == {}
 
 
+def test_hundreds_of_logs_are_recorded() -> None:
+    for version in ("1.1.0", "2.8.2", "3.3.2", "3.9.2", "4.3.1"):
+        rows = [row for start in recorded(version) for row in start["logs"]]
+        assert len(rows) >= 300, version
+        assert sum(bool(row[1]) for row in rows) >= 100, version
+
+
 def test_the_size_after_a_cleaning_is_what_is_left(tmp_path: Path) -> None:
     """Small logs are read whole; the rest is what codecs make of fewer records."""
     errors = [each for start in recorded("4.3.1") for each in size_errors("4.3.1", start, tmp_path)]
@@ -80,7 +87,7 @@ def as_the_newest(view: CleanerView, limits: CleanerLimits, release: Release, no
 
 
 MUTANTS = [
-    (lag_from_the_start, "4.3.1"), (at_the_ratio, "4.3.1"),
+    (by_offset, "4.3.1"), (lag_from_the_start, "4.3.1"), (at_the_ratio, "4.3.1"),
     (without_max_lag, "4.3.1"), (without_checkpoint, "4.3.1"), (as_the_newest, "1.1.0"),
 ]  # fmt: skip
 
