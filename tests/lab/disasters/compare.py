@@ -219,6 +219,8 @@ def of_place(place: str, verdict: Verdict, before: Tree, said: Said) -> Iterator
     if stray != (capped or str(did.get("renamed", "")).endswith("-stray")):
         yield f"renamed to {did.get('renamed')}, said {sorted(effects)}"
         return
+    if capped:
+        return
     removed = bool(did.get("removed")) or str(did.get("renamed", "")).endswith("-delete")
     if removed or "directory-deleted" in effects:
         if not (removed and "directory-deleted" in effects):
@@ -233,7 +235,7 @@ def of_place(place: str, verdict: Verdict, before: Tree, said: Said) -> Iterator
         return
     yield from of_files(was, did, log)
     yield from of_epochs(was, did, log)
-    yield from of_snapshots(after(was, did), did, log)
+    yield from of_snapshots(after(was, did), log)
     yield from of_indexes(was, did, log)
     yield from of_transactions(was, did, log)
     yield from of_changes(
