@@ -46,9 +46,8 @@ def by_retention(
     look = look_of(loaded, after, limits, mark, now_ms)
     gone, start = 0, look.log_start
     for number, found in enumerate(looks(kept, limits, look)):
-        usual = (retention.first_look_ms + number * retention.check_interval_ms) // 1000
+        seconds = (retention.first_look_ms + number * retention.check_interval_ms) // 1000
         for breach in found:
-            seconds = 0 if _at_once(breach, limits, number) else usual
             going = kept[gone : gone + breach.count]
             gone += breach.count
             yield _later(loaded, breach, amount(going, start), seconds, _why(breach, going, limits))
@@ -58,11 +57,6 @@ def by_retention(
         waiting += breach.count
         if doomed.segments:
             yield _later(loaded, breach, doomed, None, f"{breach.limit}{_ONCE_COPIED[limits.remote]}")
-
-
-def _at_once(breach: Breach, limits: Limits, number: int) -> bool:
-    """The first look of the cleaner comes before the broker leads: the high watermark is at the log start."""
-    return limits.compact and number == 0 and breach.limit == RetentionLimit.LOG_START
 
 
 def _why(breach: Breach, going: Sequence[Retained], limits: Limits) -> str:

@@ -101,8 +101,8 @@ class Retention:
     def first_look_ms(self) -> int:
         """How long after the start somebody looks: the cleaner, or where there is no compact another task.
 
-        The first look of the cleaner comes before the broker leads anything, and finds no high watermark; the
-        second one comes at the latest so much later, at once where it has something to clean.
+        The first look of the cleaner comes before the broker leads anything: only what lies below the log
+        start offset goes then. The second one comes at the latest so much later.
         """
         return self.check_interval_ms if self.limits.compact else self.delay_ms
 

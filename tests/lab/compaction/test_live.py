@@ -65,7 +65,7 @@ def measured(version: str, root: Path) -> tuple[dict[str | None, int | None], di
 @pytest.mark.broker
 def test_the_cleaner_deletes_when_it_is_said(tmp_path: Path) -> None:
     said, done = measured("4.3.1", tmp_path)
-    assert said == {"c000": BACKOFF, "c001": 0}
+    assert said == {"c000": BACKOFF, "c001": BACKOFF}  # at the latest
     assert done.keys() == said.keys()
     for topic, seconds in done.items():
         assert seconds <= (said[topic] or 0) + 2
