@@ -167,11 +167,12 @@ def change_in_place(work: Workplace, path: str, like: Fingerprint) -> Iterator[i
 
 
 def other_names(path: str) -> int:
-    """How many hard links a file has beside this one; 0 if it is not there."""
+    """How many hard links a file has beside this one; 0 where there is no file that can be looked at."""
     try:
-        return disk.file_stat(path, follow=False).nlink - 1
-    except Unreadable:
+        found = disk.file_stat(path, follow=False)
+    except (Unreadable, ValueError):
         return 0
+    return found.nlink - 1 if found.type == "file" else 0
 
 
 def settle(work: Workplace, path: str) -> None:
