@@ -261,12 +261,13 @@ def _current(
 
 
 def _closed(dir_state: DirState, loaded: LoadedLog) -> Iterator[Later]:
-    """The dir that goes offline with the first write of a producer."""
-    partition, why = loaded.state.partition, fails_later(loaded.state)
-    if why is not None:
+    """The dir that goes offline once the log is written to, or read."""
+    partition, found = loaded.state.partition, fails_later(loaded.state)
+    if found is not None:
+        when, says = found
         yield Later(
-            dir=dir_state.path, file=partition.name, what="log dir offline", why=f"the first write: {why}",
-            seconds=None, topic=partition.topic, partition=partition.partition, broker_says=why, fails=True,
+            dir=dir_state.path, file=partition.name, what="log dir offline", why=f"{when}: {says}",
+            seconds=None, topic=partition.topic, partition=partition.partition, broker_says=says, fails=True,
         )  # fmt: skip
 
 

@@ -53,7 +53,9 @@ def note_lazy(state: LoadState, *indexes: str) -> None:
     for name in indexes:
         denied = state.unwritable(name)
         if denied is not None:
-            state.note("reads-fail", name, says=f"{state.path(name)} ({denied})")
+            says = f"{state.path(name)} ({denied})"
+            state.note("reads-fail", name, says=says)
+            state.closed_index = state.closed_index or says
 
 
 def leave(state: LoadState) -> None:
@@ -70,10 +72,14 @@ def leave(state: LoadState) -> None:
     raise io_failure(release, says, state.partition.name)
 
 
-def fails_later(state: LoadState) -> str | None:
-    """Why the first write of a producer takes the dir offline; None where it does not, or sooner."""
+def fails_later(state: LoadState) -> tuple[str, str] | None:
+    """What takes the dir offline after the start, and the broker's words: the first write of a producer, or
+    the first look-up in an index that is opened only then; None where nothing does, or sooner."""
     later = EPOCHS_WRITTEN.of(state.settings.release) == EpochWrite.APPENDING
-    return _epochs_denied(state) if later else None
+    why = _epochs_denied(state) if later else None
+    if why is not None:
+        return "the first write", why
+    return None if state.closed_index is None else ("the first look-up in it", state.closed_index)
 
 
 def _epochs_denied(state: LoadState) -> str | None:

@@ -15,11 +15,15 @@ from segmend.explain import compaction
 from segmend.logdir.release import NEWEST, Release
 from tests.lab.compaction.compare import disagreements, played, recorded, records, size_errors
 
+EACH = 5
+"""The fast tests take one start of so many; the slow ones all."""
 STARTS = [
-    pytest.param(version, start, id=f"{version}-{start['kind']}-{start['seed']}")
-    for version in records()
-    for start in recorded(version)
-]
+    pytest.param(
+        version, start, id=f"{version}-{start['kind']}-{start['seed']}",
+        marks=[pytest.mark.slow] if number % EACH else [],
+    )
+    for number, (version, start) in enumerate((v, start) for v in records() for start in recorded(v))
+]  # fmt: skip
 Judge = Callable[[CleanerView, CleanerLimits, Release, int], CleanerVerdict]
 
 
@@ -37,6 +41,7 @@ def test_hundreds_of_logs_are_recorded() -> None:
         assert sum(bool(row[1]) for row in rows) >= 100, version
 
 
+@pytest.mark.slow
 def test_the_size_after_a_cleaning_is_what_is_left(tmp_path: Path) -> None:
     """Small logs are read whole; the rest is what codecs make of fewer records."""
     errors = [each for start in recorded("4.3.1") for each in size_errors("4.3.1", start, tmp_path)]
@@ -92,6 +97,7 @@ MUTANTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mutant", "version"), MUTANTS)
 def test_a_wrong_model_differs(
     mutant: Judge, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -9,6 +9,7 @@ hangs on it, and may then not say that nothing is lost.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from segmend.formats import epoch_checkpoint
@@ -155,7 +156,12 @@ def of_reads(verdict: Verdict, said: Said) -> Iterator[str]:
 
     Not the other way round: an index that leads lookups astray harms only who begins in the middle.
     """
+    failing = {Path(each["dir"]).name for each in said.of("later") if each["what"] == "log dir offline"}
+    gone = verdict.get("offline_later", [])
+    yield from (f"{name}: offline once it is read, said online" for name in gone if name not in failing)
     for name, read in verdict.get("reads", {}).items():
+        if read.get("stops", (None, None))[1] in OFFLINE_ERRORS and failing & {*gone}:
+            continue  # whatever was to be read of that dir after that
         effects = said.partitions.get(name, {}).get("effects", ())
         places = [each["offset"] for each in effects if each["effect"] == "reads-fail"]
         at, why = read.get("stops", (None, None))
@@ -166,6 +172,8 @@ def of_reads(verdict: Verdict, said: Said) -> Iterator[str]:
             yield f"{name}: a consumer stops at {at} ({why}), said {places}"
 
 
+OFFLINE_ERRORS = ("error 6", "error 56")
+"""NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR."""
 TOP = (".kafka_cleanshutdown", "meta.properties", "-checkpoint", ".tmp")
 """What a start may make, change and take away at the top of a log dir."""
 

@@ -25,7 +25,7 @@ from tests.lab.disasters.run import compared, hurt_copy, record, rows_of, scratc
 from tests.lab.disasters.said import Said, said
 from tests.lab.disasters.shrunk import NAMED
 
-EACH = 8
+EACH = 40
 """The fast tests take one disaster of so many; the slow ones all."""
 RECORDED = [version for version in RELEASES if record(version).exists()]
 
@@ -210,6 +210,7 @@ def seen() -> Iterator[list[tuple[dict[str, Any], Tree, Said]]]:
     shutil.rmtree(root, ignore_errors=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_forecast_is_caught(name: str, seen: list[tuple[dict[str, Any], Tree, Said]]) -> None:
     done = caught = 0

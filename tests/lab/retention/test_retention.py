@@ -10,6 +10,7 @@ from segmend.broker import retention
 from segmend.broker.retention import RetentionLimit
 from segmend.broker.rule import Rule
 from segmend.loading import Later, forecast, high_watermark, later
+from tests.conftest import one_in
 from tests.lab.releases import release
 from tests.lab.retention.compare import disagreements
 from tests.lab.retention.draw import Trial, draw
@@ -42,7 +43,7 @@ def wrong(version: str, row: Row, trial: Trial, log_dir: Path) -> list[str]:
     return list(disagreements(said, gone_of(row), row["first"], row["last"]))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", one_in(3, VERSIONS))
 def test_segments_go_as_they_did(version: str, tmp_path: Path) -> None:
     rows = recorded(version)
     assert rows
@@ -77,7 +78,7 @@ def _sum(lines: list[Later]) -> tuple[int, int]:
     return sum(line.segments for line in lines), sum(line.bytes_lost for line in lines)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", one_in(3, VERSIONS))
 def test_the_forecast_says_what_explain_says(version: str, tmp_path: Path) -> None:
     row = recorded(version)[-1]
     trial = again(version, row, tmp_path / "d")
@@ -113,6 +114,7 @@ MUTANTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "mutant"), MUTANTS)
 def test_a_wrong_engine_is_caught(
     version: str, mutant: Callable[[Patch], None], tmp_path: Path, monkeypatch: Patch
