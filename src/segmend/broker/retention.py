@@ -197,8 +197,9 @@ class Look:
     @property
     def at_best(self) -> Look:
         """The same with all that the high watermark may reach."""
-        mark = self.high_watermark if self.reach is None else max(self.reach, self.high_watermark)
-        return replace(self, high_watermark=mark, reach=None)
+        if self.reach is None or self.reach <= self.high_watermark:
+            return self
+        return replace(self, high_watermark=self.reach, reach=None)
 
     def after(self, first_base: int) -> Look:
         """The next one, once all in front of `first_base` is gone."""

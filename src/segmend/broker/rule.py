@@ -20,11 +20,10 @@ class Rule(Generic[T]):
     def of(self, release: Release) -> T:
         """The value for a release; the first one for anything older."""
         number = release.padded
-        value = self.steps[0][1]
-        for since, later in self.steps:
+        for since, value in reversed(self.steps):
             if number >= since:
-                value = later
-        return value
+                return value
+        return self.steps[0][1]
 
 
 class Words(Rule[str | None]):

@@ -6,7 +6,7 @@ Follows `LogManager.loadLog` and what `ReplicaManager` makes of the log when the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 
 from segmend.broker.failures import LoadFailure, fatal
 from segmend.broker.leading import NO_SUCH_TOPIC, OTHER_ID
@@ -58,6 +58,7 @@ class Situation:
     image: MetadataImage | None
     keeps_strays: str | None = None
     told: TopicSettings | None = None
+    retentions: dict[str, Retention] = field(default_factory=dict)
 
     def assigned(self, partition: PartitionDir) -> bool:
         """Whether the metadata expects the partition on this node."""
@@ -83,10 +84,12 @@ class Situation:
         return Known(topic=image, dynamic=image, broker=file)
 
     def retention(self, topic: str) -> Retention:
-        """By what settings segments of the topic go."""
-        return retention_of(
-            self.broker.config, self.topic(topic), topic, self.dynamic, self.known(topic)
-        )  # fmt: skip
+        """By what settings segments of the topic go; a topic of many partitions is looked up once."""
+        if topic not in self.retentions:
+            self.retentions[topic] = retention_of(
+                self.broker.config, self.topic(topic), topic, self.dynamic, self.known(topic)
+            )
+        return self.retentions[topic]
 
     def replicas(self, partition: PartitionDir) -> Replicas | None:
         """Who has the partition; None where nobody tells."""

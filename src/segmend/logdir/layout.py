@@ -69,12 +69,18 @@ def layout(names: Mapping[str, EntryType]) -> Layout:
         ".txnindex": result.txnindex,
         ".snapshot": result.snapshots,
     }
+    bases: dict[str, int] = {}  # of the names of a segment only the first is taken for a number
     for name, type in names.items():
         group, digits = groups.get(name[20:]), name[:20]
         if type not in ("file", "link-file"):
             result.directories.append(name)
-        elif group is not None and digits.isdecimal() and digits.isascii() and digits <= _MAX_BASE:
+        elif group is None:
+            _unusual(result, name)
+        elif digits in bases:
+            group[bases[digits]] = name
+        elif digits.isdecimal() and digits.isascii() and digits <= _MAX_BASE:
             group[int(digits)] = name
+            bases[digits] = int(digits)
         else:
             _unusual(result, name)
     return result

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import total_ordering
+from functools import cache, total_ordering
 from typing import Final
 
 from segmend.errors import UsageError
@@ -45,8 +45,7 @@ class Release:
     @property
     def padded(self) -> tuple[int, int, int, int]:
         """Four numbers, whatever was given."""
-        a, b, c, d = (*self.numbers, 0, 0, 0, 0)[:4]
-        return a, b, c, d
+        return _padded(self.numbers)
 
     def __eq__(self, other: object) -> bool:
         key = _key(other)
@@ -61,6 +60,12 @@ class Release:
 
     def __str__(self) -> str:
         return ".".join(map(str, self.numbers))
+
+
+@cache
+def _padded(numbers: tuple[int, ...]) -> tuple[int, int, int, int]:
+    a, b, c, d = (*numbers, 0, 0, 0, 0)[:4]
+    return a, b, c, d
 
 
 def _key(other: object) -> tuple[int, ...] | None:
