@@ -106,6 +106,14 @@ BY_RECORD_TIME = Words(
         ((3, 6), f"Deleting segment {{segment}} due to log {_RECORD_TIME}"),
     ),
 )
+NO_TIME = Words(
+    "LogSegment.toString, of a time index that ends in zeros",
+    (
+        ((0, 8), "... largestTime=0 ..."),
+        ((2, 7), "... largestRecordTimestamp=Some(0) ..."),
+        ((3, 6), "... largestRecordTimestamp=0 ..."),
+    ),
+)
 BY_SIZE = Words(
     "RetentionSizeBreach.logReason",
     (

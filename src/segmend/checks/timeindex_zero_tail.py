@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.broker.retention import BY_RECORD_TIME
+from segmend.broker.retention import BY_RECORD_TIME, NO_TIME
 from segmend.findings import Finding
 from segmend.formats.time_index import ENTRY_SIZE
 from segmend.wording import plural
@@ -31,7 +31,8 @@ PAGE = Page(
     broker="""
         It takes the last entry for the largest timestamp of the segment. That is 0, the year 1970, so
         retention by time deletes the segment some 30 seconds after the start; and as each segment looks like
-        that, the whole log: "Deleting segment ... largestTime=0 ... due to log retention time ...".""",
+        that, the whole log: "Deleting segment ... largestTime=0 ... due to retention time ..."
+        (`largestRecordTimestamp` since 2.7).""",
     more="Segments that the start recovers are mended first.",
     advice="""
         Do not start the broker before the file is trimmed or rebuilt. Or remove the clean marker, which mends
@@ -55,7 +56,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         position=match.entries * ENTRY_SIZE,
         offset=view.base_offset,
         broker_says=BY_RECORD_TIME.say(
-            context.release, segment="... largestTime=0 ...", limit="...", bases="..."
+            context.release, segment=NO_TIME.say(context.release), limit="...", bases="..."
         ),
         remedy=context.repair(),
         zero_entries=match.padding,

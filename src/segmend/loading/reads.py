@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.frozen import dataclass
@@ -17,7 +18,7 @@ from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Lost, Prefix, Segment
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
-from segmend.logdir.index_file import read_index
+from segmend.logdir.index_file import last_entry, read_index
 from segmend.logdir.scans import deep_scan, known_deep_scan
 from segmend.logdir.second_looks import look_again
 
@@ -55,9 +56,12 @@ class Budget:
         return True
 
 
-def note_failing_reads(loaded: LoadedLog, budget: Budget) -> None:
+def note_failing_reads(loaded: LoadedLog, budget: Budget, *, compacted: bool) -> None:
     """Add a `reads-fail` for each place between log start and log end that cannot be read as it should."""
     segments = loaded.state.segments
+    for segment, following in pairwise(segments):
+        if not segment.size and following.base_offset > segment.base_offset:
+            _note_empty(loaded, segment, compacted=compacted)
     if budget.spent:
         budget.refused += sum(bool(each.log and each.size) for each in segments)
         return
@@ -69,6 +73,17 @@ def note_failing_reads(loaded: LoadedLog, budget: Budget) -> None:
             _note(loaded, segment, following)
         except Unreadable as error:
             loaded.state.note("reads-fail", segment.name, offset=segment.base_offset, says=str(error))
+
+
+def _note_empty(loaded: LoadedLog, segment: Segment, *, compacted: bool) -> None:
+    """A rolled segment without a byte had some: the cleaner alone leaves such a one, with an empty index.
+
+    A consumer goes on behind it without a word, or waits where nothing follows.
+    """
+    if segment.log is None or segment.size != segment.log.stat().size:
+        return  # emptied by this start, which says so
+    if not compacted or last_entry(segment.index, ENTRY_SIZE) is not None:
+        loaded.state.note("reads-fail", segment.name, offset=segment.base_offset)
 
 
 def _note(loaded: LoadedLog, segment: Segment, following: Sequence[int]) -> None:

@@ -20,7 +20,7 @@ from segmend.broker.strays import (
     stray_reason,
 )
 from segmend.formats.java_number import parse_int
-from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
+from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.formats.partition_metadata import FILE_NAME
 from segmend.frozen import frozen
 from segmend.loading.dirs import DirState
@@ -247,7 +247,9 @@ def _current(
         loaded.state.note("partition-unserved", says=reason)
         after, outcome, other_id = Extent(), Service.UNSERVED, situation.assigned(partition)
     else:
-        note_failing_reads(loaded, situation.budget)
+        compacted = "compact" in situation.retention(partition.topic).value("cleanup.policy")
+        cleaned = dir_state.of(CLEANER_OFFSET, (partition.topic, partition.partition)) is not None
+        note_failing_reads(loaded, situation.budget, compacted=compacted or cleaned)
         later = (*_closed(dir_state, loaded), *_served(dir_state, loaded, after, situation))
     line = PartitionOutcome(
         dir=dir_state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
