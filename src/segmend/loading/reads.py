@@ -59,8 +59,8 @@ class Budget:
 def note_failing_reads(loaded: LoadedLog, budget: Budget, *, compacted: bool) -> None:
     """Add a `reads-fail` for each place between log start and log end that cannot be read as it should."""
     segments = loaded.state.segments
-    for segment, following in pairwise(segments):
-        if not segment.size and following.base_offset > segment.base_offset:
+    for segment, after in pairwise(segments):
+        if not segment.size and after.base_offset > segment.base_offset:
             _note_empty(loaded, segment, compacted=compacted)
     if budget.spent:
         budget.refused += sum(bool(each.log and each.size) for each in segments)

@@ -11,12 +11,6 @@ KNOWN: dict[str, dict[str, list[int]]] = {
     "a dir no longer configured: in other trials of 4.0 nobody leads its logs until the next start": {
         "4.0.1": [78, 105],
     },
-    "the last segment lost its records, and not its end: a consumer waits below the log end, unsaid": {
-        "1.1.0": [87],
-        "3.6.2": [89],
-        "3.9.2": [95],
-        "4.2.0": [109],
-    },
     "an .index.swap without its log takes the place of a sound index without a word": {
         "4.0.1": [91],
     },
