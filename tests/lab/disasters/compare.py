@@ -160,9 +160,11 @@ def of_reads(verdict: Verdict, said: Said) -> Iterator[str]:
     gone = verdict.get("offline_later", [])
     yield from (f"{name}: offline once it is read, said online" for name in gone if name not in failing)
     for name, read in verdict.get("reads", {}).items():
-        if read.get("stops", (None, None))[1] in OFFLINE_ERRORS and failing & {*gone}:
+        line = said.partitions.get(name, {})
+        in_failing = Path(line.get("dir", "")).name in failing & {*gone}
+        if in_failing and read.get("stops", (None, None))[1] in OFFLINE_ERRORS:
             continue  # whatever was to be read of that dir after that
-        effects = said.partitions.get(name, {}).get("effects", ())
+        effects = line.get("effects", ())
         places = [each["offset"] for each in effects if each["effect"] == "reads-fail"]
         at, why = read.get("stops", (None, None))
         if at is None or (why == "nothing" and any(each["effect"] == "segment-skipped" for each in effects)):
