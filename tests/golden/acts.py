@@ -5,17 +5,13 @@ import time
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
+from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]
 
 from tests.golden.produce import producer, send
 from tests.golden.records import customers, events
+from tests.lab.admin import admin
 from tests.lab.broker import Broker
 from tests.lab.process import run_tool
-
-
-def admin(bootstrap: str) -> AdminClient:
-    """An admin client that keeps quiet."""
-    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
 
 
 def transactional(bootstrap: str, name: str, codec: str = "none") -> Producer:

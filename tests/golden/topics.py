@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
+from tests.lab.admin import admin
 from tests.lab.releases import Release
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -89,9 +90,9 @@ def topics(release: Release) -> list[Topic]:
 
 def create(bootstrap: str, wanted: list[Topic], replicas: int = 1) -> None:
     """Create the topics and wait until the broker says so."""
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
+    client = admin(bootstrap)  # its futures die with it
     fresh = [NewTopic(row.name, row.partitions, replicas, config=row.settings) for row in wanted]
-    for name, future in admin.create_topics(fresh, operation_timeout=60).items():
+    for name, future in client.create_topics(fresh, operation_timeout=60).items():
         try:
             future.result(90)
         except Exception as error:

@@ -23,12 +23,13 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ConfigResource,
 )
 
-from tests.golden.acts import admin, commit_group, transactional
+from tests.golden.acts import commit_group, transactional
 from tests.golden.judge import copy_tree
 from tests.golden.pack import pack
 from tests.golden.produce import producer, send
 from tests.golden.records import events
 from tests.golden.topics import Topic, create
+from tests.lab.admin import admin
 from tests.lab.base import QUIET, quiet_port
 from tests.lab.broker import Broker, Seat
 from tests.lab.errors import LabError

@@ -20,6 +20,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from tests.cli.run import run
+from tests.lab.admin import admin
 from tests.lab.broker import Broker
 from tests.lab.cluster import Cluster
 from tests.real.conftest import need_kafka
@@ -37,8 +38,8 @@ class Story:
     def __init__(self, version: str, root: Path) -> None:
         self.cluster = Cluster(version, root, brokers=3)
         self.cluster.start()
-        admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap, "log_level": 0})
-        made = admin.create_topics([NewTopic(TOPIC, num_partitions=2, replica_assignment=REPLICAS)])
+        client = admin(self.cluster.bootstrap)
+        made = client.create_topics([NewTopic(TOPIC, num_partitions=2, replica_assignment=REPLICAS)])
         made[TOPIC].result(60)
         self.wait("leaders", lambda: self.leader(0) == 2 and self.leader(1) == 3)
 
@@ -49,8 +50,8 @@ class Story:
         return next(path for d in self.broker(node_id).dirs for path in d.glob(f"{TOPIC}-0"))
 
     def _partition(self, number: int):  # type: ignore[no-untyped-def]
-        admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap, "log_level": 0})
-        return admin.list_topics(TOPIC, timeout=20).topics[TOPIC].partitions.get(number)
+        client = AdminClient({"bootstrap.servers": self.cluster.bootstrap, "log_level": 0})
+        return client.list_topics(TOPIC, timeout=20).topics[TOPIC].partitions.get(number)
 
     def leader(self, number: int) -> int:
         found = self._partition(number)

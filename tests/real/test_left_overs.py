@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
 from tests.cli.run import run
 from tests.golden.produce import producer, send
 from tests.golden.records import events
 from tests.golden.topics import Topic, create, small_segments
+from tests.lab.admin import admin
 from tests.lab.cluster import Cluster
 from tests.lab.errors import LabError
 from tests.lab.reader import read
@@ -141,8 +141,8 @@ def test_a_full_disk_gets_the_room_that_a_start_needs(
         for _ in range(40):
             send(client, "green", events("green", 60))
         written = offsets(cluster, "red")
-        delete = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
-        for done in delete.delete_topics(["green"]).values():
+        asking = admin(cluster.bootstrap)
+        for done in asking.delete_topics(["green"]).values():
             done.result()
         _until_gone(broker.dirs[0] / "green-0")
         _fill_up(small_disk)
