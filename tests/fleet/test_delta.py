@@ -70,3 +70,35 @@ def test_a_table_of_an_earlier_release_gets_the_new_columns(
     assert sorted(effect["effect"] if effect else "" for effect in told) == ["", "reads-fail"]
     names = [field.name for field in DeltaTable(tmp_path / "findings").schema().fields]
     assert names[-1] == "broker_effect"
+
+
+def test_a_reader_of_one_run_opens_the_files_of_that_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, opened = str(tmp_path), []
+    for number in range(5):
+        run = delta.AuditRun(run_id=f"run-{number}", number=number + 1)
+        part = delta.write_part(out, run, "segments", rows("a"))
+        assert part
+        delta.commit(out, run, "scan", ["segments"], [part])
+    read_table = delta.pq.read_table
+    monkeypatch.setattr(
+        delta.pq, "read_table", lambda path, **k: opened.append(path) or read_table(path, **k)
+    )
+    assert delta.read(out, "segments", run_id="run-3")["run_id"].to_pylist() == ["run-3"]
+    assert len(opened) == 1
+    assert delta.runs(out, "segments") == [f"run-{number}" for number in range(5)]
+
+
+def test_a_table_without_partitions_goes_on_as_it_is(tmp_path: Path) -> None:
+    schema = STORED["segments"]
+    DeltaTable.create(str(tmp_path / "segments"), schema, mode="ignore")
+    for number in (1, 2):
+        run = delta.AuditRun(run_id=f"run-{number}", number=number)
+        part = delta.write_part(str(tmp_path), run, "segments", rows("a"))
+        assert part
+        delta.commit(str(tmp_path), run, "scan", ["segments"], [part])
+    assert delta.read(str(tmp_path), "segments", run_id="run-2")["run_id"].to_pylist() == ["run-2"]
+    assert delta.runs(str(tmp_path), "segments") == ["run-1", "run-2"]
+    found = DeltaTable(tmp_path / "segments").to_pyarrow_table()
+    assert sorted(found["run_id"].to_pylist()) == ["run-1", "run-2"]

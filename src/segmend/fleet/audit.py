@@ -17,7 +17,7 @@ from typing import Any
 from segmend.checks import Level
 from segmend.errors import ExitCode, SegmendError
 from segmend.findings import Finding, Severity
-from segmend.fleet import delta, rows
+from segmend.fleet import delta, history, rows
 from segmend.fleet.confirm import Suspect, confirm
 from segmend.fleet.cross import cross_findings
 from segmend.fleet.cross.replica import Cluster, Divergence, Group, Replica
@@ -249,7 +249,7 @@ def _run_row(
     left = severities[Severity.ERROR] + severities[Severity.WARNING]
     refused = any(result.unreadable for result in results)
     run = plan.job.run
-    new, gone = _changes(request.out, run)
+    new, gone = _changes(request, run)
     return {
         "started": datetime.fromtimestamp(run.number / 1000, UTC),
         "version": request.version,
@@ -276,14 +276,11 @@ def _add_up(counts: Iterable[Mapping[Any, int]]) -> Counter[Any]:
     return total
 
 
-def _changes(out: str, run: AuditRun) -> tuple[int | None, int | None]:
+def _changes(request: AuditRequest, run: AuditRun) -> tuple[int | None, int | None]:
     """(findings that the finished run before this did not have, those of it that are gone)."""
-    finished = delta.read(out, "runs").to_pylist()
-    if not finished:
+    if not delta.runs(request.out):
         return None, None
-    before = max(finished, key=lambda row: row["started"])["run_id"]
-    now, then = (
-        set(delta.read(out, "findings", run_id=run_id)["fingerprint"].to_pylist())
-        for run_id in (run.run_id, before)
-    )
-    return len(now - then), len(then - now)
+    before = history.bare(history.finished(request.out)[-1])
+    then = history.sight(request.out, before.run_id, before.level)
+    changed = history.changes(request.out, then, history.sight(request.out, run.run_id, request.level))
+    return len(changed.new), len(changed.gone)

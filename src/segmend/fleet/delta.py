@@ -1,8 +1,12 @@
 """Delta tables without a JVM: tasks write Parquet files, the driver makes one commit a table.
 
 A file counts only once it is in the table's log, so what a failed or repeated attempt of a
-task leaves behind is never seen; `DeltaTable.vacuum` removes it. Every commit carries the
+task leaves behind is never seen; `segmend fleet vacuum` removes it. Every commit carries the
 run's transaction id: committing the same phase of the same run again does nothing.
+
+Tables are partitioned by run, and carry the least and the greatest value of the columns one asks
+by: a reader of one run opens that run's files, be there one run or a thousand. Tables that an
+earlier release of segmend made stay without partitions; theirs are told by the same statistics.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import DeltaError
@@ -24,16 +29,20 @@ from segmend.fleet.schemas import STORED
 from segmend.frozen import frozen
 
 APPLICATION = "segmend"
+RUN = "run_id"
+_ASKED_BY = (RUN, "cluster_id", "broker", "topic", "partition", "code", "severity")
+"""Columns that files have statistics of."""
 
 
 @frozen
 class Part:
-    """A Parquet file of a table, named relative to the table's directory."""
+    """A Parquet file of a table, named relative to the table's directory; `stats` as Delta has them."""
 
     table: str
     path: str
-    rows: int
+    run_id: str
     bytes: int
+    stats: str
 
 
 @frozen
@@ -58,10 +67,31 @@ def write_part(out: str, run: AuditRun, name: str, table: pa.Table) -> Part | No
     path = f"part-{run.run_id}-{uuid.uuid4().hex}.parquet"
     folder = os.path.join(out, name)
     os.makedirs(folder, exist_ok=True)
-    column = pa.repeat(pa.scalar(run.run_id), table.num_rows)
+    table = _of_run(table, STORED[name], run.run_id)
     full = os.path.join(folder, path)
-    pq.write_table(table.add_column(0, STORED[name].field("run_id"), column), full, compression="zstd")
-    return Part(table=name, path=path, rows=table.num_rows, bytes=os.stat(full).st_size)
+    pq.write_table(table, full, compression="zstd")
+    size = os.stat(full).st_size
+    return Part(table=name, path=path, run_id=run.run_id, bytes=size, stats=_stats(table))
+
+
+def _of_run(table: pa.Table, schema: pa.Schema, run_id: str) -> pa.Table:
+    column = pa.repeat(pa.scalar(run_id), table.num_rows)
+    return table.add_column(0, schema.field(RUN), column)
+
+
+def _stats(table: pa.Table) -> str:
+    """How many rows, and of each column one asks by the least value, the greatest, and how many nulls."""
+    names = [name for name in _ASKED_BY if name in table.column_names]
+    ends = {name: pc.min_max(table[name]).as_py() for name in names}
+    known = {name: found for name, found in ends.items() if found["min"] is not None}
+    return json.dumps(
+        {
+            "numRecords": table.num_rows,
+            "minValues": {name: found["min"] for name, found in known.items()},
+            "maxValues": {name: found["max"] for name, found in known.items()},
+            "nullCount": {name: table[name].null_count for name in names},
+        }
+    )
 
 
 def commit(out: str, run: AuditRun, phase: str, names: Iterable[str], parts: Sequence[Part]) -> None:
@@ -79,22 +109,30 @@ def commit(out: str, run: AuditRun, phase: str, names: Iterable[str], parts: Seq
 
 def _commit(folder: str, run: AuditRun, phase: str, schema: pa.Schema, parts: Sequence[Part]) -> None:
     os.makedirs(folder, exist_ok=True)
-    table = DeltaTable.create(folder, schema, mode="ignore")
+    table = DeltaTable.create(folder, schema, mode="ignore", partition_by=[RUN])
     application = f"{APPLICATION}-{phase}"
     before = table.transaction_version(application)
     if not parts or (before is not None and before >= run.number):
         return
     _widen(table, schema)
     now = time.time_ns() // 1_000_000
+    by_run = partitioned(table)
     actions = [
-        AddAction(part.path, part.bytes, {}, now, True, json.dumps({"numRecords": part.rows}))
+        AddAction(part.path, part.bytes, {RUN: part.run_id} if by_run else {}, now, True, part.stats)
         for part in parts
     ]
     properties = CommitProperties(
         custom_metadata={"run_id": run.run_id, "phase": phase},
         app_transactions=[Transaction(application, run.number)],
     )
-    table.create_write_transaction(actions, "append", schema, commit_properties=properties)
+    table.create_write_transaction(
+        actions, "append", schema, [RUN] if by_run else None, commit_properties=properties
+    )
+
+
+def partitioned(table: DeltaTable) -> bool:
+    """Whether its files are told apart by run."""
+    return bool(table.metadata().partition_columns == [RUN])
 
 
 def _widen(table: DeltaTable, schema: pa.Schema) -> None:
@@ -106,12 +144,50 @@ def _widen(table: DeltaTable, schema: pa.Schema) -> None:
         table.alter.add_columns(added)
 
 
+def opened(out: str, name: str) -> DeltaTable | None:
+    """The table; None when it is not there."""
+    folder = os.path.join(out, name)
+    return DeltaTable(folder) if DeltaTable.is_deltatable(folder) else None
+
+
+def files(table: DeltaTable) -> dict[str, str | None]:
+    """The run of each file, by its path in the table; None where only its rows tell."""
+    found = pa.table(table.get_add_actions(flatten=True))
+    paths = found["path"].to_pylist()
+    if partitioned(table):
+        return dict(zip(paths, found[f"partition.{RUN}"].to_pylist(), strict=True))
+    if f"min.{RUN}" not in found.column_names:
+        return dict.fromkeys(paths)
+    ends = zip(found[f"min.{RUN}"].to_pylist(), found[f"max.{RUN}"].to_pylist(), strict=True)
+    return {path: low if low == high else None for path, (low, high) in zip(paths, ends, strict=True)}
+
+
+def runs(out: str, name: str = "runs") -> list[str]:
+    """The ids of the runs that have rows in a table, the oldest first: of `runs` those that finished."""
+    table = opened(out, name)
+    if table is None:
+        return []
+    of_files = files(table)
+    told = {run for run in of_files.values() if run is not None}
+    if None in of_files.values():
+        told |= set(read(out, name)[RUN].to_pylist())
+    return sorted(told)
+
+
 def read(out: str, name: str, *, run_id: str | None = None) -> pa.Table:
     """The committed rows of a table, of one run or all; no rows when the table is not there."""
-    folder = os.path.join(out, name)
-    if not DeltaTable.is_deltatable(folder):
-        return STORED[name].empty_table()
-    files = DeltaTable(folder).file_uris()
-    filters = None if run_id is None else [("run_id", "==", run_id)]
-    tables = [pq.read_table(file, schema=STORED[name], filters=filters) for file in files]
-    return pa.concat_tables([STORED[name].empty_table(), *tables])
+    table, schema = opened(out, name), STORED[name]
+    if table is None:
+        return schema.empty_table()
+    wanted = {path: run for path, run in files(table).items() if run_id is None or run in (None, run_id)}
+    found = [_read(os.path.join(out, name, path), schema, run, run_id) for path, run in wanted.items()]
+    return pa.concat_tables([schema.empty_table(), *found])
+
+
+def _read(path: str, schema: pa.Schema, run: str | None, run_id: str | None) -> pa.Table:
+    if run is None:
+        filters = None if run_id is None else [(RUN, "==", run_id)]
+        return pq.read_table(path, schema=schema, filters=filters, partitioning=None)
+    # Whoever rewrites a file (OPTIMIZE) leaves out of it what the table's log says of the whole of it.
+    inner = schema.remove(schema.get_field_index(RUN))
+    return _of_run(pq.read_table(path, schema=inner, partitioning=None), schema, run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -18,9 +18,15 @@ _ORDER = {"error": 0, "warning": 1, "info": 2}
 
 def finding_objects(out: str, run_id: str) -> list[dict[str, Any]]:
     """The findings of a run, the worst first, as `segmend check --json` writes them, and whose they are."""
-    found = delta.read(out, "findings", run_id=run_id).to_pylist()
-    found.sort(key=lambda r: (_ORDER[r["severity"]], r["code"], r["broker"], r["dir"], r["file"] or ""))
-    return [_finding_object(row) for row in found]
+    return objects(delta.read(out, "findings", run_id=run_id).to_pylist())
+
+
+def objects(found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of `findings` in that order and form."""
+    ordered = sorted(
+        found, key=lambda r: (_ORDER[r["severity"]], r["code"], r["broker"], r["dir"], r["file"] or "")
+    )
+    return [_finding_object(row) for row in ordered]
 
 
 def _finding_object(row: Mapping[str, Any]) -> dict[str, Any]:

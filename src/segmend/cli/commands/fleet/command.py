@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segmend import __version__
+from segmend.cli.commands.fleet import history
 from segmend.cli.commands.fleet.forecasting import EXAMPLES as FORECASTS
 from segmend.cli.commands.fleet.forecasting import configure_forecast, run_forecast
 from segmend.cli.options import add_output_options, add_release_option
@@ -75,6 +76,41 @@ def configure(parser: argparse.ArgumentParser) -> None:
     ahead.set_defaults(run=_forecast)
     for parser in (audit, ahead):
         _add_shared_options(parser)
+    _add_history(commands)
+
+
+def _add_history(commands: Any) -> None:
+    """What asks about audits that were made."""
+    for name, words, examples, configured, call in (
+        ("runs", "the audits that lie in OUT", history.RUNS, history.configure_runs, _runs),
+        ("diff-runs", "what changed between two audits", history.DIFF, history.configure_diff, _diff_runs),
+        ("vacuum", "drop old audits from OUT", history.VACUUM, history.configure_vacuum, _vacuum),
+    ):
+        parser = commands.add_parser(name, help=words, epilog=examples, formatter_class=Formatter)
+        configured(parser)
+        parser.set_defaults(run=call)
+
+
+def _runs(args: argparse.Namespace) -> int:
+    _need("pyarrow", "deltalake")
+    from segmend.fleet import history as fleet
+
+    return history.show_runs(args, fleet)
+
+
+def _diff_runs(args: argparse.Namespace) -> int:
+    _need("pyarrow", "deltalake")
+    from segmend.fleet import history as fleet
+    from segmend.fleet import publish
+
+    return history.diff_runs(args, fleet, publish)
+
+
+def _vacuum(args: argparse.Namespace) -> int:
+    _need("pyarrow", "deltalake")
+    from segmend.fleet import history as fleet
+
+    return history.vacuum(args, fleet)
 
 
 def _add_shared_options(parser: argparse.ArgumentParser) -> None:

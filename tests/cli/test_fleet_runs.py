@@ -1,0 +1,98 @@
+"""What lies in an OUT of many audits: `segmend fleet runs`, `diff-runs`, `vacuum`."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from tests.cli.run import Ran, run
+from tests.fleet.build import three_brokers
+
+from segmend.fleet import delta
+from segmend.fleet.schemas import STORED
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    return three_brokers(tmp_path / "fleet")
+
+
+def audit(capsys: pytest.CaptureFixture[str], fleet: Path, *options: object) -> Ran:
+    out = ("--out", fleet.parent / "out", "--driver", "local", "--no-report")
+    return run(capsys, "fleet", "audit", fleet, *out, *options)
+
+
+def told(capsys: pytest.CaptureFixture[str], command: str, fleet: Path, *options: object) -> list[Any]:
+    ran = run(capsys, "fleet", command, fleet.parent / "out", *options, "--json")
+    return [ran.code, *map(json.loads, ran.out.splitlines())]
+
+
+def test_what_changed_between_two_audits(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    audit(capsys, fleet)
+    for file in (fleet / "b2").rglob("*.timeindex"):
+        file.unlink()
+    audit(capsys, fleet)
+    code, *found, last = told(capsys, "diff-runs", fleet)
+    assert code == 4
+    assert {(each["change"], each["broker"]) for each in found} == {("new", 2)}
+    assert "I13" in {each["code"] for each in found}
+    assert (last["new"], last["gone"], last["unseen"]) == (len(found), 0, 0)
+    # Nobody looked at broker 2 again: what was wrong there is not gone, it is not known.
+    (fleet / "b2").rename(fleet.parent / "b2")
+    audit(capsys, fleet)
+    code, *_, last = told(capsys, "diff-runs", fleet)
+    assert (last["gone"], last["unseen"]) == (0, len(found))
+    assert "not looked at again" in run(capsys, "fleet", "diff-runs", fleet.parent / "out").out
+    runs = told(capsys, "runs", fleet)
+    ids = [each["run_id"] for each in runs[1:]]
+    assert len(ids) == 3
+    assert told(capsys, "diff-runs", fleet, ids[0], ids[2])[-1]["before"] == ids[0]
+    assert "no run begins with 1999" in run(capsys, "fleet", "diff-runs", fleet.parent / "out", "1999").err
+
+
+def test_a_shallower_look_makes_nothing_gone(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = next((fleet / "b1").rglob("*.log"))
+    log.write_bytes(log.read_bytes()[:-1] + b"\xff")  # a byte of a value: only --deep sees it
+    deep = audit(capsys, fleet, "--deep")
+    assert deep.code == 4
+    audit(capsys, fleet, "--startup")
+    summary = told(capsys, "diff-runs", fleet)[-1]
+    assert summary["gone"] == 0
+    assert summary["unseen"] > 0
+
+
+def test_vacuum_drops_old_runs_and_nothing_else(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = fleet.parent / "out"
+    for _ in range(3):
+        audit(capsys, fleet)
+    ids = [each["run_id"] for each in told(capsys, "runs", fleet)[1:]]
+    kept = {name: delta.read(str(out), name, run_id=ids[2]) for name in STORED}
+    stray, young = out / "segments" / "part-killed.parquet", out / "segments" / "part-at-work.parquet"
+    for path in (stray, young):
+        path.write_bytes(b"PAR1")
+    long_ago = time.time() - 2 * 24 * 3600
+    os.utime(stray, (long_ago, long_ago))
+    files = sorted(out.rglob("*.parquet"))
+    dry = told(capsys, "vacuum", fleet, "--keep", 1, "--dry-run")
+    assert (dry[0], dry[1]["runs"], sorted(out.rglob("*.parquet"))) == (0, sorted(ids[:2]), files)
+    swept = told(capsys, "vacuum", fleet, "--keep", 1)
+    assert (swept[0], swept[1]["runs"], swept[1]["files"]) == (1, sorted(ids[:2]), dry[1]["files"])
+    assert not stray.exists()
+    assert young.exists()
+    assert {name: delta.read(str(out), name) for name in STORED} == kept
+    assert DeltaTable(out / "segments").to_pyarrow_table().num_rows == kept["segments"].num_rows
+    assert told(capsys, "vacuum", fleet)[0] == 0
+    assert told(capsys, "vacuum", fleet, "--keep", 1)[1]["runs"] == []
+
+
+def test_no_run_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("runs", "diff-runs", "vacuum"):
+        ran = run(capsys, "fleet", command, tmp_path)
+        assert (ran.code, ran.out) == (8, "")
+        assert "no finished run of `segmend fleet audit` in it" in ran.err
+    assert run(capsys, "fleet", "vacuum", tmp_path, "--keep", 0).code == 16
