@@ -156,6 +156,7 @@ WRITERS: set[str] = {
     "segmend/fleet/audit.py",
     "segmend/fleet/delta.py",
     "segmend/fleet/publish.py",
+    "segmend/fleet/vacuum.py",
     "segmend/spark/archive.py",
     "segmend/spark/java.py",
     "segmend/spark/session.py",

@@ -121,9 +121,11 @@ WAYS: dict[str, Way] = {
     "show": shows,
 }  # fmt: skip
 """How each reading command is called; a test tells of one that is missing here."""
-CHANGING = {"apply", "undo", "quarantine restore", "quarantine discard"}
+CHANGING = {"apply", "undo", "quarantine restore", "quarantine discard", "fleet vacuum"}
 ELSEWHERE = {"fleet audit", "fleet forecast"}
 """Their tasks are other processes, out of the hook's sight: they have lines of their own in the test."""
+OF_AUDITS = {"fleet runs", "fleet diff-runs"}
+"""They open no log dir."""
 REFUSES = {"plan adopt", "plan balance"}
 """Plans that need a cause which a sound directory does not give them; they have read by then."""
 
@@ -140,8 +142,8 @@ def leaves(parser: argparse.ArgumentParser, *words: str) -> Iterator[str]:
 
 
 def test_every_reading_command_is_watched() -> None:
-    assert set(leaves(whole_parser())) - CHANGING - ELSEWHERE == WAYS.keys()
-    assert set(leaves(whole_parser())) >= CHANGING | ELSEWHERE
+    assert set(leaves(whole_parser())) - CHANGING - ELSEWHERE - OF_AUDITS == WAYS.keys()
+    assert set(leaves(whole_parser())) >= CHANGING | ELSEWHERE | OF_AUDITS
 
 
 def state(root: Path) -> dict[str, tuple[object, ...]]:

@@ -108,7 +108,7 @@ def _diff_runs(args: argparse.Namespace) -> int:
 
 def _vacuum(args: argparse.Namespace) -> int:
     _need("pyarrow", "deltalake")
-    from segmend.fleet import history as fleet
+    from segmend.fleet import vacuum as fleet
 
     return history.vacuum(args, fleet)
 

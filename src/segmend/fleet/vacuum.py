@@ -1,0 +1,75 @@
+"""Making room in an OUT: old runs go, and what audits left that were killed."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from typing import Final
+
+from segmend.fleet import delta
+from segmend.fleet.history import finished
+from segmend.fleet.schemas import STORED
+from segmend.frozen import frozen
+
+ORPHAN_SECONDS: Final = 24 * 3600
+"""So long files that no commit names, and runs that did not finish, are left alone: they may be at work."""
+
+
+@frozen
+class Swept:
+    """What a vacuum took away, or would take: runs, files, bytes."""
+
+    runs: tuple[str, ...]
+    files: int
+    bytes: int
+
+
+def vacuum(out: str, *, keep: int | None, older_than_ms: int | None, dry_run: bool) -> Swept:
+    """Drop runs: all but the `keep` newest finished ones, of those that began before `older_than_ms`.
+
+    With them go runs that never finished and files that no commit names, once they are a day old.
+    The newest finished run always stays.
+    """
+    going = _going(out, keep, older_than_ms)
+    count = size = 0
+    for name in STORED:
+        table = delta.opened(out, name)
+        if table is None:
+            continue
+        of_runs = delta.files(table)
+        dropped = {path for path, run in of_runs.items() if run in going}
+        if dropped and not dry_run:
+            table.delete(f"{delta.RUN} in ({', '.join(map(_quoted, going))})")
+        for path in _loose(os.path.join(out, name), live=set(of_runs) - dropped, dropped=dropped):
+            count, size = count + 1, size + os.stat(path).st_size
+            if not dry_run:
+                os.unlink(path)
+    return Swept(runs=tuple(going), files=count, bytes=size)
+
+
+def _going(out: str, keep: int | None, older_than_ms: int | None) -> list[str]:
+    rows = finished(out)
+    droppable = rows[: -max(keep or 1, 1)]
+    if older_than_ms is not None:
+        droppable = [row for row in droppable if row["started"].timestamp() * 1000 < older_than_ms]
+    done = {row["run_id"] for row in rows}
+    yesterday = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time() - ORPHAN_SECONDS))
+    halves = {run for name in STORED for run in delta.runs(out, name)} - done
+    return sorted({row["run_id"] for row in droppable} | {run for run in halves if run < yesterday})
+
+
+def _quoted(run_id: str) -> str:
+    return "'" + run_id.replace("'", "''") + "'"
+
+
+def _loose(folder: str, *, live: set[str], dropped: set[str]) -> list[str]:
+    """Paths of Parquet files in `folder` that are dropped, or that no commit names and that are old."""
+    found = []
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            if not entry.name.endswith(".parquet") or entry.name in live:
+                continue
+            if entry.name in dropped or entry.stat().st_mtime < time.time() - ORPHAN_SECONDS:
+                found.append(entry.path)
+    return sorted(found)
