@@ -1,0 +1,141 @@
+"""Where two replicas have the same bytes: sums of hashes at common places tell, batches where they do not."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Protocol
+
+from segmend.merge.branch import Part
+from segmend.merge.spans import Span, united
+from segmend.merge.values import Batch
+
+_MASK = (1 << 64) - 1
+
+
+class Look(Protocol):
+    """A second look at replicas, by number, where their runs do not tell; offsets are inclusive."""
+
+    def batches(self, replica: int, first: int, last: int) -> Iterator[Batch]:
+        """The sound batches that have any of these offsets."""
+        ...
+
+    def tally(self, replica: int, first: int, last: int) -> tuple[int, tuple[int, ...]]:
+        """How many records there are at these offsets, and the first few producer ids."""
+        ...
+
+    def keys(self, replica: int, first: int, last: int) -> Iterator[tuple[int, bytes | None]]:
+        """Offset and key (or a hash of it) of the records there; None: no key, or a control record."""
+        ...
+
+
+class Stretch:
+    """Neighbouring parts without a gap, and what they sum up to at each mark."""
+
+    def __init__(self) -> None:
+        self.places: list[int] = []
+        self._digests: list[int] = []
+
+    @property
+    def span(self) -> Span:
+        """Its offsets."""
+        return self.places[0], self.places[-1] - 1
+
+    def add(self, part: Part) -> None:
+        """One more part; one that was cut has no sums beyond its last whole mark."""
+        run = part.run
+        if not self.places:
+            self.places, self._digests = [part.first], [0]
+        digest = self._digests[-1]
+        if part.first != run.first_offset:
+            self._jump(part.last + 1)
+            return
+        for mark in run.marks:
+            if mark.next_offset > part.last + 1:
+                self._jump(part.last + 1)
+                return
+            self.places.append(mark.next_offset)
+            self._digests.append(digest + mark.digest)
+        if self.places[-1] <= part.last:
+            self._jump(part.last + 1)
+
+    def _jump(self, place: int) -> None:
+        # An unlikely sum: no other replica's agrees, so the batches are looked at.
+        self.places.append(place)
+        self._digests.append(self._digests[-1] + (id(self) | 1))
+
+    def digest(self, first: int, behind: int) -> int:
+        """The sum between two of its places."""
+        at, to = bisect_left(self.places, first), bisect_left(self.places, behind)
+        return (self._digests[to] - self._digests[at]) & _MASK
+
+
+def stretches(parts: Sequence[Part], *, low: int) -> list[Stretch]:
+    """The parts that end above `low`, put together where no gap is between them."""
+    found: list[Stretch] = []
+    for part in parts:
+        if part.last < low:
+            continue
+        if not found or found[-1].places[-1] != part.first:
+            found.append(Stretch())
+        found[-1].add(part)
+    return found
+
+
+def disagreements(
+    mine: Sequence[Part], others: Sequence[Part], look: Look, numbers: tuple[int, int], *, low: int
+) -> list[Span]:
+    """Offsets from `low` on where both have sound batches that are not the same."""
+    found: list[Span] = []
+    left, right = stretches(mine, low=low), stretches(others, low=low)
+    at = to = 0
+    while at < len(left) and to < len(right):
+        one, other = left[at], right[to]
+        first, last = max(one.span[0], other.span[0]), min(one.span[1], other.span[1])
+        if first <= last:
+            for span in _unproven(one, other, first, last):
+                found += _compared(look, numbers, max(span[0], low), span[1])
+        if one.span[1] <= other.span[1]:
+            at += 1
+        else:
+            to += 1
+    return united(found)
+
+
+def _unproven(one: Stretch, other: Stretch, first: int, last: int) -> Iterator[Span]:
+    """What of these offsets the sums do not show to be the same."""
+    begin, end = bisect_left(one.places, first), bisect_right(one.places, last + 1)
+    shared = [place for place in one.places[begin:end] if _has(other.places, place)]
+    if not shared:
+        yield first, last
+        return
+    if shared[0] > first:
+        yield first, shared[0] - 1
+    for place, following in pairwise(shared):
+        if one.digest(place, following) != other.digest(place, following):
+            yield place, following - 1
+    if shared[-1] <= last:
+        yield shared[-1], last
+
+
+def _has(places: Sequence[int], place: int) -> bool:
+    at = bisect_left(places, place)
+    return at < len(places) and places[at] == place
+
+
+def _compared(look: Look, numbers: tuple[int, int], first: int, last: int) -> Iterator[Span]:
+    ours, theirs = (look.batches(number, first, last) for number in numbers)
+    mine, other = next(ours, None), next(theirs, None)
+    while mine is not None and other is not None:
+        if mine == other:
+            mine, other = next(ours, None), next(theirs, None)
+            continue
+        if mine.last_offset >= other.first_offset and other.last_offset >= mine.first_offset:
+            low = max(min(mine.first_offset, other.first_offset), first)
+            yield low, min(max(mine.last_offset, other.last_offset), last)
+        ahead = mine.last_offset, other.last_offset
+        if ahead[0] <= ahead[1]:
+            mine = next(ours, None)
+        if ahead[1] <= ahead[0]:
+            other = next(theirs, None)

@@ -1,0 +1,79 @@
+"""What of one replica lies on the branch of the newest leader, and what it has besides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from segmend.frozen import frozen
+from segmend.merge.spans import Span, united, without
+from segmend.merge.values import Epoch, Replica, Run
+
+
+class Part(NamedTuple):
+    """Offsets of one run."""
+
+    first: int
+    last: int
+    run: Run
+
+
+@frozen
+class Branch:
+    """One replica held against the branch.
+
+    `losing` are parts that another leader overwrote. `cover` are the offsets that it speaks for: those
+    of its `parts`, and those that compaction took. Below `authority` what it does not have was removed.
+    """
+
+    parts: tuple[Part, ...]
+    losing: tuple[Part, ...]
+    cover: tuple[Span, ...]
+    authority: int
+
+    @property
+    def end(self) -> int:
+        """The offset after the last one on the branch; 0 without any."""
+        return self.cover[-1][1] + 1 if self.cover else 0
+
+
+def on_branch(replica: Replica, chain: Sequence[Epoch]) -> Branch:
+    """Cut the runs of a replica to what the branch has of their epochs."""
+    bounds = {each.epoch: each for each in chain}
+    parts: list[Part] = []
+    losing: list[Part] = []
+    for run in replica.runs:
+        own = bounds.get(run.epoch)
+        if own is None:
+            losing.append(Part(run.first_offset, run.last_offset, run))
+            continue
+        last = run.last_offset if own.last_offset is None else min(run.last_offset, own.last_offset)
+        first = max(run.first_offset, own.first_offset)
+        if first <= last:
+            parts.append(Part(first, last, run))
+            losing += _rest(run, first, last)
+        else:
+            losing.append(Part(run.first_offset, run.last_offset, run))
+    # What a branch that lost had removed says nothing about this one.
+    left = min((part.first for part in losing), default=None)
+    authority = 0 if left is not None and left < replica.cleaned else replica.cleaned
+    return Branch(
+        parts=tuple(parts), losing=tuple(losing), cover=tuple(_cover(replica, parts, authority)),
+        authority=authority,
+    )  # fmt: skip
+
+
+def _rest(run: Run, first: int, last: int) -> list[Part]:
+    sides = ((run.first_offset, first - 1), (last + 1, run.last_offset))
+    return [Part(begin, end, run) for begin, end in sides if begin <= end]
+
+
+def _cover(replica: Replica, parts: Sequence[Part], authority: int) -> list[Span]:
+    held = united((part.first, part.last) for part in parts)
+    below = min(authority, replica.log_end_offset) - 1
+    hurt = united(
+        (each.first_offset, below if each.last_offset is None else each.last_offset)
+        for each in replica.damaged
+    )
+    removed = without(without([(replica.log_start_offset, below)] if below >= 0 else [], held), hurt)
+    return united([*held, *removed])

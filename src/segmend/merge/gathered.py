@@ -1,0 +1,43 @@
+"""The replicas of each partition among directories of any number of brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from segmend.logdir.file_system import Unreadable
+from segmend.logdir.tree import LogDir, PartitionDir
+
+Key = tuple[str, int]
+
+
+def gathered(
+    dirs: Sequence[LogDir], names: Iterable[str] = (), kinds: Iterable[str] = ("current", "cluster-metadata")
+) -> tuple[Mapping[Key, Sequence[PartitionDir]], tuple[str, ...]]:
+    """The directories of each partition, sorted; and those that are the same one under another name.
+
+    With `names` only directories of these names count, whatever their kind.
+    """
+    wanted, taken = frozenset(names), frozenset(kinds)
+    found: dict[Key, list[PartitionDir]] = {}
+    seen: dict[tuple[int, int] | str, str] = {}
+    twice: list[str] = []
+    for log_dir in dirs:
+        for partition in log_dir.partitions:
+            if partition.name not in wanted if wanted else partition.kind not in taken:
+                continue
+            place = _place(partition)
+            if place in seen:
+                twice.append(f"{partition.path}: the same directory as {seen[place]}")
+                continue
+            seen[place] = partition.path
+            found.setdefault(partition.key, []).append(partition)
+    return {key: found[key] for key in sorted(found)}, tuple(twice)
+
+
+def _place(partition: PartitionDir) -> tuple[int, int] | str:
+    files = partition.log_dir.files
+    try:
+        stat = files.file_stat(partition.path)
+    except Unreadable:
+        return files.real_path(partition.path)
+    return (stat.device, stat.inode) if stat.inode else files.real_path(partition.path)

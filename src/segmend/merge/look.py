@@ -1,0 +1,76 @@
+"""The second look at the files of replicas: batches, counts and keys of a range of offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from typing import Final
+
+from segmend.formats.batch import RecordBatch
+from segmend.formats.record import iter_records
+from segmend.logdir.tree import PartitionDir
+from segmend.logdir.walk import DECODE_LIMIT
+from segmend.merge.runs import iter_rows
+from segmend.merge.values import NO_EPOCH, Batch, Replica, Run
+
+PRODUCERS: Final = 10
+"""So many producer ids of a range are named."""
+
+
+class Second:
+    """See `agreement.Look`, for the replicas that were read from these directories."""
+
+    def __init__(self, partitions: Sequence[PartitionDir], replicas: Sequence[Replica]) -> None:
+        self._partitions, self._replicas = partitions, replicas
+
+    def headers(self, replica: int, first: int, last: int) -> Iterator[tuple[Run, int, RecordBatch]]:
+        """The sound batches of these offsets, each with its run and its first offset, which wrappers lack."""
+        for run in self._replicas[replica].runs:
+            if run.last_offset < first or run.first_offset > last:
+                continue
+            log = self._partitions[replica].entry(run.file)
+            start, before = run.first_position, run.first_offset - 1
+            for mark in run.marks:
+                if mark.next_offset > first:
+                    break
+                start, before = mark.position, mark.next_offset - 1
+            for row in iter_rows(log, base_offset=run.segment, start=start, stop=run.end_position):
+                batch = row.batch
+                begin = before + 1 if batch.magic < 2 and batch.codec else batch.base_offset
+                before = batch.last_offset
+                if begin > last:
+                    break
+                if before >= first and row.sound:
+                    yield run, begin, batch
+
+    def batches(self, replica: int, first: int, last: int) -> Iterator[Batch]:
+        """See `Look`."""
+        for run, begin, batch in self.headers(replica, first, last):
+            epoch = NO_EPOCH if batch.magic < 2 else run.epoch
+            yield Batch(begin, batch.last_offset, epoch, batch.size, batch.crc)
+
+    def tally(self, replica: int, first: int, last: int) -> tuple[int, tuple[int, ...]]:
+        """See `Look`."""
+        records, producers = 0, dict[int, None]()
+        for _, begin, batch in self.headers(replica, first, last):
+            whole = first <= begin and batch.last_offset <= last
+            span = min(batch.last_offset, last) - max(begin, first) + 1
+            records += batch.records_count if whole and batch.magic >= 2 else span
+            if batch.producer_id >= 0 and len(producers) < PRODUCERS:
+                producers[batch.producer_id] = None
+        return records, tuple(producers)
+
+    def keys(self, replica: int, first: int, last: int) -> Iterator[tuple[int, bytes | None]]:
+        """See `Look`; the keys are hashed."""
+        for run, _, batch in self.headers(replica, first, last):
+            if batch.size > DECODE_LIMIT:
+                continue
+            with self._partitions[replica].entry(run.file).reader() as reader:
+                data = reader.read(batch.size, batch.position)
+            for record in iter_records(data, batch, [], limit=DECODE_LIMIT):
+                if first <= record.offset <= last:
+                    plain = record.key is None or batch.is_control
+                    yield (
+                        record.offset,
+                        None if plain else blake2b(record.key or b"", digest_size=16).digest(),
+                    )

@@ -1,0 +1,245 @@
+"""The one rule of merging: what the true log is, out of several replicas of a partition."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from segmend.errors import UsageError
+from segmend.merge.agreement import Look, disagreements
+from segmend.merge.branch import Branch, on_branch
+from segmend.merge.lineage import lineage
+from segmend.merge.spans import Span, common, size, united, without
+from segmend.merge.standing import diverged_of, left_at, standings_of
+from segmend.merge.superseded import superseded
+from segmend.merge.values import Conflict, Merged, Range, Replica
+
+
+def merge(replicas: Sequence[Replica], look: Look, *, prefer: int | None = None) -> Merged:
+    """The log of the newest leader's branch, each offset from a replica that has it sound.
+
+    `prefer` is a replica to take where several would do, and where bytes conflict. Raises `UsageError`
+    for replicas of different partitions, topics (by id) or clusters.
+    """
+    refuse_strangers(replicas)
+    chain, doubts = lineage(replicas)
+    branches = [on_branch(replica, chain) for replica in replicas]
+    diverged = [
+        each for number in range(len(branches)) for each in diverged_of(branches[number], number, look)
+    ]
+    watermark = _high_watermark(replicas, branches)
+    first, end = _bounds(replicas, branches, watermark)
+    ranks = _ranks(replicas, branches, prefer, (first, end - 1))
+    conflicts = _conflicts(branches, ranks, look, prefer)
+    choice = _Choice(branches, ranks, conflicts, watermark)
+    ranges = [_settled(each, branches, look) for each in choice.ranges(first, end)]
+    missing = without(
+        [(first, end - 1)] if first < end else [], united((r.first_offset, r.last_offset) for r in ranges)
+    )
+    return Merged(
+        ranges=tuple(ranges),
+        missing=tuple(missing),
+        diverged=tuple(diverged),
+        conflicts=tuple(conflicts),
+        standings=standings_of(replicas, branches, conflicts, choice.best, (first, end, watermark), look),
+        lineage=chain,
+        best=choice.best,
+        first_offset=first,
+        next_offset=end,
+        high_watermark=watermark,
+        doubts=(*doubts, *_doubts(replicas, branches, end)),
+    )
+
+
+def refuse_strangers(replicas: Sequence[Replica]) -> None:
+    """Raise `UsageError` where these are no replicas of one partition."""
+    if not replicas:
+        raise UsageError("no replica is given")
+    one = replicas[0]
+    for other in replicas[1:]:
+        if (one.topic, one.partition) != (other.topic, other.partition):
+            raise UsageError(f"{other.path}: another partition than {one.path}")
+        for what, mine, theirs in (
+            ("topic", one.topic_id, other.topic_id),
+            ("cluster", one.cluster_id, other.cluster_id),
+        ):
+            if mine and theirs and mine != theirs:
+                raise UsageError(
+                    f"{other.path}: of {what} {theirs}, but {one.path} is of {what} {mine}; "
+                    "these are no replicas of one partition, so leave one of them out"
+                )
+
+
+def _high_watermark(replicas: Sequence[Replica], branches: Sequence[Branch]) -> int | None:
+    """The newest that is known; of a replica that left the branch only up to where it did."""
+    known = []
+    for replica, branch in zip(replicas, branches, strict=True):
+        if replica.high_watermark is not None:
+            left = left_at(branch)
+            known.append(replica.high_watermark if left is None else min(left, replica.high_watermark))
+    return max(known, default=None)
+
+
+def _bounds(
+    replicas: Sequence[Replica], branches: Sequence[Branch], watermark: int | None
+) -> tuple[int, int]:
+    """The first offset of the merged log and the one after its last, whether anybody has them or not."""
+    end = max([*(branch.end for branch in branches), watermark or 0])
+    starts = [branch.cover[0][0] for branch in branches if branch.cover]
+    for replica, branch in zip(replicas, branches, strict=True):
+        if left_at(branch) is None:
+            end = max(
+                [end, *(each.last_offset + 1 for each in replica.damaged if each.last_offset is not None)]
+            )
+            starts += [each.first_offset for each in replica.damaged[:1]]
+            end = max(end, replica.log_end_offset)
+    deleted = [replica.deleted_below for replica in replicas if replica.deleted_below is not None]
+    # A log that others have less of was deleted there by retention, each broker at its own time.
+    first = max([min(starts, default=end), *(each for each in deleted if each <= end)])
+    return min(first, end), end
+
+
+def _ranks(
+    replicas: Sequence[Replica], branches: Sequence[Branch], prefer: int | None, whole: Span
+) -> list[int]:
+    """The place of each replica in the order by which sound copies are taken."""
+
+    def key(number: int) -> tuple[bool, int, int, int, int]:
+        branch = branches[number]
+        lacking = size(without([whole] if whole[0] <= whole[1] else [], branch.cover))
+        return number != prefer, -branch.end, lacking, len(replicas[number].damaged), number
+
+    ordered = sorted(range(len(replicas)), key=key)
+    return [ordered.index(number) for number in range(len(replicas))]
+
+
+def _conflicts(
+    branches: Sequence[Branch], ranks: Sequence[int], look: Look, prefer: int | None
+) -> list[Conflict]:
+    """Where sound copies of one epoch are not the same, and whose are taken."""
+    spans: list[Span] = []
+    for number, branch in enumerate(branches):
+        for other in range(number):
+            # Compaction rewrites batches, and no two brokers at the same moment.
+            low = max(branch.authority, branches[other].authority)
+            spans += disagreements(branches[other].parts, branch.parts, look, (other, number), low=low)
+    return [_conflict(span, branches, ranks, look, prefer) for span in united(spans)]
+
+
+def _conflict(
+    span: Span, branches: Sequence[Branch], ranks: Sequence[int], look: Look, prefer: int | None
+) -> Conflict:
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for number in sorted(range(len(branches)), key=lambda each: ranks[each]):
+        if common([span], branches[number].cover):
+            groups.setdefault(tuple(look.batches(number, *span)), []).append(number)
+    held = sorted(groups.values(), key=lambda group: (prefer not in group, -len(group), ranks[group[0]]))
+    decided = len(held) == 1 or len(held[0]) > len(held[1])
+    return Conflict(
+        first_offset=span[0], last_offset=span[1], held=tuple(map(tuple, held)), taken=tuple(held[0]),
+        because="majority" if decided and prefer not in held[0] else "order",
+    )  # fmt: skip
+
+
+class _Choice:
+    """Which replica each offset is taken from."""
+
+    def __init__(
+        self,
+        branches: Sequence[Branch],
+        ranks: Sequence[int],
+        conflicts: Sequence[Conflict],
+        watermark: int | None,
+    ) -> None:
+        self._branches, self._ranks, self._conflicts = branches, ranks, conflicts
+        self._watermark = watermark
+        self._begins = [conflict.first_offset for conflict in conflicts]
+        self.best = ranks.index(0)
+
+    def ranges(self, first: int, end: int) -> Iterator[Range]:
+        """In order of offsets; neighbours of one replica are one."""
+        held: Range | None = None
+        places = sorted(place for place in self._places() if first < place < end)
+        for begin, behind in zip([first, *places], [*places, end], strict=True):
+            found = self._range(begin, behind - 1) if begin < behind else None
+            if found is None:
+                continue
+            if held is not None and _goes_on(held, found):
+                held = Range(
+                    replica=held.replica, first_offset=held.first_offset, last_offset=found.last_offset,
+                    unacknowledged=held.unacknowledged,
+                )  # fmt: skip
+                continue
+            if held is not None:
+                yield held
+            held = found
+        if held is not None:
+            yield held
+
+    def _places(self) -> set[int]:
+        """Where the choice may change."""
+        places = {
+            place for branch in self._branches for span in branch.cover for place in (span[0], span[1] + 1)
+        }
+        places |= {branch.authority for branch in self._branches}
+        for conflict in self._conflicts:
+            places |= {conflict.first_offset, conflict.last_offset + 1}
+        return places if self._watermark is None else places | {self._watermark}
+
+    def _range(self, first: int, last: int) -> Range | None:
+        having = [number for number, branch in enumerate(self._branches) if _has(branch.cover, first)]
+        at = bisect_right(self._begins, first) - 1
+        allowed = having
+        if at >= 0 and self._conflicts[at].last_offset >= first:
+            allowed = [number for number in having if number in self._conflicts[at].taken] or having
+        if not allowed:
+            return None
+        taken = min(allowed, key=lambda number: (-self._authority(number, first), self._ranks[number]))
+        alone = self._watermark is not None and first >= self._watermark and len(having) == 1
+        return Range(replica=taken, first_offset=first, last_offset=last, unacknowledged=alone)
+
+    def _authority(self, number: int, offset: int) -> int:
+        bound = self._branches[number].authority
+        return bound if bound > offset else 0
+
+
+def _has(cover: Sequence[Span], offset: int) -> bool:
+    at = bisect_right(cover, (offset, 1 << 63)) - 1
+    return at >= 0 and cover[at][1] >= offset
+
+
+def _goes_on(held: Range, found: Range) -> bool:
+    return (held.replica, held.last_offset + 1, held.unacknowledged) == (
+        found.replica, found.first_offset, found.unacknowledged
+    )  # fmt: skip
+
+
+def _settled(found: Range, branches: Sequence[Branch], look: Look) -> Range:
+    """Without the records that a replica cleaned further had removed, where that one is damaged."""
+    bound = max(branch.authority for branch in branches)
+    if bound <= max(found.first_offset, branches[found.replica].authority):
+        return found
+    filling = found.first_offset, min(found.last_offset, bound - 1)
+    covers = [branch.cover for branch in branches]
+    gone = superseded(look, found.replica, filling, bound, covers)
+    return Range(
+        replica=found.replica, first_offset=found.first_offset, last_offset=found.last_offset,
+        unacknowledged=found.unacknowledged, superseded=gone,
+    )  # fmt: skip
+
+
+def _doubts(replicas: Sequence[Replica], branches: Sequence[Branch], end: int) -> Iterator[str]:
+    """What could not be known, in words."""
+    for replica, branch in zip(replicas, branches, strict=True):
+        yield from replica.unreadable
+        for each in replica.damaged:
+            if each.last_offset is None and each.first_offset >= end:
+                yield (
+                    f"{replica.path}/{each.file} at byte {each.position}: {each.kind}; whether there were "
+                    f"records from offset {each.first_offset} on nothing tells"
+                )
+        if branch.authority < replica.cleaned:
+            yield (
+                f"{replica.path} was compacted up to offset {replica.cleaned} with records of a branch that "
+                "lost; what it lacks below may have been removed for them"
+            )

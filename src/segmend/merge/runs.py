@@ -1,0 +1,313 @@
+"""One replica read into runs: one pass over its logs, headers and checksums, whatever they hold."""
+
+from __future__ import annotations
+
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final, NamedTuple
+
+from segmend.crc32c import crc32c
+from segmend.formats.batch import CRC_START_LEGACY, CRC_START_V2, HEADER_SIZE_V2, RecordBatch, read_header
+from segmend.kernel.batch_rows import WIDTH, batch_rows
+from segmend.kernel.types import TAIL_KINDS, Problem
+from segmend.logdir.file_system import OpenFile, Unreadable
+from segmend.logdir.files import FileEntry
+from segmend.logdir.tree import LogSegment, PartitionDir
+from segmend.merge.values import NO_EPOCH, Batch, Damaged, Mark, Replica, Run
+
+MARK_BITS: Final = 0x3FF
+"""A batch whose checksum ends in these bits as zeros makes a mark: about every thousandth one."""
+_ROW: Final = Struct(f"{WIDTH}q")
+_PIECE: Final = 1 << 20
+_MASK: Final = (1 << 64) - 1
+# Bytes behind the last batch that no broker takes for one; what they may have been, nothing tells.
+_QUIET: Final = frozenset({"header-fragment", "zero-tail"})
+
+
+def read_replica(partition: PartitionDir) -> Replica:
+    """What this directory says as one of several replicas; damage and refusals are part of the answer."""
+    log_dir, key = partition.log_dir, partition.key
+    reading = _Reading(partition)
+    runs = tuple(reading.runs())
+    identity = log_dir.meta_properties.value
+    start = log_dir.log_start_offsets.get(key)
+    epochs = partition.leader_epochs.value
+    end = max((run.last_offset + 1 for run in runs), default=0)
+    end = max(end, *partition.base_offsets[-1:], start or 0) if partition.base_offsets else end
+    first = partition.base_offsets[0] if partition.base_offsets else 0
+    cleaned = max(log_dir.cleaner_offsets.get(key, 0), reading.removed_below)
+    return Replica(
+        broker=None if identity is None else identity.node_id,
+        dir=log_dir.path,
+        name=partition.name,
+        topic=partition.topic,
+        partition=partition.partition,
+        topic_id=partition.topic_id,
+        cluster_id=None if identity is None else identity.cluster_id,
+        log_start_offset=max(first, start or 0),
+        log_end_offset=end,
+        deleted_below=start,
+        high_watermark=log_dir.high_watermarks.get(key),
+        epochs=tuple((entry.epoch, entry.start_offset) for entry in epochs.entries) if epochs else (),
+        runs=runs,
+        damaged=tuple(_with_gaps(reading.damaged, runs, partition, cleaned)),
+        cleaned=min(cleaned, end),
+        unreadable=tuple(reading.unreadable),
+    )
+
+
+def digest_of(batch: Batch) -> int:
+    """The hash of a batch; Python gives tuples of numbers the same one in every process."""
+    return hash(batch) & _MASK
+
+
+class Row(NamedTuple):
+    """A batch header as `batch_rows` has it, with its checksum looked at."""
+
+    batch: RecordBatch
+    sound: bool
+
+
+def iter_rows(log: FileEntry, *, base_offset: int, start: int = 0, stop: int | None = None) -> Iterator[Row]:
+    """The batches from byte `start` on; those whose checksum fails, too, where their end is known."""
+    with log.reader() as reader:
+        yield from _rows(reader, base_offset, start, stop, [])
+
+
+def _rows(
+    reader: OpenFile, base_offset: int, start: int, stop: int | None, problems: list[Problem]
+) -> Iterator[Row]:
+    position, ends = start, set[int]()
+
+    def report(problem: Problem) -> None:
+        problems.append(problem)
+        ends.add(problem.end)
+
+    for chunk in batch_rows(reader, base_offset=base_offset, report=report, start=start, stop=stop, crc=True):
+        for numbers in _ROW.iter_unpack(chunk):
+            if numbers[0] > position and numbers[0] not in ends:
+                yield _huge(reader, position)
+            position = numbers[0] + numbers[1]
+            yield Row(RecordBatch._make(numbers[:-1]), numbers[-1] == 1)
+    limit = reader.size if stop is None else min(stop, reader.size)
+    if position < limit and not any(problem.end > position for problem in problems):
+        yield _huge(reader, position)
+
+
+def _huge(reader: OpenFile, position: int) -> Row:
+    """A batch too large for any window, which the kernel passes over: summed up in pieces."""
+    batch = read_header(reader.read(HEADER_SIZE_V2, position), 0, position)
+    compute, begin = (crc32c, CRC_START_V2) if batch.magic >= 2 else (zlib.crc32, CRC_START_LEGACY)
+    value = 0
+    for at in range(position + begin, batch.end, _PIECE):
+        value = compute(reader.read(min(_PIECE, batch.end - at), at), value)
+    return Row(batch, value == batch.crc)
+
+
+class _Reading:
+    """The state of one pass over the segments of a partition."""
+
+    def __init__(self, partition: PartitionDir) -> None:
+        self._partition = partition
+        self.damaged: list[Damaged] = []
+        self.unreadable: list[str] = []
+        self.removed_below = 0
+        if partition.unreadable is not None:
+            self.unreadable.append(str(partition.unreadable))
+
+    def runs(self) -> Iterator[Run]:
+        """All runs, in order of offsets."""
+        for segment in self._partition.segments:
+            yield from self._segment(segment)
+        for found in self._partition.shadowed:
+            self.unreadable.append(f"{found.path}: no broker reads this name")
+
+    def _segment(self, segment: LogSegment) -> Iterator[Run]:
+        log, base = segment.log, segment.base_offset
+        if log is None:
+            return
+        walk = Walk(log.name, base, segment.next_base_offset)
+        problems: list[Problem] = []
+        size = 0
+        try:
+            with log.reader() as reader:
+                size = reader.size
+                for row in _rows(reader, base, 0, None, problems):
+                    walk.take(row)
+        except Unreadable as error:
+            self.unreadable.append(str(error))
+            last = None if segment.next_base_offset is None else segment.next_base_offset - 1
+            walk.give_up(last, size)
+        walk.finish(problems, size)
+        self.damaged += walk.damaged
+        self.removed_below = max(self.removed_below, walk.removed_below)
+        yield from walk.runs
+
+
+class Walk:
+    """Batches of one file put into runs; each is held back until the next one shows whether it fits."""
+
+    def __init__(self, file: str, base: int, next_base: int | None) -> None:
+        self.runs: list[Run] = []
+        self.damaged: list[Damaged] = []
+        self.removed_below = 0
+        self._file, self._base, self._next_base = file, base, next_base
+        self._last, self._epoch = base - 1, NO_EPOCH
+        self._held: RecordBatch | None = None
+        self._open: _Open | None = None
+        self._unsound: list[tuple[int, int, str, int | None]] = []
+
+    def take(self, row: Row) -> None:
+        """The next batch of the file."""
+        batch = row.batch
+        if not row.sound:
+            self._doubt(batch, "crc-mismatch")
+        elif not self._possible(batch):
+            self._doubt(batch, "misplaced")
+        elif self._held is None or self._follows(self._held, batch):
+            self._accept()
+            self._held = batch
+        elif self._is_odd_one(self._held, batch):
+            self._doubt(self._held, "misplaced")
+            self._held = batch
+        else:
+            self._doubt(batch, "misplaced")
+
+    def _possible(self, batch: RecordBatch) -> bool:
+        before_next = self._next_base is None or batch.last_offset < self._next_base
+        return (
+            batch.base_offset > self._last
+            and batch.last_offset >= batch.base_offset
+            and before_next
+            and (batch.partition_leader_epoch >= self._epoch or batch.magic < 2)
+        )
+
+    @staticmethod
+    def _follows(before: RecordBatch, batch: RecordBatch) -> bool:
+        later = batch.partition_leader_epoch >= before.partition_leader_epoch or batch.magic < 2
+        return batch.base_offset > before.last_offset and later
+
+    def _is_odd_one(self, held: RecordBatch, batch: RecordBatch) -> bool:
+        """Of two that cannot both be right: whether it is the earlier one."""
+        if batch.base_offset <= held.last_offset:
+            return held.base_offset != self._last + 1
+        return batch.partition_leader_epoch == self._epoch
+
+    def _doubt(self, batch: RecordBatch, kind: str) -> None:
+        claimed = batch.last_offset if kind != "misplaced" else None
+        self._unsound.append((batch.position, batch.end, kind, claimed))
+
+    def _accept(self) -> None:
+        batch, self._held = self._held, None
+        if batch is None:
+            return
+        first = batch.base_offset
+        if batch.magic < 2 and batch.codec:  # a wrapper tells its last offset only
+            first = min(self._last + 1, batch.last_offset)
+        epoch = batch.partition_leader_epoch
+        span = batch.last_offset - first + 1
+        if batch.magic >= 2 and batch.records_count < span:
+            self.removed_below = batch.last_offset + 1
+        run = self._open
+        if run is None or run.end != batch.position or run.epoch != epoch:
+            self._close()
+            run = self._open = _Open(first, epoch, batch.position, batch.magic)
+        elif first > self._last + 1:
+            self.removed_below = max(self.removed_below, first)
+        run.add(batch, first, batch.records_count if batch.magic >= 2 else span)
+        self._last, self._epoch = batch.last_offset, max(epoch, self._epoch)
+
+    def _close(self) -> None:
+        if self._open is not None:
+            self.runs.append(self._open.run(self._file, self._base))
+            self._open = None
+
+    def give_up(self, last: int | None, size: int) -> None:
+        """The system refused the rest."""
+        self._accept()
+        at = self._open.end if self._open else 0
+        self.damaged.append(_damage(self._last + 1, last, self._file, at, max(size, at), "unreadable"))
+
+    def finish(self, problems: list[Problem], size: int) -> None:
+        """The end of the file: name the damage in it, between the sound batches beside it."""
+        self._accept()
+        self._close()
+        found = [*self._unsound, *(_located(each, size) for each in problems)]
+        ends = [run.end_position for run in self.runs]
+        for position, end, kind, claimed in sorted(found):
+            at = bisect_right(ends, position)
+            first = self.runs[at - 1].last_offset + 1 if at else self._base
+            last: int | None = None
+            if at < len(self.runs):
+                last = self.runs[at].first_offset - 1
+            elif self._next_base is not None:
+                last = self._next_base - 1
+            elif kind in _QUIET:
+                continue
+            elif claimed is not None and first <= claimed < first + (1 << 24):
+                last = claimed
+            self.damaged.append(_damage(first, last, self._file, position, end, kind))
+
+
+def _located(problem: Problem, size: int) -> tuple[int, int, str, int | None]:
+    end = size if problem.kind in TAIL_KINDS else problem.end
+    return problem.position, end, problem.kind, None
+
+
+def _damage(first: int, last: int | None, file: str, position: int, end: int, kind: str) -> Damaged:
+    return Damaged(first_offset=first, last_offset=last, file=file, position=position, end=end, kind=kind)
+
+
+class _Open:
+    """A run that may go on."""
+
+    __slots__ = ("_batches", "_digest", "_first", "_last", "_magic", "_marks", "_position", "_records",
+                 "end", "epoch")  # fmt: skip
+
+    def __init__(self, first: int, epoch: int, position: int, magic: int) -> None:
+        self._first, self.epoch, self._position, self._magic = first, epoch, position, magic
+        self._last = self._batches = self._records = self._digest = 0
+        self.end = position
+        self._marks: list[Mark] = []
+
+    def add(self, batch: RecordBatch, first: int, records: int) -> None:
+        """One more batch."""
+        self._digest += digest_of(Batch(first, batch.last_offset, self.epoch, batch.size, batch.crc))
+        self._batches += 1
+        self._records += records
+        self._last, self.end = batch.last_offset, batch.end
+        if not batch.crc & MARK_BITS:
+            self._marks.append(self._mark())
+
+    def _mark(self) -> Mark:
+        return Mark(self._last + 1, self.end, self._batches, self._records, self._digest & _MASK)
+
+    def run(self, file: str, segment: int) -> Run:
+        """As a value."""
+        if not self._marks or self._marks[-1].position != self.end:
+            self._marks.append(self._mark())
+        return Run(
+            first_offset=self._first, last_offset=self._last, epoch=self.epoch, segment=segment, file=file,
+            first_position=self._position, end_position=self.end, batches=self._batches,
+            records=self._records, digest=self._digest & _MASK, magic=self._magic, marks=tuple(self._marks),
+        )  # fmt: skip
+
+
+def _with_gaps(
+    damaged: list[Damaged], runs: tuple[Run, ...], partition: PartitionDir, cleaned: int
+) -> Iterator[Damaged]:
+    """The damage, and offsets between two files that have no bytes at all, unless compaction took them."""
+    yield from damaged
+    told = [(each.first_offset, each.last_offset) for each in damaged]
+    ends: dict[int, int] = {}
+    for run in runs:
+        ends[run.segment] = run.last_offset
+    for segment in partition.segments:
+        following = segment.next_base_offset
+        first = ends.get(segment.base_offset, segment.base_offset - 1) + 1
+        if following is None or first >= max(following, cleaned + 1):
+            continue
+        if first < following and following > cleaned and (first, following - 1) not in told:
+            yield _damage(max(first, cleaned), following - 1, segment.name, 0, 0, "missing")

@@ -1,0 +1,102 @@
+"""What each replica is beside the merged log, and what it has that the merge does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from segmend.merge.agreement import Look
+from segmend.merge.branch import Branch
+from segmend.merge.spans import Span, common, size, united, without
+from segmend.merge.values import Conflict, Diverged, Replica, Standing, Unique
+
+
+def left_at(branch: Branch) -> int | None:
+    """The offset where a replica left the branch, None if it never did."""
+    return min((part.first for part in branch.losing), default=None)
+
+
+def diverged_of(branch: Branch, number: int, look: Look) -> Iterator[Diverged]:
+    """The losing parts of a replica, neighbours put together."""
+    for first, last in united((part.first, part.last) for part in branch.losing):
+        epoch = next(part.run.epoch for part in branch.losing if part.first == first)
+        records, producers = look.tally(number, first, last)
+        yield Diverged(
+            replica=number, offset=first, epoch=epoch, first_offset=first, last_offset=last,
+            records=records, producers=producers,
+        )  # fmt: skip
+
+
+def standings_of(
+    replicas: Sequence[Replica],
+    branches: Sequence[Branch],
+    conflicts: Sequence[Conflict],
+    best: int,
+    bounds: tuple[int, int, int | None],
+    look: Look,
+) -> tuple[Standing, ...]:
+    """One for each replica; `bounds` are the first and next offset of the merge and the high watermark."""
+    first, end, watermark = bounds
+    whole = [(first, end - 1)] if first < end else []
+    held = common(whole, united(span for branch in branches for span in branch.cover))
+    found = []
+    for number, (replica, branch) in enumerate(zip(replicas, branches, strict=True)):
+        own = without(held, [(0, replica.log_start_offset - 1)]) if replica.log_start_offset else held
+        lacking = without(own, branch.cover)
+        unique = tuple(_unique(number, replicas, branches, whole, watermark, look))
+        diverged_at = _diverged_at(number, branch, conflicts)
+        if diverged_at is not None:
+            relation = "diverged"
+        elif replica.unreadable or any(
+            each.first_offset < end or each.last_offset is None for each in replica.damaged
+        ):
+            relation = "damaged"
+        elif lacking:
+            relation = "behind"
+        elif number == best:
+            relation = "best"
+        else:
+            relation = "ahead" if unique else "equal"
+        found.append(
+            Standing(
+                relation=relation, behind_records=size(lacking), lacking=tuple(lacking), unique=unique,
+                diverged_at=diverged_at,
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+def _diverged_at(number: int, branch: Branch, conflicts: Sequence[Conflict]) -> tuple[int, int] | None:
+    places = [(part.first, part.run.epoch) for part in branch.losing]
+    for conflict in conflicts:
+        if any(number in group for group in conflict.held) and number not in conflict.taken:
+            epochs = (p.run.epoch for p in branch.parts if p.last >= conflict.first_offset)
+            places.append((conflict.first_offset, next(epochs, -1)))
+    return min(places, default=None)
+
+
+def _unique(
+    number: int,
+    replicas: Sequence[Replica],
+    branches: Sequence[Branch],
+    whole: Sequence[Span],
+    watermark: int | None,
+    look: Look,
+) -> Iterator[Unique]:
+    others = [other for other in range(len(branches)) if other != number]
+    if not others:
+        return
+    having = united(span for other in others for span in branches[other].cover)
+    # What all others deleted by retention is not theirs to lose.
+    begins = min(replicas[other].log_start_offset for other in others)
+    own = united((part.first, part.last) for part in branches[number].parts)
+    found = common(common(without(own, having), whole), [(begins, 1 << 62)])
+    sides = [found] if watermark is None else [
+        common(found, [(0, watermark - 1)]), common(found, [(watermark, 1 << 62)])
+    ]  # fmt: skip
+    for side, spans in enumerate(sides):
+        for first, last in spans:
+            records, _ = look.tally(number, first, last)
+            yield Unique(
+                first_offset=first, last_offset=last, records=records,
+                above_high_watermark=side == 1,
+            )  # fmt: skip

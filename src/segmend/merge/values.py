@@ -1,0 +1,219 @@
+"""Values of a merge: replicas as runs of sound batches, and what is made of several of them.
+
+Offsets are inclusive at both ends (`first_offset`, `last_offset`), positions are bytes of a file and
+exclude their end, as everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from segmend.frozen import frozen
+
+NO_EPOCH: Final = -1
+"""The leader epoch of magic 0 and 1."""
+
+
+class Batch(NamedTuple):
+    """What a sound batch is known by; two replicas that agree on it have the same bytes."""
+
+    first_offset: int
+    last_offset: int
+    epoch: int
+    size: int
+    crc: int
+
+
+class Mark(NamedTuple):
+    """A place within a run where every replica that has these batches has a mark: its content says so.
+
+    `next_offset` and `position` are those behind the marked batch; the others sum up the run so far.
+    """
+
+    next_offset: int
+    position: int
+    batches: int
+    records: int
+    digest: int
+
+
+@frozen
+class Run:
+    """Neighbouring sound batches of one leader epoch in one file, with no other byte between them.
+
+    `records` adds up their counts; of magic 0 and 1, which do not tell, an offset counts as a record.
+    Offsets without record in between were removed by compaction. `digest` is the sum of the hashes of
+    its batches: those of neighbouring runs add up, too. The last mark is the end of the run.
+    """
+
+    first_offset: int
+    last_offset: int
+    epoch: int
+    segment: int
+    file: str
+    first_position: int
+    end_position: int
+    batches: int
+    records: int
+    digest: int
+    magic: int
+    marks: tuple[Mark, ...] = ()
+
+
+@frozen
+class Damaged:
+    """Bytes that are no sound batch in its place, and the offsets that they may have held.
+
+    `last_offset` is None at the end of a log, where nothing tells how much there was. `kind` is one of
+    `kernel.types.KINDS`, `misplaced` (a sound batch with an offset or epoch that cannot be there),
+    `missing` (no bytes at all) or `unreadable`.
+    """
+
+    first_offset: int
+    last_offset: int | None
+    file: str
+    position: int
+    end: int
+    kind: str
+
+
+@frozen
+class Replica:
+    """One replica of a partition as its disk has it. None: the disk does not say.
+
+    `name` is its directory in `dir`; `broker` the node id of meta.properties. `high_watermark` and
+    `deleted_below` (the log start offset) come from checkpoints; `log_start_offset` and `log_end_offset`
+    bound what is there. `epochs` are the lines of leader-epoch-checkpoint. Below `cleaned` compaction
+    has removed records: a gap there is no loss. `unreadable` says what could not be looked at.
+    """
+
+    broker: int | None
+    dir: str
+    name: str
+    topic: str
+    partition: int
+    topic_id: str | None = None
+    cluster_id: str | None = None
+    log_start_offset: int
+    log_end_offset: int
+    deleted_below: int | None = None
+    high_watermark: int | None = None
+    epochs: tuple[tuple[int, int], ...] = ()
+    runs: tuple[Run, ...] = ()
+    damaged: tuple[Damaged, ...] = ()
+    cleaned: int = 0
+    unreadable: tuple[str, ...] = ()
+
+    @property
+    def batches(self) -> int:
+        """How many sound batches it has."""
+        return sum(run.batches for run in self.runs)
+
+    @property
+    def path(self) -> str:
+        """Its directory."""
+        return f"{self.dir}/{self.name}"
+
+
+@frozen
+class Epoch:
+    """The offsets that belong to one leader epoch of the branch; without end: the newest."""
+
+    epoch: int
+    first_offset: int
+    last_offset: int | None
+
+
+@frozen
+class Range:
+    """Offsets of the merged log, and the replica (by number) whose sound batches have them.
+
+    Taken are the records with these offsets, except the `superseded` ones: a replica that was cleaned
+    further had removed them, but is damaged here. `unacknowledged`: above the newest high watermark that
+    is known, and on this replica only.
+    """
+
+    replica: int
+    first_offset: int
+    last_offset: int
+    unacknowledged: bool = False
+    superseded: tuple[int, ...] = ()
+
+
+@frozen
+class Diverged:
+    """Offsets of a replica that are not on the branch of the newest leader.
+
+    It left the branch at `offset`, in `epoch`, the epoch of the first batch that differs. `producers`
+    are the first few ids that wrote there.
+    """
+
+    replica: int
+    offset: int
+    epoch: int
+    first_offset: int
+    last_offset: int
+    records: int
+    producers: tuple[int, ...] = ()
+
+
+@frozen
+class Conflict:
+    """Sound bytes of one epoch at the same offsets that are not the same, which no rule decides.
+
+    `held` groups the replicas by the bytes that they have; `taken` is the group that the merge follows,
+    `because` `majority` or `order`.
+    """
+
+    first_offset: int
+    last_offset: int
+    held: tuple[tuple[int, ...], ...]
+    taken: tuple[int, ...]
+    because: str
+
+
+@frozen
+class Unique:
+    """Offsets of the branch that one replica only has sound."""
+
+    first_offset: int
+    last_offset: int
+    records: int
+    above_high_watermark: bool
+
+
+@frozen
+class Standing:
+    """What one replica is beside the merged log.
+
+    `relation` is best, equal, behind, ahead, diverged or damaged; `lacking` the offsets of the merged
+    log that it does not have sound, `behind_records` how many offsets that is.
+    """
+
+    relation: str
+    behind_records: int = 0
+    lacking: tuple[tuple[int, int], ...] = ()
+    unique: tuple[Unique, ...] = ()
+    diverged_at: tuple[int, int] | None = None
+
+
+@frozen
+class Merged:
+    """The true log of a partition, as far as any of the replicas has it.
+
+    `best` is the replica that has most of it, and that is taken where several have the same. `missing`
+    are offsets that nobody has sound. `next_offset` is the end of the log. `doubts` is what could not
+    be known, in words.
+    """
+
+    ranges: tuple[Range, ...]
+    missing: tuple[tuple[int, int], ...]
+    diverged: tuple[Diverged, ...]
+    conflicts: tuple[Conflict, ...]
+    standings: tuple[Standing, ...]
+    lineage: tuple[Epoch, ...]
+    best: int
+    first_offset: int
+    next_offset: int
+    high_watermark: int | None
+    doubts: tuple[str, ...] = ()

@@ -1,0 +1,219 @@
+"""A model of a partition's history: leaders, truncations, elections, compactions, damage; and the truth.
+
+The model does what brokers do to whole batches in memory. Each replica becomes a `Replica` by the same
+`Walk` that reads files, so a batch that is damaged is one whose checksum is wrong.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from segmend.formats.batch import RecordBatch
+from segmend.merge.runs import Row, Walk
+from segmend.merge.values import Batch, Damaged, Replica
+
+TOMBSTONE = b"tombstone"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A batch as a replica has it; `records` are (offset, key, is a tombstone)."""
+
+    first: int
+    last: int
+    epoch: int
+    crc: int
+    records: tuple[tuple[int, bytes, bool], ...]
+    damaged: bool = False
+
+
+@dataclass
+class Node:
+    """One replica."""
+
+    log: list[Stored] = field(default_factory=list)
+    epochs: list[tuple[int, int]] = field(default_factory=list)
+    high_watermark: int = 0
+    cleaned: int = 0
+    up: bool = True
+
+    @property
+    def end(self) -> int:
+        return self.log[-1].last + 1 if self.log else 0
+
+    def cut(self, offset: int) -> None:
+        """Truncate, as a follower does; what was cleaned above is no longer there."""
+        self.log = [batch for batch in self.log if batch.last < offset]
+        self.epochs = [line for line in self.epochs if line[1] < offset]
+
+
+class History:
+    """Drawn by `draw`; `truth` is the log that the newest leader stands for, before any compaction."""
+
+    def __init__(self, draw: random.Random, nodes: int = 3) -> None:
+        self.draw = draw
+        self.nodes = [Node() for _ in range(nodes)]
+        self.leader = 0
+        self.epoch = -1
+        self.unknowable = False
+        """A log was cut below what its cleaner had seen: it removed records for ones that are gone now."""
+        self.crc = 0
+        self.truths: list[list[Stored]] = [[] for _ in range(nodes)]
+        self.elect(0)
+
+    @property
+    def truth(self) -> list[Stored]:
+        return self.truths[self.leader]
+
+    def elect(self, number: int) -> None:
+        """Make it leader, in the ISR or not; those that are up follow it."""
+        self.leader = number
+        self.epoch += 1
+        node = self.nodes[number]
+        node.up = True
+        node.epochs = [line for line in node.epochs if line[1] < node.end]
+        node.epochs.append((self.epoch, node.end))
+        self.follow()
+
+    def follow(self) -> None:
+        """Followers truncate to where they left the leader's log, and fetch what they lack."""
+        leader, true = self.nodes[self.leader], self.truth
+        for number, node in enumerate(self.nodes):
+            if not node.up or number == self.leader:
+                continue
+            mine = self.truths[number]
+            same = 0
+            while same < min(len(mine), len(true)) and mine[same].crc == true[same].crc:
+                same += 1
+            left = true[same - 1].last + 1 if same else 0
+            self.unknowable |= node.cleaned > left
+            node.cut(left)
+            node.cleaned = min(node.cleaned, left)
+            node.log += [batch for batch in leader.log if batch.first >= left]
+            self.truths[number] = list(true)
+            known = {line[0] for line in node.epochs}
+            for batch in node.log:
+                if batch.epoch not in known:
+                    known.add(batch.epoch)
+                    node.epochs.append((batch.epoch, batch.first))
+            node.epochs.sort()
+        for node in self.nodes:
+            if node.up:  # all of them have fetched everything
+                node.high_watermark = true[-1].last + 1 if true else 0
+
+    def write(self) -> None:
+        """The leader appends a batch, those that are up fetch it."""
+        first = self.truth[-1].last + 1 if self.truth else 0
+        count = self.draw.randrange(1, 4)
+        self.crc += 1
+        records = tuple(
+            (first + at, b"k%d" % self.draw.randrange(4), self.draw.random() < 0.3) for at in range(count)
+        )
+        batch = Stored(first, first + count - 1, self.epoch, self.crc, records)
+        self.nodes[self.leader].log.append(batch)
+        self.truth.append(batch)
+        if self.draw.random() < 0.8:
+            self.follow()
+
+    def clean(self, number: int) -> None:
+        """Compaction of all below the high watermark, tombstones and all where it is the second time."""
+        node = self.nodes[number]
+        bound = min(node.high_watermark, node.end)
+        if bound <= node.cleaned:
+            return
+        bound = self.draw.randrange(node.cleaned, bound) + 1
+        bound = max((b.last + 1 for b in node.log if b.last < bound), default=0)
+        newest = {key: offset for b in node.log for offset, key, _ in b.records if offset < bound}
+        with_tombstones = self.draw.random() < 0.5
+        kept = []
+        for batch in node.log:
+            if batch.first >= bound:
+                kept.append(batch)
+                continue
+            left = tuple(
+                (offset, key, gone)
+                for offset, key, gone in batch.records
+                if newest[key] == offset and (with_tombstones or not gone)
+            )
+            if left:
+                changed = left != batch.records
+                self.crc += changed
+                kept.append(replace(batch, records=left, crc=self.crc + 10**6 if changed else batch.crc))
+        node.log, node.cleaned = kept, max(node.cleaned, bound)
+
+    def hurt(self, number: int) -> None:
+        """Flip a bit somewhere, or in a few batches in a row."""
+        log = self.nodes[number].log
+        if log:
+            at = self.draw.randrange(len(log))
+            for each in range(at, min(at + self.draw.randrange(1, 4), len(log))):
+                log[each] = replace(log[each], damaged=True)
+
+    def replicas(self) -> list[Replica]:
+        """What would be read from the disks."""
+        return [self._replica(number) for number in range(len(self.nodes))]
+
+    def _replica(self, number: int) -> Replica:
+        node = self.nodes[number]
+        walk = Walk("0.log", 0, None)
+        position = 0
+        for batch in node.log:
+            header = RecordBatch(
+                position, 100, batch.first, batch.last, batch.epoch, 2, batch.crc, 0,
+                batch.last - batch.first, 0, 0, -1, -1, -1, len(batch.records),
+            )  # fmt: skip
+            walk.take(Row(header, not batch.damaged))
+            position += 100
+        walk.finish([], position)
+        damaged: list[Damaged] = walk.damaged
+        return Replica(
+            broker=number, dir="d", name="t-0", topic="t", partition=0, log_start_offset=0,
+            log_end_offset=max((run.last_offset + 1 for run in walk.runs), default=0),
+            high_watermark=node.high_watermark, epochs=tuple(node.epochs), runs=tuple(walk.runs),
+            damaged=tuple(damaged), cleaned=max(node.cleaned, walk.removed_below),
+        )  # fmt: skip
+
+    # What `agreement.Look` promises.
+
+    def sound(self, number: int, first: int, last: int) -> Iterator[Stored]:
+        """The sound batches with any of these offsets."""
+        log = self.nodes[number].log
+        return (b for b in log if not b.damaged and b.last >= first and b.first <= last)
+
+    def batches(self, replica: int, first: int, last: int) -> Iterator[Batch]:
+        for batch in self.sound(replica, first, last):
+            yield Batch(batch.first, batch.last, batch.epoch, 100, batch.crc)
+
+    def tally(self, replica: int, first: int, last: int) -> tuple[int, tuple[int, ...]]:
+        found = (offset for b in self.sound(replica, first, last) for offset, _, _ in b.records)
+        return sum(first <= offset <= last for offset in found), ()
+
+    def keys(self, replica: int, first: int, last: int) -> Iterator[tuple[int, bytes | None]]:
+        for batch in self.sound(replica, first, last):
+            yield from ((offset, key) for offset, key, _ in batch.records if first <= offset <= last)
+
+
+def played(seed: int, *, compacted: bool, steps: int = 40) -> History:
+    """A history of so many steps, some replicas down at its end, some hurt."""
+    draw = random.Random(seed)
+    history = History(draw, draw.randrange(2, 5))
+    for _ in range(draw.randrange(steps)):
+        what = draw.random()
+        number = draw.randrange(len(history.nodes))
+        if what < 0.6:
+            history.write()
+        elif what < 0.7:
+            history.nodes[number].up = number == history.leader
+        elif what < 0.8:
+            history.nodes[number].up = True
+            history.follow()
+        elif what < 0.9 or not compacted:
+            history.nodes[history.leader].up = draw.random() < 0.5
+            history.elect(number)
+        else:
+            history.clean(number)
+    for _ in range(draw.randrange(4)):
+        history.hurt(draw.randrange(len(history.nodes)))
+    return history

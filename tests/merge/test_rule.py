@@ -1,0 +1,89 @@
+"""The merge of simulated replicas is the model's true log, wherever any of them has a sound copy."""
+
+from __future__ import annotations
+
+import pytest
+from tests.merge.history import History, played
+
+from segmend.merge.rule import merge
+from segmend.merge.values import Merged
+
+
+def taken(history: History, merged: Merged) -> dict[int, tuple[int, int, bytes, bool]]:
+    """The merged records by offset: the batch's checksum and epoch, key and whether a tombstone."""
+    found: dict[int, tuple[int, int, bytes, bool]] = {}
+    for part in merged.ranges:
+        for batch in history.sound(part.replica, part.first_offset, part.last_offset):
+            for offset, key, gone in batch.records:
+                if part.first_offset <= offset <= part.last_offset and offset not in part.superseded:
+                    assert offset not in found, "a record is taken twice"
+                    found[offset] = batch.crc, batch.epoch, key, gone
+    return found
+
+
+def judge(seed: int) -> None:
+    """Without compaction: byte for byte, and every missing offset is missing everywhere."""
+    history = played(seed, compacted=False)
+    merged = merge(history.replicas(), history)
+    found = taken(history, merged)
+    held = {
+        (batch.crc, offset)
+        for node in history.nodes
+        for batch in node.log
+        if not batch.damaged
+        for offset, _, _ in batch.records
+    }
+    missing = {offset for first, last in merged.missing for offset in range(first, last + 1)}
+    for batch in history.truth:
+        for offset, key, gone in batch.records:
+            if (batch.crc, offset) in held:
+                assert found.pop(offset, None) == (batch.crc, batch.epoch, key, gone), (seed, offset)
+                assert offset not in missing, (seed, offset)
+            else:
+                assert offset in missing or offset >= merged.next_offset, (seed, offset)
+    assert not found, (seed, "taken from a branch that lost")
+    assert not merged.conflicts, seed
+
+
+def judge_compacted(seed: int) -> None:
+    """With compaction: nothing lost that is not superseded, and no key lives again."""
+    history = played(seed, compacted=True)
+    if history.unknowable:
+        return
+    merged = merge(history.replicas(), history)
+    found = taken(history, merged)
+    true = {
+        offset: (batch.epoch, key, gone) for batch in history.truth for offset, key, gone in batch.records
+    }
+    for offset, (_, epoch, key, gone) in found.items():
+        assert true.get(offset) == (epoch, key, gone), (seed, offset, "not of the true log")
+    sound = {
+        offset
+        for node in history.nodes
+        for batch in node.log
+        for offset, key, gone in batch.records
+        if not batch.damaged and true.get(offset) == (batch.epoch, key, gone)
+    }
+    removed = max(node.cleaned for node in history.nodes)
+    for key, offset in {key: offset for offset, (_, key, _) in true.items()}.items():
+        latest = max((at for at, each in found.items() if each[2] == key), default=None)
+        tombstone = true[offset][2]
+        if offset in sound and (not tombstone or offset >= removed):
+            assert latest == offset, (seed, key, latest, offset, "lost")
+        elif offset in sound:
+            assert latest in (offset, None), (seed, key, latest, offset, "lives again")
+
+
+def test_the_merge_is_the_true_log_wherever_a_sound_copy_exists() -> None:
+    """A few hundred histories."""
+    for seed in range(300):
+        judge(seed)
+        judge_compacted(seed)
+
+
+@pytest.mark.slow
+def test_the_merge_is_the_true_log_in_many_histories() -> None:
+    """More of them."""
+    for seed in range(300, 20_000):
+        judge(seed)
+        judge_compacted(seed)
