@@ -270,8 +270,8 @@ class SegmentFate:
 
     `due_ms` is when time alone would delete it, `date_ms` when it can go for that, with all in
     front of it gone; `bytes_until` how much must be appended until size deletes it. None: never.
-    `goes_ms` is when it goes if nothing is written, by whatever rule. `awaits` is the rule by which it
-    goes at the next look if the high watermark reaches its end until then, which is not known.
+    `goes_ms` is when it goes if nothing is written, and `goes_by` the rule. `awaits` is the rule by which
+    it goes at the next look if the high watermark reaches its end until then, which is not known.
     """
 
     segment: Retained
@@ -281,6 +281,7 @@ class SegmentFate:
     date_ms: int | None
     bytes_until: int | None
     goes_ms: int | None = None
+    goes_by: RetentionLimit | None = None
     awaits: RetentionLimit | None = None
 
 
@@ -305,11 +306,12 @@ def judge(
         holds = None if goes else _holds(segments, number, limits, look, len(gone), free)
         room += 0 if goes else each.size
         when = None if dates[number] is None else max(dates[number] or 0, look.now_ms)
+        by = None if when is None else RetentionLimit.TIME
         if number < len(gone):
-            when = look.now_ms + gone[number][0] * interval_ms
+            when, by = look.now_ms + gone[number][0] * interval_ms, gone[number][1]
         verdicts.append(
             SegmentFate(
-                segment=each, goes=goes, holds=holds, date_ms=dates[number], goes_ms=when,
+                segment=each, goes=goes, holds=holds, date_ms=dates[number], goes_ms=when, goes_by=by,
                 due_ms=_due(each, limits) if RetentionLimit.TIME in rules else None,
                 bytes_until=max(room, 0) if RetentionLimit.SIZE in rules and goes is None else None,
                 awaits=perhaps[number] if goes is None and number < len(perhaps) else None,

@@ -1,7 +1,7 @@
 """What segmend says of a drawn log dir: judged from its own metadata, or told what that says (replay)."""
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 from segmend.explain.retention import Reasons, reasons
@@ -52,8 +52,10 @@ def asked(
     return broker, Options(now_ms=now, topics=told)
 
 
-def judged(log_dir: Path, release: Release, trial: Trial, now: int, *, replayed: bool) -> Iterator[Reasons]:
-    """Each topic of the trial, judged for `now`."""
+def judged(
+    log_dir: Path, release: Release, trial: Trial, now: int, topics: Container[str] = (), *, replayed: bool
+) -> Iterator[Reasons]:
+    """Each of these topics of the trial (all, if none is named), judged for `now`."""
     broker, options = asked(log_dir, release, trial, now, replayed=replayed)
-    names = {each.name for each in trial.topics}
-    return reasons(broker, options, lambda partition: partition.topic in names)
+    wanted = topics or {each.name for each in trial.topics}
+    return reasons(broker, options, lambda partition: partition.topic in wanted)
