@@ -145,8 +145,9 @@ def test_a_large_log_is_sampled_and_says_so(
 ) -> None:
     whole = partition(capsys, dirs, "u-0")["size"]
     assert (whole["estimate"], whole["read_bytes"]) == (False, whole["of_bytes"])
-    monkeypatch.setattr("segmend.explain.cleaned_size.READ_AT_MOST", whole["of_bytes"] // 2)
-    monkeypatch.setattr("segmend.explain.cleaned_size.STRETCHES", 2)
+    for module in ("explain.cleaned_size", "loading.cleaner_reads"):
+        monkeypatch.setattr(f"segmend.{module}.READ_AT_MOST", whole["of_bytes"] // 2)
+    monkeypatch.setattr("segmend.loading.cleaner_reads.STRETCHES", 2)
     sampled = partition(capsys, dirs, "u-0")["size"]
     assert sampled["estimate"] is True
     assert sampled["read_bytes"] < whole["of_bytes"]

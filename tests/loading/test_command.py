@@ -192,3 +192,24 @@ def test_the_cleaner_may_make_a_log_young_again_before_it_is_deleted(
     ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--config", config, "--json")
     (line,) = (line for line in ran.of("later") if line["topic"] == "u")
     assert "unless the log cleaner rewrites it before" in line["why"]
+
+
+@pytest.mark.parametrize(("batch", "said"), [(0, None), (1, "unless the log cleaner takes the log before")])
+def test_retention_stops_where_the_cleaner_throws(
+    batch: int, said: str | None, dirs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Over a first batch without a size before it deletes anything; over another once it takes the log."""
+    log = min((dirs[0] / "u-0").glob("*.log"))
+    data = bytearray(log.read_bytes())
+    at = batch * (12 + int.from_bytes(data[8:12], "big"))
+    data[at + 8 : at + 12] = bytes(4)
+    log.write_bytes(data)
+    config = dirs[0].parent / "server.properties"
+    config.write_text("log.cleanup.policy=compact,delete\n")
+    given = ("--kafka", "4.3.1", "--config", config, "--json")
+    whys = [x["why"] for x in run(capsys, "forecast", *dirs, *given).of("later") if x["topic"] == "u"]
+    assert [said in why for why in whys] == ([True] if said else [])
+    told = run(capsys, "explain", "retention", dirs[0], "--topic", "u", *given).of("segment")
+    assert (told[0]["outcome"], told[0]["reason"]) == (
+        ("deleted", "retention.ms") if said else ("stays", "set-aside")
+    )

@@ -13,6 +13,7 @@ from typing import Final
 
 from segmend.broker.rule import Words
 from segmend.frozen import frozen
+from segmend.logdir.release import Release
 
 FOUND: Final = Words(
     "Log.deleteOldSegments; the reason and the bases, before the segments are scheduled",
@@ -51,7 +52,8 @@ BY_MTIME: Final = Words(
         ((3, 6), _LOG_TIME + "last modified time of the segment"),
     ),
 )
-_SIZE: Final = "log retention size {limit} breach. {whose} size after deletion will be {left}."
+_LEFT: Final = ". {whose} size after deletion will be {left}."
+_SIZE: Final = "log retention size {limit} breach" + _LEFT
 BY_SIZE: Final = Words(
     "RetentionSizeBreach.logReason",
     (
@@ -145,6 +147,20 @@ REASONS: Final = {
     "by-log-start": "log start offset {limit} breach",
 }
 """The `{reason}` of `FOUND`."""
+_REASON: Final = {
+    BY_RECORDS: "by-time",
+    BY_MTIME: "by-time",
+    BY_SIZE: "by-size",
+    BY_LOG_START: "by-log-start",
+}
+NO_TIME: Final = Words(
+    "LogSegment.toString, of a time index that ends in zeros",
+    (
+        ((0, 8), "... largestTime=0 ..."),
+        ((2, 7), "... largestRecordTimestamp=Some(0) ..."),
+        ((3, 6), "... largestRecordTimestamp=0 ..."),
+    ),
+)
 ASKED_BY_A_CLIENT: Final = "client delete records request"
 FOLLOWED_THE_LEADER: Final = "leader offset increment"
 """`LogStartOffsetIncrementReason`."""
@@ -192,6 +208,16 @@ class Named:
     largest: int | None = None
     by_any_clock: bool = False
     """Whether `largest` may be the modification time: `largestTime` of 2.4 to 2.6."""
+
+
+def going(
+    words: Words, release: Release, limit: object, segments: str = "...", bases: str = "..."
+) -> str | None:
+    """The line of segments that go by retention; `bases` stand in that of releases before 2.7."""
+    line = words.of(release)
+    if line is None:
+        return FOUND.say(release, bases=bases, reason=REASONS[_REASON[words]].format(limit=limit))
+    return line.removesuffix(_LEFT).format(segments=segments, limit=limit, local="")
 
 
 @cache

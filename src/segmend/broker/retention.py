@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
+from segmend.broker import deletions
 from segmend.broker.rule import Rule, Words
 from segmend.frozen import frozen
 from segmend.logdir.release import NEWEST, Release
@@ -85,57 +86,6 @@ COPY_CAN_BE_DISABLED: Rule[bool] = Rule(
     "UnifiedLog.remoteLogEnabledAndRemoteCopyEnabled; KIP-950", (((0, 8), False), ((3, 9), True))
 )
 
-_FOUND = "Found deletable segments with base offsets [{bases}] due to "
-_FILE_TIME = "retention time {limit}ms breach based on the last modified time of the segment"
-_RECORD_TIME = "retention time {limit}ms breach based on the largest record timestamp in the segment"
-BY_FILE_TIME = Words(
-    "RetentionMsBreach.logReason; says by what since 2.7",
-    (
-        ((0, 8), None),
-        ((1, 0), f"{_FOUND}retention time {{limit}}ms breach"),
-        ((2, 7), f"Deleting segment {{segment}} due to {_FILE_TIME}"),
-        ((3, 6), f"Deleting segment {{segment}} due to log {_FILE_TIME}"),
-    ),
-)
-BY_RECORD_TIME = Words(
-    "RetentionMsBreach.logReason; shows the segment since 2.7",
-    (
-        ((0, 8), None),
-        ((1, 0), f"{_FOUND}retention time {{limit}}ms breach"),
-        ((2, 7), f"Deleting segment {{segment}} due to {_RECORD_TIME}"),
-        ((3, 6), f"Deleting segment {{segment}} due to log {_RECORD_TIME}"),
-    ),
-)
-NO_TIME = Words(
-    "LogSegment.toString, of a time index that ends in zeros",
-    (
-        ((0, 8), "... largestTime=0 ..."),
-        ((2, 7), "... largestRecordTimestamp=Some(0) ..."),
-        ((3, 6), "... largestRecordTimestamp=0 ..."),
-    ),
-)
-BY_SIZE = Words(
-    "RetentionSizeBreach.logReason",
-    (
-        ((0, 8), None),
-        ((1, 0), f"{_FOUND}retention size in bytes {{limit}} breach"),
-        ((2, 7), "Deleting segment {segment} due to retention size {limit} breach"),
-        ((3, 6), "Deleting segment {segment} due to log retention size {limit} breach"),
-    ),
-)
-BY_LOG_START = Words(
-    "StartOffsetBreach.logReason",
-    (
-        ((0, 8), None),
-        ((1, 0), f"{_FOUND}log start offset {{limit}} breach"),
-        ((2, 7), "Deleting segments due to log start offset {limit} breach: {segment}"),
-    ),
-)
-FUTURE_TIMESTAMP = Words(
-    "UnifiedLog.deleteRetentionMsBreachedSegments",
-    (((0, 8), None), ((4, 0), "... contains future timestamp(s), making it ineligible to be deleted")),
-)
-
 
 @frozen
 class Retained:
@@ -166,6 +116,8 @@ class Limits:
     """Whether it has compact, where it has no delete."""
     looked_at: bool = True
     """Whether anything looks at the log: at one with compact only the cleaner does."""
+    set_aside: bool = False
+    """Whether the cleaner looks at it no more, because it throws over a batch of it."""
     remote: bool = False
     """Whether a segment goes only once it is copied to remote storage, where its records stay."""
 
@@ -237,20 +189,21 @@ def breaches(segments: Sequence[Retained], limits: Limits, look: Look) -> list[B
 
 def says(rule: RetentionLimit, gone: Sequence[Retained], limits: Limits, look: Look) -> str | None:
     """What the broker logs of segments that go by a rule."""
-    words = BY_FILE_TIME if gone[0].by_mtime else BY_RECORD_TIME
+    words = deletions.BY_MTIME if gone[0].by_mtime else deletions.BY_RECORDS
     said: dict[RetentionLimit, tuple[Words, int]] = {
         RetentionLimit.TIME: (words, limits.retention_ms),
-        RetentionLimit.SIZE: (BY_SIZE, limits.retention_bytes),
-        RetentionLimit.LOG_START: (BY_LOG_START, look.log_start),
+        RetentionLimit.SIZE: (deletions.BY_SIZE, limits.retention_bytes),
+        RetentionLimit.LOG_START: (deletions.BY_LOG_START, look.log_start),
     }
-    words, limit = said[rule]
     bases = ",".join(str(each.base_offset) for each in gone[:1]) + (",..." if len(gone) > 1 else "")
-    return words.say(look.release, segment="...", limit=limit, bases=bases)
+    words, limit = said[rule]
+    return deletions.going(words, look.release, limit, bases=bases)
 
 
 HOLDS = {
     "compact-only": "cleanup.policy has no delete: the cleaner rewrites it, time and size do not count",
     "cleaner-off": "log.cleaner.enable is false, and nothing else looks at a log with compact",
+    "set-aside": "the log cleaner throws over a batch of it at its first look, and nothing else looks",
     "no-policy": "cleanup.policy is empty: neither time nor size counts, and nothing is compacted",
     "no-limit": "neither retention.ms nor retention.bytes is a limit",
     "empty-active": "it is the active segment, and empty",
@@ -377,7 +330,7 @@ def _holds(
     if number < free:
         return "behind" if number > gone else "not-copied" if limits.remote else "high-watermark"
     if not limits.looked_at:
-        return "cleaner-off"
+        return "set-aside" if limits.set_aside else "cleaner-off"
     if not limits.delete:
         return "compact-only" if limits.compact else "no-policy"
     rules = look.rules(limits)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final, TypeVar
 
+from segmend.broker import cleanup_policy
 from segmend.broker.recovery import TOO_SMALL
 from segmend.formats import offset_index
 from segmend.formats.batch import HEADER_SIZE_V1, HEADER_SIZE_V2, RecordBatch, compute_crc, parse
@@ -32,7 +33,6 @@ MOST_FINDINGS: Final = 20
 MOST_BATCHES: Final = 1_000_000
 # Bytes of one batch that are read to prove its size or its magic by its CRC.
 PROOF_LIMIT: Final = 64 << 20
-COMPACTED_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
 
 
 def healed_at_start(view: SegmentView) -> bool:
@@ -64,12 +64,12 @@ def too_small(view: SegmentView, size: object = "...") -> str:
 
 def compacted(context: PartitionContext) -> bool:
     """Whether the cleaner has been at work here, as far as the disk tells: offsets may be missing."""
-    topic = context.partition.topic
-    if context.checkpointed(CLEANER_OFFSET) is not None or topic in COMPACTED_TOPICS:
-        return True
-    image = context.broker_dirs.metadata
-    settings = {} if image is None else image.configs.get(topic, {})
-    return "compact" in settings.get("cleanup.policy", "")
+    topic, broker = context.partition.topic, context.broker_dirs
+    image, node_id = broker.metadata, broker.node_id
+    own = {} if image is None else image.configs.get(topic, {})
+    dynamic = {} if image is None else image.dynamic(node_id)
+    cleaned_to = context.checkpointed(CLEANER_OFFSET)
+    return cleanup_policy.compacted(topic, cleaned_to, own, dynamic, broker.config.given)
 
 
 def problems(scan: SegmentScan, *kinds: str) -> list[Problem]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.broker.retention import FUTURE_TIMESTAMP
+from segmend.broker.deletions import FUTURE
 from segmend.broker.serving import TIME_BACKWARDS
 from segmend.findings import Finding
 from segmend.formats.time_index import ENTRY_SIZE
@@ -96,7 +96,7 @@ def _too_large(view: SegmentView, context: PartitionContext, match: IndexMatch, 
         file=f"{view.base_offset:020d}.timeindex",
         position=(match.entries - 1) * ENTRY_SIZE,
         offset=view.scan.offset_of_max_timestamp,
-        broker_says=FUTURE_TIMESTAMP.of(context.release),
+        broker_says=FUTURE.say(context.release, segments="..."),
         remedy=context.repair(),
         timestamp_ms=timestamp,
         max_timestamp_ms=view.scan.max_timestamp,

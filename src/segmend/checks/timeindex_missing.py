@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.broker.retention import BY_FILE_TIME
+from segmend.broker.deletions import BY_MTIME, going
 from segmend.broker.sanity import TIME_INDEX
 from segmend.findings import Finding
 from segmend.kernel.scan import iter_batches
@@ -57,7 +57,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         "the segment has no time index; retention will go by the modification time of the log",
         file=name,
         offset=view.base_offset,
-        broker_says=BY_FILE_TIME.say(context.release, segment="...", limit="...", bases="..."),
+        broker_says=going(BY_MTIME, context.release, "..."),
         remedy=context.repair(),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.broker.retention import BY_RECORD_TIME, NO_TIME
+from segmend.broker.deletions import BY_RECORDS, NO_TIME, going
 from segmend.findings import Finding
 from segmend.formats.time_index import ENTRY_SIZE
 from segmend.wording import plural
@@ -55,9 +55,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         file=f"{view.base_offset:020d}.timeindex",
         position=match.entries * ENTRY_SIZE,
         offset=view.base_offset,
-        broker_says=BY_RECORD_TIME.say(
-            context.release, segment=NO_TIME.say(context.release), limit="...", bases="..."
-        ),
+        broker_says=going(BY_RECORDS, context.release, "...", segments=NO_TIME.say(context.release) or "..."),
         remedy=context.repair(),
         zero_entries=match.padding,
     )

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from segmend.broker.cleaner import UNCLEANABLE, Bound, CleanerLimits, CleanerVerdict, CleanerView
-from segmend.explain.cleaned_size import Spoiled
 from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import ProducerState
+from segmend.loading.cleaner_reads import Spoiled
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import position_of
 from segmend.logdir.release import Release

@@ -12,7 +12,6 @@ from itertools import accumulate
 from segmend.broker.cleaner import (
     FAST_FORWARD,
     LAST_STABLE,
-    STATS_READ,
     Cleanable,
     CleanerLimits,
     CleanerVerdict,
@@ -24,12 +23,9 @@ from segmend.broker.cleaner import (
 )
 from segmend.broker.retention import Retained, looks
 from segmend.explain.cleaned_size import (
-    READ_AT_MOST,
     CleanedSize,
-    Spoiled,
     Work,
     cleaned_size,
-    first_batch_fault,
 )
 from segmend.explain.cleaner_blockers import Blocker, Held, blockers
 from segmend.explain.standing import standing
@@ -37,6 +33,7 @@ from segmend.formats.java_number import parse_long
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK
 from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches
+from segmend.loading.cleaner_reads import READ_AT_MOST, Spoiled, stats_fault
 from segmend.loading.dirs import DirState
 from segmend.loading.high_watermark import Mark, high_watermark
 from segmend.loading.later import look_of, retained
@@ -302,7 +299,9 @@ def _look(
         log_end_offset=view.log_end,
     )
     first = _judged(found, view, situation)
-    spoiled = _stats_fault(loaded, view, first, situation)
+    spoiled = None
+    if first.verdict is not None and first.outcome != "cleaner-off":
+        spoiled = stats_fault(loaded, view.log_start, view.log_end, checkpoint, situation.broker.release)
     if spoiled is not None:  # set aside at the first look, and not looked at by retention any more
         first = replace(first, spoiled=spoiled, outcome="uncleanable")
         return Look(first=first, then=first, loaded=loaded, view=view)
@@ -319,18 +318,6 @@ def _deleted(found: Compaction, view: CleanerView, gone: int, situation: Situati
 def _settings(topic: str, situation: Situation) -> list[Setting]:
     config, own, known = situation.broker.config, situation.topic(topic), situation.known(topic)
     return [setting_of(config, own, situation.dynamic, *each, known=known) for each in _SETTINGS]
-
-
-def _stats_fault(
-    loaded: LoadedLog, view: CleanerView, found: Compaction, situation: Situation
-) -> Spoiled | None:
-    """The first dirty segment whose first batch has no size, if the cleaner looks at it."""
-    verdict = found.verdict
-    if verdict is None or found.outcome == "cleaner-off" or not STATS_READ.of(situation.broker.release):
-        return None
-    dirty = {each.base_offset for each in view.sealed_from(verdict.first_dirty)}
-    faults = (first_batch_fault(each) for each in loaded.state.segments if each.base_offset in dirty)
-    return next((fault for fault in faults if fault is not None), None)
 
 
 def _judged(found: Compaction, view: CleanerView, situation: Situation) -> Compaction:

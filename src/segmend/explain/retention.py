@@ -12,11 +12,11 @@ from dataclasses import field, replace
 from segmend.broker.retention import Outlook, SegmentFate, judge, outlook
 from segmend.explain.record_times import RecordTimes, doubt, record_times
 from segmend.explain.standing import standing
-from segmend.formats.offset_checkpoint import HIGH_WATERMARK
+from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK
 from segmend.frozen import frozen
 from segmend.loading.dirs import DirState
 from segmend.loading.high_watermark import Mark, high_watermark
-from segmend.loading.later import look_of, retained
+from segmend.loading.later import limits_of, look_of, retained
 from segmend.loading.limits import Retention
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
@@ -156,12 +156,13 @@ def _reasons(state: DirState, partition: PartitionDir, situation: Situation, *, 
         place = f"{state.path.rstrip('/')}/{failure.file}" if failure is not None and failure.file else ""
         denied = place and partition.log_dir.files.denial(place, READ | WRITE)
         return replace(found, failure=str(failure or loaded.unknown), closed=place if denied else None)
-    limits, open_end = retention.limits, stands.open_end
+    cleaned = state.of(CLEANER_OFFSET, (partition.topic, partition.partition))
+    limits, open_end = limits_of(loaded, after, retention, cleaned), stands.open_end
     segments = retained(loaded, after, limits, situation.now_ms, every=True, running=open_end)
     stored = state.of(HIGH_WATERMARK, (partition.topic, partition.partition))
     mark = high_watermark(after, stored, situation.replicas(partition), situation.broker.release)
-    look = look_of(loaded, after, retention.limits, mark, situation.now_ms)
-    verdicts = judge(segments, retention.limits, look, retention.check_interval_ms)
+    look = look_of(loaded, after, limits, mark, situation.now_ms)
+    verdicts = judge(segments, limits, look, retention.check_interval_ms)
     return replace(
         found, log_start_offset=look.log_start, log_end_offset=after.log_end_offset or 0,
         high_watermark=stored, mark=mark,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from segmend.broker.retention import (
     DELETE_DELAY_SECONDS,
@@ -21,6 +22,7 @@ from segmend.broker.retention import (
 )
 from segmend.broker.sanity import TIME_INDEX
 from segmend.formats import offset_index, time_index
+from segmend.loading.cleaner_reads import Spoiled, stats_fault, thrown_over
 from segmend.loading.high_watermark import Mark
 from segmend.loading.limits import Retention
 from segmend.loading.load import LoadedLog
@@ -31,17 +33,32 @@ from segmend.logdir.index_file import last_entry
 from segmend.logdir.tree import PartitionDir
 
 
+def limits_of(loaded: LoadedLog, after: Extent, retention: Retention, checkpoint: int | None) -> Limits:
+    """The limits of a loaded log; those of one that the cleaner sets aside at its first look keep it all.
+
+    `checkpoint` is the cleaner's.
+    """
+    limits, release = retention.limits, loaded.state.settings.release
+    if not limits.compact or not limits.looked_at or not rules_of(limits, release):
+        return limits
+    start, end = after.log_start_offset or 0, after.log_end_offset or 0
+    if stats_fault(loaded, start, end, checkpoint, release) is None:
+        return limits
+    return replace(limits, looked_at=False, set_aside=True)
+
+
 def by_retention(
-    loaded: LoadedLog, after: Extent, retention: Retention, mark: Mark, *, now_ms: int
+    loaded: LoadedLog, after: Extent, retention: Retention, mark: Mark, checkpoint: int | None, *, now_ms: int
 ) -> Iterator[Later]:
     """The segments that the first looks of retention delete, 30 seconds after the start.
 
     Records are counted by offsets: to count them exactly, all that is deleted would be read. What goes
     only if the high watermark moves is told without a time.
     """
-    limits = retention.limits
-    if _all_stay(loaded, after, limits, now_ms):
+    if _all_stay(loaded, after, retention.limits, now_ms):
         return
+    limits = limits_of(loaded, after, retention, checkpoint)
+    thrown = thrown_over(loaded) if limits.compact and limits.looked_at else None
     kept = retained(loaded, after, limits, now_ms)
     look = look_of(loaded, after, limits, mark, now_ms)
     gone, start = 0, look.log_start
@@ -50,7 +67,7 @@ def by_retention(
         for breach in found:
             going = kept[gone : gone + breach.count]
             gone += breach.count
-            yield _later(loaded, breach, amount(going, start), seconds, _why(breach, going, limits))
+            yield _later(loaded, breach, amount(going, start), seconds, _why(breach, going, limits, thrown))
     waiting = 0
     for breach in breaches(kept, limits, look.at_best) if look.at_best != look else ():
         doomed = amount(kept[max(gone, waiting) : waiting + breach.count], start)
@@ -59,8 +76,13 @@ def by_retention(
             yield _later(loaded, breach, doomed, None, f"{breach.limit}{_ONCE_COPIED[limits.remote]}")
 
 
-def _why(breach: Breach, going: Sequence[Retained], limits: Limits) -> str:
-    """The cleaner writes new time indexes, from the records: what it rewrites first may be young again."""
+def _why(breach: Breach, going: Sequence[Retained], limits: Limits, thrown: Spoiled | None) -> str:
+    """The cleaner writes new time indexes, from the records: what it rewrites first may be young again.
+
+    Where it throws over a batch before it comes to delete, it sets the log aside.
+    """
+    if thrown is not None:
+        return f"{breach.limit}{_UNLESS_THROWN.format(thrown)}"
     untold = any(each.largest_timestamp == 0 or each.by_mtime for each in going)
     if limits.compact and breach.limit == RetentionLimit.TIME and untold:
         return f"{breach.limit}{_UNLESS_CLEANED}"
@@ -68,6 +90,10 @@ def _why(breach: Breach, going: Sequence[Retained], limits: Limits) -> str:
 
 
 _UNLESS_CLEANED = ", unless the log cleaner rewrites it before, and its records are younger than that"
+_UNLESS_THROWN = (
+    ", unless the log cleaner takes the log before: it throws over {0.file} at byte {0.position} "
+    "({0.reason}), and leaves the log alone"
+)
 _ONCE_COPIED = {
     False: ", once the high watermark reaches the end",
     True: ", once copied to remote storage, where the records stay",

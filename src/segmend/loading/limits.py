@@ -11,6 +11,7 @@ from dataclasses import field
 from enum import StrEnum
 
 from segmend.broker.cleaner import BACKOFF_MS
+from segmend.broker.cleanup_policy import COMPACTED_TOPICS, policies_in
 from segmend.broker.retention import (
     CHECK_INTERVAL_MS,
     COPY_CAN_BE_DISABLED,
@@ -23,8 +24,7 @@ from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import NEWEST
 
-_COMPACTED = ("__consumer_offsets", "__transaction_state")
-_NEVER_REMOTE = (*_COMPACTED, "__share_group_state", "__remote_log_metadata")
+_NEVER_REMOTE = (*COMPACTED_TOPICS, "__share_group_state", "__remote_log_metadata")
 _LOCAL = {"retention.ms": "local.retention.ms", "retention.bytes": "local.retention.bytes"}
 _SAME_AS_TOTAL = -2
 _FIRST_DELAY = "log.initial.task.delay.ms"
@@ -120,11 +120,6 @@ class Retention:
         )
 
 
-def policies_in(value: str) -> frozenset[str]:
-    """What `LogConfig` reads in `cleanup.policy`."""
-    return frozenset(part.strip().lower() for part in value.split(",") if part.strip())
-
-
 def retention_of(
     config: ServerConfig,
     topic: Mapping[str, str],
@@ -158,7 +153,7 @@ def policy_of(
 ) -> Setting:
     """`cleanup.policy` of the topic `name`; it may be empty."""
     known = known or Known()
-    if name in _COMPACTED and "cleanup.policy" not in topic:
+    if name in COMPACTED_TOPICS and "cleanup.policy" not in topic:
         return Setting(
             name="cleanup.policy", value="compact", source="the broker makes this topic so",
             origin=Origin.INTERNAL, known=known.topic,

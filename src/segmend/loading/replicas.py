@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 
+from segmend.broker.cleanup_policy import compacted
 from segmend.broker.failures import LoadFailure, fatal
 from segmend.broker.leading import NO_SUCH_TOPIC, OTHER_ID
 from segmend.broker.strays import (
@@ -247,9 +248,10 @@ def _current(
         loaded.state.note("partition-unserved", says=reason)
         after, outcome, other_id = Extent(), Service.UNSERVED, situation.assigned(partition)
     else:
-        compacted = "compact" in situation.retention(partition.topic).value("cleanup.policy")
-        cleaned = dir_state.of(CLEANER_OFFSET, (partition.topic, partition.partition)) is not None
-        note_failing_reads(loaded, situation.budget, compacted=compacted or cleaned)
+        cleaned_to = dir_state.of(CLEANER_OFFSET, (partition.topic, partition.partition))
+        own, given = situation.topic(partition.topic), situation.broker.config.given
+        cleaned = compacted(partition.topic, cleaned_to, own, situation.dynamic, given)
+        note_failing_reads(loaded, situation.budget, compacted=cleaned)
         later = (*_closed(dir_state, loaded), *_served(dir_state, loaded, after, situation))
     line = PartitionOutcome(
         dir=dir_state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
@@ -330,7 +332,8 @@ def _served(dir_state: DirState, loaded: LoadedLog, after: Extent, situation: Si
         state.effects[-1] = replace(last, file=HIGH_WATERMARK)
     mark = high_watermark(after, stored, situation.replicas(partition), situation.broker.release)
     retention = situation.retention(partition.topic)
-    found = by_retention(loaded, after, retention, mark, now_ms=situation.now_ms)
+    cleaned = dir_state.of(CLEANER_OFFSET, (partition.topic, partition.partition))
+    found = by_retention(loaded, after, retention, mark, cleaned, now_ms=situation.now_ms)
     if situation.known(partition.topic).topic:
         return tuple(found)
     return tuple(replace(each, why=f"{each.why}{_UNKNOWN_TOPIC}") for each in found)

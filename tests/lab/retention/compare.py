@@ -10,6 +10,8 @@ from tests.lab.retention.judged import INTERVAL
 from tests.lab.retention.seen import Gone
 
 SLACK = 1_000
+
+
 class Judged(Protocol):
     """What is said of some topics (of all, if none is named) at a look at `now`."""
 

@@ -1,0 +1,32 @@
+"""`cleanup.policy`: which topics are compacted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+COMPACTED_TOPICS: Final = ("__consumer_offsets", "__transaction_state")
+"""What a broker makes compacted by itself."""
+
+
+def policies_in(value: str) -> frozenset[str]:
+    """What `LogConfig` reads in `cleanup.policy`."""
+    return frozenset(part.strip().lower() for part in value.split(",") if part.strip())
+
+
+def compacted(
+    topic: str,
+    cleaned_to: int | None,
+    own: Mapping[str, str],
+    dynamic: Mapping[str, str],
+    given: Mapping[str, str],
+) -> bool:
+    """Whether the cleaner has been at work in a partition, or is to be, so that offsets may be missing.
+
+    `cleaned_to` is what cleaner-offset-checkpoint says; the settings are the topic's own, the broker's
+    dynamic ones, and those of server.properties, as far as they are known.
+    """
+    if cleaned_to is not None or topic in COMPACTED_TOPICS:
+        return True
+    usual = dynamic.get("log.cleanup.policy", given.get("log.cleanup.policy", ""))
+    return "compact" in policies_in(own.get("cleanup.policy", usual))
