@@ -28,7 +28,7 @@ from segmend.fleet.pack import pack
 from segmend.fleet.plan import AuditPlan, make_plan
 from segmend.fleet.schemas import REPLICAS
 from segmend.fleet.sql import Row, compare
-from segmend.fleet.task import Result, run_task
+from segmend.fleet.task import AuditJob, Result, run_task
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
 
@@ -73,14 +73,9 @@ def audit(request: AuditRequest, driver: Driver, progress: OnProgress = lambda *
     """Run it all. Bad files are findings; UsageError or SegmendError only for what stops us."""
     started, run = time.monotonic(), delta.new_run()
     progress(0, 0, "listing log dirs")
-    plan = make_plan(
-        request.paths,
-        os.path.abspath(request.out),  # a task's process may stand in another directory
-        run,
-        level=request.level,
-        release=request.release,
-        cores=driver.cores,
-    )
+    # A task's process may stand in another directory.
+    job = AuditJob(out=os.path.abspath(request.out), run=run, level=request.level)
+    plan = make_plan(request.paths, job, driver, request.release)
     _make_folder(request.out)
     results = _scan(plan, driver, progress)
     parts = [part for result in results for part in result.parts]
@@ -133,7 +128,7 @@ def _compare(plan: AuditPlan, driver: Driver, parts: Sequence[Part]) -> _Compare
         files.setdefault(part.table, []).append(os.path.join(plan.job.out, part.table, part.path))
     with driver.sql(files) as sql:
         replicas, suspicious = compare(sql)
-    places = {place.log_dir_id: place for place in plan.job.places}
+    places = {place.log_dir_id: place for place in plan.places}
     suspects = _suspects(suspicious, places)
     verdicts = driver.run(confirm, pack(suspects, cores=driver.cores, target=256 << 20))
     diverged = {verdict[:3]: verdict[3] for found in verdicts for verdict in found if verdict[3]}
@@ -256,8 +251,8 @@ def _run_row(
         "driver": driver.name,
         "level": request.level.name.lower(),
         "paths": list(request.paths),
-        "brokers": len(brokers(plan.job.places)),
-        "log_dirs": len(plan.job.places),
+        "brokers": len(brokers(plan.places)),
+        "log_dirs": len(plan.places),
         **{name: counts[name] for name in ("partitions", "segments", "batches", "records", "bytes")},
         "errors": severities[Severity.ERROR],
         "warnings": severities[Severity.WARNING],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Protocol, TypeVar
 
 FILE_COST: Final = 64 << 10
@@ -51,6 +51,20 @@ def pack(pieces: Iterable[W], *, cores: int, target: int | None = None) -> list[
         tasks[number].append(piece)
         heapq.heappush(heap, (load + piece.weight, number))
     return _heaviest_first([task for task in tasks if task])
+
+
+def chunks(pieces: Iterable[W], size: int) -> Iterator[list[W]]:
+    """`pieces` in their order, cut where so far there are `size` bytes or more; none is empty."""
+    found: list[W] = []
+    weight = 0
+    for piece in pieces:
+        if found and weight + piece.weight > size:
+            yield found
+            found, weight = [], 0
+        found.append(piece)
+        weight += piece.weight
+    if found:
+        yield found
 
 
 def _heaviest_first(tasks: Sequence[list[W]]) -> list[list[W]]:

@@ -1,27 +1,33 @@
-"""What an audit will read, cut into tasks: listing names and sizes, on the driver."""
+"""What an audit will read, cut into tasks: names and sizes are listed, by tasks where the fleet is large."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Final
 
-from segmend.checks import Level
 from segmend.errors import UsageError
-from segmend.fleet.delta import AuditRun
+from segmend.fleet.driver import Driver
 from segmend.fleet.listing import Place, brokers, find_places
-from segmend.fleet.pack import pack
-from segmend.fleet.task import AuditJob, Piece, Task
+from segmend.fleet.pack import ROUNDS, WORTH_A_CORE, chunks, pack, target_bytes
+from segmend.fleet.task import AuditJob, Piece, Share, Task
 from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 
+LISTED_AT_ONCE: Final = 64
+"""So many brokers are listed where we are; of a larger fleet every task of the listing takes as many."""
+
 
 @frozen
 class AuditPlan:
-    """The tasks of an audit, the heaviest first, and what they add up to."""
+    """The tasks of an audit, the heaviest first, and the log dirs that they read."""
 
     job: AuditJob
+    places: tuple[Place, ...]
     tasks: tuple[Task, ...]
 
     @property
@@ -30,30 +36,45 @@ class AuditPlan:
         return sum(task.bytes for task in self.tasks)
 
 
-def make_plan(
-    paths: Sequence[str], out: str, run: AuditRun, *, level: Level, release: Release | None, cores: int
-) -> AuditPlan:
+@frozen
+class Broker:
+    """The log dirs of one broker, on their way to be listed; `release` None: read off its disks."""
+
+    places: tuple[Place, ...]
+    release: Release | None
+
+
+def make_plan(paths: Sequence[str], job: AuditJob, driver: Driver, release: Release | None) -> AuditPlan:
     """List `paths` and pack their partitions; UsageError when a path or `out` makes no sense."""
     places = find_places(paths)
-    _keep_out(out, places)
-    releases: dict[tuple[str, int], str] = {}
-    pieces: list[Piece] = []
-    for key, group in brokers(places).items():
-        dirs = [(place, found) for place in group if (found := place.opened()) is not None]
-        releases[key] = str(BrokerDirs((log_dir for _, log_dir in dirs), release=release).release)
-        pieces.append(Piece(log_dir_id=group[0].log_dir_id, name=None, bytes=0, files=len(group)))
-        for place, log_dir in dirs:
-            pieces.extend(_pieces(place, log_dir))
-    job = AuditJob(
-        out=out,
-        run=run,
-        level=level,
+    _keep_out(job.out, places)
+    groups = [Broker(places=tuple(group), release=release) for group in brokers(places).values()]
+    lists = [groups[at : at + LISTED_AT_ONCE] for at in range(0, len(groups), LISTED_AT_ONCE)]
+    found = map(list_brokers, lists) if len(lists) == 1 else driver.run(list_brokers, lists)
+    tasks = pack_shares(chain.from_iterable(found), cores=driver.cores)
+    return AuditPlan(
+        job=job,
         places=tuple(places),
-        releases=releases,
+        tasks=tuple(Task(job=job, shares=tuple(shares)) for shares in tasks),
+    )
+
+
+def list_brokers(group: Sequence[Broker]) -> list[Share]:
+    """Names and sizes of everything that there is to read, a share a broker."""
+    return [_listed(broker) for broker in group]
+
+
+def _listed(broker: Broker) -> Share:
+    dirs = [(place, found) for place in broker.places if (found := place.opened()) is not None]
+    pieces = [piece for place, log_dir in dirs for piece in _pieces(place, log_dir)]
+    whole = Piece(log_dir_id=broker.places[0].log_dir_id, name=None, bytes=0, files=len(broker.places))
+    release = BrokerDirs((log_dir for _, log_dir in dirs), release=broker.release).release
+    return Share(
+        release=str(release),
+        places=broker.places,
+        pieces=(whole, *pieces),
         dir_bytes=_dir_bytes(pieces),
     )
-    tasks = (Task(job=job, pieces=tuple(packed)) for packed in pack(pieces, cores=cores))
-    return AuditPlan(job=job, tasks=tuple(tasks))
 
 
 def _pieces(place: Place, log_dir: LogDir) -> Iterable[Piece]:
@@ -71,6 +92,21 @@ def _dir_bytes(pieces: Iterable[Piece]) -> dict[int, int]:
     for piece in pieces:
         found[piece.log_dir_id] = found.get(piece.log_dir_id, 0) + piece.bytes
     return found
+
+
+def pack_shares(shares: Iterable[Share], *, cores: int, target: int | None = None) -> list[list[Share]]:
+    """In tasks: a broker is cut only where it is more than a task should read, so few open it twice."""
+    whole = list(shares)
+    total = sum(share.weight for share in whole)
+    size = min(target or target_bytes(total, cores), max(total // (ROUNDS * cores), WORTH_A_CORE // ROUNDS))
+    cut = [part for share in whole for part in _cut(share, size)]
+    return pack(cut, cores=cores, target=target)
+
+
+def _cut(share: Share, size: int) -> Iterator[Share]:
+    for number, pieces in enumerate(chunks(share.pieces, size)):
+        # What is said of the broker as a whole is said with its first piece.
+        yield replace(share, pieces=tuple(pieces), dir_bytes=share.dir_bytes if number == 0 else {})
 
 
 def _keep_out(out: str, places: Iterable[Place]) -> None:

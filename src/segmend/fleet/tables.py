@@ -18,8 +18,9 @@ from segmend.fleet.delta import AuditRun
 from segmend.fleet.listing import Place, brokers, find_places
 from segmend.fleet.options import Options
 from segmend.fleet.pack import pack, target_bytes
+from segmend.fleet.plan import pack_shares
 from segmend.fleet.ranges import Range, ranges_of
-from segmend.fleet.task import AuditJob, Piece, Task, gather
+from segmend.fleet.task import AuditJob, Piece, Share, Task, gather
 from segmend.frozen import frozen
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tail import last_timestamp
@@ -112,31 +113,29 @@ def _overlaps(segment: LogSegment, low: int, options: Options) -> bool:
 
 
 def _by_partition(places: Sequence[Place], options: Options, cores: int) -> list[TableTask]:
-    pieces = [
-        Piece(log_dir_id=place.log_dir_id, name=p.name, bytes=p.size, files=len(p.entries))
-        for place, p in _partitions(places, options)
-    ]
-    releases = {}
-    for key, group in brokers(places).items():
-        releases[key] = str(BrokerDirs(log_dir for _, log_dir in _opened(group)).release)
-        if (
-            not options.topics
-            and not options.partitions
-            and (not options.brokers or key[1] in options.brokers)
-        ):
-            pieces.append(Piece(log_dir_id=group[0].log_dir_id, name=None, bytes=0, files=len(group)))
     job = AuditJob(
         out="",
         run=_NO_RUN,
         level=Level.DEEP if options.crc else options.level,
-        places=tuple(places),
-        releases=releases,
-        dir_bytes={},
         findings=options.table == "findings",
         digests=options.table == "partitions",
     )
-    packed = pack(pieces, cores=cores, target=options.split_bytes)
-    return [TableTask(options=options, task=Task(job=job, pieces=tuple(found))) for found in packed]
+    shares = (share for group in brokers(places).values() if (share := _share(group, options)).pieces)
+    packed = pack_shares(shares, cores=cores, target=options.split_bytes)
+    return [TableTask(options=options, task=Task(job=job, shares=tuple(found))) for found in packed]
+
+
+def _share(group: Sequence[Place], options: Options) -> Share:
+    """What is wanted of one broker."""
+    broker = group[0].broker
+    pieces = [
+        Piece(log_dir_id=place.log_dir_id, name=p.name, bytes=p.size, files=len(p.entries))
+        for place, p in _partitions(group, options)
+    ]
+    if not options.topics and not options.partitions and (not options.brokers or broker in options.brokers):
+        pieces.append(Piece(log_dir_id=group[0].log_dir_id, name=None, bytes=0, files=len(group)))
+    release = str(BrokerDirs(log_dir for _, log_dir in _opened(group)).release)
+    return Share(release=release, places=tuple(group), pieces=tuple(pieces))
 
 
 def read(work: TableTask) -> Iterator[pa.RecordBatch]:

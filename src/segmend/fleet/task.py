@@ -48,29 +48,44 @@ class Piece:
 
 @frozen
 class AuditJob:
-    """What all tasks of an audit share. `releases` is by (cluster id, broker), `dir_bytes` by log dir id."""
+    """What all tasks of an audit share, and nothing that grows with the fleet."""
 
     out: str
     run: AuditRun
     level: Level
-    places: tuple[Place, ...]
-    releases: Mapping[tuple[str, int], str]
-    dir_bytes: Mapping[int, int]
     findings: bool = True
     digests: bool = True
 
 
 @frozen
+class Share:
+    """What one task reads of one broker: all its log dirs are opened together, as the checks want them.
+
+    `dir_bytes` (by log dir id) comes with the piece that stands for the broker as a whole.
+    """
+
+    release: str
+    places: tuple[Place, ...]
+    pieces: tuple[Piece, ...]
+    dir_bytes: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def weight(self) -> int:
+        """Of its pieces."""
+        return sum(piece.weight for piece in self.pieces)
+
+
+@frozen
 class Task:
-    """The pieces that one task reads."""
+    """What one task reads, and nothing of what others do: it travels."""
 
     job: AuditJob
-    pieces: tuple[Piece, ...]
+    shares: tuple[Share, ...]
 
     @property
     def bytes(self) -> int:
         """Bytes of the files of all pieces."""
-        return sum(piece.bytes for piece in self.pieces)
+        return sum(piece.bytes for share in self.shares for piece in share.pieces)
 
 
 @frozen
@@ -126,26 +141,13 @@ def run_task(task: Task) -> Result:
 def gather(task: Task) -> Sink:
     """Look at every piece; the rows found."""
     sink = Sink()
-    for (cluster, broker), pieces in _by_broker(task).items():
-        release = Release.parse(task.job.releases[cluster, broker])
-        _run_broker(task.job, (cluster, broker), release, pieces, sink)
+    for share in task.shares:
+        _run_broker(task.job, share, sink)
     return sink
 
 
-def _by_broker(task: Task) -> dict[tuple[str, int], list[Piece]]:
-    places = {place.log_dir_id: place for place in task.job.places}
-    found: dict[tuple[str, int], list[Piece]] = defaultdict(list)
-    for piece in task.pieces:
-        place = places[piece.log_dir_id]
-        found[place.cluster_id or "", place.broker].append(piece)
-    return found
-
-
-def _run_broker(
-    job: AuditJob, broker: tuple[str, int], release: Release, pieces: Sequence[Piece], sink: Sink
-) -> None:
-    """The pieces of one broker: its log dirs are opened together, as the checks want them."""
-    places = [p for p in job.places if (p.cluster_id or "", p.broker) == broker]
+def _run_broker(job: AuditJob, share: Share, sink: Sink) -> None:
+    places, pieces, release = share.places, share.pieces, Release.parse(share.release)
     dirs = [found for place in places if (found := place.opened()) is not None]
     checked = BrokerDirs(dirs, release=release)
     paths = {place.log_dir_id: place.path for place in places}
@@ -164,7 +166,7 @@ def _run_broker(
             if job.findings:
                 run = CheckRun(checked, level=job.level, wanted=_Only(scopes=_OUTER))
                 _collect(run, by_path, sink)
-            _dir_rows(job, places, dirs, release, sink)
+            _dir_rows(share, dirs, sink)
 
 
 def _collect(run: CheckRun, by_path: dict[str, Place], sink: Sink) -> None:
@@ -178,14 +180,12 @@ def _add(finding: Finding, place: Place, sink: Sink) -> None:
     sink.codes[finding.code, finding.severity.value] += 1
 
 
-def _dir_rows(
-    job: AuditJob, places: Sequence[Place], dirs: Sequence[LogDir], release: Release, sink: Sink
-) -> None:
+def _dir_rows(share: Share, dirs: Sequence[LogDir], sink: Sink) -> None:
     opened = {log_dir.path: log_dir for log_dir in dirs}
-    for place in places:
+    for place in share.places:
         log_dir = opened.get(place.path)
-        size = job.dir_bytes.get(place.log_dir_id, 0)
-        sink.rows["log_dirs"].append(rows.log_dir_row(place, log_dir, release=str(release), bytes=size))
+        size = share.dir_bytes.get(place.log_dir_id, 0)
+        sink.rows["log_dirs"].append(rows.log_dir_row(place, log_dir, release=share.release, bytes=size))
         if log_dir is None:
             _add(_unlisted(place), place, sink)
             sink.unreadable.append(place.path)

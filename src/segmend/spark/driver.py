@@ -1,10 +1,11 @@
-"""The audit's tasks on Spark: packed tasks in the closure of a mapInArrow, joins in Spark SQL."""
+"""The audit's tasks on Spark: tasks as rows of a mapInArrow, joins in Spark SQL."""
 
 from __future__ import annotations
 
 import os
 import pickle
 import threading
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -12,7 +13,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from segmend.errors import SegmendError
@@ -50,18 +51,11 @@ class SparkDriver:
         if not tasks:
             return
         # Pickled one by one: a worker unpickles its own task and not all of them.
-        pickled = [pickle.dumps((function, task)) for task in tasks]
-
-        def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    call, task = pickle.loads(pickled[number])
-                    yield pa.record_batch([[pickle.dumps(call(task))]], schema=_RESULT)
-
+        pickled = [zlib.compress(pickle.dumps((function, task)), 1) for task in tasks]
+        frame = self._spread(pickled).mapInArrow(_work, from_arrow_schema(_RESULT))
         count = len(tasks)
-        frame = self._spark.range(0, count, 1, count).mapInArrow(work, from_arrow_schema(_RESULT))
         try:
-            with self._watched(done):
+            with self._watched(done, count):
                 rows = frame.collect()
         except PySparkException as error:
             raise SegmendError(f"a Spark task failed: {_last_line(error)}") from error
@@ -69,14 +63,20 @@ class SparkDriver:
             done(count)
         yield from (pickle.loads(row.result) for row in rows)
 
+    def _spread(self, pickled: Sequence[bytes]) -> DataFrame:
+        """A row for each task, in a Spark task of its own: a worker is sent its own and nothing else."""
+        numbers = pa.array(range(len(pickled)), pa.int32())
+        rows = pa.table({"number": numbers, "task": pa.array(pickled, pa.binary())})
+        return self._spark.createDataFrame(rows).repartitionById(len(pickled), "number").select("task")
+
     @contextmanager
-    def _watched(self, done: Callable[[int], None] | None) -> Iterator[None]:
+    def _watched(self, done: Callable[[int], None] | None, count: int) -> Iterator[None]:
         """Tell `done` about finished tasks while a job runs (the collect itself only blocks)."""
         if done is None:
             yield
             return
         over = threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(done, over), daemon=True)
+        watcher = threading.Thread(target=self._watch, args=(done, count, over), daemon=True)
         watcher.start()
         try:
             yield
@@ -84,12 +84,13 @@ class SparkDriver:
             over.set()
             watcher.join()
 
-    def _watch(self, done: Callable[[int], None], over: threading.Event) -> None:
+    def _watch(self, done: Callable[[int], None], count: int, over: threading.Event) -> None:
         tracker = self._spark.sparkContext.statusTracker()
         while not over.wait(_POLL_SECONDS):
             stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-            finished = sum(stage.numCompletedTasks for stage in stages if stage is not None)
-            if finished:
+            # Beside ours there is the stage that hands out the tasks.
+            ours = (stage for stage in stages if stage is not None and stage.numTasks == count)
+            if finished := max((stage.numCompletedTasks for stage in ours), default=0):
                 done(finished)
 
     @contextmanager
@@ -124,6 +125,13 @@ class SparkDriver:
         else:
             frame = self._spark.createDataFrame([], schema)
         frame.select(*COLUMNS[name]).createOrReplaceTempView(name)
+
+
+def _work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for packed in batch.column(0):
+            call, task = pickle.loads(zlib.decompress(packed.as_buffer()))
+            yield pa.record_batch([[pickle.dumps(call(task))]], schema=_RESULT)
 
 
 def _last_line(error: PySparkException) -> str:
