@@ -107,6 +107,7 @@ WAYS: dict[str, Way] = {
     "plan adopt": lambda p: [[*p.dirs, "--directory", next(p.root.glob("b1/d*/*-delete"), p.mine).name]],
     "plan balance": on_dirs("--json"),
     "plan compose": lambda p: [[p.plan]],
+    "plan delete": lambda p: [[*p.dirs, "--partition", p.mine.name, "--replica", p.leader]],
     "plan drain": lambda p: [[*p.dirs, "--from", p.dirs[0], "--json"]],
     "plan free": on_dirs("--bytes", "1KB", "--discard"),
     "plan graft": lambda p: [[*p.dirs, "--partition", p.mine.name, "--from", p.leader]],
@@ -114,7 +115,9 @@ WAYS: dict[str, Way] = {
     "plan move": lambda p: [
         [*p.dirs, "--partition", p.mine.name, "--to", next(each for each in p.dirs if each != p.mine.parent)]
     ],
+    "plan rename": lambda p: [[*p.dirs, "--topic", p.mine.name[:-2], "--to", "other"]],
     "plan repair": on_dirs(),
+    "plan restamp": lambda p: [[*p.dirs, "--topic", p.mine.name[:-2]]],
     "plan show": lambda p: [[p.plan]],
     "plan trim": on_dirs(),
     "quarantine list": lambda p: [["--state-dir", p.away / "none"]],
@@ -126,7 +129,7 @@ ELSEWHERE = {"fleet audit", "fleet forecast"}
 """Their tasks are other processes, out of the hook's sight: they have lines of their own in the test."""
 OF_AUDITS = {"fleet runs", "fleet diff-runs"}
 """They open no log dir."""
-REFUSES = {"plan adopt", "plan balance"}
+REFUSES = {"plan adopt", "plan balance", "plan rename", "plan restamp"}
 """Plans that need a cause which a sound directory does not give them; they have read by then."""
 
 

@@ -30,7 +30,7 @@ ASKED = [
     (["segmend", "ch"], {"check"}),
     (["segmend", "check", "--de"], {"--deep"}),
     (["segmend", "show", "--sort", "s"], {"size", "segments", "start"}),
-    (["segmend", "plan", "re"], {"repair"}),
+    (["segmend", "plan", "rep"], {"repair"}),
     (["segmend", "plan", "move", "--t"], {"--to"}),
     (["segmend", "--json", "plan", "co"], {"compose"}),
     (["segmend", "completion", ""], {"bash", "zsh", "fish"}),

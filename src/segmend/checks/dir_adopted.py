@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from segmend.findings import Finding
+from segmend.formats.names import MAX_TOPIC_LENGTH, is_legal_topic
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
@@ -41,9 +41,6 @@ PAGE = Page(
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 
-MAX_TOPIC_LENGTH = 249
-_LEGAL = re.compile(r"[A-Za-z0-9._-]+")
-
 
 def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
     """At most one finding a directory."""
@@ -59,7 +56,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
 
 
 def _foreign(partition: PartitionDir) -> str | None:
-    if not _LEGAL.fullmatch(partition.topic) or partition.topic in (".", ".."):
+    if not is_legal_topic(partition.topic):
         return "no topic can have this name"
     names = partition.layout
     ours = names.logs or names.known or names.index or names.snapshots or names.shadowed or names.swap

@@ -1,7 +1,8 @@
 """Names of directories and files in a log dir, read by the broker's own parse rules.
 
 Follows `UnifiedLog.parseTopicPartitionName`, `LocalLog.offsetFromFileName`,
-`LogFileUtils.filenamePrefixFromOffset` and `org.apache.kafka.snapshot.Snapshots`.
+`LogFileUtils.filenamePrefixFromOffset`, `org.apache.kafka.snapshot.Snapshots`, and for names of topics
+`org.apache.kafka.common.internals.Topic`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ CLUSTER_METADATA = f"{CLUSTER_METADATA_TOPIC}-0"
 """The directory of the metadata log of a KRaft node, in its `metadata.log.dir`."""
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 REMOTE_INDEX_CACHE = "remote-log-index-cache"
+MAX_TOPIC_LENGTH = 249
+_LEGAL_TOPIC = re.compile(r"[A-Za-z0-9._-]+")
 
 DirKind = Literal["current", "future", "delete", "stray", "cluster-metadata", "remote-index-cache", "foreign"]
 FileKind = Literal[
@@ -166,3 +169,13 @@ def _parse_kraft_snapshot(name: str, state: FileState) -> FileName:
 def file_prefix(offset: int) -> str:
     """`LogFileUtils.filenamePrefixFromOffset`: the offset in 20 digits."""
     return f"{offset:020d}"
+
+
+def is_legal_topic(name: str) -> bool:
+    """Whether `Topic.validate` takes it, but for its length (`MAX_TOPIC_LENGTH`)."""
+    return _LEGAL_TOPIC.fullmatch(name) is not None and name not in (".", "..")
+
+
+def topics_collide(one: str, other: str) -> bool:
+    """`Topic.hasCollision`: metrics cannot tell `.` from `_`, so two topics may not differ in that alone."""
+    return one.replace(".", "_") == other.replace(".", "_")

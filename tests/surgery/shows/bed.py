@@ -38,6 +38,8 @@ class Asked:
     """How many records the plan says are lost."""
     gone: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """By partition, the offsets that no consumer gets any more."""
+    deleted: frozenset[str] = frozenset()
+    """Partitions that the broker makes again, empty."""
     returning: frozenset[str] = frozenset()
     """Codes that come with what is brought back."""
     moved: bool = False

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.golden.judge import CORRUPT
-from tests.surgery.shows import damages, leftovers, places, server
+from tests.surgery.shows import damages, leftovers, names, places, server
 from tests.surgery.shows.bed import Asked, Bed, Case, Refused, operate, operate_for_good, stage
 
-CASES: Sequence[Case] = (*damages.CASES, *leftovers.CASES, *places.CASES)
+CASES: Sequence[Case] = (*damages.CASES, *leftovers.CASES, *places.CASES, *names.CASES)
 
 
 @contextmanager
@@ -83,10 +83,11 @@ def judge(bed: Bed, done: Sequence[Asked]) -> None:
     for asked in done:
         for name, offsets in asked.gone.items():
             gone[name] = gone.get(name, frozenset()) | offsets
+    deleted = {name for asked in done for name in asked.deleted}
     closed = bed.golden.endswith("-clean")
     with server.running(bed) as broker:
         wanted = {
-            name: [row for row in rows if row["offset"] not in gone.get(name, ())]
+            name: [row for row in rows if row["offset"] not in gone.get(name, ()) and name not in deleted]
             for name, rows in server.written(bed.golden).items()
         }
         seen = server.read(broker, bed, set(wanted))
@@ -98,7 +99,7 @@ def judge(bed: Bed, done: Sequence[Asked]) -> None:
         said = [line for line in broker.lines() if CORRUPT.search(line)]
         assert not said or not closed, said
         found = {name: log_dir.name for log_dir in bed.dirs for name in places.served(log_dir)}
-        elsewhere = {name for name, _ in found.items() ^ put.items()} - moving
+        elsewhere = {name for name, _ in found.items() ^ put.items()} - moving - deleted
         assert not elsewhere, f"the broker put them elsewhere: {elsewhere}"
         if any(asked.moved for asked in done) and bed.release >= (1, 1):
             told = {

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from segmend.broker.sanity import TIME_INDEX
-from segmend.broker.strays import (
-    MISSING_TOPIC_ID,
-    STRAYS,
-    MissingTopicId,
-    StrayHandling,
-    stray_reason,
-)
 from segmend.errors import SegmendError, UsageError
 from segmend.formats import offset_index, time_index
-from segmend.formats.kafka_uuid import ZERO, parse_uuid, uuid_text
 from segmend.formats.names import DirName
 from segmend.frozen import frozen
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.state import Settings
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
-from segmend.node.metadata_image import MetadataImage
+from segmend.surgery.planning.expected import Replica, wished_id
 from segmend.surgery.request import Request
 
-CURRENT = "current"
 _KINDS = ("stray", "delete", "future")
 
 
@@ -65,12 +56,15 @@ class Adoption:
         return self.topic, self.number
 
     @property
+    def _replica(self) -> Replica:
+        return Replica(
+            broker=self.broker, topic=self.topic, number=self.number, topic_id=self.topic_id, path=self.target
+        )
+
+    @property
     def replicas(self) -> Sequence[int]:
         """The nodes that are to hold it, as far as the metadata here tells."""
-        metadata = self.broker.metadata
-        if metadata is None or self.topic_id is None:
-            return ()
-        return metadata.replicas.get((self.topic_id, self.number), ())
+        return self._replica.nodes
 
     @property
     def sole(self) -> bool:
@@ -79,22 +73,7 @@ class Adoption:
 
     def unexpected(self) -> str | None:
         """Why a start would not serve it, in Kafka's words and what then happens; None if it would."""
-        broker = self.broker
-        handling, image = STRAYS.of(broker.release), broker.image
-        if not broker.kraft or handling is StrayHandling.NONE:
-            return None
-        named = self.topic if image is None else image.names.get(self.topic_id or "", self.topic)
-        if named != self.topic:
-            return f"its topic id {self.topic_id} is that of topic {named}"
-        reason = stray_reason(
-            image, topic_id=self.topic_id, partition=self.number, node_id=broker.node_id, path=self.target
-        )
-        if reason is None:
-            return None
-        if self.topic_id is None and MISSING_TOPIC_ID.of(broker.release) is MissingTopicId.FATAL:
-            return f"{reason} Kafka {broker.release} would not start"
-        does = "deletes it" if handling is StrayHandling.DELETE else "renames it to -stray again"
-        return f"{reason} The next start {does}"
+        return self._replica.unexpected(renames="renames it to -stray again")
 
     def load(self) -> LoadedLog:
         """As the next start will load it; the log end offset is in `after`. Raises `SegmendError`."""
@@ -119,7 +98,7 @@ def adoption(request: Request[object], name: str, wish: str | None) -> Adoption:
     metadata = request.broker.metadata
     partition.partition_metadata.readable()
     old_id = partition.topic_id
-    topic_id = old_id if wish is None else _wished(wish, partition, metadata)
+    topic_id = old_id if wish is None else wished_id(wish, partition.topic, request.broker)
     known = "" if metadata is None or topic_id is None else metadata.names.get(topic_id, "")
     return Adoption(
         partition=partition, topic=known if known.startswith(partition.topic) else partition.topic,
@@ -147,35 +126,6 @@ def _named(request: Request[object], name: str) -> PartitionDir:
     if found[0].unreadable is not None:
         raise found[0].unreadable
     return found[0]
-
-
-def _wished(wish: str, partition: PartitionDir, metadata: MetadataImage | None) -> str:
-    if wish == CURRENT:
-        found = None if metadata is None else metadata.ids.get(partition.topic)
-        if found is None:
-            raise UsageError(
-                f"--topic-id {CURRENT}: the metadata on these disks knows no topic '{partition.topic}'"
-            )
-        return found
-    try:
-        raw = parse_uuid(wish)
-    except ValueError as error:
-        raise UsageError(f"--topic-id {wish}: {error}; give {CURRENT}, or an id") from None
-    if raw == ZERO:
-        raise UsageError(f"--topic-id {wish}: no topic has this id")
-    return uuid_text(raw)
-
-
-def in_the_way(dirs: Sequence[LogDir], found: Adoption) -> Iterator[PartitionDir]:
-    """Directories, in any log dir, that a broker takes for the same partition."""
-    for log_dir in dirs:
-        yield from (partition for partition in log_dir.current if partition.key == found.key)
-
-
-def is_empty(partition: PartitionDir) -> bool:
-    """Whether nothing in it could be a record."""
-    layout = partition.layout
-    return partition.size == 0 and not (layout.shadowed or layout.swap or layout.cleaned)
 
 
 def is_closed(partition: PartitionDir, release: Release) -> bool:

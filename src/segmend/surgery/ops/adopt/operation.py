@@ -26,11 +26,13 @@ from segmend.loading.load import LoadedLog
 from segmend.logdir.tree import PartitionDir
 from segmend.surgery.fingerprint import hash_bytes, look
 from segmend.surgery.new_bytes import NewBytes
-from segmend.surgery.ops.adopt.adoption import CURRENT, Adoption, adoption, in_the_way, is_closed, is_empty
+from segmend.surgery.ops.adopt.adoption import Adoption, adoption, is_closed
 from segmend.surgery.options import flag, given_in, option, required
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import Draft
+from segmend.surgery.planning.expected import CURRENT
+from segmend.surgery.planning.in_the_way import replaced
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 from segmend.surgery.steps.move_dir import MoveDir
@@ -66,11 +68,11 @@ def plan(request: Request[Options]) -> Plan:
     why = found.unexpected()
     if why is not None and not options.even_stray:
         raise SegmendError(f"{found.partition.path}: {why}; {_way_out(found)}")
-    replaced = list(_replaced(request, found))
+    empty = list(replaced(request.dirs, found.key, found.partition.path, allowed=options.replace))
     loaded = found.load()
     arguments = {name.replace("_", "-"): value for name, value in given_in(options)}
     notes = [*([why] if why else []), *_notes(found, loaded)]
-    draft = Draft(steps=list(_steps(request, found, replaced, loaded)), notes=notes)
+    draft = Draft(steps=list(_steps(request, found, empty, loaded)), notes=notes)
     return assembly.make(NAME, arguments, request, draft)
 
 
@@ -89,23 +91,11 @@ def _way_out(found: Adoption) -> str:
     return f"assign the replica to node {node_id} first; if the metadata here is only old: --even-stray"
 
 
-def _replaced(request: Request[Options], found: Adoption) -> Iterator[PartitionDir]:
-    for other in in_the_way(request.dirs, found):
-        if not is_empty(other):
-            raise SegmendError(
-                f"{other.path}: is there, and has records; a broker refuses two of {found.name} (to compare: "
-                f"segmend show {other.path} {found.partition.path})"
-            )
-        if not request.options.replace:
-            raise SegmendError(f"{other.path}: is there, and is empty: --replace sets it aside")
-        yield other
-
-
 def _steps(
-    request: Request[Options], found: Adoption, replaced: Sequence[PartitionDir], loaded: LoadedLog
+    request: Request[Options], found: Adoption, empty: Sequence[PartitionDir], loaded: LoadedLog
 ) -> Iterator[Step]:
     source, target = found.partition.path, found.target
-    for other in replaced:
+    for other in empty:
         yield Quarantine.of(other.path, f"empty, and in the place of {source}")
     yield from _lines(request, found, loaded)
     yield MoveDir(

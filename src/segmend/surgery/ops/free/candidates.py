@@ -13,8 +13,8 @@ from segmend.loading.values import Later
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.fingerprint import below
-from segmend.surgery.ops.graft.comparison import compare
-from segmend.surgery.ops.graft.replica import Batch, ReplicaLog
+from segmend.surgery.ops.graft.comparison import has_all
+from segmend.surgery.ops.graft.replica import ReplicaLog
 
 
 class CandidateKind(StrEnum):
@@ -173,10 +173,9 @@ def given_up(found: Candidate, every: Sequence[LogDir]) -> int:
     if partition is None or found.kind not in HOLD_RECORDS:
         return 0
     own = ReplicaLog.of(partition)
-    if any(_has_all(own, other) for other in _twins(partition, every)):
-        return 0
-    items = (item.header for item in own.items() if isinstance(item, Batch))
-    return sum(max(b.records_count, 0) if b.magic >= 2 else 1 for b in items if not b.is_control)
+    return (
+        0 if any(has_all(own, ReplicaLog.of(other)) for other in _twins(partition, every)) else own.records()
+    )
 
 
 def _twins(partition: PartitionDir, every: Sequence[LogDir]) -> Iterator[PartitionDir]:
@@ -184,11 +183,6 @@ def _twins(partition: PartitionDir, every: Sequence[LogDir]) -> Iterator[Partiti
         same = other.key == partition.key
         if same and other.topic_id == partition.topic_id:
             yield other
-
-
-def _has_all(own: ReplicaLog, other: PartitionDir) -> bool:
-    found = compare(own, ReplicaLog.of(other))
-    return found.target_next is None and found.shared.batches == found.target.batches
 
 
 def first_that_reach(found: Sequence[Candidate], wanted: int) -> list[Candidate]:

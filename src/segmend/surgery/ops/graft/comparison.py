@@ -100,6 +100,12 @@ def compare(target: ReplicaLog, source: ReplicaLog, *, low: int = 0, high: int |
     return found
 
 
+def has_all(own: ReplicaLog, other: ReplicaLog) -> bool:
+    """Whether the other one proves to have every batch of this one, by header and checksum."""
+    found = compare(own, other)
+    return found.target_next is None and found.shared.batches == found.target.batches
+
+
 def _counted(items: Iterator[BatchOrDamage], tally: Tally) -> Iterator[BatchOrDamage]:
     for item in items:
         if isinstance(item, Batch):

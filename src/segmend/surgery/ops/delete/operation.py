@@ -1,0 +1,132 @@
+"""Partitions taken off a broker's disk: their directories go to the quarantine, their lines with them.
+
+A directory that is removed by hand leaves its lines in the four checkpoints; a new one of that name then
+has the log start offset and the high watermark of the old. `LogManager.asyncDelete` removes both, and so
+does this; but nothing is gone: `segmend undo` or `segmend quarantine restore` brings it back.
+
+The cluster is not told. A broker that is to hold the replica makes an empty one when it starts and
+fetches all of it from the leader; where there is no other replica, readers of the topic lose it. So what no
+other replica is known to have is given up only by its figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from segmend.formats.offset_checkpoint import FILE_NAMES
+from segmend.frozen import frozen
+from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.surgery.ops.delete.price import Price, price_of
+from segmend.surgery.options import given_in, option, required
+from segmend.surgery.plan import Left, Loss, Plan
+from segmend.surgery.planning import accepted_loss, assembly, selection
+from segmend.surgery.planning.assembly import Draft
+from segmend.surgery.request import Request
+from segmend.surgery.step import Step
+from segmend.surgery.steps.quarantine import Quarantine
+
+NAME = "delete"
+EXAMPLES = """\
+examples:
+  segmend plan delete /data/a /data/b --partition orders-3 -o plan.json
+  segmend plan delete /data/a /data/b --partition 'orders-*' --replica /mnt/b2/data/a -o plan.json
+                                                     what that broker proves to have is not lost
+  segmend plan delete /data/a --partition orders-3 --accept-loss 120-records -o plan.json
+
+With them gone for good: segmend quarantine discard."""
+
+
+@frozen
+class Options:
+    """What `plan delete` may be asked."""
+
+    partition: tuple[str, ...] = required(
+        "what to delete, or a glob such as 'orders-*'; repeatable", "TOPIC-N"
+    )
+    replica: tuple[str, ...] = option(
+        "another replica's directory or log dir: what it proves to have is not lost; repeatable",
+        "DIR",
+        default=(),
+    )
+    accept_loss: int | None = option(
+        "also those whose N records no other replica is known to have", "N-records", accepted_loss.records
+    )
+
+
+def plan(request: Request[Options]) -> Plan:
+    """The plan; raises `UsageError` for what is not there, or another loss than the one that was accepted."""
+    options = request.options
+    assembly.refuse_strangers(request.dirs, request.given)
+    chosen = selection.by_name(request, options.partition)
+    prices = list(_prices(request, chosen))
+    last = [price for price in prices if price.records]
+    total = sum(price.records for price in last)
+    accepted_loss.refuse_other_figure(options.accept_loss, total)
+    going = prices if options.accept_loss is not None else [price for price in prices if not price.records]
+    gone = [price.partition for price in going]
+    steps: list[Step] = [*_lines(request.dirs, gone)]
+    steps += [Quarantine.of(price.partition.path, f"deleted; {price.why}") for price in going]
+    draft = Draft(
+        steps=steps, losses=[_loss(price) for price in going if price.records],
+        notes=list(_notes(request, going)), left=[_left(p, total) for p in last if p not in going],
+    )  # fmt: skip
+    arguments = {name.replace("_", "-"): value for name, value in given_in(options)}
+    return assembly.make(NAME, arguments, request, draft)
+
+
+def _prices(request: Request[Options], chosen: Sequence[PartitionDir]) -> Iterator[Price]:
+    total, done = sum(each.size for each in chosen), 0
+    for each in chosen:
+        request.on_progress(done, total)
+        yield price_of(each, request.broker, request.options.replica, leaving=chosen)
+        done += each.size
+
+
+def _lines(dirs: Sequence[LogDir], gone: Sequence[PartitionDir]) -> Iterator[Step]:
+    """All four checkpoints of each log dir that keeps no other directory of the name."""
+    served = {each.key for each in gone if each.kind == "current"}
+    for log_dir in dirs:
+        staying = {p.key for p in log_dir.current if p not in gone}
+        changes: Mapping[tuple[str, int], None] = dict.fromkeys(sorted(served - staying))
+        for name in FILE_NAMES:
+            step = assembly.checkpoint_step(log_dir, name, changes, "lines of what is deleted", log_dir)
+            if step is not None:
+                yield step
+
+
+def _loss(price: Price) -> Loss:
+    partition = price.partition
+    return Loss(
+        dir=partition.log_dir.path, topic=partition.topic, partition=partition.partition,
+        records=price.records, bytes=partition.size, first_offset=price.first, last_offset=price.last,
+        what=f"{partition.name} as a whole: {price.why}",
+    )  # fmt: skip
+
+
+def _left(price: Price, total: int) -> Left:
+    why = (
+        f"{price.why}; --replica DIR proves that another one has its {price.records} records; to delete all "
+        f"such without: --accept-loss {total}-records"
+    )
+    return Left(why=why, path=price.partition.path)
+
+
+def _notes(request: Request[Options], going: Sequence[Price]) -> Iterator[str]:
+    yield from (f"{price.partition.path}: {price.why}" for price in going if not price.records)
+    image, node_id = request.broker.metadata, request.broker.node_id
+    for partition in (price.partition for price in going if price.partition.kind == "current"):
+        if image is None or not image.assigned(*partition.key, node_id):
+            continue
+        leader = image.leaders.get((image.ids[partition.topic], partition.partition))
+        yield (
+            f"{partition.name}: node {node_id} is to hold it, so its start makes an empty one and fetches "
+            f"{partition.size:,} bytes from the leader, if there is one; to be rid of it, reassign it first"
+        )
+        if leader is not None and node_id in leader.isr:
+            yield (
+                f"{partition.name}: the metadata here has node {node_id} in sync: start it only while "
+                "another replica leads; as the leader it would have nothing, and have the others cut to that"
+            )
+    for log_dir in request.dirs:
+        if log_dir.is_clean and any(price.partition.log_dir is log_dir for price in going):
+            yield f"{log_dir.path}: {assembly.MARKER_KEPT}"

@@ -1,0 +1,129 @@
+"""Partitions given to another topic: renamed, or copied, with their checkpoint lines and the topic's id.
+
+To restore records under another name beside what is there now, or to look at a clone of a topic. No
+record is changed: offsets, times, producers and leader epochs stay. With KRaft the new topic must be there
+first, with a replica on this node: a broker serves a directory by the topic id in its partition.metadata
+(`LogManager.isStrayKraftReplica`), and that id only the cluster gives. What it made for the topic meanwhile
+is empty, and goes aside with `--replace`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from segmend.errors import SegmendError
+from segmend.formats.offset_checkpoint import FILE_NAMES
+from segmend.formats.partition_metadata import FILE_NAME
+from segmend.frozen import frozen
+from segmend.surgery.ops.rename.copies import copied, moved
+from segmend.surgery.ops.rename.naming import NewName, new_names
+from segmend.surgery.options import flag, given_in, option, required
+from segmend.surgery.plan import Plan
+from segmend.surgery.planning import assembly, selection
+from segmend.surgery.planning.assembly import Draft
+from segmend.surgery.planning.expected import CURRENT
+from segmend.surgery.planning.in_the_way import replaced
+from segmend.surgery.request import Request
+from segmend.surgery.step import Step
+from segmend.surgery.steps.quarantine import Quarantine
+
+NAME = "rename"
+EXAMPLES = """\
+examples:
+  segmend plan rename /data/a /data/b --topic orders --to restored-orders --replace -o plan.json
+  segmend plan rename /data/a /data/b --topic 'orders*' --to 'restored-{topic}' --replace -o plan.json
+  segmend plan rename /data/a /data/b --topic orders --to clone --copy --replace -o plan.json
+  segmend plan rename /data/a/orders-3 --topic orders --to restored -o plan.json     one partition
+
+With KRaft make the topic first (kafka-topics.sh --create --topic restored-orders --partitions N), then stop
+the broker. Kafka's own topics (__consumer_offsets, ...) are meant by their own names only."""
+
+
+@frozen
+class Options:
+    """What `plan rename` may be asked."""
+
+    topic: tuple[str, ...] = required("whose partitions, or a glob such as 'orders*'; repeatable", "TOPIC")
+    to: str = required("the name from now on; {topic} in it stands for the old one", "NAME")
+    topic_id: str = option(
+        f"the id of the new topic; '{CURRENT}': the one in the metadata on these disks", "ID", default=CURRENT
+    )
+    copy: bool = flag(
+        "leave the partitions where they are, and make copies (blocks are shared if they can be)"
+    )
+    replace: bool = flag("set empty partitions of the new name aside")
+    even_stray: bool = flag("also if the metadata on these disks does not expect such a replica")
+
+
+def plan(request: Request[Options]) -> Plan:
+    """The plan; raises `UsageError` for names that cannot be, `SegmendError` for what is in the way."""
+    options = request.options
+    assembly.refuse_strangers(request.dirs, request.given)
+    chosen = selection.by_topic(request, options.topic)
+    names = new_names(request, chosen, options.to, options.topic_id, stays=options.copy)
+    for each in names:
+        why = each.replica.unexpected()
+        if why is not None and not options.even_stray:
+            raise SegmendError(f"{each.replica.path}: {why}; {_way_out(each)}")
+    aside = [
+        Quarantine.of(other.path, f"empty, and in the place of {each.partition.path}")
+        for each in names
+        for other in replaced(request.dirs, each.key, each.partition.path, allowed=options.replace)
+    ]
+    made = (step for each in names for step in (copied(each) if options.copy else moved(each)))
+    steps: list[Step] = [*aside, *_lines(request, names), *made]
+    arguments = {name.replace("_", "-"): value for name, value in given_in(options)}
+    return assembly.make(NAME, arguments, request, Draft(steps=steps, notes=list(_notes(request, names))))
+
+
+def _way_out(each: NewName) -> str:
+    return (
+        f"make topic {each.topic} with more than {each.partition.partition} partitions and a replica on this "
+        "node, stop the broker, then plan again; if the metadata here is only old: --even-stray"
+    )
+
+
+def _lines(request: Request[Options], names: Sequence[NewName]) -> Iterator[Step]:
+    """The line of the old name is that of the new one; other log dirs keep none of either."""
+    for log_dir in request.dirs:
+        for name in FILE_NAMES:
+            loaded = log_dir.offset_checkpoint(name)
+            offsets = {} if loaded.value is None else loaded.value.offsets()
+            changes: dict[tuple[str, int], int | None] = {}
+            if not request.options.copy:
+                changes.update((each.partition.key, None) for each in names)
+            for each in names:
+                here = each.partition.log_dir is log_dir
+                changes[each.key] = offsets.get(each.partition.key) if here else None
+            step = assembly.checkpoint_step(log_dir, name, changes, "lines of the new names", log_dir)
+            if step is not None:
+                yield step
+
+
+def _notes(request: Request[Options], names: Sequence[NewName]) -> Iterator[str]:
+    for each in names:
+        old, new = each.partition.topic_id, each.replica.topic_id
+        if new is None and old is not None:
+            yield f"{each.replica.path}: goes without {FILE_NAME}; the broker writes the new id itself"
+        if each.replica.nodes and each.replica.unexpected() is None:
+            nodes = ", ".join(map(str, each.replica.nodes))
+            yield f"the metadata here expects {each.name}: topic id {new}, replicas on {nodes}"
+        if len(each.replica.nodes) > 1:
+            yield (
+                f"{each.name}: the log of its leader decides: give each replica its records before one of "
+                "them starts, or an empty one that leads has this one cut to nothing"
+            )
+        if (why := each.replica.unexpected()) is not None:
+            yield why
+        yield from each.replica.newer_epochs(each.partition)
+    if not request.broker.kraft:
+        topics = ", ".join(sorted({each.topic for each in names}))
+        yield f"ZooKeeper, not these disks, tells whether {topics} is there, with replicas on this node"
+    elif request.broker.metadata is None:
+        yield "no metadata on these disks: whether the cluster has this id for the topic cannot be told here"
+    for log_dir in request.dirs:
+        if any(each.partition.log_dir is log_dir for each in names):
+            yield (
+                f"{log_dir.path}: {assembly.MARKER_KEPT}" if log_dir.is_clean else
+                f"{log_dir.path}: was not stopped cleanly: the next start recovers these logs, too"
+            )  # fmt: skip

@@ -1,0 +1,123 @@
+"""The topic id in partition.metadata, set to the one that the topic has now.
+
+A topic that was deleted and made anew has another id than before, and so has one of another cluster: a
+volume out of a snapshot, or a directory that was copied, keeps the old one. A broker with KRaft takes
+such a replica for a stray, or does not lead it (`UnifiedLog.assignTopicId`, InconsistentTopicIdException).
+
+Whether these records belong to the topic of that id, no file tells: that is said by asking for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from segmend.broker.checkpoints import TOPIC_IDS
+from segmend.broker.leading import OTHER_ID
+from segmend.errors import SegmendError, UsageError
+from segmend.formats.partition_metadata import FILE_NAME, PartitionMetadata, render
+from segmend.frozen import frozen
+from segmend.logdir.tree import PartitionDir
+from segmend.surgery.options import flag, given_in, option, required
+from segmend.surgery.plan import Plan
+from segmend.surgery.planning import assembly, selection
+from segmend.surgery.planning.assembly import Draft
+from segmend.surgery.planning.expected import CURRENT, Replica, wished_id
+from segmend.surgery.request import Request
+from segmend.surgery.steps.replace_file import ReplaceFile
+
+NAME = "restamp"
+EXAMPLES = """\
+examples:
+  segmend plan restamp /data/a /data/b --topic orders -o plan.json         the id that the metadata here has
+  segmend plan restamp /data/a /data/b --topic 'orders*' -o plan.json
+  segmend plan restamp /data/a --topic orders --topic-id JTJWqc3YQ3mqoxqVcVOkXg -o plan.json
+                                                as kafka-topics.sh --describe --topic orders tells it"""
+
+
+@frozen
+class Options:
+    """What `plan restamp` may be asked."""
+
+    topic: tuple[str, ...] = required("whose replicas, or a glob such as 'orders*'; repeatable", "TOPIC")
+    topic_id: str = option(
+        f"this id; '{CURRENT}': the one that the topic has in the metadata on these disks",
+        "ID",
+        default=CURRENT,
+    )
+    even_stray: bool = flag("also if the metadata on these disks does not expect such a replica")
+
+
+@frozen
+class _Stamp:
+    """One replica before and after."""
+
+    partition: PartitionDir
+    before: Replica
+    after: Replica
+
+
+def plan(request: Request[Options]) -> Plan:
+    """The plan; raises `UsageError` where no id is known, `SegmendError` for one that would not be served."""
+    options = request.options
+    assembly.refuse_strangers(request.dirs, request.given)
+    if not TOPIC_IDS.of(request.release):
+        raise UsageError(f"Kafka {request.release} knows no topic ids; they came with 2.8")
+    chosen = selection.by_topic(request, options.topic)
+    stamps = [_stamp(request, partition) for partition in chosen]
+    if options.topic_id != CURRENT and len(topics := sorted({p.topic for p in chosen})) > 1:
+        raise UsageError(
+            f"--topic-id {options.topic_id}: one id, and {len(topics)} topics: {', '.join(topics)}"
+        )
+    changed = [each for each in stamps if each.before.topic_id != each.after.topic_id]
+    for each in changed:
+        why = each.after.unexpected()
+        if why is not None and not options.even_stray:
+            hint = "if the metadata here is only old: --even-stray"
+            raise SegmendError(f"{each.after.path}: with id {each.after.topic_id}: {why}; {hint}")
+    arguments = {name.replace("_", "-"): value for name, value in given_in(options)}
+    notes = [
+        *_notes(request, stamps, changed),
+        *(w for e in changed for w in e.after.newer_epochs(e.partition)),
+    ]
+    return assembly.make(
+        NAME, arguments, request, Draft(steps=[_step(each) for each in changed], notes=notes)
+    )
+
+
+def _stamp(request: Request[Options], partition: PartitionDir) -> _Stamp:
+    topic, number = partition.key
+    topic_id = wished_id(request.options.topic_id, topic, request.broker)
+    old, new = (
+        Replica(broker=request.broker, topic=topic, number=number, topic_id=each, path=partition.path)
+        for each in (partition.topic_id, topic_id)
+    )
+    return _Stamp(partition=partition, before=old, after=new)
+
+
+def _step(each: _Stamp) -> ReplaceFile:
+    data = render(PartitionMetadata(topic_id=each.after.topic_id))
+    reason = f"topic id {each.after.topic_id} instead of {each.before.topic_id or 'none'}"
+    return ReplaceFile.with_bytes(f"{each.partition.path}/{FILE_NAME}", data, reason)
+
+
+def _notes(request: Request[Options], stamps: Sequence[_Stamp], changed: Sequence[_Stamp]) -> Iterator[str]:
+    if len(changed) < len(stamps):
+        yield f"{len(stamps) - len(changed)} of {len(stamps)} replicas have their id already"
+    for each in changed:
+        path, old, new = each.partition.path, each.before.topic_id, each.after.topic_id
+        as_it_is = each.before.unexpected()
+        if old is not None and (as_it_is is None or request.broker.image is None):
+            as_it_is = OTHER_ID.format(new, each.partition.name, old)
+        yield f"{path}: as it is: {as_it_is or 'it has no topic id, and gets that of its topic'}"
+        if old is not None:
+            yield f"{path}: records of topic id {old} are then served as those of {new}"
+        nodes = ", ".join(map(str, each.after.nodes))
+        unexpected = each.after.unexpected()
+        if unexpected is not None:
+            yield f"{path}: after this plan: {unexpected}"
+        elif nodes:
+            yield f"{path}: the metadata here expects it so, on nodes {nodes}"
+        if len(each.after.nodes) > 1:
+            yield f"{path}: the log of its leader decides: as a follower this one is cut to agree with it"
+    if request.broker.metadata is None and changed:
+        yield "no metadata on these disks: whether the cluster has this id for the topic cannot be told here"

@@ -1,0 +1,81 @@
+"""Whether a start serves a replica: what the cluster's metadata on these disks says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from segmend.broker.strays import MISSING_TOPIC_ID, STRAYS, MissingTopicId, StrayHandling, stray_reason
+from segmend.errors import UsageError
+from segmend.formats.kafka_uuid import ZERO, parse_uuid, uuid_text
+from segmend.frozen import frozen
+from segmend.logdir.tree import PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
+
+CURRENT = "current"
+
+
+@frozen
+class Replica:
+    """A replica as it is to be served: topic and number, and the topic id in its partition.metadata."""
+
+    broker: BrokerDirs
+    topic: str
+    number: int
+    topic_id: str | None
+    path: str
+
+    @property
+    def nodes(self) -> Sequence[int]:
+        """The nodes that are to hold it, as far as the metadata here tells."""
+        image = self.broker.metadata
+        return (
+            ()
+            if image is None or self.topic_id is None
+            else image.replicas.get((self.topic_id, self.number), ())
+        )
+
+    def unexpected(self, *, renames: str = "renames it to -stray") -> str | None:
+        """Why a start would not serve it, in Kafka's words and what then happens; None if it would."""
+        broker = self.broker
+        handling, image = STRAYS.of(broker.release), broker.image
+        if not broker.kraft or handling is StrayHandling.NONE:
+            return None
+        named = self.topic if image is None else image.names.get(self.topic_id or "", self.topic)
+        if named != self.topic:
+            return f"its topic id {self.topic_id} is that of topic {named}"
+        reason = stray_reason(
+            image, topic_id=self.topic_id, partition=self.number, node_id=broker.node_id, path=self.path
+        )
+        if reason is None:
+            return None
+        if self.topic_id is None and MISSING_TOPIC_ID.of(broker.release) is MissingTopicId.FATAL:
+            return f"{reason} Kafka {broker.release} would not start"
+        return f"{reason} The next start {'deletes it' if handling is StrayHandling.DELETE else renames}"
+
+    def newer_epochs(self, partition: PartitionDir) -> Iterator[str]:
+        """What it means that a log knows leader epochs that its topic, being new, has not come to."""
+        image, epochs = self.broker.metadata, partition.leader_epochs.value
+        leader = None if image is None else image.leaders.get((self.topic_id or "", self.number))
+        last = epochs.entries[-1].epoch if epochs is not None and epochs.entries else None
+        if leader is not None and last is not None and leader.epoch < last:
+            yield (
+                f"{self.path}: its log has leader epochs up to {last}, and the topic is at {leader.epoch}: "
+                "as its leader a broker forgets the higher ones, and says so; a consumer that goes on where "
+                "it was may be sent back (OffsetsForLeaderEpoch knows its epoch no more)"
+            )
+
+
+def wished_id(wish: str, topic: str, broker: BrokerDirs) -> str:
+    """What `--topic-id` means: an id, or `current`, the one that the topic has now. `UsageError`."""
+    if wish == CURRENT:
+        found = None if broker.metadata is None else broker.metadata.ids.get(topic)
+        if found is None:
+            raise UsageError(f"--topic-id {CURRENT}: the metadata on these disks knows no topic '{topic}'")
+        return found
+    try:
+        raw = parse_uuid(wish)
+    except ValueError as error:
+        raise UsageError(f"--topic-id {wish}: {error}; give {CURRENT}, or an id") from None
+    if raw == ZERO:
+        raise UsageError(f"--topic-id {wish}: no topic has this id")
+    return uuid_text(raw)

@@ -1,0 +1,184 @@
+"""`plan delete`, `plan restamp`, `plan rename`: what partitions are called, whose they are, that they go."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.golden.judge import copy_tree
+from tests.surgery.checkpoints import lines
+from tests.surgery.desk import Desk
+from tests.surgery.faulty import Died, Disk, Mortal
+from tests.surgery.picture import picture
+from tests.surgery.recovery_rule import batches_of
+from tests.surgery.shows.names import OTHER, stamp
+
+from segmend.formats import partition_metadata
+from segmend.formats.names import is_legal_topic, topics_collide
+from segmend.surgery.execute.apply import apply
+from segmend.surgery.execute.journal import runs
+from segmend.surgery.plan import Plan
+
+SINGLE = 96
+
+
+def home_of(desk: Desk, name: str) -> Path:
+    return next(d / name for d in desk.dirs if (d / name).is_dir())
+
+
+def notes(desk: Desk) -> str:
+    return "\n".join(desk.planned()["notes"])
+
+
+def with_lines(desk: Desk, topic: str) -> set[str]:
+    files = [path for d in desk.dirs for path in d.glob("*-offset-checkpoint")]
+    return {path.name for path in files if any(key[0] == topic for key in lines(path))}
+
+
+def test_the_last_copy_goes_by_its_figure_only(clean: Desk) -> None:
+    ran = clean.plan("delete", "--partition", "single-0", "--partition", "empty-0")
+    assert (ran.code, [kind for kind, _ in clean.steps(ran)].count("quarantine")) == (4, 1)
+    assert f"it is the only replica; --replica DIR proves that another one has its {SINGLE} records" in str(
+        ran.of("plan")[0]["left"]
+    )
+    ran = clean.plan("delete", "--partition", "single-0", "--accept-loss", "95-records")
+    assert (ran.code, f"{SINGLE} would be lost" in ran.err) == (16, True)
+    ran = clean.plan("delete", "--partition", "singl?-*", "--accept-loss", f"{SINGLE}-records")
+    assert (ran.code, ran.of("loss")[0]["last_offset"]) == (0, SINGLE - 1)
+    assert with_lines(clean, "single") == {
+        "recovery-point-offset-checkpoint",
+        "replication-offset-checkpoint",
+    }
+    clean.apply()
+    assert with_lines(clean, "single") == set()
+    assert not [d for d in clean.dirs if (d / "single-0").exists()]
+    clean.undo()
+
+
+def test_what_a_replica_proves_to_have_is_not_lost(clean: Desk) -> None:
+    other = clean.root / "other"
+    copy_tree(home_of(clean, "single-0"), other / "single-0")
+    asked = ("delete", "--partition", "single-0", "--replica", other)
+    assert (clean.plan(*asked).code, clean.planned()["losses"]) == (0, [])
+    log = max((other / "single-0").glob("*.log"))
+    log.write_bytes(log.read_bytes()[: batches_of(log)[-1].position])
+    ran = clean.plan(*asked)
+    assert (ran.code, "lacks some of it, or differs" in str(ran.of("plan")[0]["left"])) == (4, True)
+    for wrong in (home_of(clean, "single-0"), clean.root / "none"):
+        assert clean.plan("delete", "--partition", "single-0", "--replica", wrong).code == 16
+    ran = clean.plan("delete", "--partition", "_*")
+    assert (ran.code, "Kafka's own topics are meant only by __*" in ran.err) == (16, True)
+
+
+def test_a_replica_gets_the_id_that_its_topic_has(clean: Desk) -> None:
+    home = home_of(clean, "single-0")
+    own = home.joinpath("partition.metadata").read_text()
+    stamp(home)
+    ran = clean.plan("restamp", "--topic", "s*")
+    assert (ran.code, clean.steps(ran)) == (
+        0,
+        [("replace_file", f"{home.parent.name}/single-0/partition.metadata")],
+    )
+    assert f"the topicId {OTHER} does not exist in the metadata image" in notes(clean)
+    clean.apply()
+    assert home.joinpath("partition.metadata").read_text() == own
+    assert clean.plan("restamp", "--topic", "single").of("step") == []
+    other = partition_metadata.parse((home_of(clean, "headers-0") / "partition.metadata").read_bytes())[0]
+    ran = clean.plan("restamp", "--topic", "single", "--topic-id", other.topic_id)
+    assert (ran.code, "is that of topic headers" in ran.err) == (8, True)
+    ran = clean.plan("restamp", "--topic", "*s", "--topic-id", OTHER)
+    assert (ran.code, "one id, and" in ran.err) == (16, True)
+    ran = clean.plan("restamp", "--topic", "single", "--topic-id", OTHER, "--kafka", "2.7")
+    assert (ran.code, "came with 2.8" in ran.err) == (16, True)
+
+
+def test_a_partition_gets_another_name_with_all_that_is_said_of_it(clean: Desk) -> None:
+    home = home_of(clean, "single-0")
+    before, records = with_lines(clean, "single"), [p.read_bytes() for p in sorted(home.glob("*.log"))]
+    ran = clean.plan("rename", "--topic", "singl?", "--to", "new.{topic}", "--topic-id", OTHER)
+    assert (ran.code, "does not exist in the metadata image" in ran.err) == (8, True)
+    ran = clean.plan(
+        "rename", "--topic", "single", "--to", "new.{topic}", "--topic-id", OTHER, "--even-stray"
+    )
+    assert ran.code == 0, ran.err
+    clean.apply()
+    moved = home.with_name("new.single-0")
+    assert [path.read_bytes() for path in sorted(moved.glob("*.log"))] == records
+    assert (with_lines(clean, "single"), with_lines(clean, "new.single")) == (set(), before)
+    assert OTHER in (moved / "partition.metadata").read_text()
+    ran = clean.plan("rename", "--topic", "new*", "--to", "single")
+    assert ran.code == 0
+    assert "after this plan" not in notes(clean)
+
+
+def test_a_copy_leaves_all_as_it_is(clean: Desk) -> None:
+    home = home_of(clean, "single-0")
+    empty = home.parent / "copy-0"
+    empty.mkdir()
+    asked = ("rename", "--topic", "single", "--to", "copy", "--copy", "--topic-id", OTHER, "--even-stray")
+    assert "--replace sets it aside" in clean.plan(*asked).err
+    assert clean.plan(*asked, "--replace").code == 0
+    clean.apply()
+    same = {path.name: path.read_bytes() for path in home.iterdir() if path.name != "partition.metadata"}
+    assert {path.name: path.read_bytes() for path in empty.iterdir() if path.name in same} == same
+    assert with_lines(clean, "single") == with_lines(clean, "copy")
+    clean.undo()
+    ran = clean.plan("rename", "--topic", "single", "--to", "headers")
+    assert (ran.code, "is there, and has records" in ran.err) == (8, True)
+
+
+@pytest.mark.parametrize(
+    ("topic", "to", "why"),
+    [
+        ("single", "a b", "no topic can be called so"), ("single", "", "no topic can be called so"),
+        ("single", "..", "no topic can be called so"), ("single", "x" * 250, "250 characters"),
+        ("single", "single", "its name already"), ("*", "one", "put {topic} into it"),
+        ("single", "orders_eu-west_1", "collides with topic orders.eu-west_1"),
+        ("single", "unmade", "knows no such topic"), ("none", "some", "no such partition"),
+        ("single", "__cluster_metadata", "no topic of clients"),
+    ],
+)  # fmt: skip
+def test_names_that_cannot_be(shelf: Desk, topic: str, to: str, why: str) -> None:
+    ran = shelf.plan("rename", "--topic", topic, "--to", to)
+    assert (ran.code, ran.err.count("\n"), why in ran.err) == (16, 1, True), ran.err
+
+
+def test_kafka_s_rules_for_names() -> None:
+    assert all(map(is_legal_topic, ("a", "_", "a.b-c_9", "...")))
+    assert not any(map(is_legal_topic, ("", ".", "..", "a/b", "ä", "a\n")))
+    assert topics_collide("a.b", "a_b")
+    assert not topics_collide("a.b", "a.c")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("delete", "--partition", "single-0", "--accept-loss", f"{SINGLE}-records"),
+        ("restamp", "--topic", "single", "--topic-id", OTHER, "--even-stray"),
+        ("rename", "--topic", "single", "--to", "other", "--topic-id", OTHER, "--even-stray"),
+        ("rename", "--topic", "single", "--to", "other", "--topic-id", OTHER, "--even-stray", "--copy"),
+    ],
+)  # fmt: skip
+def test_killed_anywhere_both_ways_are_open(clean: Desk, asked: tuple[str, ...]) -> None:
+    assert clean.plan(*asked).code == 0
+    plan, before, saved = Plan.load(str(clean.plan_file)), clean.tree(), clean.root / "saved"
+    copy_tree(clean.home, saved)
+    counting = Disk()
+    apply(plan, str(clean.state), fx=counting)
+    after = picture(clean.home, folder_times=False)
+    for number in range(1, counting.calls):
+        copy_tree(saved, clean.home)
+        shutil.rmtree(clean.state, ignore_errors=True)
+        with pytest.raises(Died):
+            apply(plan, str(clean.state), fx=Mortal(number, half=True))
+        if not any(run.events for run in runs(str(clean.state))):
+            continue
+        yes = ("--yes", "--state-dir", clean.state)
+        if number % 2:
+            assert clean.run("apply", clean.plan_file, *yes).code == 1, number
+            assert picture(clean.home, folder_times=False) == after, number
+        assert clean.run("undo", *yes).code == 0, number
+        assert clean.tree() == before, number
