@@ -29,7 +29,7 @@ def test_values() -> None:
         {
             "path": "/x", "topics": "orders*, clicks", "partitions": "0,3-5", "brokers": "1",
             "offsets": "10..",
-            "since": "2026-11-21T10:00:00Z", "until": "1795266911544", "CRC": "true", "level": "deep",
+            "since": "2026-11-21T10:00:00Z", "until": "1795266911544", "CRC": "true",
             "splitBytes": "65536", "aged": "true",
         }
     )  # fmt: skip
@@ -37,7 +37,8 @@ def test_values() -> None:
     assert options.partitions == {0, 3, 4, 5}
     assert (options.low, options.high) == (10, None)
     assert (options.since, options.until) == (1795255200000, 1795266911544)
-    assert (options.crc, options.level, options.split_bytes, options.aged) == (True, Level.DEEP, 65536, True)
+    assert (options.crc, options.split_bytes, options.aged) == (True, 65536, True)
+    assert parse_options({"table": "findings", "level": "deep"}).level is Level.DEEP
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_wants(broker: int, topic: str, partition: int, wanted: bool) -> None:
     "given",
     [
         {"tabel": "records"}, {"table": "recrods"}, {"columns": "offset,nope"}, {"partitions": "x"},
-        {"partitions": "0-99999999"}, {"offsets": "5"}, {"since": "yesterday"}, {"crc": "maybe"},
+        {"partitions": "0-99999999"}, {"offsets": "9..5"}, {"since": "yesterday"}, {"crc": "maybe"},
         {"level": "very"}, {"splitbytes": "-1"}, {"partitions": "٣"},
     ],
 )  # fmt: skip

@@ -6,20 +6,53 @@ from segmend.fleet.listing import Place
 from segmend.fleet.pack import FILE_COST
 from segmend.fleet.split import cuts
 from segmend.frozen import frozen
+from segmend.kernel.columns import LONG_MAX
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Reader
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
-from segmend.logdir.tree import LogSegment
+from segmend.logdir.seek import end_of, newest_by_index, position_by_time, position_of
+from segmend.logdir.tree import LogSegment, PartitionDir
 
 INDEX_LIMIT = 64 << 20
+_PROBE = 64 << 10
+
+
+@frozen
+class Wanted:
+    """Offsets and times (ms) that are wanted of a partition, both ends included."""
+
+    low: int = 0
+    high: int = LONG_MAX
+    since: int | None = None
+    until: int | None = None
+
+    def __and__(self, other: Wanted) -> Wanted:
+        """What both want; the times are those of the first."""
+        low, high = max(self.low, other.low), min(self.high, other.high)
+        return Wanted(low=low, high=high, since=self.since, until=self.until)
+
+
+@frozen
+class Copy:
+    """A directory that holds a replica of the partition."""
+
+    place: Place
+    dir_name: str
+
+    def opened(self) -> PartitionDir | None:
+        """Its model, None if it is gone."""
+        log_dir = self.place.opened()
+        return None if log_dir is None else log_dir.partition(self.dir_name)
 
 
 @frozen
 class Range:
-    """Bytes [start, end) of a segment. `later` are the following cuts of the same file.
+    """Bytes [start, end) of a segment, of those [begin, stop) in which what is wanted lies.
 
-    `low` is the first offset that is wanted (the log start offset, or an option).
+    `begin` is a batch for sure, `stop` is one or None for the end of the file, whatever it will be
+    then. `later` are the following cuts of the same file. `next_base` is the base offset of the
+    segment behind it.
     """
 
     place: Place
@@ -30,12 +63,31 @@ class Range:
     start: int
     end: int
     later: tuple[int, ...]
-    low: int
+    begin: int
+    stop: int | None
+    next_base: int | None
+    wanted: Wanted
+    others: tuple[Copy, ...] = ()
 
     @property
     def weight(self) -> int:
         """Bytes to read, and the cost of the file."""
         return self.end - self.start + FILE_COST
+
+    @property
+    def order(self) -> tuple[str, int, int, int]:
+        """In which order the ranges of a task are read: that of offsets within a partition."""
+        return self.topic, self.partition, self.base_offset, self.start
+
+    @property
+    def is_last(self) -> bool:
+        """Whether it ends where its file does."""
+        return not self.later and self.stop is None
+
+    @property
+    def log_name(self) -> str:
+        """The log, relative to its log dir."""
+        return f"{self.dir_name}/{self.base_offset:020d}.log"
 
     def file(self, suffix: str) -> FileEntry:
         """One of the segment's files, which need not be there."""
@@ -43,16 +95,26 @@ class Range:
         return FileEntry(self.place.files, folder, f"{self.base_offset:020d}{suffix}")
 
 
-def ranges_of(segment: LogSegment, place: Place, *, target: int, low: int) -> list[Range]:
-    """The ranges of a segment; none when its log is not there or cannot be read."""
-    if segment.log is None:
+def ranges_of(
+    segment: LogSegment, place: Place, *, target: int, wanted: Wanted, others: tuple[Copy, ...] = ()
+) -> list[Range]:
+    """The ranges of a segment that hold what is wanted; none when its log is not there.
+
+    A log that cannot be read is one range, so that its reader says so.
+    """
+    following = segment.next_base_offset
+    if segment.log is None or wanted.high < segment.base_offset:
+        return []
+    if following is not None and following <= wanted.low:
         return []
     try:
-        size = segment.log.size
-        index = segment.index.read(INDEX_LIMIT) if segment.index and size > target else None
+        begin, end, stop = _limits(segment.log, segment, wanted)
+        index = segment.index.read(INDEX_LIMIT) if segment.index and end - begin > target else None
     except Unreadable:
+        begin, end, stop, index = 0, 0, None, None
+    if begin == end and (end or stop is not None):
         return []
-    found = cuts(size, index, target)
+    found = cuts(end, index, target, start=begin)
     starts = [start for start, _ in found]
     return [
         Range(
@@ -62,12 +124,39 @@ def ranges_of(segment: LogSegment, place: Place, *, target: int, low: int) -> li
             partition=segment.partition.partition,
             base_offset=segment.base_offset,
             start=start,
-            end=end,
+            end=until,
             later=tuple(starts[number + 1 :]),
-            low=low,
+            begin=begin,
+            stop=stop,
+            next_base=following,
+            wanted=wanted,
+            others=others,
         )
-        for number, (start, end) in enumerate(found)
+        for number, (start, until) in enumerate(found)
     ]
+
+
+def _limits(log: FileEntry, segment: LogSegment, wanted: Wanted) -> tuple[int, int, int | None]:
+    """(where to begin, where to end, the same or None for the end of the file)."""
+    with log.reader() as reader:
+        begin = position_of(log, reader, wanted.low) if wanted.low > segment.base_offset else 0
+        if wanted.since is not None:
+            if _is_older(log, reader, segment, wanted.since):
+                return 0, 0, 0
+            begin = max(begin, position_by_time(log, reader, wanted.since))
+        following = segment.next_base_offset
+        if following is not None and following <= wanted.high:
+            return begin, reader.size, None
+        end = end_of(log, reader, wanted.high)
+        return begin, max(begin, end), None if end == reader.size else max(begin, end)
+
+
+def _is_older(log: FileEntry, reader: OpenFile, segment: LogSegment, since: int) -> bool:
+    """Whether a sealed segment has nothing from `since` on, by a time index that its log bears out."""
+    if segment.is_active:
+        return False
+    newest = newest_by_index(log, reader)
+    return newest is not None and newest < since
 
 
 def verified(piece: Range, reader: Reader) -> tuple[int, int]:
@@ -76,12 +165,15 @@ def verified(piece: Range, reader: Reader) -> tuple[int, int]:
     A cut holds if a sound batch of this segment begins there. Both neighbours ask the same
     question: where the answer is no, the right one reads nothing and the left one reads on.
     """
-    if piece.start and not _is_boundary(reader, piece.start, piece.base_offset):
+    if piece.start != piece.begin and not _is_boundary(reader, piece.start, piece.base_offset):
         return piece.start, piece.start
-    end = next((cut for cut in piece.later if _is_boundary(reader, cut, piece.base_offset)), reader.size)
-    return piece.start, end
+    stop = reader.size if piece.stop is None else piece.stop
+    return piece.start, next(
+        (cut for cut in piece.later if _is_boundary(reader, cut, piece.base_offset)), stop
+    )
 
 
 def _is_boundary(reader: Reader, position: int, base_offset: int) -> bool:
-    batch = next(iter_batches(reader, start=position, stop=position + 1, crc=True), None)
+    probe = iter_batches(reader, start=position, stop=position + 1, crc=True, window=_PROBE)
+    batch = next(probe, None)
     return batch is not None and batch.base_offset >= base_offset

@@ -155,7 +155,20 @@ RECORDS: Final = pa.schema(
         ("log_dir_id", pa.int32()),
         ("segment", pa.int64()),
         ("key_size", pa.int32()),  # -1: null
-        ("value_size", pa.int32()),
+        ("value_size", pa.int32()),  # -1: null
+        ("cluster_id", pa.string()),
+        ("dir", pa.string()),  # the log dir
+        ("file", pa.string()),  # the log, relative to dir
+        ("position", pa.int64()),  # of the record's batch in the file
+        ("leader_epoch", pa.int32()),  # -1 for magic 0 and 1
+        ("producer_id", pa.int64()),  # -1: not idempotent
+        ("producer_epoch", pa.int32()),
+        ("sequence", pa.int32()),  # -1: not idempotent
+        ("transactional", pa.bool_()),
+        (
+            "_damage",
+            pa.string(),
+        ),  # what is wrong in the place of the record; null: nothing
     ]
 )
 """Everything `records` can give by `option("columns", ...)`; its default is `KAFKA_RECORD`."""
@@ -173,6 +186,21 @@ INDEX_ENTRIES: Final = pa.schema(
         ("last_stable_offset", pa.int64()),
     ]
 )
+
+DAMAGE: Final = pa.schema(
+    [
+        *_SEGMENT,
+        ("dir", pa.string()),  # the log dir
+        ("file", pa.string()),  # the log, relative to dir
+        ("kind", pa.string()),  # see `segmend.kernel.types.KINDS`; or unreadable
+        ("position", pa.int64()),
+        ("end", pa.int64()),  # where reading goes on
+        ("first_offset", pa.int64()),  # the first that may be lost; null: nothing tells
+        ("last_offset", pa.int64()),  # the last; null: nothing tells
+        ("reason", pa.string()),
+    ]
+)
+"""The damaged places that cost a reader records."""
 
 CHECKPOINTS: Final = pa.schema(
     [
@@ -287,6 +315,7 @@ TABLES: Final[dict[str, pa.Schema]] = {
     "index_entries": INDEX_ENTRIES,
     "checkpoints": CHECKPOINTS,
     "findings": FINDINGS,
+    "damage": DAMAGE,
 }
 """What `kafka-log` reads."""
 

@@ -12,13 +12,13 @@ from bisect import bisect_left
 from segmend.formats import offset_index
 
 
-def cuts(size: int, index: bytes | None, target: int) -> list[tuple[int, int]]:
-    """The ranges (start, end) that cover `size` bytes, each of about `target` bytes.
+def cuts(size: int, index: bytes | None, target: int, *, start: int = 0) -> list[tuple[int, int]]:
+    """The ranges (start, end) that cover bytes [start, size), each of about `target` bytes.
 
     One range when the segment is small enough, or when no index tells where to cut.
     """
     positions = offset_index.parse(index)[0].positions if index and size > target else ()
-    points = [0]
+    points = [start]
     while points[-1] + target < size:
         at = bisect_left(positions, points[-1] + target)
         if at == len(positions) or not points[-1] < positions[at] < size:

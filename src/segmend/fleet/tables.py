@@ -8,26 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import chain
 
 import pyarrow as pa
 
 from segmend.checks import Level
-from segmend.fleet import columns, rows
+from segmend.fleet import columns, filling, rows
+from segmend.fleet.damaged import Tally, unreadable
 from segmend.fleet.delta import AuditRun
 from segmend.fleet.listing import Place, brokers, find_places
 from segmend.fleet.options import Options
 from segmend.fleet.pack import pack, target_bytes
 from segmend.fleet.plan import pack_shares
 from segmend.fleet.ranges import Range, ranges_of
+from segmend.fleet.records import instead
+from segmend.fleet.selection import wanted_logs
 from segmend.fleet.task import AuditJob, Piece, Share, Task, gather
 from segmend.frozen import frozen
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.tail import last_timestamp
-from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
+from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
 BY_RANGE = ("batches", "records")
+CONSUMED = ("records", "damage")
 READ_KINDS = frozenset({"current", "future", "stray", "cluster-metadata"})
 _NO_RUN = AuditRun(run_id="", number=0)
 
@@ -54,7 +56,7 @@ def open_table(
     """
     _ = options.schema
     places = find_places(paths)
-    if options.table in BY_RANGE or options.table == "index_entries":
+    if options.table in columns.READERS:
         return _by_range(places, options, cores, only)
     return _by_partition(places, options, cores)
 
@@ -73,43 +75,26 @@ def _partitions(places: Iterable[Place], options: Options) -> Iterator[tuple[Pla
 def _by_range(
     places: Sequence[Place], options: Options, cores: int, only: AbstractSet[Key] | None
 ) -> list[TableTask]:
-    kinds = {"current"} if options.table == "records" else READ_KINDS
+    kinds = {"current"} if options.table in CONSUMED else READ_KINDS
     found = [(place, p) for place, p in _partitions(places, options) if p.kind in kinds]
-    total = sum(partition.size for _, partition in found)
-    target = options.split_bytes or target_bytes(total, cores)
-    pieces: Iterable[Range]
-    pieces = chain.from_iterable(_ranges(place, partition, options, target) for place, partition in found)
+    logs = wanted_logs(found, options)
+    target = _target(sum(log.partition.size for log in logs), options, cores)
+    whole = 1 << 62 if options.table == "index_entries" else target
+    pieces = (
+        each
+        for log in logs
+        for segment in log.partition.segments
+        for each in ranges_of(segment, log.place, target=whole, wanted=log.wanted, others=log.others)
+    )
     if only is not None:
         pieces = (r for r in pieces if (r.place.broker, r.topic, r.partition, r.base_offset) in only)
-    packed = pack(pieces, cores=cores, target=target)
-    return [TableTask(options=options, ranges=tuple(ranges)) for ranges in packed]
+    packed = pack(pieces, cores=max(cores, options.min_partitions), target=target)
+    return [TableTask(options=options, ranges=tuple(sorted(p, key=lambda r: r.order))) for p in packed]
 
 
-def _ranges(place: Place, partition: PartitionDir, options: Options, target: int) -> Iterator[Range]:
-    low = options.low or 0
-    if options.table == "records" and not options.aged:
-        key = (partition.topic, partition.partition)
-        low = max(low, partition.log_dir.log_start_offsets.get(key, 0))
-    whole = 1 << 62 if options.table == "index_entries" else target
-    for segment in partition.segments:
-        if _overlaps(segment, low, options):
-            yield from ranges_of(segment, place, target=whole, low=low)
-
-
-def _overlaps(segment: LogSegment, low: int, options: Options) -> bool:
-    """Whether names and time index leave room for what is wanted."""
-    following = segment.next_base_offset
-    if following is not None and following <= low:
-        return False
-    if options.high is not None and segment.base_offset >= options.high:
-        return False
-    if options.since is None or following is None:
-        return True
-    try:
-        newest = last_timestamp(segment.timeindex)
-    except Unreadable:
-        return True
-    return newest < 0 or newest >= options.since
+def _target(total: int, options: Options, cores: int) -> int:
+    target = options.split_bytes or target_bytes(total, cores)
+    return target if options.min_partitions == 1 else max(1, min(target, -(-total // options.min_partitions)))
 
 
 def _by_partition(places: Sequence[Place], options: Options, cores: int) -> list[TableTask]:
@@ -132,7 +117,7 @@ def _share(group: Sequence[Place], options: Options) -> Share:
         Piece(log_dir_id=place.log_dir_id, name=p.name, bytes=p.size, files=len(p.entries))
         for place, p in _partitions(group, options)
     ]
-    if not options.topics and not options.partitions and (not options.brokers or broker in options.brokers):
+    if not options.chooses_topics and (not options.brokers or broker in options.brokers):
         pieces.append(Piece(log_dir_id=group[0].log_dir_id, name=None, bytes=0, files=len(group)))
     release = str(BrokerDirs(log_dir for _, log_dir in _opened(group)).release)
     return Share(release=release, places=tuple(group), pieces=tuple(pieces))
@@ -145,10 +130,26 @@ def read(work: TableTask) -> Iterator[pa.RecordBatch]:
         found = gather(work.task).rows[options.table]
         yield from rows.table(options.table, found).select(options.schema.names).to_batches()
         return
+    tally = Tally(options.mode)
+    filling.forget()
     for piece in work.ranges:
         try:
             with piece.file(".log").reader() as reader:
-                yield from columns.READERS[options.table](piece, reader, options)
-        except Unreadable:
+                yield from columns.READERS[options.table](piece, reader, options, tally.report)
+        except Unreadable as error:
             # It is a finding (K14b) of `findings`; the other files go on.
-            continue
+            yield from _unreadable(piece, error, options, tally)
+    tally.tell()
+
+
+def _unreadable(piece: Range, error: Unreadable, options: Options, tally: Tally) -> Iterator[pa.RecordBatch]:
+    """A log that cannot be opened is told once, by its first range."""
+    if piece.start != piece.begin or options.table not in CONSUMED:
+        return
+    last = None if piece.next_base is None else piece.next_base - 1
+    damage = unreadable(piece, error, piece.base_offset, last)
+    if options.table == "records":
+        yield from instead(damage, options, tally.report)
+    else:
+        found = rows.table("damage", [columns.damage_row(damage)])
+        yield from found.select(options.schema.names).to_batches()

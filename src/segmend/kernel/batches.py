@@ -16,7 +16,7 @@ from segmend.formats.batch import (
 )
 from segmend.kernel.engine import ENGINE
 from segmend.kernel.salvage import Salvage
-from segmend.kernel.types import BrokerEnd, Reader
+from segmend.kernel.types import WINDOW, BrokerEnd, Reader
 from segmend.kernel.window import Window
 
 
@@ -28,19 +28,21 @@ def iter_batches(
     crc: bool = False,
     resync: bool = False,
     base_offset: int = 0,
+    window: int = WINDOW,
 ) -> Iterator[RecordBatch]:
     """The headers of the batches that begin in [start, stop), in bytes of the file.
 
     Stops quietly where `FileLogInputStream` would end or fail, and with `crc` at the first
     wrong checksum; with `resync` it goes on at the next sound batch instead. `base_offset`
     bounds what a batch after damage may be. The magic byte is not validated, as there.
+    `window` is about the bytes of one read.
     """
-    with Window(reader) as window:
-        stop = window.end if stop is None else min(stop, window.end)
-        salvage = Salvage(ENGINE, window, base_offset)
+    with Window(reader, size=window) as opened:
+        stop = opened.end if stop is None else min(stop, opened.end)
+        salvage = Salvage(ENGINE, opened, base_offset)
         position, last = start, base_offset - 1
         while position < stop:
-            batch = _batch_at(window, position)
+            batch = _batch_at(opened, position)
             if batch is not None and (not crc or _is_sound(batch, salvage)):
                 assert batch.end > position, "a batch is no bytes: this walk would not end"
                 yield batch

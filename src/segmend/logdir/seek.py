@@ -2,7 +2,7 @@
 
 Follows `LogSegment.read` and `LogSegment.findOffsetByTimestamp`, but an index is a hint here:
 what it says is believed only where the batch it leads to bears it out, and byte 0 is always
-an answer. There is no such hint for an end: later records may be older.
+an answer. Of times there is no such hint for an end: later records may be older.
 """
 
 from __future__ import annotations
@@ -12,14 +12,18 @@ from bisect import bisect_left, bisect_right
 from segmend.formats import offset_index, time_index
 from segmend.formats.batch import RecordBatch
 from segmend.formats.offset_index import OffsetIndex
+from segmend.formats.record import iter_records
 from segmend.formats.time_index import TimeIndex
 from segmend.kernel.scan import iter_batches
+from segmend.kernel.types import DECODE_LIMIT
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.walk import Selection
 
 _LOG = ".log"
 _TRIES = 8
+_PROBE = 64 << 10
+_LONGEST_PROBE = 4 << 20
 
 
 def start_of(log: FileEntry, reader: OpenFile, selection: Selection) -> int:
@@ -45,6 +49,57 @@ def position_of(log: FileEntry, reader: OpenFile, offset: int) -> int:
     return 0
 
 
+def end_of(log: FileEntry, reader: OpenFile, last_offset: int) -> int:
+    """From where on nothing up to `last_offset` lies, by the `.index`; its size without a hint."""
+    base = log.parsed.base_offset
+    index = _offset_index(log)
+    if base is None or index is None or not 0 <= last_offset - base < 2**31:
+        return reader.size
+    first = bisect_right(index.relative_offsets, last_offset - base)
+    for position in index.positions[first : first + _TRIES]:
+        batch = _batch_at(reader, position) if 0 < position < reader.size else None
+        # A compressed wrapper of magic 0 or 1 does not tell its first offset.
+        told = batch is not None and (batch.magic == 2 or (batch.magic in (0, 1) and not batch.codec))
+        if batch is not None and told and batch.base_offset > last_offset:
+            return position
+    return reader.size
+
+
+def newest_by_index(log: FileEntry, reader: OpenFile) -> int | None:
+    """The largest timestamp of a log by its time index, None if the log does not bear it out.
+
+    The last entry must name a batch that has this time, and no batch from there to the end
+    of the log a later one.
+    """
+    base, index = log.parsed.base_offset, _time_index(log)
+    if base is None or not index:
+        return None
+    time, relative = index[-1]
+    start = end = position_of(log, reader, base + relative)
+    found = False
+    for batch in iter_batches(reader, start=start, window=_PROBE):
+        if batch.max_timestamp > time or batch.end - start > _LONGEST_PROBE:
+            return None
+        found = found or (batch.max_timestamp == time and batch.last_offset >= base + relative)
+        end = batch.end
+    return time if found and end == reader.size else None
+
+
+def offset_by_time(log: FileEntry, reader: OpenFile, since: int, *, low: int = 0) -> int | None:
+    """The first offset from `low` on with a time (ms) of `since` or later.
+
+    Follows `LogSegment.findOffsetByTimestamp`.
+    """
+    start = max(position_by_time(log, reader, since), position_of(log, reader, low))
+    for batch in iter_batches(reader, start=start, resync=True, base_offset=log.parsed.base_offset or 0):
+        if batch.max_timestamp < since or batch.last_offset < low or batch.size > DECODE_LIMIT:
+            continue
+        for record in iter_records(reader.read(batch.size, batch.position), batch, [], limit=DECODE_LIMIT):
+            if record.timestamp >= since and record.offset >= low:
+                return record.offset
+    return None
+
+
 def position_by_time(log: FileEntry, reader: OpenFile, since: int) -> int:
     """Where to begin for records not older than `since` (ms), by `.timeindex` and `.index`; 0 without hint.
 
@@ -60,7 +115,7 @@ def position_by_time(log: FileEntry, reader: OpenFile, since: int) -> int:
         return 0
     time, relative = index[row]
     start = position_of(log, reader, base + relative)
-    for batch in iter_batches(reader, start=start) if start else ():
+    for batch in iter_batches(reader, start=start, window=_PROBE) if start else ():
         if batch.last_offset >= base + relative:
             return start if batch.max_timestamp == time else 0
     return 0
@@ -75,7 +130,7 @@ def _begins_by(batch: RecordBatch | None, base: int, offset: int) -> bool:
 
 
 def _batch_at(reader: OpenFile, position: int) -> RecordBatch | None:
-    return next(iter_batches(reader, start=position, crc=True), None)
+    return next(iter_batches(reader, start=position, crc=True, window=_PROBE), None)
 
 
 def _offset_index(log: FileEntry) -> OffsetIndex | None:

@@ -1,0 +1,118 @@
+"""Damage that costs a reader records: what it is, and what is made of it by the mode of the read."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import field
+
+from segmend.errors import SegmendError
+from segmend.fleet.options import FAILFAST, PERMISSIVE
+from segmend.fleet.ranges import Range
+from segmend.frozen import dataclass, frozen
+from segmend.kernel.types import KINDS, Problem
+from segmend.logdir.file_system import Unreadable
+from segmend.wording import plural
+
+LOG = logging.getLogger("segmend.fleet")
+_QUIET = ("header-fragment", "zero-tail")
+_SHOWN = 3
+
+
+@frozen
+class Damage:
+    """A damaged place of a log, or of a log that cannot be read at all (`unreadable`).
+
+    `first_offset` is the first one that is lost with it, None if nothing tells; `last_offset` is
+    None at the end of a log, where nothing tells how many there were.
+    """
+
+    piece: Range
+    kind: str
+    position: int
+    end: int
+    first_offset: int | None
+    last_offset: int | None
+    reason: str
+
+    @property
+    def text(self) -> str:
+        """One line: where, and what."""
+        path = f"{self.piece.place.path}/{self.piece.log_name}"
+        return f"{path}: byte {self.position}: {self.kind}: {self.reason}"
+
+
+Report = Callable[[Damage], None]
+
+
+def is_loss(piece: Range, problem: Problem) -> bool:
+    """Whether it may have cost records: zeros and crumbs at the end of an active log did not."""
+    return problem.kind not in _QUIET or piece.next_base is not None
+
+
+def damage_of(piece: Range, problem: Problem, first_offset: int | None, last_offset: int | None) -> Damage:
+    """As the reader of a range tells it."""
+    return Damage(
+        piece=piece,
+        kind=problem.kind,
+        position=problem.position,
+        end=problem.end,
+        first_offset=first_offset,
+        last_offset=last_offset,
+        reason=KINDS[problem.kind],
+    )
+
+
+def unreadable(piece: Range, error: Unreadable, first_offset: int | None, last_offset: int | None) -> Damage:
+    """What the system refused to read."""
+    return Damage(
+        piece=piece,
+        kind="unreadable",
+        position=piece.start,
+        end=piece.end,
+        first_offset=first_offset,
+        last_offset=last_offset,
+        reason=error.reason,
+    )
+
+
+def missing(piece: Range, size: int, first_offset: int, last_offset: int) -> Damage:
+    """Offsets between a log of so many bytes and the next one, which others have."""
+    return Damage(
+        piece=piece,
+        kind="missing",
+        position=size,
+        end=size,
+        first_offset=first_offset,
+        last_offset=last_offset,
+        reason="no segment has these offsets",
+    )
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one task met, by the mode of the read; `tell` writes the warning."""
+
+    mode: str
+    kinds: Counter[str] = field(default_factory=Counter)
+    partitions: set[str] = field(default_factory=set)
+
+    def report(self, damage: Damage) -> None:
+        """Count it; SegmendError with FAILFAST."""
+        if self.mode == FAILFAST:
+            raise SegmendError(f"{damage.text} (mode FAILFAST)")
+        self.kinds[damage.kind] += 1
+        self.partitions.add(f"{damage.piece.topic}-{damage.piece.partition}")
+
+    def tell(self) -> None:
+        """A line in the log of the task, if there is anything to say and the mode wants it said."""
+        if not self.kinds or self.mode != PERMISSIVE:
+            return
+        kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(self.kinds.items()))
+        named = sorted(self.partitions)
+        more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+        LOG.warning(
+            "kafka-log: %s cost records (%s) in %s%s; the table damage names them",
+            plural(self.kinds.total(), "damaged place"), kinds, ", ".join(named[:_SHOWN]), more,
+        )  # fmt: skip

@@ -1,0 +1,77 @@
+"""What other replicas have in the place of damage: the rule of `rescue`, asked only where it is needed.
+
+A healthy replica is read as it is. Of one that is damaged all replicas are read once more, into
+runs, and the ranges of their merge that lie in the damaged place are taken.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Final
+
+from segmend.errors import UsageError
+from segmend.fleet.ranges import Copy, Range
+from segmend.frozen import frozen
+from segmend.kernel.columns import LONG_MAX
+from segmend.merge.look import Second
+from segmend.merge.rule import merge
+from segmend.merge.runs import read_replica
+from segmend.merge.values import Merged
+
+_KEPT: Final = 16
+
+
+@frozen
+class Patch:
+    """Offsets that another replica has; without one, offsets that nobody has."""
+
+    copy: Copy | None
+    first_offset: int
+    last_offset: int
+    without: frozenset[int] = frozenset()
+
+
+def patches(piece: Range, first: int | None, last: int | None) -> list[Patch]:
+    """What there is for offsets first to last, in order; None stands for the ends of the log."""
+    mine = Copy(place=piece.place, dir_name=piece.dir_name)
+    copies = (mine, *piece.others)
+    merged = _merged(copies)
+    low, high = first or 0, LONG_MAX if last is None else last
+    if merged is None:
+        return [Patch(copy=None, first_offset=low, last_offset=high)]
+    found = [
+        Patch(
+            copy=copies[each.replica],
+            first_offset=max(low, each.first_offset),
+            last_offset=min(high, each.last_offset),
+            without=frozenset(each.superseded),
+        )
+        for each in merged.ranges
+        if copies[each.replica] != mine
+    ]
+    found += [
+        Patch(copy=None, first_offset=max(low, begin), last_offset=min(high, end))
+        for begin, end in merged.missing
+    ]
+    found = sorted((p for p in found if p.first_offset <= p.last_offset), key=lambda p: p.first_offset)
+    if not found and last is None:
+        return [Patch(copy=None, first_offset=low, last_offset=high)]
+    return found
+
+
+def forget() -> None:
+    """At the beginning of a task: a worker lives long, and files change."""
+    _merged.cache_clear()
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _merged(copies: tuple[Copy, ...]) -> Merged | None:
+    """None where one of them is gone, or they are no replicas of one partition after all."""
+    dirs = [found for copy in copies if (found := copy.opened()) is not None]
+    if len(dirs) < len(copies):
+        return None
+    replicas = [read_replica(each) for each in dirs]
+    try:
+        return merge(replicas, Second(dirs, replicas))
+    except UsageError:
+        return None

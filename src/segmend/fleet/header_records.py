@@ -1,0 +1,123 @@
+"""Records whose columns the batch headers tell: nothing is decompressed, and no record is looked at.
+
+A batch of magic 2 that holds as many records as it spans offsets has one at each of them.
+Others (compacted ones, magic 0 and 1) are decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from segmend.fleet.ranges import Range
+from segmend.kernel.arrow import RECORD_FIELDS, batch_headers, record_batches
+from segmend.kernel.types import Problem, Reader
+
+_HEADER: Final = {
+    "timestamp_type": "timestamp_type",
+    "leader_epoch": "leader_epoch",
+    "producer_id": "producer_id",
+    "producer_epoch": "producer_epoch",
+    "is_transactional": "is_transactional",
+    "batch_position": "position",
+}
+OF_HEADERS: Final = frozenset({"offset", *_HEADER})
+"""The columns of the kernel's records that headers tell."""
+
+_ROWS: Final = 1 << 17
+
+
+def header_records(
+    piece: Range,
+    reader: Reader,
+    start: int,
+    stop: int,
+    *,
+    needed: AbstractSet[str],
+    crc: bool,
+    report: Callable[[Problem], None],
+) -> Iterator[pa.RecordBatch]:
+    """The records of the batches that begin in bytes [start, stop), as `record_batches` gives them."""
+    schema = pa.schema([(name, kind) for name, kind in RECORD_FIELDS.items() if name in needed])
+    wanted = piece.wanted
+    problems: list[Problem] = []
+    headers = batch_headers(
+        reader, base_offset=piece.base_offset, start=start, stop=stop, crc=crc, problems=problems.append
+    )
+
+    def inside(problem: Problem) -> None:
+        if problem.kind != "crc-mismatch":  # these the headers have told
+            report(problem)
+
+    for chunk in headers:
+        kept = _of_interest(chunk, wanted.low, wanted.high)
+        for problem in [*problems, *_wrong_sums(kept)]:
+            report(problem)
+        problems.clear()
+        sound = kept.filter(kept["crc_ok"].fill_null(True))
+        for plain, part in _parts(sound):
+            if plain:
+                yield _within(_expanded(part, schema), wanted.low, wanted.high)
+            else:
+                last = part.num_rows - 1
+                yield from record_batches(
+                    reader, base_offset=piece.base_offset, columns=needed,
+                    start=part["position"][0].as_py(), stop=part["position"][last].as_py() + 1,
+                    first_offset=wanted.low, last_offset=wanted.high, crc=crc, problems=inside,
+                )  # fmt: skip
+    for problem in problems:
+        report(problem)
+
+
+def _of_interest(chunk: pa.RecordBatch, low: int, high: int) -> pa.RecordBatch:
+    """Without control batches, and those that lie before or behind what is wanted."""
+    first, last = chunk["base_offset"].to_numpy(), chunk["last_offset"].to_numpy()
+    control = chunk["is_control"].to_numpy(zero_copy_only=False)
+    legacy = chunk["magic"].to_numpy() < 2
+    return chunk.filter(pa.array(~control & (last >= low) & (legacy | (first <= high))))
+
+
+def _wrong_sums(chunk: pa.RecordBatch) -> Iterator[Problem]:
+    for row in chunk.filter(
+        pa.array(~chunk["crc_ok"].fill_null(True).to_numpy(zero_copy_only=False))
+    ).to_pylist():
+        begin, offset = row["position"], row["base_offset"]
+        yield Problem(kind="crc-mismatch", position=begin, end=begin + row["size_bytes"], offset=offset)
+
+
+def _parts(chunk: pa.RecordBatch) -> Iterator[tuple[bool, pa.RecordBatch]]:
+    """(whether headers tell their records, neighbouring batches of not too many records)."""
+    span = chunk["last_offset"].to_numpy() - chunk["base_offset"].to_numpy() + 1
+    count = chunk["records"].to_numpy()
+    plain = (chunk["magic"].to_numpy() == 2) & (count == span) & (count > 0)
+    group = np.cumsum(np.where(plain, count, 0)) // _ROWS
+    edges: Any = np.flatnonzero((np.diff(plain.astype(np.int8)) != 0) | (np.diff(group) != 0)) + 1
+    bounds = [0, *edges.tolist(), chunk.num_rows]
+    for begin, end in pairwise(bounds):
+        if end > begin:
+            yield bool(plain[begin]), chunk.slice(begin, end - begin)
+
+
+def _expanded(chunk: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    count = chunk["records"].to_numpy()
+    ends = np.cumsum(count)
+    within = np.arange(ends[-1]) - np.repeat(ends - count, count)
+    columns: list[Any] = []
+    for field in schema:
+        if field.name == "offset":
+            columns.append(pa.array(np.repeat(chunk["base_offset"].to_numpy(), count) + within))
+        else:
+            values = chunk[_HEADER[field.name]].to_numpy(zero_copy_only=False)
+            columns.append(pa.array(np.repeat(values, count), field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _within(chunk: pa.RecordBatch, low: int, high: int) -> pa.RecordBatch:
+    offsets = chunk["offset"].to_numpy()
+    first, behind = np.searchsorted(offsets, low), np.searchsorted(offsets, high, side="right")
+    return chunk.slice(first, behind - first)

@@ -1,0 +1,145 @@
+"""What the text of an option means: names, numbers, ranges, instants, and the JSON of Spark's Kafka source.
+
+Each reads one text, and raises ValueError with the reason where it makes no sense.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from typing import Final
+
+EARLIEST: Final = -2
+"""In `startingOffsets`: the first offset there is (`JsonUtils`, `KafkaOffsetRangeLimit.EARLIEST`)."""
+LATEST: Final = -1
+"""In `endingOffsets`: the end of the log."""
+_LARGEST: Final = 2**63 - 1
+
+TopicOffsets = tuple[tuple[tuple[str, int], int], ...]
+"""((topic, partition), offset) pairs."""
+
+
+def names(text: str) -> tuple[str, ...]:
+    """`a,b,c`."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def numbers(text: str) -> frozenset[int]:
+    """`0,3,5-7`."""
+    found: set[int] = set()
+    for part in names(text):
+        low, dash, high = part.partition("-")
+        first, last = integer(low), integer(high if dash else low)
+        if last - first > 1_000_000:
+            raise ValueError(f"'{part}' are too many")
+        found.update(range(first, last + 1))
+    return frozenset(found)
+
+
+def integer(text: str) -> int:
+    """A number from 0."""
+    if not text.isascii() or not text.isdecimal() or len(text) > 19:
+        raise ValueError(f"'{text}' is not a number")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """A number from 1."""
+    if integer(text) < 1:
+        raise ValueError(f"'{text}' is not a number of 1 or more")
+    return int(text)
+
+
+def offset_range(text: str) -> tuple[int | None, int | None]:
+    """`5`, `5..9`, `5..`, `..9`: both ends belong to it, as in `segmend show --offset`."""
+    low, dots, high = text.partition("..")
+    first = integer(low) if low else None
+    last = (integer(high) if high else None) if dots else first
+    if not (low or high) or (first is not None and last is not None and first > last):
+        raise ValueError(f"'{text}' is no range such as 100, 100..200, 100.. or ..200")
+    return first, last
+
+
+def instant(text: str) -> int:
+    """Milliseconds since the epoch, given as such or as a date and time (UTC unless it says otherwise)."""
+    if text.isascii() and text.isdecimal() and len(text) < 19:
+        return int(text)
+    moment = datetime.fromisoformat(text)
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return int(aware.timestamp() * 1000)
+
+
+def flag(text: str) -> bool:
+    """`true` or `false`."""
+    if text.lower() not in ("true", "false"):
+        raise ValueError(f"'{text}' is neither true nor false")
+    return text.lower() == "true"
+
+
+def choice(text: str, choices: tuple[str, ...]) -> str:
+    """One of a few words, in any case."""
+    for word in choices:
+        if text.lower() == word.lower():
+            return word
+    raise ValueError(f"'{text}' is none of {', '.join(choices)}")
+
+
+def pattern(text: str) -> str:
+    """A regular expression that a whole topic name must match."""
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"'{text}' is no regular expression: {error}") from None
+    return text
+
+
+def assignment(text: str) -> frozenset[tuple[str, int]]:
+    """`{"orders": [0, 1]}`, as `assign` has it."""
+    found: set[tuple[str, int]] = set()
+    for topic, partitions in _object(text, '{"orders":[0,1]}').items():
+        if not isinstance(partitions, list) or not all(type(p) is int and p >= 0 for p in partitions):
+            raise ValueError(f"'{text}' is not of the form {{\"orders\":[0,1]}}")
+        found.update((topic, partition) for partition in partitions)
+    return frozenset(found)
+
+
+def starting_offsets(text: str) -> TopicOffsets:
+    """`earliest`, or offsets by partition where -2 is the earliest; a batch cannot start at the latest."""
+    if text.lower() == "earliest":
+        return ()
+    if text.lower() == "latest":
+        raise ValueError("a batch read cannot start at the latest offset")
+    return _offsets(text, other=EARLIEST)
+
+
+def ending_offsets(text: str) -> TopicOffsets:
+    """`latest`, or offsets by partition, not to be read themselves, where -1 is the latest."""
+    if text.lower() == "latest":
+        return ()
+    if text.lower() == "earliest":
+        raise ValueError("a batch read cannot end at the earliest offset")
+    return _offsets(text, other=LATEST)
+
+
+def _offsets(text: str, *, other: int) -> TopicOffsets:
+    form = f'{{"orders":{{"0":23,"1":{other}}}}}'
+    found: dict[tuple[str, int], int] = {}
+    for topic, partitions in _object(text, form).items():
+        if not isinstance(partitions, dict):
+            raise ValueError(f"'{text}' is not of the form {form}")
+        for partition, offset in partitions.items():
+            if type(offset) is not int or not (offset == other or 0 <= offset <= _LARGEST):
+                raise ValueError(f"{topic}-{partition}: {offset} is no offset, nor {other}")
+            found[topic, integer(partition)] = offset
+    return tuple(sorted(found.items()))
+
+
+def _object(text: str, form: str) -> dict[str, object]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise ValueError(f"'{text}' is not of the form {form}")
+    return value

@@ -1,0 +1,309 @@
+"""The table `records`: what a consumer would get of a range, and what stands in for damage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from segmend.fleet.damaged import Damage, Report, damage_of, is_loss, missing, unreadable
+from segmend.fleet.filling import Patch, patches
+from segmend.fleet.header_records import OF_HEADERS, header_records
+from segmend.fleet.options import DAMAGE_COLUMN, PERMISSIVE, Options
+from segmend.fleet.ranges import Copy, Range, Wanted, ranges_of, verified
+from segmend.fleet.rows import Row, dir_keys
+from segmend.fleet.schemas import KAFKA_RECORD
+from segmend.formats.batch import RecordBatch
+from segmend.formats.record import iter_records
+from segmend.frozen import dataclass
+from segmend.kernel.arrow import record_batches
+from segmend.kernel.columns import LONG_MAX
+from segmend.kernel.scan import iter_batches
+from segmend.kernel.types import DECODE_LIMIT, Problem
+from segmend.logdir.file_system import OpenFile, Unreadable
+from segmend.logdir.files import FileEntry
+from segmend.logdir.transactions import Aborted, aborted_in
+
+_LAST_INSTANT_MS: Final = (1 << 63) // 1000 - 1
+_FROM_KERNEL: Final = {
+    "offset": "offset",
+    "timestamp": "timestamp",
+    "timestampType": "timestamp_type",
+    "key": "key",
+    "value": "value",
+    "headers": "headers",
+    "key_size": "key",
+    "value_size": "value",
+    "leader_epoch": "leader_epoch",
+    "producer_id": "producer_id",
+    "producer_epoch": "producer_epoch",
+    "sequence": "sequence",
+    "transactional": "is_transactional",
+    "position": "batch_position",
+}
+"""Which column of the kernel each column of `records` is made of."""
+
+_ALWAYS: Final = {"offset", "batch_position"}
+
+
+def records(piece: Range, reader: OpenFile, options: Options, report: Report) -> Iterator[pa.RecordBatch]:
+    """The records of a range in the order of their offsets; none of control batches.
+
+    A batch whose checksum is wrong gives no records, unless `crc` is false.
+    """
+    for chunk in decoded(piece, reader, options, report):
+        if chunk.num_rows:
+            yield chunk
+
+
+def decoded(piece: Range, reader: OpenFile, options: Options, report: Report) -> Iterator[pa.RecordBatch]:
+    """The same with empty chunks; damage stands where its offsets would, or what others have there."""
+    problems: list[Problem] = []
+    stopped: list[Unreadable] = []
+    at = _At(offset=piece.base_offset if piece.start == 0 else None, position=piece.start)
+    for chunk in chain(_readable(piece, reader, options, problems, stopped), [None]):
+        rest = chunk
+        for problem in filter(partial(is_loss, piece), problems):
+            if rest is not None:
+                row = int(np.searchsorted(rest["batch_position"].to_numpy(), problem.position))
+                yield _finished(rest.slice(0, row), piece, options)
+                at.move(rest.slice(0, row))
+                rest = rest.slice(row)
+            first = problem.offset if at.offset is None else at.offset
+            damage = damage_of(piece, problem, first, _last_offset(piece, reader, problem.end))
+            yield from instead(damage, options, report)
+        problems.clear()
+        if rest is not None:
+            yield _finished(rest, piece, options)
+            at.move(rest)
+    for error in stopped:
+        last = _last_offset(piece, reader, piece.end)
+        yield from instead(unreadable(piece, error, at.offset, last), options, report)
+    if not stopped:
+        yield from _gap(piece, reader, at, options, report)
+
+
+@dataclass(slots=True)
+class _At:
+    """How far a range was read: the next offset, None if nothing tells, and a batch before it."""
+
+    offset: int | None
+    position: int
+
+    def move(self, chunk: pa.RecordBatch) -> None:
+        """Behind these records."""
+        if chunk.num_rows:
+            self.offset = chunk["offset"][chunk.num_rows - 1].as_py() + 1
+            self.position = chunk["batch_position"][chunk.num_rows - 1].as_py()
+
+
+def _readable(
+    piece: Range, reader: OpenFile, options: Options, problems: list[Problem], stopped: list[Unreadable]
+) -> Iterator[pa.RecordBatch]:
+    """The chunks as far as the system gives them."""
+    try:
+        yield from _raw(piece, reader, options, problems.append)
+    except Unreadable as error:
+        stopped.append(error)
+
+
+def _gap(
+    piece: Range, reader: OpenFile, at: _At, options: Options, report: Report
+) -> Iterator[pa.RecordBatch]:
+    """What other replicas have between the end of this segment and the next one: a segment may be gone."""
+    if not piece.others or not piece.is_last or piece.next_base is None:
+        return
+    end = piece.base_offset
+    try:
+        for batch in iter_batches(reader, start=at.position):
+            end = batch.last_offset + 1
+    except Unreadable:
+        return
+    if end < piece.next_base and end >= (at.offset or 0):
+        yield from instead(missing(piece, reader.size, end, piece.next_base - 1), options, report)
+
+
+def instead(damage: Damage, options: Options, report: Report) -> Iterator[pa.RecordBatch]:
+    """What is told of a damaged place: what other replicas have, and of the rest that it is lost."""
+    if not _is_wanted(damage):
+        return
+    piece = damage.piece
+    if not piece.others:
+        report(damage)
+        yield from damage_rows(damage, options)
+        return
+    for patch in patches(piece, damage.first_offset, damage.last_offset):
+        if patch.copy is not None:
+            yield from _patched(piece, patch.copy, patch, options)
+        else:
+            known = patch.last_offset < LONG_MAX
+            lost = replace(
+                damage,
+                first_offset=patch.first_offset,
+                last_offset=patch.last_offset if known else damage.last_offset,
+            )
+            if _is_wanted(lost):
+                report(lost)
+                yield from damage_rows(lost, options)
+
+
+def _patched(piece: Range, copy: Copy, patch: Patch, options: Options) -> Iterator[pa.RecordBatch]:
+    """The records of another replica in a range of offsets."""
+    partition = copy.opened()
+    wanted = piece.wanted & Wanted(low=patch.first_offset, high=patch.last_offset)
+    for segment in partition.segments if partition else ():
+        for each in ranges_of(segment, copy.place, target=LONG_MAX, wanted=wanted):
+            with each.file(".log").reader() as reader:
+                for chunk in _raw(each, reader, options, lambda _problem: None):
+                    kept = pc.is_in(chunk["offset"], pa.array(sorted(patch.without), pa.int64()))
+                    yield _finished(chunk.filter(pc.invert(kept)), each, options)
+
+
+def _is_wanted(damage: Damage) -> bool:
+    wanted = damage.piece.wanted
+    first, last = damage.first_offset, damage.last_offset
+    return (first is None or first <= wanted.high) and (last is None or last >= wanted.low)
+
+
+def _last_offset(piece: Range, reader: OpenFile, end: int) -> int | None:
+    """The last offset that may have been lost before byte `end`, by the batch or the segment behind it."""
+    try:
+        following = next(iter_batches(reader, start=end, stop=end + 1), None)
+        if following is not None and following.base_offset >= piece.base_offset:
+            return _first_offset(reader, following) - 1
+    except Unreadable:
+        pass
+    return None if piece.next_base is None else piece.next_base - 1
+
+
+def _first_offset(reader: OpenFile, batch: RecordBatch) -> int:
+    """Of a compressed wrapper of magic 0 or 1 only the inside tells it."""
+    if batch.magic >= 2 or not batch.codec or batch.size > DECODE_LIMIT:
+        return batch.base_offset
+    data = reader.read(batch.size, batch.position)
+    first = next(iter_records(data, batch, [], limit=DECODE_LIMIT), None)
+    return batch.base_offset if first is None else first.offset
+
+
+def damage_rows(damage: Damage, options: Options) -> Iterator[pa.RecordBatch]:
+    """A row with `_damage`, if that column is asked for."""
+    if DAMAGE_COLUMN not in options.columns or options.mode != PERMISSIVE:
+        return
+    row = constants(damage.piece) | {
+        "offset": damage.first_offset,
+        "position": damage.position,
+        DAMAGE_COLUMN: damage.text,
+    }
+    schema = options.schema
+    yield pa.RecordBatch.from_pylist([{name: row.get(name) for name in schema.names}], schema=schema)
+
+
+def _raw(
+    piece: Range, reader: OpenFile, options: Options, report: Callable[[Problem], None]
+) -> Iterator[pa.RecordBatch]:
+    """The columns of the kernel, offset and position always among them."""
+    start, stop = verified(piece, reader)
+    wanted, aborted = piece.wanted, _aborted(piece, reader, options, start, stop)
+    needed = {_FROM_KERNEL[name] for name in options.schema.names if name in _FROM_KERNEL} | _ALWAYS
+    untimed = wanted.since is None and wanted.until is None
+    if untimed and not aborted and needed <= OF_HEADERS:
+        crc = options.crc is not False
+        yield from header_records(piece, reader, start, stop, needed=needed, crc=crc, report=report)
+        return
+    found = record_batches(
+        reader,
+        base_offset=piece.base_offset,
+        columns=needed | ({"producer_id", "is_transactional"} if aborted else set()),
+        start=start,
+        stop=stop,
+        first_offset=wanted.low,
+        last_offset=wanted.high,
+        since=-LONG_MAX if wanted.since is None else wanted.since,
+        until=LONG_MAX if wanted.until is None else wanted.until,
+        crc=options.crc is not False,
+        problems=report,
+    )
+    for chunk in found:
+        yield _without(chunk, aborted) if aborted else chunk
+
+
+def _aborted(piece: Range, reader: OpenFile, options: Options, start: int, stop: int) -> list[Aborted]:
+    if options.isolation != "read_committed" or start >= stop:
+        return []
+    return aborted_in(piece.file(".log"), reader, start, stop, _logs_behind(piece))
+
+
+def _logs_behind(piece: Range) -> Iterator[FileEntry]:
+    """The logs of the segments behind this one; listed only when they are asked for."""
+    partition = Copy(place=piece.place, dir_name=piece.dir_name).opened()
+    for segment in partition.segments if partition else ():
+        if segment.base_offset > piece.base_offset and segment.log is not None:
+            yield segment.log
+
+
+def _without(chunk: pa.RecordBatch, aborted: list[Aborted]) -> pa.RecordBatch:
+    """The rows that belong to no aborted transaction."""
+    offsets, producers = chunk["offset"].to_numpy(), chunk["producer_id"].to_numpy()
+    dropped = np.zeros(chunk.num_rows, np.bool_)
+    for each in aborted:
+        dropped |= (
+            (producers == each.producer_id) & (offsets >= each.first_offset) & (offsets <= each.last_offset)
+        )
+    dropped &= chunk["is_transactional"].to_numpy(zero_copy_only=False)
+    return chunk.filter(pa.array(~dropped)) if dropped.any() else chunk
+
+
+def constants(piece: Range) -> Row:
+    """The columns that are the same for all rows of a range."""
+    return dir_keys(piece.place) | {
+        "dir": piece.place.path,
+        "file": piece.log_name,
+        "topic": piece.topic,
+        "partition": piece.partition,
+        "segment": piece.base_offset,
+        DAMAGE_COLUMN: None,
+    }
+
+
+def _finished(chunk: pa.RecordBatch, piece: Range, options: Options) -> pa.RecordBatch:
+    keys, schema = constants(piece), options.schema
+    columns = [_column(field, keys, chunk) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _column(field: pa.Field, keys: Row, chunk: pa.RecordBatch) -> pa.Array:
+    if field.name in keys:
+        return pa.repeat(pa.scalar(keys[field.name], field.type), chunk.num_rows)
+    column = chunk[_FROM_KERNEL[field.name]]
+    make = _MADE.get(field.name)
+    return make(column) if make else column
+
+
+def _instant(milliseconds: pa.Array) -> pa.Array:
+    """Microseconds, as far as they reach: a producer may have written any 64-bit number."""
+    within = np.clip(milliseconds.to_numpy(), -_LAST_INSTANT_MS, _LAST_INSTANT_MS)
+    return pa.array(within * 1000).cast(KAFKA_RECORD.field("timestamp").type)
+
+
+def _null_if_empty(headers: pa.Array) -> pa.Array:
+    """Spark's Kafka source says null where a record has no headers."""
+    empty = pc.equal(pc.list_value_length(headers), 0)
+    return pc.if_else(empty, pa.scalar(None, headers.type), headers) if pc.any(empty).as_py() else headers
+
+
+def _size(values: pa.Array) -> pa.Array:
+    return pc.fill_null(pc.binary_length(values), -1).cast(pa.int32())
+
+
+_MADE: Final[dict[str, Callable[[Any], Any]]] = {
+    "timestamp": _instant,
+    "headers": _null_if_empty,
+    "key_size": _size,
+    "value_size": _size,
+}

@@ -1,0 +1,158 @@
+"""Which logs a read takes, and which offsets of each: replicas, Spark's own options, transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from segmend.errors import UsageError
+from segmend.fleet.listing import Place
+from segmend.fleet.option_values import EARLIEST, LATEST, TopicOffsets
+from segmend.fleet.options import Options
+from segmend.fleet.ranges import Copy, Wanted
+from segmend.frozen import frozen
+from segmend.kernel.columns import LONG_MAX
+from segmend.logdir.file_system import Unreadable
+from segmend.logdir.seek import newest_by_index, offset_by_time
+from segmend.logdir.tail import tail
+from segmend.logdir.transactions import last_stable_offset
+from segmend.logdir.tree import LogSegment, PartitionDir
+
+Found = tuple[Place, PartitionDir]
+
+
+@frozen
+class WantedLog:
+    """A replica to be read, what is wanted of it, and where the partition has other replicas."""
+
+    place: Place
+    partition: PartitionDir
+    wanted: Wanted
+    others: tuple[Copy, ...] = ()
+
+
+def wanted_logs(found: Sequence[Found], options: Options) -> list[WantedLog]:
+    """The logs to be read, of each partition one with `replicas=best`.
+
+    UsageError where Spark's own options name partitions that are not there, or leave some out.
+    """
+    groups = _by_partition(found)
+    _all_named("startingOffsets", options.starting_offsets, groups)
+    _all_named("endingOffsets", options.ending_offsets, groups)
+    logs: list[WantedLog] = []
+    for replicas in groups.values():
+        if options.table == "records" and options.replicas == "best":
+            best = replicas[0] if len(replicas) == 1 else max(replicas, key=_advance)
+            others = tuple(Copy(place=p, dir_name=d.name) for p, d in replicas if d is not best[1])
+            logs.append(_wanted_log(*best, options, others))
+        else:
+            logs.extend(_wanted_log(*each, options, ()) for each in replicas)
+    return logs
+
+
+def _by_partition(found: Iterable[Found]) -> dict[tuple[str, str, int], list[Found]]:
+    groups: dict[tuple[str, str, int], list[Found]] = {}
+    for place, partition in found:
+        key = (place.cluster_id or "", partition.topic, partition.partition)
+        groups.setdefault(key, []).append((place, partition))
+    return groups
+
+
+def _advance(replica: Found) -> tuple[int, int, int]:
+    """What makes a replica the best by its ends: the newest epoch, the farthest end, the earliest start."""
+    _, partition = replica
+    if not partition.segments:
+        return -2, 0, 0
+    start = place_start(partition)
+    try:
+        end = tail(partition.segments[-1])
+    except Unreadable:
+        return -2, partition.base_offsets[-1], -start
+    return _last_epoch(partition, end.leader_epoch), end.next_offset, -start
+
+
+def _last_epoch(partition: PartitionDir, of_tail: int) -> int:
+    """Of the last batch; of an empty active segment the checkpoint tells it."""
+    epochs = partition.leader_epochs.value
+    known = epochs.entries[-1].epoch if epochs and epochs.entries else -1
+    return of_tail if of_tail >= 0 else known
+
+
+def place_start(partition: PartitionDir) -> int:
+    """The log start offset."""
+    first = partition.base_offsets[0] if partition.base_offsets else 0
+    return max(first, partition.log_dir.log_start_offsets.get(partition.key, 0))
+
+
+def _wanted_log(
+    place: Place, partition: PartitionDir, options: Options, others: tuple[Copy, ...]
+) -> WantedLog:
+    low, high = options.low or 0, LONG_MAX if options.high is None else options.high
+    if options.table == "records":
+        low = low if options.aged else max(low, partition.log_dir.log_start_offsets.get(partition.key, 0))
+        low = max(low, _start(partition, options))
+        high = min(high, _end(partition, options) - 1)
+    if options.isolation == "read_committed":
+        stable = last_stable_offset(partition)
+        high = high if stable is None else min(high, stable - 1)
+    wanted = Wanted(low=low, high=high, since=options.since, until=options.until)
+    return WantedLog(place=place, partition=partition, wanted=wanted, others=others)
+
+
+def _start(partition: PartitionDir, options: Options) -> int:
+    if options.starting_timestamp is not None:
+        found = _offset_at(partition, options.starting_timestamp)
+        if found is None:
+            raise UsageError(
+                f"option startingTimestamp: {partition.name} has no record of {options.starting_timestamp} "
+                "or later; `since` takes what there is"
+            )
+        return found
+    given = dict(options.starting_offsets).get(partition.key, EARLIEST)
+    return 0 if given == EARLIEST else given
+
+
+def _end(partition: PartitionDir, options: Options) -> int:
+    if options.ending_timestamp is not None:
+        found = _offset_at(partition, options.ending_timestamp)
+        return LONG_MAX if found is None else found
+    given = dict(options.ending_offsets).get(partition.key, LATEST)
+    return LONG_MAX if given == LATEST else given
+
+
+def _offset_at(partition: PartitionDir, time: int) -> int | None:
+    """The first offset with this time (ms) or a later one (`UnifiedLog.fetchOffsetByTimestamp`)."""
+    low = place_start(partition)
+    for segment in partition.segments:
+        following = segment.next_base_offset
+        if following is None or following > low:
+            found = _offset_in(segment, time, low)
+            if found is not None:
+                return found
+    return None
+
+
+def _offset_in(segment: LogSegment, time: int, low: int) -> int | None:
+    if segment.log is None:
+        return None
+    try:
+        with segment.log.reader() as reader:
+            if not segment.is_active:
+                newest = newest_by_index(segment.log, reader)
+                if newest is not None and newest < time:
+                    return None
+            return offset_by_time(segment.log, reader, time, low=low)
+    except Unreadable:
+        return None
+
+
+def _all_named(option: str, given: TopicOffsets, groups: Iterable[tuple[str, str, int]]) -> None:
+    """As in Spark: offsets are given for every partition that is read, and for no other."""
+    if not given:
+        return
+    named = {key for key, _ in given}
+    there = {(topic, partition) for _, topic, partition in groups}
+    for words, keys in (("does not name", there - named), ("names, which is not there,", named - there)):
+        if keys:
+            topic, partition = min(keys)
+            more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
+            raise UsageError(f"option {option} {words} {topic}-{partition}{more}")

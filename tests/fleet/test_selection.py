@@ -1,0 +1,266 @@
+"""What the options of a read select, and that no more is read for it than it takes."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
+from tests.conftest import GOLDEN, examples
+from tests.fleet.build import mixed, plain, three_brokers, write_broker
+from tests.fleet.test_tables import Rows, ordered, rows_of
+from tests.traffic import counted
+
+from segmend.errors import SegmendError, UsageError
+from segmend.formats.build import NewRecord, build_batch
+from segmend.kernel.scan import scan_log
+from segmend.kernel.types import BytesReader, IndexRule
+from segmend.logdir.transactions import last_stable_offset
+from segmend.logdir.tree import LogDir
+
+TIME = 1_760_000_000_000
+
+
+def offsets(rows: Rows) -> list[int]:
+    """In order: within a partition they come so, but a read may be several tasks."""
+    return sorted(row["offset"] for row in rows)
+
+
+@pytest.fixture(scope="module")
+def timed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("timed")
+    write_broker(root, 1, [plain("t", 0, batches=300, segment_batches=90)])
+    return root
+
+
+@examples(20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    low=st.integers(0, 950), length=st.integers(0, 300), seed=st.integers(0, 9), target=st.integers(500, 9000)
+)
+def test_a_range_is_what_is_left_of_all_rows_whatever_the_indexes_say(
+    timed: Path, tmp_path_factory: pytest.TempPathFactory, low: int, length: int, seed: int, target: int
+) -> None:
+    """Whatever stands in `.index` and `.timeindex`, a selection gives the rows that a filter would."""
+    every = rows_of(timed)
+    root = tmp_path_factory.mktemp("lies")
+    write_broker(root, 1, [plain("t", 0, batches=300, segment_batches=90)])
+    chance = random.Random(seed)
+    for file in root.rglob("*index"):
+        data = file.read_bytes()
+        lies = [data, b"", data[: len(data) // 3], chance.randbytes(len(data)), data[len(data) // 2 :]]
+        file.write_bytes(chance.choice(lies))
+    high, split = low + length, {"splitBytes": str(target)}
+    wanted = [n for n in offsets(every) if low <= n <= high]
+    assert offsets(rows_of(root, offsets=f"{low}..{high}", **split)) == wanted
+    at = {row["offset"]: row["timestamp"] for row in every}
+    since, until = (at[min(each, max(at))] for each in (low, high))
+    wanted = [n for n in at if since <= at[n] <= until]
+    told = {"since": since.isoformat(), "until": until.isoformat()}
+    assert offsets(rows_of(root, **told, **split)) == wanted
+    by_time = {"startingTimestamp": str(int(since.timestamp() * 1000))}
+    assert offsets(rows_of(root, **by_time)) == [n for n in at if n >= min(n for n in at if at[n] >= since)]
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """48 MiB in one segment, a time a batch, the indexes those of a broker."""
+    root = tmp_path_factory.mktemp("large")
+    file = write_broker(root, 1, [plain("t", 0, batches=1)]) / "t-0/00000000000000000000.log"
+    value, log = bytes(15 << 10), bytearray()
+    for number in range(3200):
+        log += build_batch([NewRecord(value=value, timestamp=TIME + number)], base_offset=number)
+    file.write_bytes(log)
+    built = scan_log(BytesReader(log), base_offset=0, build=IndexRule()).built
+    assert built is not None
+    file.with_suffix(".index").write_bytes(built.offset_index)
+    file.with_suffix(".timeindex").write_bytes(built.time_index)
+    return root
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"offsets": "2000..2199"},
+        {"startingTimestamp": f"{TIME + 2000}", "endingTimestamp": f"{TIME + 2200}"},
+        {"startingOffsets": '{"t":{"0":2000}}', "endingOffsets": '{"t":{"0":2200}}'},
+    ],
+)
+def test_two_hundred_offsets_of_a_large_segment_read_little_more_than_themselves(
+    large: Path, given: dict[str, str]
+) -> None:
+    with counted() as traffic:
+        assert offsets(rows_of(large, columns="offset,value", **given)) == list(range(2000, 2200))
+    assert traffic.read.total() <= 2 * 200 * (15 << 10)
+
+
+def test_a_wide_range_ends_where_its_time_does_not(large: Path) -> None:
+    assert len(rows_of(large, columns="offset", since=str(TIME + 3000))) == 200
+
+
+SPARK = {
+    "subscribe": ("orders", {"orders"}),
+    "subscribePattern": ("o.*s|x", {"orders"}),
+    "assign": ('{"orders":[0]}', {"orders"}),
+    "topics": ("[oc]*", {"orders", "clicks"}),
+}
+
+
+def test_topics_are_chosen_by_any_of_sparks_names(tmp_path: Path) -> None:
+    root = three_brokers(tmp_path)
+    for name, (value, topics) in SPARK.items():
+        assert {row["topic"] for row in rows_of(root, **{name: value})} == topics, name
+    assert {row["partition"] for row in rows_of(root, assign='{"orders":[1]}')} == {1}
+    pairs = '{"orders":{"0":%d,"1":%d},"clicks":{"0":%d,"1":%d}}'
+    found = rows_of(root, startingOffsets=pairs % (5, -2, 119, 7), endingOffsets=pairs % (9, 1, -1, 8))
+    kept = {(row["topic"], row["partition"], row["offset"]) for row in found}
+    assert kept == {
+        *(("orders", 0, offset) for offset in (5, 6, 7, 8)),
+        ("orders", 1, 0),
+        ("clicks", 0, 119),
+        ("clicks", 1, 7),
+    }
+    with pytest.raises(UsageError, match="does not name clicks-1"):
+        rows_of(root, startingOffsets='{"orders":{"0":5,"1":0},"clicks":{"0":5}}')
+    with pytest.raises(UsageError, match="not there, orders-7"):
+        rows_of(root, subscribe="orders", endingOffsets='{"orders":{"0":5,"1":0,"7":1}}')
+    with pytest.raises(UsageError, match="no record of 9999999999999"):
+        rows_of(root, startingTimestamp="9999999999999")
+
+
+def test_internal_topics_are_there_for_who_names_them(tmp_path: Path) -> None:
+    write_broker(tmp_path, 1, [plain("t", 0), plain("__consumer_offsets", 0)])
+    for options, topics in (
+        ({}, {"t"}),
+        ({"internal": "true"}, {"t", "__consumer_offsets"}),
+        ({"subscribe": "__consumer_offsets"}, {"__consumer_offsets"}),
+        ({"topics": "*"}, {"t"}),
+        ({"table": "segments"}, {"t", "__consumer_offsets"}),
+    ):
+        assert {row["topic"] for row in rows_of(tmp_path, **options)} == topics  # type: ignore[arg-type]
+
+
+def test_one_row_a_record_and_in_their_order(tmp_path: Path) -> None:
+    root = three_brokers(tmp_path)
+    best, every = rows_of(root), rows_of(root, replicas="all")
+    assert len(every) == 3 * len(best) == 1440
+    assert {(row["broker"], row["dir"]) for row in every} == {(n, f"{root}/b{n}/data") for n in (1, 2, 3)}
+    for topic, partition in {(row["topic"], row["partition"]) for row in best}:
+        mine = [r["offset"] for r in best if (r["topic"], r["partition"]) == (topic, partition)]
+        assert mine == [*range(120)]
+
+
+def test_the_best_replica_has_the_newest_epoch_before_it_has_the_most(tmp_path: Path) -> None:
+    def behind(writer: object) -> None:
+        writer.append(3)  # type: ignore[attr-defined]
+
+    def newer(writer: object) -> None:
+        writer.epoch = 5  # type: ignore[attr-defined]
+        writer.append(1)  # type: ignore[attr-defined]
+
+    root = three_brokers(tmp_path, edit={1: behind, 2: newer})
+    found = rows_of(root, topics="orders", partitions="0", columns="broker,offset,leader_epoch")
+    assert {row["broker"] for row in found} == {2}
+    assert (max(offsets(found)), max(row["leader_epoch"] for row in found)) == (120, 5)
+
+
+@pytest.mark.parametrize("name", [pytest.param("1.1.0-killed", marks=pytest.mark.slow), "4.3.1-clean"])
+def test_the_last_stable_offset_is_the_broker_s(name: str, golden: Callable[[str], Path]) -> None:
+    told = json.loads(lzma.decompress((GOLDEN / f"{name}.expected.json.xz").read_bytes()))
+    seen = told["restart" if "partitions" in told["restart"] else "before_stop"]["partitions"]
+    compared = 0
+    for folder in {file.parent.parent for file in golden(name).rglob("*.log")}:
+        for partition in LogDir.open(str(folder)).current:
+            if partition.name in seen and seen[partition.name].get("last_stable_offset") is not None:
+                found = last_stable_offset(partition)
+                end = seen[partition.name]["log_end_offset"]
+                assert seen[partition.name]["last_stable_offset"] == (end if found is None else found)
+                compared += 1
+    assert compared > 20
+
+
+def test_read_committed_leaves_out_what_was_aborted_and_what_is_open(tmp_path: Path) -> None:
+    root = mixed(tmp_path)
+    every = rows_of(root, columns="offset,producer_id,transactional")
+    aborted, first_open = [], None
+    for segment in LogDir.open(str(root / "b1/data")).partitions[0].segments:
+        assert segment.log is not None
+        with segment.log.reader() as reader:
+            scan = scan_log(reader, base_offset=segment.base_offset)
+        aborted += scan.aborted
+        first_open = scan.open_transactions[0].current_txn_first_offset
+    assert aborted
+    assert first_open is not None
+    # Transactions that begin in one segment and end in the next one are not in a scan of one segment.
+    dropped = {row["offset"] for row in every if row["producer_id"] == 9 and row["transactional"]}
+    kept = offsets(rows_of(root, isolation="read_committed", columns="offset"))
+    assert set(kept) <= {offset for offset in offsets(every) if offset < first_open}
+    for each in aborted:
+        inside = {
+            row["offset"]
+            for row in every
+            if row["producer_id"] == each.producer_id
+            and each.first_offset <= row["offset"] <= each.last_offset
+        }
+        assert inside
+        assert inside.isdisjoint(kept)
+    assert set(offsets(every)) - set(kept) <= dropped | {n for n in offsets(every) if n >= first_open}
+    some = rows_of(root, isolation="read_committed", offsets="5..30", splitBytes="300")
+    assert offsets(some) == [offset for offset in kept if 5 <= offset <= 30]
+    assert rows_of(root, **{"kafka.isolation.level": "read_committed"}, columns="offset") == [
+        {"offset": offset} for offset in kept
+    ]
+
+
+def hurt(root: Path) -> Path:
+    file = write_broker(root, 1, [plain("t", 0, batches=4)]) / "t-0/00000000000000000000.log"
+    content = bytearray(file.read_bytes())
+    content[100 + len(content) // 4] ^= 1
+    file.write_bytes(content)
+    return file
+
+
+def test_damage_is_told_by_the_mode(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = hurt(tmp_path)
+    good = [0, 1, 2, 6, 7, 8, 9, 10, 11]
+    assert offsets(rows_of(tmp_path)) == offsets(rows_of(tmp_path, columns="key,offset")) == good
+    assert "1 damaged place cost records (crc-mismatch 1) in t-0" in caplog.text
+    told = rows_of(tmp_path, columns="offset,key,_damage,position")
+    assert offsets(told) == [0, 1, 2, 3, 6, 7, 8, 9, 10, 11]
+    assert [row["offset"] for row in told if row["_damage"]] == [3]
+    caplog.clear()
+    assert offsets(rows_of(tmp_path, mode="dropmalformed", columns="offset,_damage")) == good
+    assert caplog.text == ""
+    with pytest.raises(SegmendError, match=rf"{file}: byte \d+: crc-mismatch.*FAILFAST"):
+        rows_of(tmp_path, mode="FAILFAST")
+    (found,) = rows_of(tmp_path, table="damage")
+    assert (found["kind"], found["first_offset"], found["last_offset"]) == ("crc-mismatch", 3, 5)
+    assert rows_of(tmp_path, mode="FAILFAST", offsets="6..")
+
+
+def test_what_one_replica_lost_comes_from_another(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Every third batch hurt here, others there, a segment gone: one row a record all the same, in order."""
+    root = three_brokers(tmp_path)
+    whole = rows_of(root, topics="orders", partitions="0")
+    first, second, third = (sorted((root / f"b{n}/data/orders-0").glob("*.log")) for n in (1, 2, 3))
+    for number, file in ((0, first[0]), (1, first[0]), (2, second[0]), (3, first[3]), (4, third[3])):
+        content = bytearray(file.read_bytes())
+        content[len(content) // 10 * (number * 2 + 1) + 70] ^= 1
+        file.write_bytes(content)
+    for file in (first[1], second[2], third[2]):
+        file.unlink()
+    for split in ("400", "1000000"):
+        found = rows_of(root, topics="orders", partitions="0", splitBytes=split)
+        assert ordered(found) == ordered(whole)
+    assert rows_of(root, topics="orders", partitions="0", mode="FAILFAST", offsets="20..40") == whole[20:41]
+    assert caplog.text == ""
+    for file in (second[1], third[1]):
+        file.unlink()
+    left = offsets(rows_of(root, topics="orders", partitions="0"))
+    assert left == [n for n in range(120) if not 30 <= n < 60]
+    with pytest.raises(SegmendError, match="missing"):
+        rows_of(root, topics="orders", partitions="0", mode="FAILFAST")
