@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import os
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from tests.cli.run import Ran, run
 from tests.fleet.build import three_brokers
 
-from segmend.fleet import delta
+from segmend.fleet import delta, growth
 from segmend.fleet.schemas import STORED
 
 
@@ -96,3 +98,48 @@ def test_no_run_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         assert (ran.code, ran.out) == (8, "")
         assert "no finished run of `segmend fleet audit` in it" in ran.err
     assert run(capsys, "fleet", "vacuum", tmp_path, "--keep", 0).code == 16
+
+
+def test_growth_is_by_day_and_needs_time_between(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    audit(capsys, fleet)
+    log = next((fleet / "b1").rglob("orders-0/*.log"))
+    log.with_name("00000000000000009999.log").write_bytes(bytes(1000))
+    audit(capsys, fleet)
+    assert "too close together for a rate" in run(capsys, "fleet", "growth", fleet.parent / "out").out
+    _, *found, last = told(capsys, "growth", fleet)
+    (first,) = [each for each in found if each["type"] == "log_dir" and each["broker"] == 1]
+    assert first["bytes"] - first["bytes_before"] == 1000
+    assert first["bytes_per_day"] is first["days_until_full"] is None
+    assert last["seconds"] < 3600
+    assert run(capsys, "fleet", "growth", fleet.parent / "out", "--since", "1999").code == 16
+
+
+def test_a_disk_is_full_at_the_rate_at_which_its_free_space_went() -> None:
+    began = datetime(2026, 11, 20, tzinfo=UTC)
+    rows = [
+        {"path": "/d0", "partitions": 1, "bytes": size, "broker": 1, "disk_free_bytes": free,
+         "disk_total_bytes": 1000} for size, free in ((100, 900), (200, 500))
+    ]  # fmt: skip
+    ends = [{"run_id": str(n), "started": began + timedelta(days=2 * n)} for n in (0, 1)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(growth.delta, "read", lambda _, name, run_id: pa.Table.from_pylist([rows[int(run_id)]]))
+        (only,) = growth.dirs("out", *ends)
+        rows[1]["disk_total_bytes"] = 2000  # another disk by now
+        (other,) = growth.dirs("out", *ends)
+    assert (only.logs.per_day, only.disk_per_day, only.days_until_full) == (50, 200, 2.5)
+    assert (other.disk_per_day, other.days_until_full) == (None, None)
+
+
+def test_counts_for_a_monitor(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    next((fleet / "b2").rglob("*.timeindex")).unlink()
+    prom, rows = fleet.parent / "segmend.prom", fleet.parent / "segmend.json"
+    assert audit(capsys, fleet, "--alerts", prom).code == 4
+    found = dict(line.rsplit(" ", 1) for line in prom.read_text().splitlines() if line[0] != "#")
+    assert found['segmend_audit_findings_by_code{code="I13"}'] == "1"
+    assert found["segmend_audit_exit_code"] == "4"
+    assert f'segmend_log_dir_bytes{{broker="1",dir="{fleet}/b1/data"}}' in found
+    assert "segmend_audit_new_findings" not in found
+    audit(capsys, fleet, "--alerts", rows)
+    names = {each["name"]: each["value"] for each in json.loads(rows.read_text())}
+    assert names["segmend_audit_new_findings"] == 0
+    assert audit(capsys, fleet, "--alerts", fleet.parent / "x.txt").code == 16

@@ -127,7 +127,7 @@ WAYS: dict[str, Way] = {
 CHANGING = {"apply", "undo", "quarantine restore", "quarantine discard", "fleet vacuum"}
 ELSEWHERE = {"fleet audit", "fleet forecast"}
 """Their tasks are other processes, out of the hook's sight: they have lines of their own in the test."""
-OF_AUDITS = {"fleet runs", "fleet diff-runs"}
+OF_AUDITS = {"fleet runs", "fleet diff-runs", "fleet growth"}
 """They open no log dir."""
 REFUSES = {"plan adopt", "plan balance", "plan rename", "plan restamp"}
 """Plans that need a cause which a sound directory does not give them; they have read by then."""

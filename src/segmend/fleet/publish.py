@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from segmend.fleet import delta
+from segmend.errors import SegmendError, system_words
+from segmend.fleet import alerts, delta
 from segmend.fleet.audit import AuditOutcome
 from segmend.fleet.schemas import AUDIT_TABLES, SUMMARY_KEYS
 
@@ -83,3 +84,13 @@ def write_text(out: str, name: str, text: str) -> str:
 def write_summary(outcome: AuditOutcome, out: str, report: str | None) -> str:
     """Write OUT/summary.json; its path."""
     return write_text(out, "summary.json", json.dumps(summary(outcome, out, report), indent=2) + "\n")
+
+
+def write_alerts(outcome: AuditOutcome, out: str, path: str) -> None:
+    """Write the counts of an audit for a monitor, whole or not at all; SegmendError when that cannot be."""
+    dirs = delta.read(out, "log_dirs", run_id=outcome.run.run_id).to_pylist()
+    found = alerts.samples(outcome, dirs)
+    try:
+        write_text(*os.path.split(path), alerts.FORMATS[path.rpartition(".")[2]](found))
+    except OSError as error:
+        raise SegmendError(f"--alerts {path}: {system_words(error)}") from error

@@ -15,6 +15,8 @@ from segmend import __version__
 from segmend.cli.commands.fleet import history
 from segmend.cli.commands.fleet.forecasting import EXAMPLES as FORECASTS
 from segmend.cli.commands.fleet.forecasting import configure_forecast, run_forecast
+from segmend.cli.commands.fleet.growth import EXAMPLES as GROWTH
+from segmend.cli.commands.fleet.growth import configure_growth, show_growth
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.parser import Formatter
@@ -33,6 +35,7 @@ examples:
   segmend fleet audit '/brokers/*' --out report            every log dir below, on Spark
   segmend fleet audit /b1 /b2 /b3 --out report --deep      every CRC and every record
   segmend fleet audit '/brokers/*' --out report --driver local       without Java
+  segmend fleet audit '/brokers/*' --out report --alerts /var/lib/node_exporter/segmend.prom
 
 OUT gets a Delta table each of partitions, segments, findings, ..., report.html and
 summary.json. Auditing into the same OUT again adds a run.
@@ -64,6 +67,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     depth.add_argument("--deep", action="store_true", help="every CRC and every record")
     add_release_option(audit)
     audit.add_argument("--no-report", action="store_true", help="tables only, no report.html")
+    audit.add_argument(
+        "--alerts", type=_alert_file, metavar="FILE",
+        help="write the counts there for a monitor: FILE.prom (Prometheus textfile) or FILE.json",
+    )  # fmt: skip
     add_output_options(audit)
     audit.set_defaults(run=run)
     ahead = commands.add_parser(
@@ -84,6 +91,7 @@ def _add_history(commands: Any) -> None:
     for name, words, examples, configured, call in (
         ("runs", "the audits that lie in OUT", history.RUNS, history.configure_runs, _runs),
         ("diff-runs", "what changed between two audits", history.DIFF, history.configure_diff, _diff_runs),
+        ("growth", "what grew, and when disks are full", GROWTH, configure_growth, _growth),
         ("vacuum", "drop old audits from OUT", history.VACUUM, history.configure_vacuum, _vacuum),
     ):
         parser = commands.add_parser(name, help=words, epilog=examples, formatter_class=Formatter)
@@ -104,6 +112,14 @@ def _diff_runs(args: argparse.Namespace) -> int:
     from segmend.fleet import publish
 
     return history.diff_runs(args, fleet, publish)
+
+
+def _growth(args: argparse.Namespace) -> int:
+    _need("pyarrow", "deltalake")
+    from segmend.fleet import growth as fleet
+    from segmend.fleet import history as past
+
+    return show_growth(args, past, fleet)
 
 
 def _vacuum(args: argparse.Namespace) -> int:
@@ -163,6 +179,14 @@ def run(args: argparse.Namespace) -> int:
     return outcome.exit_code
 
 
+def _alert_file(value: str) -> str:
+    if not value.endswith((".prom", ".json")):
+        raise argparse.ArgumentTypeError(f"'{value}' must end in .prom or .json")
+    if not os.path.isdir(os.path.dirname(value) or "."):
+        raise argparse.ArgumentTypeError(f"'{value}': no such directory")
+    return value
+
+
 def _need(*modules: str) -> None:
     for module in modules:
         if find_spec(module) is None:
@@ -200,6 +224,8 @@ def _publish(args: argparse.Namespace, outcome: AuditOutcome) -> None:
 
     report = None if args.no_report else _write_report(args, outcome)
     publish.write_summary(outcome, args.out, report)
+    if args.alerts:
+        publish.write_alerts(outcome, args.out, args.alerts)
     found = publish.finding_objects(args.out, outcome.run.run_id)
     if args.json:
         emit_json([*found, publish.summary(outcome, args.out, report)])

@@ -1,0 +1,112 @@
+"""`segmend fleet growth`: what grew between two audits, and when disks are full."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from segmend.cli.options import add_output_options
+from segmend.cli.output import emit, emit_json, style
+from segmend.errors import ExitCode
+from segmend.report import text
+from segmend.report.table import Column, table
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from segmend.fleet.growth import DirGrowth, TopicGrowth
+
+EXAMPLES = """\
+examples:
+  segmend fleet growth report                      the newest audit against the oldest of the last 30 days
+  segmend fleet growth report --since 20261115     against that run (the beginning of its id)
+  segmend fleet growth report --json
+
+The rate of a disk is what its free space lost, whoever took it; of a topic, all its replicas together."""
+
+_SHOWN = 20
+_DIRS = (
+    *(Column("broker", right=True), Column("log dir")),
+    *(Column("logs", right=True), Column("a day", right=True)),
+    *(Column("disk free", right=True), Column("a day", right=True), Column("full in", right=True)),
+)
+_TOPICS = (
+    *(Column("topic"), Column("before", right=True)),
+    *(Column("now", right=True), Column("a day", right=True)),
+)
+
+
+def configure_growth(parser: argparse.ArgumentParser) -> None:
+    """OUT, and the run to compare with."""
+    parser.add_argument("out", metavar="OUT", help="the --out of the audits")
+    parser.add_argument("--since", metavar="RUN", help="the beginning of an earlier run's id")
+    add_output_options(parser)
+
+
+def show_growth(args: argparse.Namespace, runs: ModuleType, fleet: ModuleType) -> ExitCode:
+    """By log dir and by topic; `runs` and `fleet` are `segmend.fleet.history` and `.growth`, an extra's."""
+    rows = runs.finished(args.out)
+    before, after = fleet.earlier_of(rows, args.since), rows[-1]
+    dirs, topics = fleet.dirs(args.out, before, after), fleet.topics(args.out, before, after)
+    seconds = fleet.seconds_between(before, after)
+    if args.json:
+        emit_json(map(_dir_object, dirs))
+        emit_json(map(_topic_object, topics))
+        named = {"before": before["run_id"], "after": after["run_id"]}
+        emit_json([{"type": "summary"} | named | {"seconds": seconds}])
+    else:
+        emit(_lines(dirs, topics, args))
+        ends = f"{before['run_id']} to {after['run_id']}"
+        close = "" if seconds >= fleet.LEAST_SECONDS else ": too close together for a rate"
+        emit([f"{ends}, {text.duration(seconds)} apart{close}"])
+    return ExitCode.NOTHING_WRONG
+
+
+def _lines(
+    dirs: Sequence[DirGrowth], topics: Iterable[TopicGrowth], args: argparse.Namespace
+) -> Iterator[str]:
+    look = style(args)
+    yield from table(_DIRS, map(_dir_cells, dirs), look)
+    found = list(topics)
+    yield ""
+    yield from table(_TOPICS, map(_topic_cells, found[:_SHOWN]), look)
+    if len(found) > _SHOWN:
+        yield f"... and {len(found) - _SHOWN:,} more topics (--json has all of them)"
+
+
+def _dir_cells(each: DirGrowth) -> Sequence[str]:
+    days = each.days_until_full
+    free = "-" if each.disk_free is None else text.size(each.disk_free)
+    lost = None if each.disk_per_day is None else -each.disk_per_day
+    full = "-" if days is None else f"{days:,.1f} days"
+    path = text.clean(each.path)
+    return str(each.broker), path, text.size(each.logs.now), _rate(each.logs.per_day), free, _rate(lost), full
+
+
+def _topic_cells(each: TopicGrowth) -> Sequence[str]:
+    logs = each.logs
+    return text.clean(each.topic), text.size(logs.before), text.size(logs.now), _rate(logs.per_day)
+
+
+def _rate(per_day: float | None) -> str:
+    if per_day is None:
+        return "-"
+    sign = "-" if per_day < 0 else "+"
+    return f"{sign}{text.size(round(abs(per_day)))}"
+
+
+def _dir_object(each: DirGrowth) -> Mapping[str, Any]:
+    return {
+        "type": "log_dir", "broker": each.broker, "dir": each.path,
+        "bytes_before": each.logs.before, "bytes": each.logs.now, "bytes_per_day": each.logs.per_day,
+        "disk_free_bytes": each.disk_free, "disk_bytes_taken_per_day": each.disk_per_day,
+        "days_until_full": each.days_until_full,
+    }  # fmt: skip
+
+
+def _topic_object(each: TopicGrowth) -> Mapping[str, Any]:
+    return {
+        "type": "topic", "cluster_id": each.cluster_id, "topic": each.topic,
+        "bytes_before": each.logs.before, "bytes": each.logs.now, "bytes_per_day": each.logs.per_day,
+    }  # fmt: skip
