@@ -212,7 +212,7 @@ def test_what_a_later_plan_built_upon_is_taken_back_after_that(desk: Desk) -> No
     ran = desk.run("undo", "1", "--yes", "--state-dir", desk.state)
     assert (ran.code, ran.err.count("\n")) == (8, 1)
     assert "was changed again by 0002-move-" in ran.err
-    assert "first: segmend undo 0002-move-" in ran.err
+    assert f"first: segmend undo {desk.state}/journals/0002-move-" in ran.err
     assert desk.tree() == after
     desk.undo()
     desk.undo("1")

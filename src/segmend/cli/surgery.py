@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import signal
 import sys
 import time
@@ -21,6 +20,7 @@ from segmend.surgery.execute import journal
 from segmend.surgery.execute.journal import Run
 from segmend.surgery.execute.preconditions import refuse_inside
 from segmend.surgery.execute.run import Outcome, StepState, Watch
+from segmend.surgery.execute.state_dir import default_state_dir
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step
@@ -50,14 +50,6 @@ def place(value: str) -> str:
 def add_yes_option(parser: argparse.ArgumentParser) -> None:
     """`--yes`."""
     parser.add_argument("--yes", action="store_true", help="do not ask")
-
-
-def default_state_dir() -> str:
-    """`$XDG_STATE_HOME/segmend`; for root /var/lib/segmend, for others below the home directory."""
-    home = os.environ.get("XDG_STATE_HOME")
-    if home and home.startswith("/"):
-        return f"{home}/segmend"
-    return "/var/lib/segmend" if os.geteuid() == 0 else os.path.expanduser("~/.local/state/segmend")
 
 
 def add_dry_run_option(parser: argparse.ArgumentParser) -> None:
@@ -145,8 +137,7 @@ def acknowledge(outcome: Outcome) -> None:
 
 def undo_command(run: Run) -> str:
     """How to take a run back, or apply it again, as it can be typed: by its path, if it is no usual place."""
-    usual = folder(folder(run.path)) == disk.real_path(default_state_dir())
-    return f"{program()} undo {run.name if usual else text.word(run.path)}"
+    return f"{program()} undo {run.name if run.is_usual else text.word(run.path)}"
 
 
 def left_by(plan: Plan) -> ExitCode:
@@ -201,15 +192,17 @@ def tell_plan(args: argparse.Namespace, plan: Plan, path: str | None) -> int:
         emit_json(plan_objects(plan, path))
     else:
         emit(plan_lines(plan, style(args)))
-        emit([_next(plan, path)])
+        emit([_next(args, plan, path)])
     return left_by(plan)
 
 
-def _next(plan: Plan, path: str | None) -> str:
+def _next(args: argparse.Namespace, plan: Plan, path: str | None) -> str:
     if not plan.steps:
         return "nothing to do"
-    return (
-        "nothing was written: add -o plan.json"
-        if path is None
-        else f"next: {program()} apply {text.word(path)}"
-    )
+    if path is None:
+        return "nothing was written: add -o plan.json"
+    # What comes out of a state dir is found again only from there.
+    state_dir: str = getattr(args, "state_dir", default_state_dir())
+    usual = disk.real_path(state_dir) == disk.real_path(default_state_dir())
+    more = "" if usual else f" --state-dir {text.word(state_dir)}"
+    return f"next: {program()} apply {text.word(path)}{more}"

@@ -51,7 +51,7 @@ class Left:
     """Something found and left as it is: `why`, and the command that is `next`.
 
     `code` and `path` are those of a finding, `position` a byte of the file; `wanted` what a step that is not
-    in the plan was for. In the file of a plan it is one line of text, which is all that is read back.
+    in the plan was for. In the file of a plan it is one line of text, and its parts beside it.
     """
 
     why: str
@@ -60,6 +60,11 @@ class Left:
     position: int | None = None
     wanted: str | None = None
     next: str | None = None
+
+    def parts(self) -> dict[str, Any]:
+        """All that is not None."""
+        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: value for name, value in found.items() if value is not None}
 
     def __str__(self) -> str:
         place = " ".join(part for part in (self.code, self.path) if part is not None)
@@ -119,6 +124,8 @@ class Plan:
             "forecast": dict(self.forecast),
             "extra": dict(self.extra),
         }
+        if any(left.path is not None for left in self.left):
+            found["left_parts"] = [left.parts() for left in self.left]
         return {**found, "sha256": _hash(found)}
 
     @cached_property
@@ -139,10 +146,13 @@ class Plan:
             dirs=tuple(DirFingerprint.from_json(each) for each in data["dirs"]),
             steps=tuple(step_of(each) for each in data["steps"]),
             losses=tuple(Loss(**each) for each in data["losses"]), notes=tuple(data["notes"]),
-            left=tuple(Left(why=each) for each in data["left"]), forecast=data["forecast"],
+            left=tuple(Left(**each) for each in data.get("left_parts", [{"why": w} for w in data["left"]])),
+            forecast=data["forecast"],
             extra=data["extra"],
         )  # fmt: skip
         require_types(found)
+        if list(map(str, found.left)) != data["left"]:
+            raise ValueError("what is left is told in two ways")
         for start in (found.forecast.get(when) for when in ("before", "after")):
             if start and not (isinstance(start["outcome"], str) and isinstance(start["records_lost"], int)):
                 raise ValueError("a forecast that is none")

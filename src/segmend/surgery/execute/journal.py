@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
@@ -27,6 +28,7 @@ from segmend.errors import SegmendError, UsageError
 from segmend.frozen import dataclass
 from segmend.logdir import disk
 from segmend.surgery.execute.journal_events import FORWARD, Course, Direction, Event, Status, event_of
+from segmend.surgery.execute.state_dir import default_state_dir
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.plan import Plan
 from segmend.surgery.writing.atomic import bytes_of, write_atomically
@@ -120,6 +122,16 @@ class Run:
         """Runs of one state dir are counted from 1; 0 for a directory that has another name."""
         found = _NAME.fullmatch(self.name)
         return 0 if found is None else int(found[1])
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether a command finds it by its name, without `--state-dir`."""
+        return folder(folder(self.path)) == disk.real_path(default_state_dir())
+
+    @property
+    def called(self) -> str:
+        """What a command takes for it, whole: by its path, if it is in no usual place."""
+        return self.name if self.is_usual else shlex.quote(self.path)
 
     @property
     def journal(self) -> str:

@@ -14,38 +14,48 @@ from segmend.surgery.execute.journal import Run
 from segmend.surgery.execute.journal_events import FORWARD, Direction, Status
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Need, Neighbours, Step
+from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.writing.atomic import TEMPORARY
-from segmend.surgery.writing.transfer import allocated, leftovers
+from segmend.surgery.writing.transfer import allocated, leftovers, vault_name
 from segmend.surgery.writing.work import folder
 
 _SHOWN = 3
 _UNTOLD = "is as step {} leaves it, of which the journal says nothing: lines of it are lost"
 
 
-def refuse_changed(plan: Plan, statuses: Sequence[Status], *, going_back: bool = False) -> None:
+def refuse_changed(plan: Plan, statuses: Sequence[Status], *, run: Run | None = None) -> None:
     """Raise `SegmendError` if a file is not as the plan, and what was done of it, have left it.
 
-    Who goes back does not touch what was not begun, however that is; but if it is as its step leaves it,
-    then it was done, and the journal has lost the lines that say so.
+    Who goes back, with a `run`, does not touch what was not begun, however that is; but if it is as its
+    step leaves it, then it was done, and the journal has lost the lines that say so.
     """
+    going_back = run is not None
     looked_at = [Status.AFTER] if going_back else [Status.BEFORE, Status.AFTER]
     found = [f"{step.paths[0]}: {why}" for step, why in _changed(plan.steps, statuses, looked_at)]
-    if going_back:
-        found += [
-            f"{step.paths[0]}: {_UNTOLD.format(number + 1)}" for number, step in _untold(plan, statuses)
-        ]
+    if run is not None:
+        untold = _untold(run, statuses)
+        found += [f"{step.paths[0]}: {_UNTOLD.format(number + 1)}" for number, step in untold]
     if found:
         more = f" (and {len(found) - _SHOWN} more)" if len(found) > _SHOWN else ""
         raise SegmendError(f"refused: {'; '.join(found[:_SHOWN])}{more}; nothing was changed")
 
 
-def _untold(plan: Plan, statuses: Sequence[Status]) -> Iterator[tuple[int, Step]]:
+def _untold(run: Run, statuses: Sequence[Status]) -> Iterator[tuple[int, Step]]:
     """Steps that were done by the look of their files, and not begun by the journal."""
-    neighbours = Neighbours(plan.steps)
-    for number, (step, status) in enumerate(zip(plan.steps, statuses, strict=True)):
+    neighbours = Neighbours(run.plan.steps)
+    for number, (step, status) in enumerate(zip(run.plan.steps, statuses, strict=True)):
         begun = status is not Status.BEFORE or not _visible(neighbours, statuses, number)
-        if not begun and not_before(step) is not None and step.not_after() is None:
+        if begun or not_before(step) is None or step.not_after() is not None:
+            continue
+        if not _removed_by_hand(run, number, step):
             yield number, step
+
+
+def _removed_by_hand(run: Run, number: int, step: Step) -> bool:
+    """Whether what a step would set aside is gone without it: the journal's place for it is empty."""
+    if not isinstance(step, Quarantine) or run.last_begun is None:
+        return False
+    return disk.path_type(vault_name(run.vault(number), step.path)) is None
 
 
 def _changed(

@@ -71,14 +71,14 @@ class Outcome:
         return self.run.state
 
 
-def refuse_state(plan: Plan, *, begun: bool = False) -> None:
+def refuse_state(plan: Plan, *, begun: Run | None = None) -> None:
     """Raise `SegmendError` if the log dirs are others, or a broker or another plan was there, since then.
 
-    Of a plan that was `begun` its own files are looked at step by step, and the others here.
+    Of a plan that has `begun` its own files are looked at step by step, and the others here.
     """
     own = {path for step in plan.steps for path in step.paths} if begun else set()
     found = [why for each in plan.dirs if (why := each.difference(own)) is not None] or list(twins(plan))
-    first = "take back what was done of it (segmend undo), then " if begun else ""
+    first = f"take back what was done of it (segmend undo {begun.called}), then " if begun else ""
     if found:
         raise SegmendError(f"refused: {'; '.join(found)}; {first}make the plan again (nothing was changed)")
 
@@ -96,7 +96,7 @@ def carry_out(
         _begin(fx, run, journal, direction, vaults)
         with _folder_times(fx, run), lock.locked(fx, dirs, _last_begun(run)["locks"]) as held:
             assert held >= set(dirs), "no step is taken in a log dir whose lock is not held"
-            refuse_changed(run.plan, run.statuses(), going_back=direction == BACK)
+            refuse_changed(run.plan, run.statuses(), run=run if direction == BACK else None)
             _take_steps(fx, run, journal, direction, watch, todo)
         journal.write("finished", direction)
     return Outcome(run=run, steps=len(todo))
@@ -115,9 +115,9 @@ def examine(run: Run, direction: Direction, *, backup_dir: str | None = None) ->
     refuse_other_owner(run.plan)
     refuse_read_only(run.plan)
     if direction == FORWARD:
-        refuse_state(run.plan, begun=not untouched)
+        refuse_state(run.plan, begun=None if untouched else run)
     todo = _todo(run, direction)
-    refuse_changed(run.plan, run.statuses(), going_back=direction == BACK)
+    refuse_changed(run.plan, run.statuses(), run=run if direction == BACK else None)
     refuse_lost_backups(run, todo)
     refuse_full(run, todo, vaults, direction)
     return todo, vaults
@@ -253,7 +253,7 @@ def _checker(watch: Watch, run: Run, taken: int, total: int) -> Callable[[], Non
 
 def _ways(run: Run) -> str:
     return (
-        f"nothing is lost: the same command goes on, `segmend undo {run.name}` brings back what was "
+        f"nothing is lost: the same command goes on, `segmend undo {run.called}` brings back what was "
         f"(the old bytes are in {run.path})"
     )
 

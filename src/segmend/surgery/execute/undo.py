@@ -30,7 +30,7 @@ def _refuse_built_upon(run: Run) -> None:
         for number, step in enumerate(mine):
             if any(found >= len(mine) for found in neighbours.of(number)):
                 raise SegmendError(
-                    f"{step.paths[0]}: was changed again by {other.name}; first: segmend undo {other.name} "
+                    f"{step.paths[0]}: was changed again by {other.name}; first: segmend undo {other.called} "
                     "(nothing was changed)"
                 )
 

@@ -8,7 +8,7 @@ changes those of its own partitions, and the one step that is left changes all.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -21,11 +21,13 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.dir_fingerprint import DirFingerprint
 from segmend.surgery.fingerprint import hash_bytes
 from segmend.surgery.new_bytes import NewBytes
-from segmend.surgery.plan import Plan
+from segmend.surgery.plan import Left, Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.request import Request
 from segmend.surgery.step import Neighbours, Step
+from segmend.surgery.steps.cut_file import CutFile
+from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
 from segmend.surgery.twins import twins
@@ -45,7 +47,7 @@ def composed(plans: Sequence[Plan]) -> Plan:
     draft = Draft(
         steps=_steps(plans), losses=[loss for plan in plans for loss in plan.losses],
         notes=[note for plan in plans for note in plan.notes],
-        left=list(dict.fromkeys(left for plan in plans for left in plan.left)), extra=_extra(plans),
+        left=list(dict.fromkeys(_left(plans))), extra=_extra(plans),
     )  # fmt: skip
     request = Request(broker=broker, given=[each.path for each in dirs], options=None)
     name, arguments = ", ".join(plan.operation for plan in plans), {"plans": [plan.sha256 for plan in plans]}
@@ -65,6 +67,25 @@ def _dirs(plans: Sequence[Plan]) -> tuple[DirFingerprint, ...]:
     if why is not None:
         raise SegmendError(f"{why}; make the plans again")
     return tuple(found.values())
+
+
+def _left(plans: Sequence[Plan]) -> Iterator[Left]:
+    """What none of the plans mends: a torn end that a repair leaves is nothing left beside the trim of it."""
+    for plan in plans:
+        others = [step for other in plans if other is not plan for step in other.steps]
+        yield from (left for left in plan.left if not any(_mends(step, left) for step in others))
+
+
+def _mends(step: Step, left: Left) -> bool:
+    """Whether a step takes away, or writes anew, the very bytes that were left; only where that is told."""
+    if left.path != step.paths[0]:
+        return False
+    if isinstance(step, CutFile):
+        return left.position is not None and left.position >= (step.after.size or 0)
+    if isinstance(step, PatchFile):
+        at = left.position
+        return at is not None and step.position <= at < step.position + step.content.length
+    return isinstance(step, Quarantine)
 
 
 def _steps(plans: Sequence[Plan]) -> list[Step]:

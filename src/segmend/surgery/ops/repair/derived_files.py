@@ -107,4 +107,5 @@ def _made(
 
 def left_by(finding: Finding, why: str, next: str | None = None) -> Left:
     """A finding that is left as it is."""
-    return Left(why=why, code=finding.code, path=f"{finding.dir}/{finding.file}", next=next)
+    path, position = f"{finding.dir}/{finding.file}", finding.position
+    return Left(why=why, code=finding.code, path=path, position=position, next=next)

@@ -1,0 +1,60 @@
+"""What a person meets who stopped surgery halfway, or gave another state dir: commands that are whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.surgery.desk import Desk
+from tests.surgery.recovery_rule import batches_of
+from tests.surgery.shows.damages import active, rolled
+from tests.surgery.world import make, plan_of
+
+from segmend.errors import Cancelled
+from segmend.surgery.execute.apply import apply
+from segmend.surgery.execute.journal import find
+from segmend.surgery.execute.run import StepState, Watch
+from segmend.surgery.execute.undo import undo
+from segmend.surgery.steps.quarantine import Quarantine
+
+
+def test_what_was_pending_and_removed_by_hand_was_not_done_by_us(tmp_path: Path) -> None:
+    world, done = make(tmp_path), []
+    steps = [Quarantine.of(str(world.a / name), "aside") for name in ("gone-0", ".kafka_cleanshutdown")]
+    watch = Watch(
+        stopped=lambda: bool(done), tell=lambda _n, _s, how: done.extend([1] * (how is StepState.DONE))
+    )
+    before = world.tree()
+    with pytest.raises(Cancelled, match="stopped after 1 of 2 steps"):
+        apply(plan_of(world, list(steps)), str(world.state), watch=watch)
+    (world.a / ".kafka_cleanshutdown").unlink()
+    outcome = undo(find(str(world.state), None))
+    assert (outcome.state, outcome.steps) == ("undone", 1)
+    assert {path for path in before if before[path] != world.tree().get(path)} == {
+        str(world.a / ".kafka_cleanshutdown")
+    }
+
+
+def test_of_two_plans_the_one_mends_what_the_other_left(clean: Desk) -> None:
+    log = active(next(d / "codec-lz4-0" for d in clean.dirs if (d / "codec-lz4-0").is_dir()))
+    donor = rolled(log.parent, 1)
+    with open(log, "ab") as file:
+        file.write(donor.read_bytes()[: batches_of(donor)[0].size // 2])
+    min(log.parent.glob("*.index")).unlink()
+    one, other = clean.root / "repair.json", clean.root / "trim.json"
+    assert clean.run("plan", "repair", *clean.dirs, "-o", one).code == 4
+    assert clean.run("plan", "trim", *clean.dirs, "-o", other).code == 0
+    for pair in ((one, other), (other, one)):
+        ran = clean.run("plan", "compose", *pair, "-o", clean.plan_file, "--json")
+        assert (ran.code, ran.of("plan")[0]["left"]) == (0, [])
+    clean.apply()
+    clean.undo()
+    ran = clean.run("plan", "compose", one, "-o", clean.plan_file, "--json")
+    assert (ran.code, len(ran.of("plan")[0]["left"])) == (4, 1)
+
+
+def test_what_comes_out_of_a_state_dir_is_applied_from_there(clean: Desk) -> None:
+    assert clean.plan("delete", "--partition", "empty-0").code == 0
+    clean.apply()
+    ran = clean.run("quarantine", "restore", "1", "-o", clean.plan_file, "--state-dir", clean.state)
+    assert ran.out.splitlines()[-1].endswith(f"apply {clean.plan_file} --state-dir {clean.state}")
