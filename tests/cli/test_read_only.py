@@ -125,8 +125,8 @@ WAYS: dict[str, Way] = {
 }  # fmt: skip
 """How each reading command is called; a test tells of one that is missing here."""
 CHANGING = {"apply", "undo", "quarantine restore", "quarantine discard", "fleet vacuum"}
-ELSEWHERE = {"fleet audit", "fleet forecast"}
-"""Their tasks are other processes, out of the hook's sight: they have lines of their own in the test."""
+ELSEWHERE = {"rescue", "fleet audit", "fleet forecast"}
+"""They write elsewhere, or in processes out of the hook's sight: they have lines of their own in the test."""
 OF_AUDITS = {"fleet runs", "fleet diff-runs", "fleet growth"}
 """They open no log dir."""
 REFUSES = {"plan adopt", "plan balance", "plan rename", "plan restamp"}
@@ -193,7 +193,8 @@ def test_no_reading_command_changes_anything(
     assert odd.keys() <= REFUSES, odd
     assert told["opened"] > 100
     audit = ["fleet", "audit", str(root), "--out", str(tmp_path / "report"), "--driver", "local", "--deep"]
-    for each in (audit, ["fleet", "forecast", str(root), "--driver", "local"]):
+    rescue = ["rescue", *map(str, place.dirs), "--out", str(tmp_path / "rescued")]
+    for each in (audit, ["fleet", "forecast", str(root), "--driver", "local"], rescue):
         assert run(capsys, *each).code in {0, 4}
     assert state(root) == before
 

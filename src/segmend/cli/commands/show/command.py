@@ -8,7 +8,8 @@ from segmend.cli.commands.show.dirs import show_dirs
 from segmend.cli.commands.show.file import kinds, show_file
 from segmend.cli.commands.show.partition import show_partition
 from segmend.cli.commands.show.records import show_records
-from segmend.cli.commands.show.select import moment, number_range, positive
+from segmend.cli.commands.show.select import moment, positive
+from segmend.cli.number_range import number_range
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.errors import UsageError
 from segmend.logdir import disk

@@ -1,0 +1,59 @@
+"""What a rescue says to people: the loss report, a partition after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from segmend.report import text
+from segmend.report.style import Style
+from segmend.wording import plural
+
+_SHOWN = 10
+
+
+def lines_of(line: Mapping[str, Any], look: Style) -> Iterator[str]:
+    """One line for a partition, and one for everything that is not as it should be."""
+    name = f"{line['topic']}-{line['partition']}"
+    offsets = f"offsets {line['first_offset']} to {line['next_offset'] - 1}"
+    where = offsets if line["first_offset"] < line["next_offset"] else "no offset"
+    counted = f"{plural(line['records'], 'record')}, {where}, {text.size(line['bytes'])}"
+    yield f"{look('bold', text.clean(name))}  {counted}"
+    yield from (f"    {each}" for each in _remarks(line))
+
+
+def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
+    lost = line["missing"]
+    if lost:
+        offsets = sum(last - first + 1 for first, last in lost)
+        yield f"missing: {plural(offsets, 'offset')} that no replica has sound: {_ranges(lost)}"
+    for each in line["diverged"]:
+        yield (
+            f"diverged: offsets {each['first_offset']} to {each['last_offset']} of broker {each['broker']} "
+            f"({text.clean(each['dir'])}), {plural(each['records'], 'record')} of a branch that lost"
+        )
+    for first, last, because in line["conflicts"]:
+        yield f"conflict: replicas have other sound bytes at offsets {first} to {last}; taken by {because}"
+    for file, position, kind in line["unreadable"][:_SHOWN]:
+        yield f"unreadable: {text.clean(file)} at byte {position}: {kind}"
+    yield from (f"doubt: {text.clean(each)}" for each in line["doubts"])
+    if line["aborted"]:
+        left = "left out" if line["left_out"] else "marked"
+        yield f"{plural(line['aborted'], 'record')} of aborted transactions, {left}"
+    if line["open"]:
+        yield f"{plural(line['open'], 'record')} of transactions without a known end, marked"
+    if line["unacknowledged"]:
+        records = plural(line["unacknowledged"], "record")
+        yield f"{records} above the high watermark on one replica only, marked"
+
+
+def _ranges(found: Sequence[Sequence[int]]) -> str:
+    shown = ", ".join(f"{first}..{last}" for first, last in found[:_SHOWN])
+    return shown + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
+
+
+def summary_line(line: Mapping[str, Any], out: str) -> str:
+    """The last line."""
+    counted = f"{plural(line['records'], 'record')} of {plural(line['partitions'], 'partition')}"
+    lost = plural(line["missing"], "offset") if line["missing"] else "no offset"
+    return f"{counted} in {text.clean(out)}, {text.size(line['bytes'])}; {lost} missing"

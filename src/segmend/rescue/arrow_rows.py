@@ -1,0 +1,136 @@
+"""The chosen records as Arrow batches of the contract's columns. Needs pyarrow: only forms import this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from segmend.kernel.arrow import HEADERS_TYPE, record_batches
+from segmend.rescue.outlet import Outlet
+from segmend.rescue.pieces import Piece
+from segmend.rescue.request import Job, Written
+from segmend.rescue.rows import Row, Tally, wanted_of
+
+_TYPES: Final = {
+    "topic": pa.string(),
+    "timestamp_type": pa.int32(),
+    "partition": pa.int32(),
+    "offset": pa.int64(),
+    "key": pa.binary(),
+    "value": pa.binary(),
+    "headers": HEADERS_TYPE,
+    "leader_epoch": pa.int32(),
+    "producer_id": pa.int64(),
+    "producer_epoch": pa.int32(),
+    "sequence": pa.int32(),
+    "transactional": pa.bool_(),
+    "aborted": pa.bool_(),
+    "unacknowledged": pa.bool_(),
+    "broker": pa.int32(),
+    "dir": pa.string(),
+    "file": pa.string(),
+    "position": pa.int64(),
+}
+_KERNEL: Final = {"transactional": "is_transactional", "position": "batch_position"}
+_TARGET: Final = 8 << 20
+"""About so many bytes of keys or values make one batch, which is one row group."""
+
+
+def schema(instant: pa.DataType) -> pa.Schema:
+    """The columns, in order; `instant` is the type of timestamps."""
+    types = {**_TYPES, "timestamp": instant}
+    return pa.schema([(name, types[name]) for name in Row._fields])
+
+
+def batches(
+    job: Job, wanted: pa.Schema, tally: Tally, told: Callable[[int], None]
+) -> Iterator[pa.RecordBatch]:
+    """The records of a partition, in order; `told` hears of the bytes that are behind."""
+    for piece in job.pieces:
+        with piece.log.reader() as reader:
+            which = wanted_of(piece, job.request)
+            found = record_batches(
+                reader, base_offset=piece.base_offset, start=piece.start, stop=piece.stop,
+                first_offset=which.first_offset, last_offset=which.last_offset, since=which.since,
+                until=which.until, problems=tally.problems(piece), target=_TARGET,
+            )  # fmt: skip
+            for batch in found:
+                yield from _of_contract(batch, piece, job, wanted, tally)
+        told(piece.size)
+
+
+def _of_contract(
+    batch: pa.RecordBatch, piece: Piece, job: Job, wanted: pa.Schema, tally: Tally
+) -> Iterator[pa.RecordBatch]:
+    if piece.without:
+        superseded = pc.is_in(batch["offset"], pa.array(sorted(piece.without), pa.int64()))
+        batch = batch.filter(pc.invert(superseded))
+    aborted = _aborted(batch, job)
+    _count(aborted, piece, job, tally)
+    constants: dict[str, Any] = {
+        "topic": job.topic, "partition": job.partition, "unacknowledged": piece.unacknowledged,
+        "broker": piece.replica.broker, "dir": piece.replica.dir, "file": piece.file,
+    }  # fmt: skip
+
+    def column(field: pa.Field) -> pa.Array:
+        if field.name in constants:
+            return pa.repeat(pa.scalar(constants[field.name], field.type), batch.num_rows)
+        if field.name == "aborted":
+            return aborted
+        found = batch[_KERNEL.get(field.name, field.name)]
+        return _instant(found, field.type) if field.name == "timestamp" else found
+
+    made = pa.RecordBatch.from_arrays([column(field) for field in wanted], schema=wanted)
+    if job.request.committed_only and tally.left_out:
+        made = made.filter(pc.invert(pc.fill_null(aborted, False)))
+    if made.num_rows:
+        yield made
+
+
+def _aborted(batch: pa.RecordBatch, job: Job) -> pa.Array:
+    """Per record: whether its transaction was aborted, null where nobody knows."""
+    rows = batch.num_rows
+    if not pc.any(batch["is_transactional"]).as_py() or not job.fates().any:
+        return pa.array(np.zeros(rows, np.bool_))
+    positions = batch["batch_position"].to_numpy()
+    starts: Any = np.flatnonzero(np.concatenate(([True], positions[1:] != positions[:-1])))
+    producers, offsets = batch["producer_id"].to_numpy(), batch["offset"].to_numpy()
+    transactional = batch["is_transactional"].to_numpy(zero_copy_only=False)
+    fates = [
+        job.fates().of(int(producers[at]), int(offsets[at])) if transactional[at] else False for at in starts
+    ]
+    lengths: Any = np.diff(np.append(starts, rows))
+    values: Any = np.repeat(np.array([fate is True for fate in fates], np.bool_), lengths)
+    unknown: Any = np.repeat(np.array([fate is None for fate in fates], np.bool_), lengths)
+    return pa.array(values, mask=unknown)
+
+
+def _count(aborted: pa.Array, piece: Piece, job: Job, tally: Tally) -> None:
+    unknown = aborted.null_count
+    yes = int(pc.sum(aborted).as_py() or 0)
+    for rows, fate in ((yes, True), (unknown, None), (len(aborted) - yes - unknown, False)):
+        tally.add(rows, fate, piece.unacknowledged, bool(fate) and job.request.committed_only)
+
+
+def _instant(milliseconds: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Microseconds reach as far as they do: a producer may have written any 64-bit number."""
+    if kind.unit == "ms":
+        return milliseconds.cast(kind)
+    most = (1 << 63) // 1000 - 1
+    return pa.array(np.clip(milliseconds.to_numpy(), -most, most) * 1000).cast(kind)
+
+
+def write_parquet(job: Job, outlet: Outlet, wanted: pa.Schema, name: str) -> Written:
+    """One Parquet file, zstd, of a partition."""
+    tally = Tally()
+    with outlet.file(name) as stream:
+        with pq.ParquetWriter(stream, wanted, compression="zstd") as writer:
+            for batch in batches(job, wanted, tally, outlet.tell):
+                writer.write_batch(batch)
+        size = stream.tell()
+    return tally.written(size, file=name, rows=tally.records, size=size)

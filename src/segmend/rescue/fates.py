@@ -1,0 +1,137 @@
+"""How transactions ended: which records of the merged log are of aborted ones, and of which nobody knows.
+
+The producers are replayed over the chosen pieces as a broker does. Where offsets are lost, a marker may
+be among them: of a transaction that was open before such a hole nothing is believed but what an index of
+aborted transactions of a replica says of exactly this one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from segmend.formats import txn_index
+from segmend.frozen import frozen
+from segmend.kernel.scan import scan_log
+from segmend.kernel.types import AbortedRange, ProducerState
+from segmend.logdir.file_system import Unreadable
+from segmend.logdir.tree import PartitionDir
+from segmend.rescue.pieces import Piece
+
+Fate = Literal["aborted", "unknown", "committed"]
+
+
+class Span(NamedTuple):
+    """Offsets of one producer that have the same fate."""
+
+    first: int
+    last: int
+    fate: Fate
+
+
+@frozen
+class Fates:
+    """The spans of each producer that were not committed, ascending; a later one wins over an earlier."""
+
+    spans: dict[int, tuple[Span, ...]]
+    whole: bool = True
+    """False if there were more transactions than can be replayed: then nothing is known of any."""
+
+    def of(self, producer_id: int, offset: int) -> bool | None:
+        """Whether a transactional record there is of an aborted transaction; None if nobody knows."""
+        if not self.whole:
+            return None
+        mine = self.spans.get(producer_id, ())
+        at = bisect_right(mine, offset, key=lambda span: span.first) - 1
+        if at < 0 or mine[at].last < offset:
+            return False
+        return True if mine[at].fate == "aborted" else None
+
+    @property
+    def any(self) -> bool:
+        """Whether there is anything to say of some record."""
+        return bool(self.spans) or not self.whole
+
+
+class _Replay:
+    def __init__(self, confirmed: frozenset[tuple[int, int]]) -> None:
+        self._confirmed = confirmed
+        self.states: tuple[ProducerState, ...] = ()
+        self.spans: dict[int, list[Span]] = defaultdict(list)
+        self._doubtful: dict[int, list[Span]] = defaultdict(list)
+
+    def hole(self, begin: int) -> None:
+        """Offsets from here on are lost: what is open may have ended in there."""
+        for state in self.states:
+            first = state.current_txn_first_offset
+            known = self._doubtful[state.producer_id]
+            if first >= 0 and not any(each.first <= first <= each.last for each in known):
+                aborted = (state.producer_id, first) in self._confirmed
+                known.append(Span(first, begin - 1, "aborted" if aborted else "unknown"))
+            elif first >= 0 and known[-1].last < begin - 1:
+                known.append(Span(known[-1].last + 1, begin - 1, "unknown"))
+
+    def ended(self, rows: Iterable[AbortedRange]) -> None:
+        """Transactions that were aborted."""
+        for row in rows:
+            self.spans[row.producer_id].append(Span(row.first_offset, row.last_offset, "aborted"))
+
+    def finish(self, end: int) -> Fates:
+        """The end of the log: what is open there has no marker yet."""
+        for state in self.states:
+            if state.current_txn_first_offset >= 0:
+                self.spans[state.producer_id].append(Span(state.current_txn_first_offset, end, "unknown"))
+        named = {**self.spans, **self._doubtful}
+        found = {each: _laid_over(self.spans[each], self._doubtful[each]) for each in named}
+        return Fates(spans={each: spans for each, spans in found.items() if spans})
+
+
+def _laid_over(known: Sequence[Span], doubtful: Sequence[Span]) -> tuple[Span, ...]:
+    """`known` where nothing is in doubt, in parts that do not overlap."""
+    found = list(doubtful)
+    for span in known:
+        first = span.first
+        for each in doubtful:
+            if each.first <= first <= each.last:
+                first = each.last + 1
+        if first <= span.last:
+            found.append(Span(first, span.last, span.fate))
+    return tuple(sorted(found))
+
+
+def fates(
+    pieces: Sequence[Piece], missing: Iterable[tuple[int, int]], replicas: Sequence[PartitionDir]
+) -> Fates:
+    """The fates of all transactions of a merged log; raises `Unreadable`."""
+    holes = sorted(missing)
+    replay = _Replay(_told_by_indexes(replicas) if holes else frozenset())
+    for piece in pieces:
+        while holes and holes[0][0] <= piece.first:
+            replay.hole(holes.pop(0)[0])
+        with piece.log.reader() as reader:
+            found = scan_log(
+                reader, base_offset=piece.base_offset, start=piece.start, stop=piece.stop, crc=False,
+                producers=replay.states,
+            )  # fmt: skip
+        if {"aborted", "producers"} & {*found.bounded}:
+            return Fates(spans={}, whole=False)
+        replay.ended(found.aborted)
+        replay.states = found.producers
+    for begin, _ in holes:
+        replay.hole(begin)
+    return replay.finish(pieces[-1].last if pieces else -1)
+
+
+def _told_by_indexes(replicas: Iterable[PartitionDir]) -> frozenset[tuple[int, int]]:
+    """Producer and first offset of each transaction that any `.txnindex` has for aborted."""
+    found: set[tuple[int, int]] = set()
+    for replica in replicas:
+        for segment in replica.segments:
+            try:
+                data = b"" if segment.txnindex is None else segment.txnindex.read()
+            except Unreadable:
+                continue
+            found |= {(each.producer_id, each.first_offset) for each in txn_index.parse(data)[0].entries}
+    return frozenset(found)

@@ -1,0 +1,45 @@
+"""The forms in which a rescue is written, one file each, found by their names.
+
+Each has `write(job, outlet) -> Written` for one partition, and `finish(dirs, outlet, lines)` once all
+partitions are done. Some need packages of an extra and are loaded only when they are asked for.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol, cast
+
+from segmend.errors import MissingExtra
+from segmend.logdir.tree import LogDir
+from segmend.rescue.outlet import Line, Outlet
+from segmend.rescue.request import Job, Written
+
+
+class Form(Protocol):
+    """What the module of a form looks like."""
+
+    def write(self, job: Job, outlet: Outlet) -> Written:
+        """Write one partition."""
+        ...
+
+    def finish(self, dirs: Sequence[LogDir], outlet: Outlet, lines: Sequence[Line]) -> None:
+        """All partitions of `dirs` are written: `lines` is what the journal says of them."""
+        ...
+
+
+def names() -> list[str]:
+    """What `--as` can be; none of them is loaded."""
+    return sorted(each.name.replace("_", "-") for each in pkgutil.iter_modules(__path__))
+
+
+def form(name: str) -> Form:
+    """The form that is one of `names`; raises `MissingExtra`."""
+    try:
+        return cast(Form, import_module(f"{__name__}.{name.replace('-', '_')}"))
+    except ModuleNotFoundError as error:
+        if str(error.name).startswith("segmend"):
+            raise
+        extra = "arrow" if error.name in ("pyarrow", "numpy") else "fleet"
+        raise MissingExtra(f"--as {name} needs {error.name}", extra, ", or take --as jsonl") from None

@@ -1,0 +1,47 @@
+"""CSV with a header line: a file a partition. Text stands in quotes, and what is empty without is null."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from segmend.logdir.tree import LogDir
+from segmend.rescue.outlet import Line, Outlet
+from segmend.rescue.request import Job, Written
+from segmend.rescue.rows import Row, Tally, rows
+from segmend.rescue.texts import base64, headers, instant
+
+
+def write(job: Job, outlet: Outlet) -> Written:
+    """`<topic>-<partition>.csv`."""
+    tally = Tally()
+    with outlet.file(f"{job.name}.csv") as stream:
+        stream.write((",".join(Row._fields) + "\n").encode())
+        for row in rows(job, tally, outlet.tell):
+            stream.write((",".join(map(_field, _texts(row))) + "\n").encode("utf-8", "surrogateescape"))
+        size = stream.tell()
+    return tally.written(size)
+
+
+def _texts(row: Row) -> Row:
+    return row._replace(
+        timestamp=instant(row.timestamp),  # type: ignore[arg-type]
+        key=base64(row.key),  # type: ignore[arg-type]
+        value=base64(row.value),  # type: ignore[arg-type]
+        headers=json.dumps(headers(row.headers), separators=(",", ":")),  # type: ignore[arg-type]
+    )
+
+
+def _field(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    return '"' + str(value).replace('"', '""') + '"'
+
+
+def finish(dirs: Sequence[LogDir], outlet: Outlet, lines: Sequence[Line]) -> None:
+    """Nothing is left to do."""
+    del dirs, outlet, lines

@@ -1,0 +1,52 @@
+"""A Delta table: a Parquet file a partition, and one commit when all are there.
+
+Its instants are microseconds, which is what Delta has.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake.exceptions import DeltaError
+from deltalake.transaction import AddAction
+
+from segmend.errors import SegmendError
+from segmend.logdir.tree import LogDir
+from segmend.rescue.arrow_rows import schema, write_parquet
+from segmend.rescue.outlet import Line, Outlet
+from segmend.rescue.request import Job, Written
+
+_APPLICATION: Final = "segmend-rescue"
+_SCHEMA: Final = schema(pa.timestamp("us", tz="UTC"))
+
+
+def write(job: Job, outlet: Outlet) -> Written:
+    """`<topic>-<partition>.parquet`."""
+    return write_parquet(job, outlet, _SCHEMA, f"{job.name}.parquet")
+
+
+def finish(dirs: Sequence[LogDir], outlet: Outlet, lines: Sequence[Line]) -> None:
+    """Commit; a second time this does nothing. Raises `SegmendError`."""
+    del dirs
+    try:
+        _commit(outlet.path, [line["form"] for line in lines if line["form"]["rows"]])
+    except DeltaError as error:
+        raise SegmendError(f"{outlet.path}: the Delta commit failed: {error}") from error
+
+
+def _commit(folder: str, files: Sequence[Line]) -> None:
+    table = DeltaTable.create(folder, _SCHEMA, mode="ignore")
+    if not files or table.transaction_version(_APPLICATION) is not None:
+        return
+    now = time.time_ns() // 1_000_000
+    actions = [
+        AddAction(each["file"], each["size"], {}, now, True, json.dumps({"numRecords": each["rows"]}))
+        for each in files
+    ]
+    properties = CommitProperties(app_transactions=[Transaction(_APPLICATION, 1)])
+    table.create_write_transaction(actions, "append", _SCHEMA, commit_properties=properties)

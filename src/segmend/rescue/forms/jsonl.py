@@ -1,0 +1,38 @@
+"""JSON lines: a file a partition, a line a record. Keys and values are base64, as of Spark's `to_json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from segmend.logdir.tree import LogDir
+from segmend.rescue.outlet import Line, Outlet
+from segmend.rescue.request import Job, Written
+from segmend.rescue.rows import Row, Tally, rows
+from segmend.rescue.texts import base64, headers, instant
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def write(job: Job, outlet: Outlet) -> Written:
+    """`<topic>-<partition>.jsonl`."""
+    tally = Tally()
+    with outlet.file(f"{job.name}.jsonl") as stream:
+        for row in rows(job, tally, outlet.tell):
+            stream.write(_encode(_object(row)).encode() + b"\n")
+        size = stream.tell()
+    return tally.written(size)
+
+
+def _object(row: Row) -> dict[str, object]:
+    return row._asdict() | {
+        "timestamp": instant(row.timestamp),
+        "key": base64(row.key),
+        "value": base64(row.value),
+        "headers": headers(row.headers),
+    }
+
+
+def finish(dirs: Sequence[LogDir], outlet: Outlet, lines: Sequence[Line]) -> None:
+    """Nothing is left to do."""
+    del dirs, outlet, lines

@@ -1,0 +1,195 @@
+"""A log dir that a broker of the release opens as one that was closed in order.
+
+Batches keep their bytes; all that goes with them is computed from them. The identity is that of the first
+source dir that has one, with the metadata log of its node, as it is, if that is among the sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from segmend.broker.checkpoints import LEADER_EPOCHS, TOPIC_IDS
+from segmend.broker.recovery import PRODUCER_STATE
+from segmend.broker.sanity import TIME_INDEX
+from segmend.formats import (
+    clean_shutdown,
+    epoch_checkpoint,
+    meta_properties,
+    offset_checkpoint,
+    partition_metadata,
+)
+from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA, file_prefix
+from segmend.formats.offset_checkpoint import CheckpointEntry, OffsetCheckpoint
+from segmend.formats.partition_metadata import PartitionMetadata
+from segmend.kernel.scan import scan_log
+from segmend.kernel.types import SegmentScan
+from segmend.logdir.files import FileEntry
+from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.merge.runs import iter_rows
+from segmend.rescue.cut import kept_of, recut
+from segmend.rescue.outlet import Line, Outlet
+from segmend.rescue.pieces import Piece
+from segmend.rescue.request import Job, Written
+from segmend.rescue.segments import LARGEST, NewSegment, roll
+from segmend.surgery.derive.index_interval import interval_of
+from segmend.surgery.derive.segment_indexes import rule_of
+from segmend.surgery.ops.graft.derived import derive, leader_epochs, snapshot
+from segmend.surgery.ops.graft.joined_log import FileRange, JoinedReader, JoinedSegment
+
+_CHECKPOINTS: Final = (
+    (offset_checkpoint.RECOVERY_POINT, "next_offset"),
+    (offset_checkpoint.HIGH_WATERMARK, "next_offset"),
+)
+_META: Final = meta_properties.FILE_NAME
+
+
+def write(job: Job, outlet: Outlet) -> Written:
+    """The directory of the partition."""
+    end, chosen = _end(job), list(_whole_at_start(job))
+    cap = max((segment.size for place in job.places for segment in _logs(place)), default=LARGEST)
+    segments = list(roll(chosen, cap, end))
+    start = max(job.merged.first_offset, job.request.low, segments[0].base)
+    with outlet.folder(job.name) as folder:
+        for segment in segments:
+            _write_log(segment, f"{folder}/{file_prefix(segment.base)}.log", outlet)
+        scans = list(_write_beside(job, segments, folder, outlet))
+        _write_partition_files(job, (start, end), folder, outlet)
+    records = sum(each.records - each.control.control_batches for each in scans)
+    hidden = [piece for piece, written in zip(job.pieces, chosen, strict=True) if piece.cut > written.cut]
+    records -= sum(piece.records - len(kept_of(piece)[1]) for piece in hidden)
+    aborted, open_ = _transactional(job, scans)
+    unacknowledged = sum(piece.records for piece in job.pieces if piece.unacknowledged)
+    return Written(
+        records=records, bytes=sum(each.size for each in scans), aborted=aborted, open=open_,
+        unacknowledged=unacknowledged, marked=unacknowledged + open_,
+        facts={"log_start_offset": start, "next_offset": end},
+    )  # fmt: skip
+
+
+def _logs(place: PartitionDir) -> Iterator[FileEntry]:
+    return (each.log for each in place.segments if each.log is not None)
+
+
+def _end(job: Job) -> int:
+    """The log end offset: where the wanted offsets end before that, behind the last of them."""
+    last = max((piece.last for piece in job.pieces), default=-1)
+    return job.merged.next_offset if job.request.high >= job.merged.next_offset - 1 else last + 1
+
+
+def _whole_at_start(job: Job) -> Iterator[Piece]:
+    """The pieces; a first batch that a deleted beginning reaches into stays whole, as a broker leaves it."""
+    for number, piece in enumerate(job.pieces):
+        deleted = number == 0 and piece.cut and piece.first == job.merged.first_offset > job.request.low
+        ends = deleted and not piece.without and kept_of(piece)[0].last_offset == piece.last
+        yield replace(piece, cut=False) if ends else piece
+
+
+def _write_log(segment: NewSegment, name: str, outlet: Outlet) -> None:
+    with outlet.file(name) as stream:
+        for piece in segment.pieces:
+            if piece.cut:
+                stream.write(recut(piece))
+            else:
+                stream.write_part(outlet.work, piece.log.path, piece.start, piece.size)
+        if segment.pieces:
+            # Retention goes by it where records have no time.
+            stream.set_mtime(segment.pieces[-1].log.stat().mtime_ns)
+
+
+def _write_beside(
+    job: Job, segments: Sequence[NewSegment], folder: str, outlet: Outlet
+) -> Iterator[SegmentScan]:
+    """Indexes, aborted transactions and snapshots; what was written is read for them, every checksum."""
+    place = job.places[job.merged.best]
+    rule = rule_of(job.release, interval_of(place, place.base_offsets, None))
+    joined = []
+    for segment in segments:
+        path = f"{outlet.path}/{folder}/{file_prefix(segment.base)}.log"
+        size = FileEntry.at(path).size
+        joined.append((JoinedSegment(segment.base, FileRange(path, 0, size), None), None))
+    ends = [*(segment.base for segment in segments[1:]), _end(job)]
+    for end, found in zip(ends, derive(joined, (), rule), strict=True):
+        stem = f"{folder}/{file_prefix(found.segment.base)}"
+        outlet.put(f"{stem}.index", found.built.offset_index)
+        if TIME_INDEX.of(job.release):
+            outlet.put(f"{stem}.timeindex", found.built.time_index)
+        if found.txn_index:
+            outlet.put(f"{stem}.txnindex", found.txn_index)
+        if PRODUCER_STATE.of(job.release) and end:
+            outlet.put(f"{folder}/{file_prefix(end)}.snapshot", snapshot(found.scan.producers, job.release))
+        yield found.scan if found.scan.records_exact else _looked_into(found.segment)
+
+
+def _looked_into(segment: JoinedSegment) -> SegmentScan:
+    """Compressed wrappers of magic 0 and 1 do not tell how many records they hold."""
+    with JoinedReader(segment) as reader:
+        return scan_log(reader, base_offset=segment.base, records=True)
+
+
+def _write_partition_files(job: Job, bounds: tuple[int, int], folder: str, outlet: Outlet) -> None:
+    start, end = bounds
+    if LEADER_EPOCHS.of(job.release):
+        owned = [each for each in job.merged.lineage if each.last_offset is None or each.last_offset >= start]
+        entries = [(each.epoch, max(each.first_offset, start)) for each in owned if each.epoch >= 0]
+        data = leader_epochs(entries, (), (), start=end, end=end)
+        outlet.put(f"{folder}/{epoch_checkpoint.FILE_NAME}", data)
+    topic_id = next((each.topic_id for each in job.replicas if each.topic_id), None)
+    if topic_id and TOPIC_IDS.of(job.release):
+        data = partition_metadata.render(PartitionMetadata(topic_id=topic_id))
+        outlet.put(f"{folder}/{partition_metadata.FILE_NAME}", data)
+
+
+def _transactional(job: Job, scans: Sequence[SegmentScan]) -> tuple[int, int]:
+    """Records of aborted transactions, and of such as have no known end."""
+    found = {True: 0, False: 0, None: 0}
+    if not any(each.control.transactional_batches for each in scans) or not job.fates().any:
+        return 0, 0
+    for piece in job.pieces:
+        rows = iter_rows(piece.log, base_offset=piece.base_offset, start=piece.start, stop=piece.stop)
+        for batch in (row.batch for row in rows):
+            if batch.is_transactional and not batch.is_control:
+                records = len(kept_of(piece)[1]) if piece.cut else batch.records_count
+                found[job.fates().of(batch.producer_id, batch.base_offset)] += records
+    return found[True], found[None]
+
+
+def finish(dirs: Sequence[LogDir], outlet: Outlet, lines: Sequence[Line]) -> None:
+    """Whose dir it is, the checkpoints, and last that it was closed in order."""
+    mine = next((each for each in dirs if each.meta_properties.value is not None), None)
+    if mine is not None:
+        _copy(mine, _META, outlet)
+        _bring_metadata(mine, dirs, outlet)
+    for name, fact in _CHECKPOINTS:
+        _checkpoint(name, [(line, line["form"][fact]) for line in lines], outlet)
+    started = [(line, line["form"]["log_start_offset"]) for line in lines]
+    _checkpoint(offset_checkpoint.LOG_START_OFFSET, [each for each in started if each[1]], outlet)
+    outlet.put(clean_shutdown.FILE_NAME, b"")
+
+
+def _checkpoint(name: str, rows: Sequence[tuple[Line, int]], outlet: Outlet) -> None:
+    entries = tuple(CheckpointEntry(line["topic"], line["partition"], offset) for line, offset in rows)
+    outlet.put(name, offset_checkpoint.render(OffsetCheckpoint(entries=entries)))
+
+
+def _bring_metadata(mine: LogDir, dirs: Sequence[LogDir], outlet: Outlet) -> None:
+    """The metadata log of the node, without which a KRaft broker knows none of its topics."""
+    whose = mine.meta_properties.value
+    node = whose and (whose.cluster_id, whose.node_id)
+    for log_dir in dirs:
+        theirs = log_dir.meta_properties.value
+        if log_dir.cluster_metadata is None or (theirs and (theirs.cluster_id, theirs.node_id)) != node:
+            continue
+        with outlet.folder(CLUSTER_METADATA) as folder:
+            for name, file in log_dir.cluster_metadata.files.items():
+                with outlet.file(f"{folder}/{name}") as stream:
+                    stream.write_part(outlet.work, file.path, 0, file.size)
+        _copy(log_dir, BOOTSTRAP_CHECKPOINT, outlet)
+        return
+
+
+def _copy(log_dir: LogDir, name: str, outlet: Outlet) -> None:
+    file = log_dir.entry(name)
+    if file is not None:
+        outlet.put(name, file.read())

@@ -1,0 +1,22 @@
+"""Parquet: a file a partition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from segmend.logdir.tree import LogDir
+from segmend.rescue.arrow_rows import schema, write_parquet
+from segmend.rescue.outlet import Line, Outlet
+from segmend.rescue.request import Job, Written
+
+
+def write(job: Job, outlet: Outlet) -> Written:
+    """`<topic>-<partition>.parquet`."""
+    return write_parquet(job, outlet, schema(pa.timestamp("ms", tz="UTC")), f"{job.name}.parquet")
+
+
+def finish(dirs: Sequence[LogDir], outlet: Outlet, lines: Sequence[Line]) -> None:
+    """Nothing is left to do."""
+    del dirs, outlet, lines

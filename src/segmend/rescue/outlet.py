@@ -1,0 +1,216 @@
+"""The directory that a rescue fills: nothing in it has its name before it is whole.
+
+The journal `_rescue.jsonl` is the loss report as it grows: first what was asked for, then a line for each
+partition that is done, last the summary. Whoever is killed goes on behind the last whole line.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from segmend.errors import SegmendError, UsageError, system_words
+from segmend.logdir import disk
+from segmend.logdir.disk import FileReader
+from segmend.surgery.writing.atomic import TEMPORARY, part_of
+from segmend.surgery.writing.effects import Effects, sync_dir
+from segmend.surgery.writing.work import Workplace
+
+JOURNAL: Final = "_rescue.jsonl"
+Line = Mapping[str, Any]
+_BUFFER: Final = 1 << 20
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+
+
+class Stream:
+    """A file that is being written, as pyarrow and others take one: only at its end."""
+
+    def __init__(self, fx: Effects, fd: int) -> None:
+        self._fx, self._fd = fx, fd
+        self._held = bytearray()
+        self._at = 0
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        """Add bytes."""
+        view = memoryview(data).cast("B")
+        self._held += view
+        if len(self._held) >= _BUFFER:
+            self.flush()
+        return len(view)
+
+    def write_part(self, work: Workplace, source: str, start: int, length: int) -> None:
+        """Add bytes of another file, read back and compared."""
+        self.flush()
+        part_of(source, work, start, length, self._at, holes=False)(self._fd)
+        self._at += length
+
+    def flush(self) -> None:
+        """Hand on what is held."""
+        held, self._held = self._held, bytearray()
+        if held:
+            self._fx.write(self._fd, memoryview(held), self._at)
+            self._at += len(held)
+
+    def tell(self) -> int:
+        """Bytes so far."""
+        return self._at + len(self._held)
+
+    def set_mtime(self, mtime_ns: int) -> None:
+        """The modification time, after the last byte."""
+        self.flush()
+        self._fx.set_mtime(self._fd, mtime_ns)
+
+    def close(self) -> None:
+        """Who opened it closes it."""
+
+
+class Outlet:
+    """OUT, opened by `open_outlet`; `done` are the lines of its journal but the first."""
+
+    def __init__(self, path: str, fx: Effects, journal: int, size: int, done: list[Line]) -> None:
+        self.path, self.done = path, done
+        self.tell: Callable[[int], None] = lambda _: None
+        self._fx, self._journal, self._size = fx, journal, size
+
+    @property
+    def work(self) -> Workplace:
+        """For copies."""
+        return Workplace(fx=self._fx, vault=self.path, tell=lambda count: self.tell(count))
+
+    @property
+    def summary(self) -> Line | None:
+        """The last line of a rescue that is over."""
+        return self.done[-1] if self.done and self.done[-1]["type"] == "summary" else None
+
+    def record(self, line: Line) -> None:
+        """A partition is done, and on the disk."""
+        sync_dir(self._fx, self.path)
+        data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
+        self._fx.write(self._journal, data, self._size)
+        self._fx.sync(self._journal)
+        self._size += len(data)
+        self.done.append(line)
+
+    @contextmanager
+    def file(self, name: str) -> Iterator[Stream]:
+        """A new file of OUT (`name` is relative to it), whole and synced when the block ends well."""
+        path = f"{self.path}/{name}"
+        fd = self._fx.create(path + TEMPORARY, 0o644)
+        try:
+            stream = Stream(self._fx, fd)
+            yield stream
+            stream.flush()
+            self._fx.sync(fd)
+        finally:
+            self._fx.close(fd)
+        self._fx.rename(path + TEMPORARY, path)
+
+    def put(self, name: str, data: bytes) -> None:
+        """A new file with these bytes."""
+        with self.file(name) as stream:
+            stream.write(data)
+
+    @contextmanager
+    def folder(self, name: str) -> Iterator[str]:
+        """A new directory of OUT; in the block it has another name, which is given relative to OUT."""
+        path, temporary = f"{self.path}/{name}", f"{name}{TEMPORARY}"
+        self._clear(path)
+        self._clear(path + TEMPORARY)
+        self._fx.make_dir(path + TEMPORARY, 0o755)
+        yield temporary
+        sync_dir(self._fx, path + TEMPORARY)
+        self._fx.rename(path + TEMPORARY, path)
+
+    def _clear(self, folder: str) -> None:
+        """Take away what was begun, or had its name but no line in the journal yet."""
+        if disk.path_type(folder) is None:
+            return
+        for name in disk.names(folder):
+            self._fx.remove(f"{folder}/{name}")
+        self._fx.remove_dir(folder)
+
+
+@contextmanager
+def open_outlet(path: str, asked: Line, fx: Effects) -> Iterator[Outlet]:
+    """OUT for the rescue `asked` for, new or as far as it came.
+
+    Raises `UsageError` if something else is in there, and `SegmendError` for what the system refuses.
+    """
+    try:
+        _prepare(path, asked, fx)
+        fd = fx.open(f"{path}/{JOURNAL}")
+        try:
+            yield _resumed(path, fd, asked, fx)
+        finally:
+            fx.close(fd)
+    except OSError as error:
+        raise _refused(path, error) from None
+
+
+def _refused(path: str, error: OSError) -> SegmendError:
+    if error.errno in _FULL:
+        return SegmendError(
+            f"{path}: {system_words(error)}; make room and give the same command again, which goes on"
+        )
+    return SegmendError(f"{error.filename or path}: {system_words(error)}")
+
+
+def _prepare(path: str, asked: Line, fx: Effects) -> None:
+    """Have the directory, with a journal in it."""
+    kind = disk.path_type(path)
+    if kind is not None and kind != "dir":
+        raise UsageError(f"{path}: not a directory")
+    if kind is None:
+        fx.make_dir(path, 0o755)
+    journal = f"{path}/{JOURNAL}"
+    if disk.path_type(journal) is None:
+        if set(disk.names(path)) - {JOURNAL + TEMPORARY}:
+            raise UsageError(f"{path}: is not empty, and no rescue began there; give a new directory")
+        _begin(journal, asked, fx)
+
+
+def _begin(journal: str, asked: Line, fx: Effects) -> None:
+    fd = fx.create(journal + TEMPORARY, 0o644)
+    try:
+        fx.write(fd, json.dumps(asked, separators=(",", ":")).encode() + b"\n", 0)
+        fx.sync(fd)
+    finally:
+        fx.close(fd)
+    fx.rename(journal + TEMPORARY, journal)
+    sync_dir(fx, os.path.dirname(journal))
+
+
+def _resumed(path: str, fd: int, asked: Line, fx: Effects) -> Outlet:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise SegmendError(f"{path}: another rescue is at work there") from None
+    with FileReader.of_descriptor(fd, f"{path}/{JOURNAL}") as reader:
+        data = reader.read(reader.size)
+    whole = data.rfind(b"\n") + 1
+    try:
+        lines = [json.loads(line) for line in data[:whole].splitlines()]
+    except ValueError:
+        raise SegmendError(f"{path}/{JOURNAL}: is damaged; give a new directory") from None
+    if not lines or lines[0] != json.loads(json.dumps(asked)):
+        raise UsageError(
+            f"{path}: holds another rescue (see {JOURNAL}); give the same command or a new directory"
+        )
+    if whole < len(data):
+        fx.truncate(fd, whole)
+    return Outlet(path, fx, fd, whole, lines[1:])
+
+
+def refuse_overlap(out: str, sources: Iterable[str]) -> None:
+    """Raise `UsageError` if OUT lies in a source, or a source in it."""
+    mine = disk.real_path(out).rstrip("/") + "/"
+    for source in sources:
+        theirs = disk.real_path(source).rstrip("/") + "/"
+        if mine.startswith(theirs) or theirs.startswith(mine):
+            raise UsageError(f"{out}: is in {source}, or around it; a rescue never writes into its source")

@@ -1,0 +1,96 @@
+"""What a rescue is asked for, what the writer of one partition is given, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from segmend.formats.java_number import LONG_MAX, LONG_MIN
+from segmend.frozen import frozen
+from segmend.logdir.release import Release
+from segmend.logdir.tree import PartitionDir
+from segmend.merge.values import Merged, Replica
+from segmend.rescue.fates import Fates
+from segmend.rescue.pieces import Piece
+
+
+@frozen
+class Request:
+    """The options. Offsets and times (ms) are inclusive."""
+
+    dirs: tuple[str, ...]
+    out: str
+    form: str
+    topic: str | None = None
+    committed_only: bool = False
+    offsets: tuple[int, int] | None = None
+    since: int | None = None
+    until: int | None = None
+    release: Release | None = None
+
+    @property
+    def low(self) -> int:
+        """The first offset that is wanted."""
+        return LONG_MIN if self.offsets is None else self.offsets[0]
+
+    @property
+    def high(self) -> int:
+        """The last offset that is wanted."""
+        return LONG_MAX if self.offsets is None else self.offsets[1]
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """All by which one rescue is told from another: the first line of the journal."""
+        return {
+            "type": "rescue",
+            "as": self.form,
+            "dirs": list(self.dirs),
+            "topic": self.topic,
+            "isolation": "read_committed" if self.committed_only else "read_uncommitted",
+            "offsets": None if self.offsets is None else list(self.offsets),
+            "since": self.since,
+            "until": self.until,
+            "kafka": None if self.release is None else str(self.release),
+        }
+
+
+@frozen
+class Job:
+    """One partition: what is to be written of which replicas. `release` is whose rules count."""
+
+    request: Request
+    topic: str
+    partition: int
+    places: Sequence[PartitionDir]
+    replicas: Sequence[Replica]
+    merged: Merged
+    pieces: tuple[Piece, ...]
+    fates: Callable[[], Fates]
+    """How its transactions ended, found out when first asked for."""
+    release: Release
+
+    @property
+    def name(self) -> str:
+        """As its directory is called."""
+        return f"{self.topic}-{self.partition}"
+
+
+@frozen
+class Written:
+    """What became of the records: `records` are in OUT, `left_out` are those of aborted transactions.
+
+    `aborted` are all records of aborted transactions, `open` those whose transaction has no known end,
+    `unacknowledged` those that no high watermark reaches. `undecodable` are batches that could not be
+    read after all: file, position, kind. `facts` is what the form itself has to remember.
+    """
+
+    records: int = 0
+    bytes: int = 0
+    aborted: int = 0
+    left_out: int = 0
+    open: int = 0
+    unacknowledged: int = 0
+    marked: int = 0
+    undecodable: tuple[tuple[str, int, str], ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)

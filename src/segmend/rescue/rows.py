@@ -1,0 +1,155 @@
+"""The chosen records as rows, for forms that are text: one after the other, in plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from struct import Struct
+from typing import Any, Final, Literal, NamedTuple
+
+from segmend.formats.java_number import LONG_MAX, LONG_MIN
+from segmend.kernel.columns import COLUMNS, BatchRun, Binary, RecordColumns, WantedRecords
+from segmend.kernel.decode import TARGET, record_columns
+from segmend.kernel.native_decoder import zeros
+from segmend.kernel.types import Problem
+from segmend.rescue.pieces import Piece
+from segmend.rescue.request import Job, Request, Written
+
+_RUN: Final = Struct(f"{len(BatchRun._fields)}q")
+_TRANSACTIONAL, _APPEND_TIME = 0x10, 0x08
+
+
+class Row(NamedTuple):
+    """A record, in the columns of every table. Timestamps are milliseconds; -1 is none.
+
+    `aborted` is None where nobody knows how its transaction ended.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    timestamp_type: int
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes | None]]
+    leader_epoch: int
+    producer_id: int
+    producer_epoch: int
+    sequence: int
+    transactional: bool
+    aborted: bool | None
+    unacknowledged: bool
+    broker: int | None
+    dir: str
+    file: str
+    position: int
+
+
+class Tally:
+    """Counts what is written."""
+
+    def __init__(self) -> None:
+        self.records = self.aborted = self.left_out = self.open = self.unacknowledged = self.marked = 0
+        self.undecodable: list[tuple[str, int, str]] = []
+
+    def add(self, rows: int, aborted: bool | None, unacknowledged: bool, left_out: bool) -> None:
+        """So many records that have this in common."""
+        self.aborted += rows if aborted else 0
+        if left_out:
+            self.left_out += rows
+            return
+        self.records += rows
+        self.open += rows if aborted is None else 0
+        self.unacknowledged += rows if unacknowledged else 0
+        self.marked += rows if unacknowledged or aborted is None else 0
+
+    def problems(self, piece: Piece) -> Callable[[Problem], None]:
+        """Takes the problems of one piece."""
+        return lambda problem: self.undecodable.append((piece.file, problem.position, problem.kind))
+
+    def written(self, bytes: int, **facts: Any) -> Written:
+        """As a value."""
+        return Written(
+            records=self.records, bytes=bytes, aborted=self.aborted, left_out=self.left_out, open=self.open,
+            unacknowledged=self.unacknowledged, marked=self.marked, undecodable=tuple(self.undecodable),
+            facts=facts,
+        )  # fmt: skip
+
+
+def wanted_of(piece: Piece, request: Request) -> WantedRecords:
+    """Which records of a piece are wanted, as the kernel is told."""
+    return WantedRecords(
+        columns=frozenset(COLUMNS),
+        first_offset=max(piece.first, request.low),
+        last_offset=min(piece.last, request.high),
+        since=LONG_MIN if request.since is None else request.since,
+        until=LONG_MAX if request.until is None else request.until,
+    )
+
+
+def rows(job: Job, tally: Tally, told: Callable[[int], None]) -> Iterator[Row]:
+    """The records of a partition, in order; `told` hears of the bytes that are behind."""
+    for piece in job.pieces:
+        with piece.log.reader() as reader:
+            found = record_columns(
+                reader, wanted_of(piece, job.request),
+                base_offset=piece.base_offset, report=tally.problems(piece),
+                start=piece.start, stop=piece.stop, allocate=zeros, target=TARGET,
+            )  # fmt: skip
+            for columns in found:
+                yield from _rows(columns, piece, job, tally)
+        told(piece.size)
+
+
+def _rows(columns: RecordColumns, piece: Piece, job: Job, tally: Tally) -> Iterator[Row]:
+    offsets, times = _numbers(columns.offsets, "q"), _numbers(columns.timestamps, "q")
+    sequences = _numbers(columns.sequences, "i")
+    keys, values = _bytes(columns.key, columns.rows), _bytes(columns.value, columns.rows)
+    headers = _headers(columns)
+    number = 0
+    for each in _RUN.iter_unpack(bytes(memoryview(columns.runs).cast("B")[: columns.run_count * _RUN.size])):
+        run = BatchRun(*each)
+        modern = run.magic >= 2
+        transactional = modern and bool(run.attributes & _TRANSACTIONAL)
+        aborted = job.fates().of(run.producer_id, offsets[number]) if transactional else False
+        left_out = bool(aborted) and job.request.committed_only
+        kind = -1 if run.magic == 0 else run.attributes >> 3 & 1
+        for at in range(number, number + run.rows):
+            if offsets[at] in piece.without:
+                continue
+            tally.add(1, aborted, piece.unacknowledged, left_out)
+            if left_out:
+                continue
+            yield Row(
+                job.topic, job.partition, offsets[at], times[at], kind, keys[at], values[at], headers[at],
+                run.leader_epoch, run.producer_id, run.producer_epoch, sequences[at], transactional, aborted,
+                piece.unacknowledged, piece.replica.broker, piece.replica.dir, piece.file, run.position,
+            )  # fmt: skip
+        number += run.rows
+
+
+def _numbers(buffer: Any, kind: Literal["q", "i"]) -> memoryview[int]:
+    return memoryview(buffer).cast("B").cast(kind)
+
+
+def _bytes(column: Binary | None, count: int) -> list[bytes | None]:
+    assert column is not None
+    ends, data, valid = _numbers(column.offsets, "i"), memoryview(column.data), memoryview(column.valid)
+    all_there = not column.nulls
+    return [
+        bytes(data[ends[row] : ends[row + 1]]) if all_there or valid[row >> 3] >> (row & 7) & 1 else None
+        for row in range(count)
+    ]
+
+
+def _headers(columns: RecordColumns) -> list[list[tuple[str, bytes | None]]]:
+    found = columns.headers
+    assert found is not None
+    if not found.total:
+        return [[] for _ in range(columns.rows)]
+    starts = _numbers(found.starts, "i")
+    keys, values = _bytes(found.keys, found.total), _bytes(found.values, found.total)
+    pairs = [
+        ((key or b"").decode("utf-8", "replace"), value) for key, value in zip(keys, values, strict=True)
+    ]
+    return [pairs[starts[row] : starts[row + 1]] for row in range(columns.rows)]

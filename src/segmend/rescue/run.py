@@ -1,0 +1,192 @@
+"""A rescue from beginning to end: partition after partition, each in the journal once it is written."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from segmend.errors import SegmendError, UsageError
+from segmend.logdir import disk
+from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.merge.gathered import gathered
+from segmend.merge.look import Second
+from segmend.merge.rule import merge
+from segmend.merge.runs import read_replica
+from segmend.merge.values import Range, Replica
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.rescue import forms
+from segmend.rescue.fates import fates
+from segmend.rescue.outlet import Line, open_outlet, refuse_overlap
+from segmend.rescue.pieces import Piece, pieces
+from segmend.rescue.request import Job, Request, Written
+from segmend.surgery.writing.effects import Effects
+
+Told = Callable[[int, int, str], None]
+"""Hears of bytes that are behind, of how many, and what is looked at."""
+
+
+def rescue(
+    request: Request, dirs: Sequence[LogDir], names: Sequence[str], told: Told, fx: Effects | None = None
+) -> Iterator[Line]:
+    """The lines of the report: one a partition, and the summary.
+
+    `names` are partition directories where only some of `dirs` were given. Raises `SegmendError`.
+    """
+    refuse_overlap(request.out, (each.path for each in dirs))
+    form = forms.form(request.form)
+    found, _ = gathered(dirs, names, ("current",))
+    wanted = [places for (topic, _), places in found.items() if fnmatchcase(topic, request.topic or "*")]
+    if not wanted:
+        raise UsageError("no partition here is asked for (`segmend show DIR` lists them)")
+    sizes = [sum(place.size for place in places) for places in wanted]
+    release = BrokerDirs(dirs, release=request.release).release
+    with open_outlet(request.out, request.identity, fx or Effects()) as outlet:
+        yield from outlet.done
+        if outlet.summary is not None:
+            return
+        _require_space(request, wanted[len(outlet.done) :])
+        behind = sum(sizes[: len(outlet.done)])
+        for places, size in list(zip(wanted, sizes, strict=True))[len(outlet.done) :]:
+            watch = _Watch(told, behind, size, sum(sizes), places[0].name)
+            job = _job(request, places, release, watch)
+            outlet.tell = watch.written
+            line = _line(job, form.write(job, outlet))
+            outlet.record(line)
+            behind += size
+            yield line
+        form.finish(dirs, outlet, outlet.done)
+        outlet.record(_summary(outlet.done))
+        yield outlet.done[-1]
+
+
+class _Watch:
+    """Progress within one partition: half of it is reading all replicas, the other half writing."""
+
+    def __init__(self, told: Told, behind: int, size: int, total: int, name: str) -> None:
+        self._told, self._behind, self._size, self._total, self._name = told, behind, size, total, name
+        self._done, self._of = 0, 1
+        told(behind, total, name)
+
+    def read(self, to_write: int) -> None:
+        """All replicas are read, and so many bytes are to be written."""
+        self._behind, self._of = self._behind + self._size // 2, max(to_write, 1)
+        self._told(self._behind, self._total, self._name)
+
+    def written(self, count: int) -> None:
+        """So many more bytes are written."""
+        self._done = min(self._done + count, self._of)
+        self._told(self._behind + self._size // 2 * self._done // self._of, self._total, self._name)
+
+
+def _job(request: Request, places: Sequence[PartitionDir], release: Any, watch: _Watch) -> Job:
+    replicas = [read_replica(place) for place in places]
+    merged = merge(replicas, Second(places, replicas))
+    found = tuple(pieces(replicas, places, _within(merged.ranges, request)))
+    watch.read(sum(piece.size for piece in found))
+    return Job(
+        request=request, topic=replicas[0].topic, partition=replicas[0].partition, places=places,
+        replicas=replicas, merged=merged, pieces=found, release=release,
+        # How a transaction ended may stand behind the offsets that are wanted.
+        fates=functools.cache(
+            lambda: fates(tuple(pieces(replicas, places, merged.ranges)), merged.missing, places)
+        ),
+    )  # fmt: skip
+
+
+def _within(ranges: Sequence[Range], request: Request) -> Iterator[Range]:
+    for each in ranges:
+        low, high = max(each.first_offset, request.low), min(each.last_offset, request.high)
+        if low <= high:
+            yield Range(
+                replica=each.replica, first_offset=low, last_offset=high,
+                unacknowledged=each.unacknowledged, superseded=each.superseded,
+            )  # fmt: skip
+
+
+def _require_space(request: Request, wanted: Sequence[Sequence[PartitionDir]]) -> None:
+    """Raise `SegmendError` where even the largest replica of each partition finds no room."""
+    if request.form in ("parquet", "delta") or request.offsets or request.since or request.until:
+        return
+    needed = sum(max(place.size for place in places) for places in wanted)
+    available = disk.space(request.out).available
+    if needed > available:
+        raise SegmendError(
+            f"{request.out}: {available:,} bytes are free there, and about {needed:,} are needed; make room, "
+            "or choose with --topic or --offsets"
+        )
+
+
+def _line(job: Job, written: Written) -> dict[str, Any]:
+    merged, request = job.merged, job.request
+    missing = [[a, b] for a, b in _clipped(merged.missing, request)]
+    read = sum(piece.records for piece in job.pieces)
+    return {
+        "type": "partition",
+        "topic": job.topic,
+        "partition": job.partition,
+        "first_offset": max(merged.first_offset, request.low),
+        "next_offset": min(merged.next_offset, request.high + 1),
+        "records": written.records,
+        "aborted": written.aborted,
+        "marked": written.marked,
+        "missing": missing,
+        "diverged": [_diverged(each, job.replicas) for each in merged.diverged],
+        "sources": list(_sources(job.pieces)),
+        "bytes": written.bytes,
+        "left_out": written.left_out,
+        "open": written.open,
+        "unacknowledged": written.unacknowledged,
+        "read": read,
+        "unreadable": [list(each) for each in written.undecodable],
+        "conflicts": [[each.first_offset, each.last_offset, each.because] for each in merged.conflicts],
+        "doubts": list(merged.doubts),
+        "form": dict(written.facts),
+    }
+
+
+def _clipped(missing: Sequence[tuple[int, int]], request: Request) -> Iterator[tuple[int, int]]:
+    for first, last in missing:
+        low, high = max(first, request.low), min(last, request.high)
+        if low <= high:
+            yield low, high
+
+
+def _diverged(found: Any, replicas: Sequence[Replica]) -> dict[str, Any]:
+    return {
+        "broker": replicas[found.replica].broker,
+        "dir": replicas[found.replica].dir,
+        "first_offset": found.first_offset,
+        "last_offset": found.last_offset,
+        "records": found.records,
+        "epoch": found.epoch,
+    }
+
+
+def _sources(found: Sequence[Piece]) -> Iterator[dict[str, Any]]:
+    """Which replica gave how much."""
+    sums: dict[tuple[int | None, str], list[int]] = {}
+    for piece in found:
+        total = sums.setdefault((piece.replica.broker, piece.replica.dir), [0, 0])
+        total[0] += piece.batches
+        total[1] += piece.size
+    for (broker, dir), (batches, size) in sums.items():
+        yield {"broker": broker, "dir": dir, "batches": batches, "bytes": size}
+
+
+def _summary(lines: Sequence[Line]) -> dict[str, Any]:
+    return {
+        "type": "summary",
+        "partitions": len(lines),
+        "records": sum(line["records"] for line in lines),
+        "bytes": sum(line["bytes"] for line in lines),
+        "missing": sum(last - first + 1 for line in lines for first, last in line["missing"]),
+        "marked": sum(line["marked"] for line in lines),
+        "aborted": sum(line["aborted"] for line in lines),
+    }
+
+
+def is_whole(line: Line) -> bool:
+    """Whether everything that any replica could have is there, and nothing is in doubt."""
+    return not any(line.get(each) for each in ("missing", "diverged", "unreadable", "conflicts", "doubts"))

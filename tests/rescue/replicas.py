@@ -1,0 +1,67 @@
+"""Three replicas of a few golden partitions, hurt by a seed, and what a rescue gave of them."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from segmend.kernel.batches import iter_batches
+from segmend.logdir.disk import FileReader
+
+SOME = ("codec-none-0", "codec-zstd-0", "txn-0", "idem-0", "single-0", "compacted-0")
+"""Partitions that have much in little: all that a batch can be is in one of them."""
+PROVENANCE = ("broker", "dir", "file", "position", "unacknowledged")
+
+
+def replicas(golden: Path, root: Path, names: tuple[str, ...] = SOME, count: int = 3) -> list[Path]:
+    """Log dirs of brokers 1, 2, ... with the same partitions in each."""
+    found = []
+    for number in range(1, count + 1):
+        home = root / f"b{number}"
+        home.mkdir(parents=True)
+        for name in names:
+            shutil.copytree(next(golden.glob(f"b1/d*/{name}")), home / name)
+        log_dir = next(golden.glob("b1/d0"))
+        text = (log_dir / "meta.properties").read_text()
+        (home / "meta.properties").write_text(text.replace("node.id=1", f"node.id={number}"))
+        for each in log_dir.glob("*checkpoint"):
+            shutil.copy(each, home)
+        found.append(home)
+    return found
+
+
+def hurt(dirs: list[Path], draw: random.Random, choose: Callable[[], set[int]]) -> dict[str, set[int]]:
+    """Flip a byte of each batch on the replicas that `choose` names; the offsets that are hurt on all."""
+    gone: dict[str, set[int]] = {}
+    for log in sorted(dirs[0].glob("*/*.log")):
+        with FileReader(str(log)) as reader:
+            batches = list(iter_batches(reader))
+        for batch in batches:
+            whom = choose()
+            for number in whom:
+                path = dirs[number] / log.parent.name / log.name
+                flip(path, draw.randrange(batch.position + 21, batch.end))
+            if len(whom) == len(dirs):
+                offsets = range(batch.base_offset, batch.last_offset + 1)
+                gone.setdefault(log.parent.name, set()).update(offsets)
+    return gone
+
+
+def flip(path: Path, position: int) -> None:
+    """One bit."""
+    data = bytearray(path.read_bytes())
+    data[position] ^= 1
+    path.write_bytes(data)
+
+
+def told(out: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each partition of a rescue as JSON lines, without where they come from."""
+    rows = {path.stem: map(json.loads, path.read_text().splitlines()) for path in out.glob("*-*.jsonl")}
+    return {
+        name: [{key: value for key, value in row.items() if key not in PROVENANCE} for row in each]
+        for name, each in rows.items()
+    }

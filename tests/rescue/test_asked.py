@@ -1,0 +1,94 @@
+"""What can be asked of a rescue, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.run import run
+from tests.rescue.replicas import replicas, told
+
+Golden = Callable[[str], Path]
+
+
+def test_a_choice_of_records(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("txn-0", "codec-zstd-0"), count=1)
+
+    def rows(name: str, *options: object) -> dict[str, list[dict[str, object]]]:
+        ran = run(capsys, "rescue", source, "--out", tmp_path / name, "--as", "jsonl", *options)
+        assert ran.code == 0, ran.err
+        return told(tmp_path / name)
+
+    every = rows("every")
+    committed = rows("committed", "--isolation", "read_committed")
+    assert committed["txn-0"] == [row for row in every["txn-0"] if not row["aborted"]]
+    assert len(committed["txn-0"]) == len(every["txn-0"]) - 54
+    some = rows("some", "--offsets", "17..101")
+    for name, found in some.items():
+        assert found == [row for row in every[name] if row["offset"] in range(17, 102)]
+    times = sorted({str(row["timestamp"]) for row in every["codec-zstd-0"]})
+    recent = rows("recent", "--since", times[5], "--until", times[9], "--topic", "codec*")
+    assert recent["codec-zstd-0"] == [
+        row for row in every["codec-zstd-0"] if times[5] <= str(row["timestamp"]) <= times[9]
+    ]
+
+
+def test_a_log_dir_of_some_offsets_has_just_these(
+    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("codec-zstd-0", "txn-0"), count=1)
+    out = tmp_path / "out"
+    assert run(capsys, "rescue", source, "--out", out, "--offsets", "17..101").code == 0
+    for name, each in (("all", source), ("some", out)):
+        run(capsys, "rescue", each, "--out", tmp_path / name, "--as", "jsonl")
+    every, some = told(tmp_path / "all"), told(tmp_path / "some")
+    # The marker of the transaction at the end is not there.
+    for rows in (*every.values(), *some.values()):
+        for row in rows:
+            del row["aborted"]
+    for name, rows in every.items():
+        assert some[name] == [row for row in rows if 17 <= row["offset"] <= 101]
+    ran = run(capsys, "check", out, "--deep", "--json")
+    assert {row["severity"] for row in ran.of("finding")} <= {"info"}, ran.out
+
+
+def test_what_is_refused(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("codec-zstd-0",), count=1)
+    out = tmp_path / "out"
+
+    def refused(*options: object, code: int = 16) -> str:
+        ran = run(capsys, "rescue", source, *options)
+        assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
+        return ran.err
+
+    for inside in (source, source / "new", source / "codec-zstd-0" / "x", source.parent):
+        assert "a rescue never writes into its source" in refused("--out", inside)
+    assert sorted(path.name for path in source.iterdir() if path.is_dir()) == ["codec-zstd-0"]
+    assert run(capsys, "rescue", source, "--out", out, "--as", "jsonl").code == 0
+    assert "holds another rescue" in refused("--out", out, "--as", "csv")
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "mine").touch()
+    assert "is not empty" in refused("--out", full)
+    assert "no partition here is asked for" in refused("--out", tmp_path / "n", "--topic", "nothing")
+    assert "is for tables" in refused("--out", tmp_path / "n", "--since", "+1h")
+    assert "is for tables" in refused("--out", tmp_path / "n", "--isolation", "read_committed")
+
+
+def test_a_second_time_it_tells_the_same_and_writes_nothing(
+    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("codec-zstd-0",), count=1)
+    argv = ["rescue", source, "--out", tmp_path / "out", "--json"]
+    first = run(capsys, *argv)
+    shutil.rmtree(tmp_path / "out" / "codec-zstd-0")
+    second = run(capsys, *argv)
+    assert first.of("partition") == second.of("partition")
+    assert not (tmp_path / "out" / "codec-zstd-0").exists()
+    (row,) = first.of("partition")
+    assert row["read"] == row["records"] + row["left_out"]
+    journal = (tmp_path / "out" / "_rescue.jsonl").read_text().splitlines()
+    assert json.loads(journal[1]) == row

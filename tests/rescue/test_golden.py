@@ -1,0 +1,100 @@
+"""Of a healthy golden directory every form holds exactly what a consumer got."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import json
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+from tests.cli.run import run
+from tests.conftest import golden_names, golden_params
+from tests.surgery.shows.server import written
+
+Golden = Callable[[str], Path]
+TOLD = [name for name in golden_names() if not name.startswith(("0.8", "4.3.1-fleet"))]
+KINDS = {None: -1, "CreateTime": 0, "LogAppendTime": 1}
+
+
+def hexed(data: str | None) -> bytes | None:
+    return None if data is None else bytes.fromhex(data)
+
+
+def consumed(row: dict[str, Any]) -> tuple[object, ...]:
+    """A record as a consumer got it; a client says 0 where magic 0 has no time."""
+    headers = [(name, hexed(value)) for name, value in row["headers"]]
+    kind = KINDS[row["timestampType"]]
+    time = row["timestamp"] if kind >= 0 else -1
+    return row["offset"], time, kind, hexed(row["key"]), hexed(row["value"]), headers
+
+
+def decoded(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)
+
+
+def from_json(row: dict[str, Any]) -> tuple[object, ...]:
+    """The same of a JSON line."""
+    headers = [(each["key"], decoded(each["value"])) for each in row["headers"]]
+    time = row["timestamp"]
+    if isinstance(time, str):
+        moment = datetime.fromisoformat(time)
+        time = round(moment.timestamp() * 1000)
+    return row["offset"], time, row["timestamp_type"], decoded(row["key"]), decoded(row["value"]), headers
+
+
+def from_table(path: Path) -> list[tuple[object, ...]]:
+    """The same of a Parquet file."""
+    table = pq.read_table(path)
+    times = table["timestamp"].cast("int64").to_pylist()
+    return [
+        (row["offset"], time, row["timestamp_type"], row["key"], row["value"],
+         [(each["key"], each["value"]) for each in row["headers"]])
+        for row, time in zip(table.to_pylist(), times, strict=True)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", golden_params(TOLD))
+def test_the_tables_are_what_a_consumer_got(
+    name: str, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dirs = sorted(golden(name).glob("b*/d*"))
+    for form in ("jsonl", "parquet"):
+        ran = run(capsys, "rescue", *dirs, "--out", tmp_path / form, "--as", form, "--json")
+        assert (ran.code, ran.of("summary")[0]["missing"]) == (0, 0)
+    for partition, rows in written(name).items():
+        told = [consumed(row) for row in rows]
+        lines = (tmp_path / "jsonl" / f"{partition}.jsonl").read_text().splitlines()
+        found = [from_json(json.loads(line)) for line in lines]
+        assert from_table(tmp_path / "parquet" / f"{partition}.parquet") == found
+        # A killed one got more between that look and its death.
+        assert found[: len(told)] == told
+        assert len(found) == len(told) or name.endswith("-killed")
+
+
+def test_all_tables_say_the_same(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Delta and CSV as JSON lines, of topics with headers, nulls and transactions."""
+    dirs = sorted(golden("4.3.1-killed").glob("b1/d*"))
+    for form in ("jsonl", "csv", "delta"):
+        ran = run(capsys, "rescue", *dirs, "--out", tmp_path / form, "--as", form, "--topic", "[hnt]*")
+        assert ran.code == 0, ran.err
+    lines, rows = [], []
+    for path in sorted((tmp_path / "jsonl").glob("*-*.jsonl")):
+        lines += map(json.loads, path.read_text().splitlines())
+    for path in sorted((tmp_path / "csv").glob("*.csv")):
+        with open(path, newline="") as file:
+            rows += list(csv.DictReader(file))
+    assert [(row["topic"], int(row["offset"]), row["value"]) for row in rows] == [
+        (row["topic"], row["offset"], row["value"] or "") for row in lines
+    ]
+    assert [json.loads(row["headers"]) for row in rows] == [row["headers"] for row in lines]
+    table = pq.ParquetDataset(DeltaTable(str(tmp_path / "delta")).file_uris()).read().to_pylist()
+    same = ("topic", "offset", "sequence", "transactional", "aborted", "leader_epoch", "file", "position")
+    assert sorted(([row[each] for each in same] for row in table), key=str) == sorted(
+        ([row[each] for each in same] for row in lines), key=str
+    )

@@ -1,0 +1,61 @@
+"""Killed at any change of the disk, the same command goes on, and ends with the same bytes."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+from tests.conftest import one_in
+from tests.rescue.replicas import replicas
+from tests.surgery.faulty import Died, Disk, Failing, Mortal
+
+from segmend.errors import SegmendError
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+from segmend.rescue.request import Request
+from segmend.rescue.run import rescue
+from segmend.surgery.writing.effects import Effects
+
+Golden = Callable[[str], Path]
+TWO = ("codec-none-0", "txn-open-0")
+
+
+def go(dirs: Iterable[Path], out: Path, form: str, fx: Effects) -> int:
+    """The rescue; how many lines it told."""
+    paths = tuple(map(str, dirs))
+    request = Request(dirs=paths, out=str(out), form=form, release=Release.parse("4.3"))
+    return len(list(rescue(request, [LogDir.open(path) for path in paths], (), lambda *_: None, fx)))
+
+
+def content(out: Path) -> dict[str, bytes]:
+    """Every file."""
+    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("form", one_in(3, ["log-dir", "jsonl", "csv", "parquet"]))
+def test_killed_anywhere_it_ends_with_the_same_bytes(form: str, golden: Golden, tmp_path: Path) -> None:
+    dirs = replicas(golden("4.3.1-killed"), tmp_path, TWO, count=2)
+    whole = Disk()
+    assert go(dirs, tmp_path / "whole", form, whole) == 3
+    wanted = content(tmp_path / "whole")
+    step = 1 if form == "log-dir" else 2
+    for at in range(1, whole.calls + 1, step * 3):
+        out = tmp_path / f"out{at}"
+        with pytest.raises(Died):
+            go(dirs, out, form, Mortal(at, half=bool(at % 2)))
+        assert go(dirs, out, form, Disk()) == 3
+        assert content(out) == wanted, f"killed at {at}, {whole.names[at - 1]}"
+
+
+def test_a_full_disk_stops_it_in_one_line_and_it_goes_on(golden: Golden, tmp_path: Path) -> None:
+    dirs = replicas(golden("4.3.1-killed"), tmp_path, TWO, count=1)
+    whole = Disk()
+    go(dirs, tmp_path / "whole", "log-dir", whole)
+    for at in (4, whole.calls // 2, whole.calls - 3):
+        out = tmp_path / f"out{at}"
+        with pytest.raises(SegmendError, match="no space left on device; make room"):
+            go(dirs, out, "log-dir", Failing(at, errno.ENOSPC))
+        assert go(dirs, out, "log-dir", Disk()) == 3
+        assert content(out) == content(tmp_path / "whole")
