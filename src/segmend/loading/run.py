@@ -29,7 +29,8 @@ from segmend.loading.futures import replaced
 from segmend.loading.led import aside, without_the_unled
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
-from segmend.loading.replicas import Loaded, Situation, load_directory
+from segmend.loading.replicas import Loaded, Situation
+from segmend.loading.side_by_side import load_directories
 from segmend.loading.timing.estimate import estimate
 from segmend.loading.values import (
     BrokerOutcome,
@@ -135,16 +136,18 @@ class _Run:
         self._refusal = self._refusal or reason
 
     def _load_all(self, states: Sequence[DirState], situation: Situation) -> None:
-        total = sum(len(state.log_dir.partitions) for state in states)
+        kinds = (each.kind for state in states for each in state.log_dir.partitions)
+        total = sum(kind != "cluster-metadata" for kind in kinds)
         done = 0
         for state in states:
             found = []
-            for partition in _as_listed(state.log_dir):
+            partitions = [each for each in _as_listed(state.log_dir) if each.kind != "cluster-metadata"]
+            loads = load_directories(state, partitions, situation, self._view, self._options.workers)
+            for partition, loaded in zip(partitions, loads, strict=True):
                 done += 1
                 if self._progress is not None:
                     self._progress(done, total)
-                if partition.kind != "cluster-metadata":
-                    found.append(self._load_one(state, partition, situation))
+                found.append(self._loaded_one(state, partition, loaded))
             for loaded in sorted(found, key=_place):
                 self._loaded.append(loaded)
                 if isinstance(loaded.outcome, DirectoryOutcome):
@@ -161,8 +164,7 @@ class _Run:
                     )
                 )
 
-    def _load_one(self, state: DirState, partition: PartitionDir, situation: Situation) -> Loaded:
-        loaded = load_directory(state, partition.afresh(), situation)
+    def _loaded_one(self, state: DirState, partition: PartitionDir, loaded: Loaded) -> Loaded:
         if state.unread:
             loaded = _left_alone(loaded)
         if loaded.failure is not None:

@@ -50,6 +50,11 @@ class AsUser(Files):
         self._asked = 0
         self.unasked = 0
 
+    @property
+    def asked_enough(self) -> bool:
+        """Whether the attribute `i` of no more logs is asked for."""
+        return self._asked >= _ATTRIBUTES_ASKED
+
     def listing(self, path: str) -> dict[str, EntryType]:
         """As `disk`."""
         return disk.listing(path)

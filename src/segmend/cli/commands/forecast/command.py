@@ -90,7 +90,8 @@ def run(args: argparse.Namespace) -> int:
     broker = broker_of(args, open_or_note(args.paths or _configured(args.config)))
     user, assumed = user_of(args.as_user, broker.dirs)
     clean = True if args.clean else False if args.unclean else None
-    machine = Machine(cores=len(os.sched_getaffinity(0)), read_speed=args.read_speed)
+    cores = len(os.sched_getaffinity(0))
+    machine = Machine(cores=cores, read_speed=args.read_speed)
     options = Options(
         clean=clean,
         deep=args.deep,
@@ -99,6 +100,7 @@ def run(args: argparse.Namespace) -> int:
         user=user,
         user_assumed=assumed,
         topics=told_settings(args.topic_config),
+        workers=cores,
     )
     progress = Progress(sys.stderr)
     shown = (lambda done, total: progress.update(done, total, "")) if progress.shown else None
