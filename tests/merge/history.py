@@ -39,10 +39,6 @@ class Node:
     cleaned: int = 0
     up: bool = True
 
-    @property
-    def end(self) -> int:
-        return self.log[-1].last + 1 if self.log else 0
-
     def cut(self, offset: int) -> None:
         """Truncate, as a follower does; what was cleaned above is no longer there."""
         self.log = [batch for batch in self.log if batch.last < offset]
@@ -67,14 +63,19 @@ class History:
     def truth(self) -> list[Stored]:
         return self.truths[self.leader]
 
+    def end(self, number: int) -> int:
+        """The log end offset, which no cleaner moves: it leaves the active segment alone."""
+        true = self.truths[number]
+        return true[-1].last + 1 if true else 0
+
     def elect(self, number: int) -> None:
         """Make it leader, in the ISR or not; those that are up follow it."""
         self.leader = number
         self.epoch += 1
         node = self.nodes[number]
         node.up = True
-        node.epochs = [line for line in node.epochs if line[1] < node.end]
-        node.epochs.append((self.epoch, node.end))
+        node.epochs = [line for line in node.epochs if line[1] < self.end(number)]
+        node.epochs.append((self.epoch, self.end(number)))
         self.follow()
 
     def follow(self) -> None:
@@ -101,11 +102,11 @@ class History:
             node.epochs.sort()
         for node in self.nodes:
             if node.up:  # all of them have fetched everything
-                node.high_watermark = true[-1].last + 1 if true else 0
+                node.high_watermark = self.end(self.leader)
 
     def write(self) -> None:
         """The leader appends a batch, those that are up fetch it."""
-        first = self.truth[-1].last + 1 if self.truth else 0
+        first = self.end(self.leader)
         count = self.draw.randrange(1, 4)
         self.crc += 1
         records = tuple(
@@ -120,7 +121,7 @@ class History:
     def clean(self, number: int) -> None:
         """Compaction of all below the high watermark, tombstones and all where it is the second time."""
         node = self.nodes[number]
-        bound = min(node.high_watermark, node.end)
+        bound = min(node.high_watermark, self.end(number))
         if bound <= node.cleaned:
             return
         bound = self.draw.randrange(node.cleaned, bound) + 1
@@ -170,9 +171,9 @@ class History:
         damaged: list[Damaged] = walk.damaged
         return Replica(
             broker=number, dir="d", name="t-0", topic="t", partition=0, log_start_offset=0,
-            log_end_offset=max((run.last_offset + 1 for run in walk.runs), default=0),
+            log_end_offset=self.end(number),
             high_watermark=node.high_watermark, epochs=tuple(node.epochs), runs=tuple(walk.runs),
-            damaged=tuple(damaged), cleaned=max(node.cleaned, walk.removed_below),
+            damaged=tuple(damaged), cleaned=node.cleaned, thinned=max(node.cleaned, walk.removed_below),
         )  # fmt: skip
 
     # What `agreement.Look` promises.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from segmend.frozen import frozen
+from segmend.merge.lineage import claims_of
 from segmend.merge.spans import Span, united, without
-from segmend.merge.values import Epoch, Replica, Run
+from segmend.merge.values import NO_EPOCH, Epoch, Replica, Run
 
 
 class Part(NamedTuple):
@@ -23,13 +25,17 @@ class Branch:
     """One replica held against the branch.
 
     `losing` are parts that another leader overwrote. `cover` are the offsets that it speaks for: those
-    of its `parts`, and those that compaction took. Below `authority` what it does not have was removed.
+    of its `parts`, and those that compaction took. Below `authority`, where its cleaner has been, and more
+    weakly below `thinned`, what it does not have was removed. `left` is where it left the branch, by its
+    batches and checkpoint; None if it never did.
     """
 
     parts: tuple[Part, ...]
     losing: tuple[Part, ...]
     cover: tuple[Span, ...]
     authority: int
+    thinned: int
+    left: int | None
 
     @property
     def end(self) -> int:
@@ -54,13 +60,27 @@ def on_branch(replica: Replica, chain: Sequence[Epoch]) -> Branch:
             losing += _rest(run, first, last)
         else:
             losing.append(Part(run.first_offset, run.last_offset, run))
+    left = min((*(part.first for part in losing), *_elsewhere(replica, chain)), default=None)
     # What a branch that lost had removed says nothing about this one.
-    left = min((part.first for part in losing), default=None)
-    authority = 0 if left is not None and left < replica.cleaned else replica.cleaned
+    trusted = left is None or left >= replica.cleaned
+    authority = replica.cleaned if trusted else 0
+    thinned = max(replica.thinned, authority) if trusted else 0
     return Branch(
-        parts=tuple(parts), losing=tuple(losing), cover=tuple(_cover(replica, parts, authority)),
-        authority=authority,
+        parts=tuple(parts), losing=tuple(losing), cover=tuple(_cover(replica, parts, thinned)),
+        authority=authority, thinned=thinned, left=left,
     )  # fmt: skip
+
+
+def _elsewhere(replica: Replica, chain: Sequence[Epoch]) -> Iterator[int]:
+    """Where the epochs of its checkpoint leave the branch, whether batches of them are left or not."""
+    bounds = {each.epoch: each.last_offset for each in chain}
+    claims = sorted(claims_of(replica).items())
+    for (epoch, start), (_, following) in pairwise([*claims, (NO_EPOCH, replica.log_end_offset)]):
+        last = bounds.get(epoch, start - 1)
+        if last is not None and replica.epochs and following - 1 > last:
+            yield max(start, last + 1)
+        elif epoch not in bounds:
+            yield start
 
 
 def _rest(run: Run, first: int, last: int) -> list[Part]:
@@ -68,9 +88,9 @@ def _rest(run: Run, first: int, last: int) -> list[Part]:
     return [Part(begin, end, run) for begin, end in sides if begin <= end]
 
 
-def _cover(replica: Replica, parts: Sequence[Part], authority: int) -> list[Span]:
+def _cover(replica: Replica, parts: Sequence[Part], thinned: int) -> list[Span]:
     held = united((part.first, part.last) for part in parts)
-    below = min(authority, replica.log_end_offset) - 1
+    below = min(thinned, replica.log_end_offset) - 1
     hurt = united(
         (each.first_offset, below if each.last_offset is None else each.last_offset)
         for each in replica.damaged

@@ -10,7 +10,7 @@ from segmend.merge.agreement import Look, disagreements
 from segmend.merge.branch import Branch, on_branch
 from segmend.merge.lineage import lineage
 from segmend.merge.spans import Span, common, size, united, without
-from segmend.merge.standing import diverged_of, left_at, standings_of
+from segmend.merge.standing import diverged_of, standings_of
 from segmend.merge.superseded import superseded
 from segmend.merge.values import Conflict, Merged, Range, Replica
 
@@ -75,7 +75,7 @@ def _high_watermark(replicas: Sequence[Replica], branches: Sequence[Branch]) -> 
     known = []
     for replica, branch in zip(replicas, branches, strict=True):
         if replica.high_watermark is not None:
-            left = left_at(branch)
+            left = branch.left
             known.append(replica.high_watermark if left is None else min(left, replica.high_watermark))
     return max(known, default=None)
 
@@ -87,12 +87,9 @@ def _bounds(
     end = max([*(branch.end for branch in branches), watermark or 0])
     starts = [branch.cover[0][0] for branch in branches if branch.cover]
     for replica, branch in zip(replicas, branches, strict=True):
-        if left_at(branch) is None:
-            end = max(
-                [end, *(each.last_offset + 1 for each in replica.damaged if each.last_offset is not None)]
-            )
-            starts += [each.first_offset for each in replica.damaged[:1]]
+        if branch.left is None:
             end = max(end, replica.log_end_offset)
+            starts += [each.first_offset for each in replica.damaged[:1]]
     deleted = [replica.deleted_below for replica in replicas if replica.deleted_below is not None]
     # A log that others have less of was deleted there by retention, each broker at its own time.
     first = max([min(starts, default=end), *(each for each in deleted if each <= end)])
@@ -121,7 +118,7 @@ def _conflicts(
     for number, branch in enumerate(branches):
         for other in range(number):
             # Compaction rewrites batches, and no two brokers at the same moment.
-            low = max(branch.authority, branches[other].authority)
+            low = max(branch.thinned, branches[other].thinned)
             spans += disagreements(branches[other].parts, branch.parts, look, (other, number), low=low)
     return [_conflict(span, branches, ranks, look, prefer) for span in united(spans)]
 
@@ -181,7 +178,7 @@ class _Choice:
         places = {
             place for branch in self._branches for span in branch.cover for place in (span[0], span[1] + 1)
         }
-        places |= {branch.authority for branch in self._branches}
+        places |= {place for branch in self._branches for place in (branch.authority, branch.thinned)}
         for conflict in self._conflicts:
             places |= {conflict.first_offset, conflict.last_offset + 1}
         return places if self._watermark is None else places | {self._watermark}
@@ -194,13 +191,14 @@ class _Choice:
             allowed = [number for number in having if number in self._conflicts[at].taken] or having
         if not allowed:
             return None
-        taken = min(allowed, key=lambda number: (-self._authority(number, first), self._ranks[number]))
+        taken = min(allowed, key=lambda number: self._order(number, first))
         alone = self._watermark is not None and first >= self._watermark and len(having) == 1
         return Range(replica=taken, first_offset=first, last_offset=last, unacknowledged=alone)
 
-    def _authority(self, number: int, offset: int) -> int:
-        bound = self._branches[number].authority
-        return bound if bound > offset else 0
+    def _order(self, number: int, offset: int) -> tuple[int, int, int]:
+        """Cleaned furthest first, then by rank."""
+        cleaned, thinned = self._branches[number].authority, self._branches[number].thinned
+        return -cleaned * (cleaned > offset), -thinned * (thinned > offset), self._ranks[number]
 
 
 def _has(cover: Sequence[Span], offset: int) -> bool:
@@ -216,8 +214,10 @@ def _goes_on(held: Range, found: Range) -> bool:
 
 def _settled(found: Range, branches: Sequence[Branch], look: Look) -> Range:
     """Without the records that a replica cleaned further had removed, where that one is damaged."""
-    bound = max(branch.authority for branch in branches)
-    if bound <= max(found.first_offset, branches[found.replica].authority):
+    bound = max(branch.thinned for branch in branches)
+    taken = branches[found.replica]
+    own = taken.authority if any(branch.authority for branch in branches) else taken.thinned
+    if bound <= max(found.first_offset, own):
         return found
     filling = found.first_offset, min(found.last_offset, bound - 1)
     covers = [branch.cover for branch in branches]
@@ -238,8 +238,8 @@ def _doubts(replicas: Sequence[Replica], branches: Sequence[Branch], end: int) -
                     f"{replica.path}/{each.file} at byte {each.position}: {each.kind}; whether there were "
                     f"records from offset {each.first_offset} on nothing tells"
                 )
-        if branch.authority < replica.cleaned:
+        if branch.thinned < replica.thinned:
             yield (
-                f"{replica.path} was compacted up to offset {replica.cleaned} with records of a branch that "
+                f"{replica.path} was compacted up to offset {replica.thinned} with records of a branch that "
                 "lost; what it lacks below may have been removed for them"
             )

@@ -34,10 +34,12 @@ def read_replica(partition: PartitionDir) -> Replica:
     identity = log_dir.meta_properties.value
     start = log_dir.log_start_offsets.get(key)
     epochs = partition.leader_epochs.value
-    end = max((run.last_offset + 1 for run in runs), default=0)
-    end = max(end, *partition.base_offsets[-1:], start or 0) if partition.base_offsets else end
+    claimed = (each.last_offset for each in reading.damaged if each.last_offset is not None)
+    ends = (*(run.last_offset for run in runs[-1:]), *claimed)
+    end = max([0, *partition.base_offsets[-1:], start or 0, *(last + 1 for last in ends)])
     first = partition.base_offsets[0] if partition.base_offsets else 0
-    cleaned = max(log_dir.cleaner_offsets.get(key, 0), reading.removed_below)
+    cleaned = min(max(log_dir.cleaner_offsets.get(key, 0), 0), end)
+    thinned = max(cleaned, reading.removed_below)
     return Replica(
         broker=None if identity is None else identity.node_id,
         dir=log_dir.path,
@@ -52,8 +54,9 @@ def read_replica(partition: PartitionDir) -> Replica:
         high_watermark=log_dir.high_watermarks.get(key),
         epochs=tuple((entry.epoch, entry.start_offset) for entry in epochs.entries) if epochs else (),
         runs=runs,
-        damaged=tuple(_with_gaps(reading.damaged, runs, partition, cleaned)),
-        cleaned=min(cleaned, end),
+        damaged=tuple(_with_gaps(reading.damaged, runs, partition, thinned)),
+        cleaned=cleaned,
+        thinned=thinned,
         unreadable=tuple(reading.unreadable),
     )
 
@@ -296,7 +299,7 @@ class _Open:
 
 
 def _with_gaps(
-    damaged: list[Damaged], runs: tuple[Run, ...], partition: PartitionDir, cleaned: int
+    damaged: list[Damaged], runs: tuple[Run, ...], partition: PartitionDir, thinned: int
 ) -> Iterator[Damaged]:
     """The damage, and offsets between two files that have no bytes at all, unless compaction took them."""
     yield from damaged
@@ -307,7 +310,7 @@ def _with_gaps(
     for segment in partition.segments:
         following = segment.next_base_offset
         first = ends.get(segment.base_offset, segment.base_offset - 1) + 1
-        if following is None or first >= max(following, cleaned + 1):
+        if following is None or first >= max(following, thinned + 1):
             continue
-        if first < following and following > cleaned and (first, following - 1) not in told:
-            yield _damage(max(first, cleaned), following - 1, segment.name, 0, 0, "missing")
+        if first < following and following > thinned and (first, following - 1) not in told:
+            yield _damage(max(first, thinned), following - 1, segment.name, 0, 0, "missing")

@@ -10,11 +10,6 @@ from segmend.merge.spans import Span, common, size, united, without
 from segmend.merge.values import Conflict, Diverged, Replica, Standing, Unique
 
 
-def left_at(branch: Branch) -> int | None:
-    """The offset where a replica left the branch, None if it never did."""
-    return min((part.first for part in branch.losing), default=None)
-
-
 def diverged_of(branch: Branch, number: int, look: Look) -> Iterator[Diverged]:
     """The losing parts of a replica, neighbours put together."""
     for first, last in united((part.first, part.last) for part in branch.losing):

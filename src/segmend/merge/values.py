@@ -83,8 +83,10 @@ class Replica:
 
     `name` is its directory in `dir`; `broker` the node id of meta.properties. `high_watermark` and
     `deleted_below` (the log start offset) come from checkpoints; `log_start_offset` and `log_end_offset`
-    bound what is there. `epochs` are the lines of leader-epoch-checkpoint. Below `cleaned` compaction
-    has removed records: a gap there is no loss. `unreadable` says what could not be looked at.
+    bound what is there, sound or not. `epochs` are the lines of leader-epoch-checkpoint. Compaction has
+    come up to `cleaned` here, by the cleaner's checkpoint; the batches show that below `thinned` it took
+    records, here or on the leader they came from, so that a gap there is no loss. `unreadable` says what
+    could not be looked at.
     """
 
     broker: int | None
@@ -102,6 +104,7 @@ class Replica:
     runs: tuple[Run, ...] = ()
     damaged: tuple[Damaged, ...] = ()
     cleaned: int = 0
+    thinned: int = 0
     unreadable: tuple[str, ...] = ()
 
     @property
