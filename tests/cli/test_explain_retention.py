@@ -220,7 +220,7 @@ def test_local_limits_count_where_storage_is_remote() -> None:
         (["DIR", "--partition", "t-9"], "no partition here is called 't-9'", 16),
         (
             ["--topic", "t"],
-            "--topic is for `segmend explain compaction or gone or retention DIR... or FILE...`",
+            "--topic is for `segmend explain compaction or gone or merge or retention DIR... or FILE...`",
             16,
         ),
         (["DIR", "--brokers", "3"], "--brokers is for `segmend explain startup DIR...`", 16),

@@ -98,7 +98,7 @@ def test_an_empty_log_dir(tmp_path: Path, capsys: Capture) -> None:
         (["startup", "--brokers", "3"], "--brokers is for `segmend explain startup DIR...`", 16),
         (
             ["startup", "DIR", "--topic", "t"],
-            "--topic is for `segmend explain compaction or gone or retention DIR... or FILE...`",
+            "--topic is for `segmend explain compaction or gone or merge or retention DIR... or FILE...`",
             16,
         ),
         (["L05", "--threads", "3"], "--threads is for `segmend explain startup DIR...`", 16),

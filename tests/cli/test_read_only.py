@@ -100,6 +100,7 @@ WAYS: dict[str, Way] = {
         ["L05"],
         *([name, *(p.dirs if operands(it) == "DIR" else [SERVER_LOG])] for name, it in all_topics().items()),
     ],
+    "diff": on_dirs("--json"),
     "forecast": lambda p: [[*p.dirs], ["--unclean", *p.dirs, "--json"]],
     "help": lambda _: [[], ["plan", "repair"]],
     "journal list": lambda p: [["--state-dir", p.away / "none"]],

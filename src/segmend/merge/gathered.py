@@ -11,7 +11,7 @@ Key = tuple[str, int]
 
 
 def gathered(
-    dirs: Sequence[LogDir], names: Iterable[str] = (), kinds: Iterable[str] = ("current", "cluster-metadata")
+    dirs: Sequence[LogDir], names: Iterable[str] = (), kinds: Iterable[str] = ("current",)
 ) -> tuple[Mapping[Key, Sequence[PartitionDir]], tuple[str, ...]]:
     """The directories of each partition, sorted; and those that are the same one under another name.
 

@@ -9,7 +9,7 @@ from segmend.errors import UsageError
 from segmend.merge.agreement import Look, disagreements
 from segmend.merge.branch import Branch, on_branch
 from segmend.merge.lineage import lineage
-from segmend.merge.spans import Span, common, size, united, without
+from segmend.merge.spans import Span, common, has, size, united, without
 from segmend.merge.standing import diverged_of, standings_of
 from segmend.merge.superseded import superseded
 from segmend.merge.values import Conflict, Merged, Range, Replica
@@ -184,7 +184,7 @@ class _Choice:
         return places if self._watermark is None else places | {self._watermark}
 
     def _range(self, first: int, last: int) -> Range | None:
-        having = [number for number, branch in enumerate(self._branches) if _has(branch.cover, first)]
+        having = [number for number, branch in enumerate(self._branches) if has(branch.cover, first)]
         at = bisect_right(self._begins, first) - 1
         allowed = having
         if at >= 0 and self._conflicts[at].last_offset >= first:
@@ -199,11 +199,6 @@ class _Choice:
         """Cleaned furthest first, then by rank."""
         cleaned, thinned = self._branches[number].authority, self._branches[number].thinned
         return -cleaned * (cleaned > offset), -thinned * (thinned > offset), self._ranks[number]
-
-
-def _has(cover: Sequence[Span], offset: int) -> bool:
-    at = bisect_right(cover, (offset, 1 << 63)) - 1
-    return at >= 0 and cover[at][1] >= offset
 
 
 def _goes_on(held: Range, found: Range) -> bool:

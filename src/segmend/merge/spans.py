@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 Span = tuple[int, int]
@@ -50,6 +51,17 @@ def common(spans: Sequence[Span], others: Sequence[Span]) -> list[Span]:
             found.append((max(first, others[here][0]), min(last, others[here][1])))
             here += 1
     return found
+
+
+def has(spans: Sequence[Span], offset: int) -> bool:
+    """Whether the offset is in one of them."""
+    at = bisect_right(spans, offset, key=first_of) - 1
+    return at >= 0 and spans[at][1] >= offset
+
+
+def first_of(span: Span) -> int:
+    """Where it begins."""
+    return span[0]
 
 
 def size(spans: Iterable[Span]) -> int:

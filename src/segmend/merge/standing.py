@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from segmend.merge.agreement import Look
 from segmend.merge.branch import Branch
-from segmend.merge.spans import Span, common, size, united, without
-from segmend.merge.values import Conflict, Diverged, Replica, Standing, Unique
+from segmend.merge.spans import Span, common, has, size, united, without
+from segmend.merge.values import Conflict, Diverged, Hurt, Replica, Standing, Unique
 
 
 def diverged_of(branch: Branch, number: int, look: Look) -> Iterator[Diverged]:
@@ -53,11 +55,27 @@ def standings_of(
             relation = "ahead" if unique else "equal"
         found.append(
             Standing(
-                relation=relation, behind_records=size(lacking), lacking=tuple(lacking), unique=unique,
+                relation=relation, behind_records=size(lacking), lacking=tuple(lacking),
+                hurt=tuple(_hurt(replica, branches)), unique=unique,
                 diverged_at=diverged_at,
             )
         )  # fmt: skip
     return tuple(found)
+
+
+def _hurt(replica: Replica, branches: Sequence[Branch]) -> Iterator[Hurt]:
+    """Its damage, cut where others have it or not; this replica has none of it sound."""
+    bounded = united((d.first_offset, d.last_offset) for d in replica.damaged if d.last_offset is not None)
+    ends = {place for branch in branches for first, last in branch.cover for place in (first, last + 1)}
+    places = sorted(ends)
+    for first, last in bounded:
+        cuts = places[bisect_right(places, first) : bisect_right(places, last)]
+        for begin, behind in pairwise([first, *cuts, last + 1]):
+            having = (number for number, branch in enumerate(branches) if has(branch.cover, begin))
+            yield Hurt(first_offset=begin, last_offset=behind - 1, sound_on=tuple(having))
+    for each in replica.damaged:
+        if each.last_offset is None:
+            yield Hurt(first_offset=each.first_offset, last_offset=None, sound_on=())
 
 
 def _diverged_at(number: int, branch: Branch, conflicts: Sequence[Conflict]) -> tuple[int, int] | None:

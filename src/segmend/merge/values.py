@@ -186,6 +186,18 @@ class Unique:
 
 
 @frozen
+class Hurt:
+    """Offsets whose batches one replica has damaged, and the replicas that have all of them sound.
+
+    `last_offset` is None where nothing tells how far the damage goes.
+    """
+
+    first_offset: int
+    last_offset: int | None
+    sound_on: tuple[int, ...]
+
+
+@frozen
 class Standing:
     """What one replica is beside the merged log.
 
@@ -196,6 +208,7 @@ class Standing:
     relation: str
     behind_records: int = 0
     lacking: tuple[tuple[int, int], ...] = ()
+    hurt: tuple[Hurt, ...] = ()
     unique: tuple[Unique, ...] = ()
     diverged_at: tuple[int, int] | None = None
 
@@ -220,3 +233,13 @@ class Merged:
     next_offset: int
     high_watermark: int | None
     doubts: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """The worst that is told of a replica: equal, behind, damaged or diverged."""
+        relations = {standing.relation for standing in self.standings}
+        if "diverged" in relations:
+            return "diverged"
+        if "damaged" in relations or self.missing:
+            return "damaged"
+        return "behind" if relations & {"behind", "ahead"} else "equal"

@@ -1,0 +1,82 @@
+"""What the true log is, out of several replicas that are damaged, behind, or went different ways.
+
+`diff` compares by this rule, `rescue` and `export` write by it. It looks at batches: sound is one whose
+checksum is right and whose offset and epoch fit between its neighbours.
+
+The newest leader's branch wins
+    Leader epochs from the batches and the leader-epoch-checkpoint of all replicas give one history: the
+    newest epoch, and back from there by those replicas that have it. They had truncated their logs to its
+    leader's before they followed (KIP-101), so what they have below is the branch, too. A checkpoint line
+    that the replica's own sound batches contradict does not count. Why: the cluster itself would go on with
+    this leader; any other choice takes away what was written since.
+
+What an older branch has beyond is a divergence
+    It is told with offset, epoch, records and producers, and never mixed in. Why: at these offsets the newest
+    leader wrote other records, or its log ended; both cannot be true.
+
+Holes are filled
+    Damaged or missing batches of one replica are taken from any that has the offsets sound on the branch.
+    Why: one epoch has one leader, so its batch at an offset is the same bytes on every replica.
+
+Sound bytes of one epoch that differ
+    No rule knows which are right. The bytes that most replicas have are taken, else those of the replica that
+    is first in order: the one that goes furthest, then the one that lacks least, then as given. It is told.
+    Why: this is no Kafka; somebody restored a volume, or ran one broker id twice.
+
+Compaction
+    Below what the cleaner's checkpoint says, the replica cleaned furthest decides what was removed; next come
+    those whose batches show that records are gone. Where it is damaged, others fill in, but no record
+    whose key has a later one below that point. Why: a deleted key must not come back with its old value.
+    Tombstones that are there stay. One cleaned with records of a branch that lost is not trusted in this.
+    Below what was compacted, bytes are not compared, for each broker cleans at its own time.
+
+Retention
+    Each broker deletes at its own time, so what one still has is taken; but nothing below the highest log
+    start offset in a checkpoint, which DeleteRecords may have set. Why: that was deleted on purpose.
+
+Above the high watermark
+    What only one replica has above the newest high watermark known is taken, and marked as unacknowledged: no
+    other replica had confirmed it. A replica that left the branch counts only up to where it did.
+    The checkpoint is written every 5 s, so what is above it may well have been acknowledged.
+
+Magic 0 and 1
+    Have no epochs: the longest log is taken, as the leaders of those releases did, and bytes that differ
+    are decided as above.
+
+What is refused
+    Replicas whose topic ids or cluster ids differ. A directory that is given twice counts once.
+
+What cannot be known
+    Records at the torn end of a log, beyond every other replica; an epoch of which nothing tells what came
+    before. These are named with their offsets, never guessed.
+
+For your directories: segmend explain merge DIR... [--topic T]
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from segmend.cli.output import emit, emit_json, style
+from segmend.cli.replicas import replicas_asked
+from segmend.errors import ExitCode
+from segmend.merge.compared import compared
+from segmend.report.merge import merge_json, merge_lines
+
+NAME = "merge"
+SUMMARY = "what the true log is, out of several replicas"
+OPTIONS = ("topic", "partition")
+
+
+def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
+    """Say of each partition which epochs make its branch, and whose batches are taken."""
+    _, groups = replicas_asked(args, paths)
+    code = ExitCode.NOTHING_WRONG
+    for found in compared(groups, jobs=1):
+        if args.json:
+            emit_json([merge_json(found)])
+        else:
+            emit(merge_lines(found, style(args)))
+        code |= ExitCode.OPERATIONAL if found.merged is None else ExitCode.NOTHING_WRONG
+    return code

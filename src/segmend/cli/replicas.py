@@ -1,0 +1,41 @@
+"""The replicas that directories of several brokers hold, as the command line names them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from segmend.cli.output import note
+from segmend.cli.selection import refuse_topic
+from segmend.cli.targets import open_targets
+from segmend.cluster.members import members
+from segmend.errors import UsageError
+from segmend.formats.names import CLUSTER_METADATA_TOPIC
+from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.merge.gathered import Key, gathered
+
+
+def replicas_asked(
+    args: argparse.Namespace, paths: Sequence[str]
+) -> tuple[list[LogDir], Mapping[Key, Sequence[PartitionDir]]]:
+    """The log dirs, and the directories of each partition that `--topic` and `--partition` leave.
+
+    Raises `SegmendError`, and `UsageError` where the dirs are of more than one cluster.
+    """
+    targets = open_targets(paths)
+    members(targets.dirs)
+    refuse_topic(args.topic, (each for log_dir in targets.dirs for each in log_dir.partitions))
+    metadata = ("cluster-metadata",) if args.topic == CLUSTER_METADATA_TOPIC else ()
+    groups, twice = gathered(targets.dirs, targets.names, ("current", *metadata))
+    for each in twice:
+        note(f"{each}; counted once")
+    only = getattr(args, "partition", None)
+    chosen = {
+        key: found
+        for key, found in groups.items()
+        if fnmatchcase(key[0], args.topic or "*") and only in (None, f"{key[0]}-{key[1]}")
+    }
+    if not chosen:
+        raise UsageError("no partition here was asked for; give the log dirs of brokers (`segmend show DIR`)")
+    return targets.dirs, chosen

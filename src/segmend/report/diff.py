@@ -1,0 +1,247 @@
+"""Replicas side by side, for people and as JSON lines."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from segmend.merge.compared import Compared
+from segmend.merge.values import Merged, Replica, Standing
+from segmend.report import text
+from segmend.report.style import PLAIN, Style
+from segmend.report.table import Column, table
+from segmend.wording import plural
+
+SHOWN = 5
+"""Ranges of offsets that are told one by one."""
+_COLUMNS = (
+    Column("broker", right=True),
+    Column("start", right=True),
+    Column("end", right=True),
+    Column("high watermark", right=True),
+    Column("lacks", right=True),
+    Column("only here", right=True),
+    Column("is"),
+    Column("directory"),
+)
+_COLOURS = {"diverged": "red", "damaged": "red", "behind": "yellow"}
+
+
+def replica_json(found: Compared, number: int) -> dict[str, Any]:
+    """One replica as `diff` and `fleet diff` tell it."""
+    replica, merged = found.replicas[number], found.merged
+    assert merged is not None, "a refused partition has no replicas to tell"
+    standing = merged.standings[number]
+    left = standing.diverged_at
+    return {
+        "type": "replica",
+        "topic": found.topic,
+        "partition": found.partition,
+        "broker": replica.broker,
+        "dir": replica.dir,
+        "directory": replica.name,
+        "log_start_offset": replica.log_start_offset,
+        "log_end_offset": replica.log_end_offset,
+        "high_watermark": replica.high_watermark,
+        "relation": standing.relation,
+        "behind_records": standing.behind_records,
+        "diverged_at": None if left is None else {"offset": left[0], "epoch": left[1]},
+        "diverged": [
+            {
+                "first_offset": each.first_offset, "last_offset": each.last_offset, "records": each.records,
+                "producers": list(each.producers),
+            }
+            for each in merged.diverged if each.replica == number
+        ],
+        "damaged": [
+            {
+                "first_offset": each.first_offset, "last_offset": each.last_offset,
+                "sound_on": [found.replicas[other].broker for other in each.sound_on],
+            }
+            for each in standing.hurt
+        ],
+        "unique": [
+            {
+                "first_offset": each.first_offset, "last_offset": each.last_offset, "records": each.records,
+                "above_high_watermark": each.above_high_watermark,
+            }
+            for each in standing.unique
+        ],
+    }  # fmt: skip
+
+
+def partition_json(found: Compared, leader: int | None, absent: Sequence[int]) -> dict[str, Any]:
+    """One partition; `leader` and the brokers that lack it are those of the metadata log, if there is one."""
+    line: dict[str, Any] = {"type": "partition", "topic": found.topic, "partition": found.partition}
+    merged = found.merged
+    if merged is None:
+        return {**line, "verdict": "refused", "best": None, "missing": [], "reason": found.refused}
+    best = found.replicas[merged.best]
+    return {
+        **line,
+        "verdict": verdict(merged, absent),
+        "best": {"broker": best.broker, "dir": best.dir},
+        "missing": [list(each) for each in merged.missing],
+        "first_offset": merged.first_offset,
+        "next_offset": merged.next_offset,
+        "high_watermark": merged.high_watermark,
+        "leader": leader,
+        "absent": list(absent),
+        "conflicts": [
+            {
+                "first_offset": each.first_offset, "last_offset": each.last_offset, "because": each.because,
+                "taken": [found.replicas[number].broker for number in each.taken],
+            }
+            for each in merged.conflicts
+        ],
+        "doubts": list(merged.doubts),
+    }  # fmt: skip
+
+
+def verdict(merged: Merged, absent: Sequence[int]) -> str:
+    """That of the merge; a broker without its replica is behind."""
+    return "behind" if absent and merged.verdict == "equal" else merged.verdict
+
+
+def partition_lines(
+    found: Compared, leader: int | None, absent: Sequence[int], style: Style = PLAIN
+) -> Iterator[str]:
+    """A partition for people: a line, a table of its replicas, what follows from it, and what comes next."""
+    name, merged = f"{text.clean(found.topic)}-{found.partition}", found.merged
+    if merged is None:
+        yield f"{style('bold', name)}  {style('red', 'refused')}: {text.clean(found.refused or '')}"
+        return
+    said = verdict(merged, absent)
+    best = found.replicas[merged.best]
+    led = "" if leader is None else f"; leader by the metadata log: broker {leader}"
+    where = f"{_broker(best)} {text.clean(best.path)}"
+    yield f"{style('bold', name)}  {style(_COLOURS.get(said), said)}; best: {where}{led}"
+    yield from (f"  {line}" for line in table(_COLUMNS, _rows(found, merged), style))
+    yield from (f"  {line}" for line in _consequences(found, merged, leader, absent))
+    for command in dict.fromkeys(_next(found, merged)):
+        yield f"  next: {style.command(command)}"
+
+
+def _rows(found: Compared, merged: Merged) -> Iterator[Sequence[str]]:
+    for replica, standing in zip(found.replicas, merged.standings, strict=True):
+        yield (
+            text.number(replica.broker),
+            str(replica.log_start_offset),
+            str(replica.log_end_offset),
+            text.number(replica.high_watermark),
+            str(standing.behind_records),
+            str(sum(each.records for each in standing.unique)),
+            _relation(standing),
+            text.clean(replica.path),
+        )
+
+
+def _relation(standing: Standing) -> str:
+    if standing.diverged_at is None:
+        return standing.relation
+    return f"diverged at offset {standing.diverged_at[0]} in epoch {standing.diverged_at[1]}"
+
+
+def _broker(replica: Replica) -> str:
+    return "broker ?" if replica.broker is None else f"broker {replica.broker}"
+
+
+def _consequences(
+    found: Compared, merged: Merged, leader: int | None, absent: Sequence[int]
+) -> Iterator[str]:
+    replicas = found.replicas
+    for broker in absent:
+        yield f"broker {broker} is to have a replica by the metadata log, and none of its dirs does"
+    for each in merged.diverged:
+        wrote = f", written by producers {', '.join(map(str, each.producers))}" if each.producers else ""
+        yield (
+            f"{_broker(replicas[each.replica])}: {_offsets(each.first_offset, each.last_offset)} of epoch "
+            f"{each.epoch} ({plural(each.records, 'record')}{wrote}) are not on the newest leader's branch; "
+            "a follower cuts them off"
+        )
+    for number, standing in enumerate(merged.standings):
+        yield from _hurt(found, number, standing)
+        if replicas[number].broker != leader or leader is None:
+            yield from _unique(replicas[number], standing, known=merged.high_watermark is not None)
+    for conflict in merged.conflicts:
+        groups = " | ".join(", ".join(_broker(replicas[n]) for n in group) for group in conflict.held)
+        yield (
+            f"{_offsets(conflict.first_offset, conflict.last_offset)}: sound bytes of one epoch differ "
+            f"({groups}); taken by {conflict.because}"
+        )
+    for first, last in merged.missing[:SHOWN]:
+        yield f"lost: {_offsets(first, last)} are sound on no replica"
+    yield from _more(len(merged.missing), "missing range")
+    yield from (f"not known: {text.clean(doubt)}" for doubt in merged.doubts)
+
+
+def _hurt(found: Compared, number: int, standing: Standing) -> Iterator[str]:
+    for each in standing.hurt[:SHOWN]:
+        brokers = [_broker(found.replicas[other]) for other in each.sound_on]
+        sound = f"sound on {', '.join(brokers)}" if brokers else "sound nowhere"
+        if each.last_offset is None:
+            where, sound = f"from offset {each.first_offset} on", "how far nothing tells"
+        else:
+            where = _offsets(each.first_offset, each.last_offset)
+        yield f"{_broker(found.replicas[number])}: damaged {where}; {sound}"
+    yield from _more(len(standing.hurt), "damaged range")
+
+
+def _unique(replica: Replica, standing: Standing, *, known: bool) -> Iterator[str]:
+    for each in standing.unique[:SHOWN]:
+        side = f"{'above' if each.above_high_watermark else 'below'} the high watermark"
+        side = side if known else "no high watermark is known"
+        yield (
+            f"only on {_broker(replica)}: {_offsets(each.first_offset, each.last_offset)} "
+            f"({plural(each.records, 'record')}, {side}); an unclean election of another loses them"
+        )
+    yield from _more(len(standing.unique), "such range")
+
+
+def _more(count: int, what: str) -> Iterator[str]:
+    if count > SHOWN:
+        yield f"... and {plural(count - SHOWN, what)} more (--json has all)"
+
+
+def _offsets(first: int, last: int) -> str:
+    return f"offset {first}" if first == last else f"offsets {first} to {last}"
+
+
+def _next(found: Compared, merged: Merged) -> Iterator[str]:
+    """Commands that help: a damaged replica takes batches of one that has them all."""
+    for number, standing in enumerate(merged.standings):
+        replica = found.replicas[number]
+        if standing.relation == "diverged":
+            at = (standing.diverged_at or (0, 0))[0]
+            yield f"segmend show {shlex.quote(replica.path)} --records --offset {at}.."
+        elif standing.relation == "damaged" and (source := _source(found, standing, number)) is not None:
+            here, there = shlex.quote(replica.path), shlex.quote(source.path)
+            yield f"segmend plan repair {here} --from {there} -o plan.json"
+
+
+def _source(found: Compared, standing: Standing, number: int) -> Replica | None:
+    """One replica that has sound all that is damaged here."""
+    having = set(range(len(found.replicas))) - {number}
+    for each in standing.hurt:
+        having &= set(each.sound_on)
+    return found.replicas[min(having)] if having and standing.hurt else None
+
+
+def summary_json(counts: Mapping[str, int], notes: Sequence[str], seconds: float) -> dict[str, Any]:
+    """The last line."""
+    return {"type": "summary", **counts, "notes": list(notes), "seconds": round(seconds, 3)}
+
+
+def summary_line(counts: Mapping[str, int], seconds: float, style: Style = PLAIN) -> str:
+    """The same for people."""
+    told = [f"{count} {what}" for what, count in counts.items() if count and what in _VERDICTS]
+    if counts["alone"]:
+        told.append(f"{counts['alone']} with one replica here, which nothing was compared with")
+    head = f"{plural(counts['partitions'], 'partition')}: {', '.join(told) or 'none'}"
+    read = f"{plural(counts['replicas'], 'replica')}, {counts['batches']:,} batches"
+    size = f"{text.size(counts['bytes'])}, every checksum, {text.duration(seconds)}"
+    return f"{style('bold', head)}; {read}, {size}"
+
+
+_VERDICTS = ("equal", "behind", "diverged", "damaged", "refused")

@@ -1,0 +1,179 @@
+"""`segmend diff` as a user runs it: over three real brokers that agree, and over each way to differ."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.run import run
+
+from segmend.formats.build import NewRecord, build_batch
+
+Golden = Callable[[str], Path]
+
+
+def batch(first: int, epoch: int, word: str = "", count: int = 10) -> bytes:
+    """So many records."""
+    records = [NewRecord(value=b"%s %d" % (word.encode(), at)) for at in range(first, first + count)]
+    return build_batch(records, base_offset=first, leader_epoch=epoch, producer_id=epoch + 7, base_sequence=0)
+
+
+def broker(
+    root: Path,
+    number: int,
+    batches: list[bytes],
+    *,
+    epochs: str = "0 0",
+    mark: int | None = None,
+    topic_id: str = "fuYlYUwSThqrOsuA1qAjlg",
+    cluster: str = "c",
+) -> Path:
+    """A log dir with one replica of t-0."""
+    log_dir = root / f"b{number}"
+    partition = log_dir / "t-0"
+    partition.mkdir(parents=True)
+    (partition / f"{0:020d}.log").write_bytes(b"".join(batches))
+    lines = epochs.split(", ")
+    (partition / "leader-epoch-checkpoint").write_text("\n".join(["0", str(len(lines)), *lines, ""]))
+    (partition / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}\n")
+    (log_dir / "meta.properties").write_text(f"version=1\nnode.id={number}\ncluster.id={cluster}\n")
+    if mark is not None:
+        (log_dir / "replication-offset-checkpoint").write_text(f"0\n1\nt 0 {mark}\n")
+    return log_dir
+
+
+PLAIN = [batch(first, 0) for first in range(0, 100, 10)]
+
+
+def told(
+    capsys: pytest.CaptureFixture[str], *dirs: Path
+) -> tuple[int, dict[int, dict[str, Any]], dict[str, Any]]:
+    """The exit code, the replicas by broker, and the partition."""
+    ran = run(capsys, "diff", *dirs, "--json")
+    return ran.code, {line["broker"]: line for line in ran.of("replica")}, ran.of("partition")[0]
+
+
+def test_three_real_brokers_agree(golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:
+    dirs = sorted(golden("4.3.1-fleet").glob("b*/d*"))
+    ran = run(capsys, "diff", *dirs, "--json")
+    assert ran.code == 0, [line for line in ran.of("partition") if line["verdict"] != "equal"]
+    assert len(ran.of("partition")) == 30
+    assert {line["relation"] for line in ran.of("replica")} == {"best", "equal"}
+    assert ran.json[-1]["type"] == "summary"
+    people = run(capsys, "diff", *dirs)
+    assert (people.code, people.out.count("\n")) == (0, 1)
+    metadata = run(capsys, "diff", *dirs, "--topic", "__cluster_metadata", "--json")
+    assert [line["behind_records"] for line in metadata.of("replica")] == [1, 0, 106]
+
+
+def test_a_directory_that_is_gone_is_a_difference(
+    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fleet = Path(shutil.copytree(golden("4.3.1-fleet"), tmp_path / "fleet", symlinks=True))
+    shutil.rmtree(next(fleet.glob("b2/d*/shipments-2")))
+    ran = run(capsys, "diff", *sorted(fleet.glob("b*/d*")), "--topic", "shipments", "--json")
+    lines = {line["partition"]: line for line in ran.of("partition")}
+    assert ran.code == 4
+    assert (lines[2]["verdict"], lines[2]["absent"], lines[1]["verdict"]) == ("behind", [2], "equal")
+
+
+def test_an_unclean_election_is_a_divergence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = [*PLAIN, batch(100, 1, "old"), batch(110, 1, "old")]
+    new = [*PLAIN[:7], batch(70, 2, "new")]
+    one = broker(tmp_path, 1, old, epochs="0 0, 1 100", mark=120)
+    two = broker(tmp_path, 2, new, epochs="0 0, 2 70", mark=70)
+    code, replicas, partition = told(capsys, one, two)
+    assert (code, partition["verdict"], partition["best"]["broker"]) == (4, "diverged", 2)
+    assert replicas[1]["diverged_at"] == {"offset": 70, "epoch": 0}
+    assert replicas[1]["diverged"] == [
+        {"first_offset": 70, "last_offset": 119, "records": 50, "producers": [7, 8]}
+    ]
+    assert partition["missing"] == []
+    assert replicas[2]["unique"] == [
+        {"first_offset": 70, "last_offset": 79, "records": 10, "above_high_watermark": True}
+    ]
+
+
+def test_damage_names_who_has_it_sound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hurt = [bytearray(each) for each in PLAIN]
+    hurt[3][70] ^= 1
+    hurt[6][70] ^= 1
+    worse = [bytearray(each) for each in PLAIN[:9]]
+    worse[6][70] ^= 1
+    one = broker(tmp_path, 1, [bytes(each) for each in hurt], mark=100)
+    two = broker(tmp_path, 2, [bytes(each) for each in worse], mark=90)
+    code, replicas, partition = told(capsys, one, two)
+    assert (code, partition["verdict"], partition["missing"]) == (4, "damaged", [[60, 69]])
+    assert replicas[1]["damaged"] == [
+        {"first_offset": 30, "last_offset": 39, "sound_on": [2]},
+        {"first_offset": 60, "last_offset": 69, "sound_on": []},
+    ]
+    assert (replicas[2]["relation"], replicas[2]["behind_records"]) == ("damaged", 10)
+    ran = run(capsys, "diff", one, two)
+    assert "lost: offsets 60 to 69 are sound on no replica" in ran.out
+
+
+def test_the_next_command_mends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hurt = [bytearray(each) for each in PLAIN]
+    hurt[3][70] ^= 1
+    one = broker(tmp_path, 1, [bytes(each) for each in hurt], mark=100)
+    two = broker(tmp_path, 2, PLAIN, mark=100)
+    ran = run(capsys, "diff", one, two)
+    command = shlex.split(
+        next(line for line in ran.out.splitlines() if "next:" in line).partition("next:")[2]
+    )
+    command[command.index("plan.json")] = str(tmp_path / "plan.json")
+    assert run(capsys, *command[command.index("plan") :]).code in (0, 4)
+    assert run(capsys, "apply", tmp_path / "plan.json", "--yes", "--state-dir", tmp_path / "state").code & ~5 == 0
+    assert told(capsys, one, two)[0] == 0
+
+
+def test_compaction_and_retention_are_no_difference(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    thin = build_batch([NewRecord(value=b"x", key=b"k", offset=9)], base_offset=0, leader_epoch=0)
+    one = broker(tmp_path, 1, [thin, *PLAIN[3:]], mark=100)
+    two = broker(tmp_path, 2, PLAIN, mark=100)
+    (one / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 30\n")
+    assert told(capsys, one, two)[0] == 0
+    log = two / "t-0" / f"{0:020d}.log"
+    log.rename(log.with_name(f"{40:020d}.log")).write_bytes(b"".join(PLAIN[4:]))
+    code, replicas, _ = told(capsys, one, two)
+    assert (code, replicas[2]["log_start_offset"]) == (0, 40)
+
+
+def test_a_hole_between_files_is_no_compaction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = broker(tmp_path, 1, PLAIN[:4], mark=100)
+    (one / "t-0" / f"{60:020d}.log").write_bytes(b"".join(PLAIN[6:]))
+    code, replicas, _ = told(capsys, one, broker(tmp_path, 2, PLAIN, mark=100))
+    assert code == 4
+    assert replicas[1]["damaged"] == [{"first_offset": 40, "last_offset": 59, "sound_on": [2]}]
+
+
+def test_same_epoch_other_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two against one, whatever the order they are given in."""
+    odd = [*PLAIN[:4], batch(40, 0, "odd"), *PLAIN[5:]]
+    dirs = [broker(tmp_path, 1, odd), broker(tmp_path, 2, PLAIN), broker(tmp_path, 3, PLAIN)]
+    code, replicas, partition = told(capsys, *dirs)
+    assert (code, replicas[1]["diverged_at"]) == (4, {"offset": 40, "epoch": 0})
+    assert partition["conflicts"] == [
+        {"first_offset": 40, "last_offset": 49, "because": "majority", "taken": [2, 3]}
+    ]
+
+
+def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, other = broker(tmp_path, 1, PLAIN), broker(tmp_path, 2, PLAIN, cluster="d")
+    ran = run(capsys, "diff", one, other)
+    assert (ran.code, ran.err.count("\n")) == (16, 1)
+    assert "these are 2 clusters" in ran.err
+    ran = run(capsys, "diff", one, one)
+    assert (ran.code, "the same directory" in ran.err) == (16, True)
+    again = broker(tmp_path, 3, PLAIN, topic_id="AAAAAAAAAAAAAAAAAAAAAg")
+    ran = run(capsys, "diff", one, again, "--json")
+    assert ran.code == 8
+    assert json.loads(ran.out.splitlines()[0])["verdict"] == "refused"
