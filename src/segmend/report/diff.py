@@ -100,8 +100,9 @@ def partition_json(found: Compared, leader: int | None, absent: Sequence[int]) -
 
 
 def verdict(merged: Merged, absent: Sequence[int]) -> str:
-    """That of the merge; a broker without its replica is behind."""
-    return "behind" if absent and merged.verdict == "equal" else merged.verdict
+    """That of the merge; a broker without its replica is behind, unless no record was ever written."""
+    lacking = absent and merged.next_offset > 0 and merged.verdict == "equal"
+    return "behind" if lacking else merged.verdict
 
 
 def partition_lines(
