@@ -70,8 +70,8 @@ def wanted(findings: Sequence[Finding], case: Case, looks: list[str]) -> dict[Re
         if remedy.command.startswith(LOOKS):
             looks.append(remedy.command)
         from_other = (
-            "_PARTITION_DIR" in remedy.command and case.fault.hurt is unhurt
-        )  # the other is hurt, too
+            "_PARTITION_DIR" in remedy.command or "OTHER_METADATA_DIR" in remedy.command
+        ) and case.fault.hurt is unhurt  # the other is hurt, too
         if not from_other and not remedy.command.startswith((*ELSEWHERE, *LOOKS)):
             commands.setdefault(remedy, []).append(finding)
     return commands
@@ -94,6 +94,7 @@ def test_the_next_command_does_what_it_promises(
         other = case.scene.write(tmp_path / "other")
         place = (findings[0].file or "").partition("/")[0]
         command = remedy.command.replace("LEADER_PARTITION_DIR", str(other.dirs[0] / place))
+        command = command.replace("OTHER_METADATA_DIR", str(of_another_node(other.dirs)))
         done = pasted(command.replace("REPLICA_PARTITION_DIR", str(other.dirs[0] / place)), case, capsys)
         if done is None:
             assert {finding.code for finding in findings} <= ASKS.keys(), remedy.command
@@ -105,6 +106,18 @@ def test_the_next_command_does_what_it_promises(
         new = {e.code for e in after if e.severity == Severity.ERROR} - {e.code for e in before}
         hidden = BROUGHT_TO_LIGHT & {each.code for each in findings} or new <= BROUGHT_TO_LIGHT
         assert hidden or not new, remedy.command
+
+
+def of_another_node(dirs: Sequence[Path]) -> Path:
+    """The dir with the metadata, as if of node 2, and a server.properties that has both for voters."""
+    found = next((path for path in dirs if (path / "__cluster_metadata-0").is_dir()), dirs[0])
+    identity = found / "meta.properties"
+    if identity.exists():
+        identity.write_text(identity.read_text().replace("node.id=1", "node.id=2"))
+    voters = "controller.quorum.voters=1@localhost:9093,2@localhost:9094"
+    home = f"log.dirs={found.parent.parent / 'disks' / found.name}"
+    Path("server.properties").write_text(f"process.roles=broker,controller\nnode.id=1\n{voters}\n{home}\n")
+    return found
 
 
 def pasted(command: str, case: Case, capsys: pytest.CaptureFixture[str]) -> bool | None:

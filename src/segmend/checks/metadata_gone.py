@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding, Remedy, Safety, Severity
 from segmend.formats.names import CLUSTER_METADATA
+from segmend.logdir.tree import LogDir
 
-from . import remedies
+from . import metadata_mends, remedies
 from .context import BrokerContext
 from .levels import Level, Scope
 from .manual import ERROR, INFO, LOSES, Code, Page
@@ -25,7 +26,8 @@ PAGE = Page(
         first, and nothing is lost.""",
     advice="""
         Give server.properties (`--config`), or all log dirs and metadata.log.dir too. If it is gone, do
-        not start a lone node: bring its metadata back from a copy. With other voters, start those first.""",
+        not start a lone node: bring its metadata back from a copy. With other voters, start those first, or
+        restore it from their files: `plan quorum --from`; either way its vote must not be lost.""",
     kafka="KRaftMetadataCache, LogManager.isStrayKraftReplica, KIP-500.",
 )
 SCOPE = Scope.BROKER
@@ -62,5 +64,14 @@ def _finding(broker: BrokerContext, message: str, severity: Severity = ERROR) ->
         message,
         severity=severity,
         file=CLUSTER_METADATA,
-        remedy=remedies.play(*(log_dir.path for log_dir in broker.dirs)),
+        remedy=_remedy(broker, home, severity),
     )
+
+
+def _remedy(broker: BrokerContext, home: LogDir, severity: Severity) -> Remedy:
+    """Restored from another node, where there is one; else nothing but a look at what a start would do."""
+    dirs = broker.broker_dirs
+    place = (dirs.metadata_elsewhere or home).path
+    if severity is ERROR and dirs.others != ():
+        return remedies.quorum(place, metadata_mends.CONFIG, metadata_mends.OTHER, safety=Safety.ADVICE)
+    return remedies.play(*(log_dir.path for log_dir in broker.dirs))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.recovery import INVALID_MESSAGES
-from segmend.findings import Finding, Safety
+from segmend.findings import Finding
 from segmend.kernel.types import CHAIN_KINDS
 from segmend.logdir.scans import whole_scan
 
+from . import metadata_mends
 from .context import PartitionContext
 from .levels import Level, Scope
 from .manual import ERROR, LOSES, Code, Page
@@ -26,8 +27,8 @@ PAGE = Page(
         If other controllers are there it fetches the rest again; a single controller forgets what it
         committed, and data directories of forgotten topics become strays.""",
     advice="""
-        With other controllers: move the directory away and let it replicate. Alone: take a copy first; the
-        newest snapshot at or after the damage makes the log whole.""",
+        `plan quorum`: a snapshot that covers the damage makes the log whole. Else restore it from another
+        controller or broker (`--from`); moving the directory away would lose this node's vote with it.""",
     kafka="KafkaMetadataLog, KafkaRaftLog (4.x); lastShutdownClean is false on every start.",
 )
 SCOPE = Scope.SEGMENT
@@ -53,5 +54,5 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         position=damage.position,
         offset=damage.offset,
         broker_says=INVALID_MESSAGES.format(f"{context.partition.path}/{view.log.name}", damage.position),
-        remedy=context.set_aside(safety=Safety.LOSSY),
+        remedy=metadata_mends.mend(context),
     )

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 
 from segmend.broker.metadata_log import BAD_SNAPSHOT, INCONSISTENT
 from segmend.findings import Finding
-from segmend.kernel.scan import iter_batches
 from segmend.logdir.files import FileEntry
-from segmend.logdir.scans import whole_scan
-from segmend.logdir.second_looks import look_again
 from segmend.logdir.tree import PartitionDir
+from segmend.node.metadata_copy import snapshot_damage
 
+from . import metadata_mends
 from .context import PartitionContext
 from .levels import Level, Scope
 from .manual import ERROR, INFO, NONE, REFUSES, Code, Page
@@ -35,9 +33,8 @@ PAGE = Page(
         "K10": "it removes `.part` and `.deleted` files.",
     },
     advice="""
-        K08: with other controllers, move the directory away and let it replicate; alone, move the snapshot
-        out only if an older one and the whole log after it remain. K09: take the snapshot from another
-        controller.""",
+        `plan quorum` sets a damaged snapshot aside where an older one, or none, and the whole log after it
+        remain. Else (K09, too) it takes both from another controller or broker: `--from`.""",
     kafka="KafkaMetadataLog.recoverSnapshots, RecordsSnapshotReader, KIP-630.",
 )
 SCOPE = Scope.PARTITION
@@ -52,37 +49,28 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         return
     snapshots = partition.kraft_snapshots
     for entry in snapshots:
-        reason = _damage(entry)
+        reason = snapshot_damage(entry)
         if reason:
-            yield _damaged(context, entry, *reason)
+            yield _damaged(context, entry, *reason, newest=entry is snapshots[-1])
     first = min(partition.layout.logs, default=0)
     if first > 0 and not any((entry.parsed.base_offset or 0) >= first for entry in snapshots):
         message = f"the log begins at offset {first} and no snapshot reaches it"
-        yield context.finding("K09", message, offset=first, broker_says=INCONSISTENT.format(first))
+        remedy, says = metadata_mends.mend(context), INCONSISTENT.format(first)
+        yield context.finding("K09", message, offset=first, broker_says=says, remedy=remedy)
     leftovers = sorted(name for name in partition.entries if name.endswith(_LEFTOVERS))
     if leftovers and not context.running:
         message = f"{len(leftovers)} leftover snapshot files; the next start removes them"
         yield context.finding("K10", message, file=leftovers[0])
 
 
-def _damage(entry: FileEntry) -> tuple[int, str] | None:
-    """(position, reason), None for a whole snapshot."""
-    scan = whole_scan(entry, base_offset=0)
-    if scan.problems:
-        return scan.problems[0].position, scan.problems[0].kind
-    with look_again(entry) as reader:
-        last = deque(iter_batches(reader), maxlen=1)
-    if not last or not last[0].is_control:
-        return reader.size, "the footer is missing"
-    return None
-
-
-def _damaged(context: PartitionContext, entry: FileEntry, position: int, reason: str) -> Finding:
+def _damaged(
+    context: PartitionContext, entry: FileEntry, position: int, reason: str, *, newest: bool
+) -> Finding:
     return context.finding(
         "K08",
         f"the snapshot cannot be loaded: {reason}",
         file=entry.name,
         position=position,
         broker_says=BAD_SNAPSHOT.say(context.release, entry.parsed.base_offset),
-        remedy=context.set_aside(entry.name),
+        remedy=metadata_mends.mend(context) if newest else context.set_aside(entry.name),
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.metadata_log import QUORUM_BEHIND
-from segmend.findings import Finding, Safety
+from segmend.findings import Finding
 from segmend.formats import quorum_state
 from segmend.logdir.tree import PartitionDir
 
-from . import remedies
+from . import metadata_mends
 from .context import PartitionContext
 from .levels import Level, Scope
 from .manual import ERROR, INFO, NONE, REFUSES, Code, Page
@@ -25,8 +25,8 @@ PAGE = Page(
         "K12": "it warns and goes on without a leader.",
     },
     advice="""
-        K11: on a broker that is no voter, remove the file. On a voter restore it from a backup; without it
-        the voter may vote twice in an epoch, so remove it only while the other voters are healthy. K12:
+        K11: without the file a voter may vote twice in an epoch. `plan quorum` gives it one of an epoch in
+        which it cannot have voted; for that it must see the files of the other voters (`--from`). K12:
         nothing.""",
     kafka="FileQuorumStateStore, QuorumState, KIP-595, KIP-853.",
 )
@@ -40,7 +40,6 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         return
     file = partition.quorum_state.readable()
     state = file.value
-    name = f"{partition.name}/{quorum_state.FILE_NAME}"
     for damage in file.damages[:1]:
         yield context.finding(
             "K11",
@@ -48,7 +47,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
             file=quorum_state.FILE_NAME,
             position=damage.position,
             broker_says=damage.reason,
-            remedy=remedies.set_aside(context.dir.path, name, safety=Safety.LOSSY),
+            remedy=metadata_mends.vote(context),
         )
     epochs = context.epochs.value
     last = max((entry.epoch for entry in epochs.entries), default=-1) if epochs else -1

@@ -53,6 +53,12 @@ def adopt(log_dir: str, name: str, *, replace: bool, safety: Safety) -> Remedy:
     return Remedy(command=f"segmend plan adopt {target} -o plan.json", safety=safety)
 
 
+def quorum(log_dir: str, *options: str, safety: Safety = Safety.SAFE) -> Remedy:
+    """Plan the mending of a node's copy of the cluster's metadata."""
+    words = " ".join(("", *options))
+    return Remedy(command=f"segmend plan quorum {shlex.quote(log_dir)}{words} -o plan.json", safety=safety)
+
+
 def free(log_dir: str) -> Remedy:
     """Plan to make room on the disk of a log dir, by the least harm first."""
     return advice(f"segmend plan free {shlex.quote(log_dir)} --bytes 1GB -o plan.json")

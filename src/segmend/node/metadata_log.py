@@ -47,7 +47,7 @@ class MetadataLog:
     `snapshot`: (end offset, epoch) of the newest one, which takes the place of the log where it is
     `ahead` of it; `snapshot_damage` is why it cannot be read. `reached` is the offset after the last batch.
     `versions` are the newest versions of each kind of record (api key), `epochs` the first offset of each
-    leader epoch behind the snapshot.
+    leader epoch behind the snapshot, `voter_set` the voters that it names last (KIP-853).
     """
 
     image: MetadataImage = field(default_factory=MetadataImage)
@@ -61,6 +61,7 @@ class MetadataLog:
     snapshot: tuple[int, int] | None = None
     ahead: bool = False
     versions: dict[int, int] = field(default_factory=dict)
+    voter_set: tuple[control.VoterSetEntry, ...] = ()
     epochs: dict[int, int] = field(default_factory=dict)
 
     @property
@@ -120,6 +121,7 @@ class MetadataLog:
     def _control(self, key: bytes | None, value: bytes | None) -> None:
         voters = control.parse(key, value)[0].value
         if isinstance(voters, control.Voters):
+            self.voter_set = voters.voters
             self.image.voters = {voter.voter_id: voter.directory_id for voter in voters.voters}
 
     def _record(self, value: bytes, offset: int) -> None:

@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.golden.judge import CORRUPT
-from tests.surgery.shows import damages, leftovers, names, places, server
+from tests.surgery.shows import damages, leftovers, metadata, names, places, server
 from tests.surgery.shows.bed import Asked, Bed, Case, Refused, operate, operate_for_good, stage
 
-CASES: Sequence[Case] = (*damages.CASES, *leftovers.CASES, *places.CASES, *names.CASES)
+CASES: Sequence[Case] = (
+    *damages.CASES, *leftovers.CASES, *metadata.CASES, *places.CASES, *names.CASES
+)  # fmt: skip
 
 
 @contextmanager

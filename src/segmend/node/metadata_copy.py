@@ -1,0 +1,262 @@
+"""How much of a copy of `__cluster_metadata-0` can be used: snapshots that are whole, and runs of the log.
+
+A node needs a whole snapshot and the log from there on (or the log from offset 0); a snapshot that is
+damaged, or a batch, takes away what lies before or behind it only where nothing else reaches over it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import field, replace
+from typing import Final
+
+from segmend.formats import control
+from segmend.formats.batch import RecordBatch
+from segmend.formats.record import iter_records
+from segmend.frozen import dataclass, frozen
+from segmend.kernel.scan import iter_batches
+from segmend.kernel.types import CHAIN_KINDS, TAIL_KINDS
+from segmend.logdir.file_system import Unreadable
+from segmend.logdir.files import FileEntry
+from segmend.logdir.scans import whole_scan
+from segmend.logdir.second_looks import look_again
+from segmend.logdir.tree import LogSegment, PartitionDir
+
+Position = tuple[int, int]
+"""(leader epoch, offset): which of two logs is newer, as elections compare them."""
+_LIMIT: Final = 1 << 20
+_PLAUSIBLE: Final = 1 << 20
+"""So many offsets ahead, and no more, a damaged batch is believed."""
+
+
+@frozen
+class Snapshot:
+    """A `<end offset>-<epoch>.checkpoint`; `damage` is (byte, reason), None if it is whole."""
+
+    file: FileEntry
+    end: int
+    epoch: int
+    damage: tuple[int, str] | None
+
+    @property
+    def position(self) -> Position:
+        """Where it ends, by its name."""
+        return self.epoch, self.end
+
+
+@frozen
+class Part:
+    """Bytes `start` to `stop` of a segment's log: sound batches, the first of them at `offset`."""
+
+    file: FileEntry
+    offset: int
+    start: int
+    stop: int
+
+
+@dataclass(slots=True)
+class Run:
+    """Sound batches without a gap between them, in one or more segments; `end` is one after the last.
+
+    `epochs` are the first offsets of its leader epochs, `time` the newest timestamp.
+    """
+
+    first: int
+    end: int
+    parts: list[Part] = field(default_factory=list)
+    epochs: dict[int, int] = field(default_factory=dict)
+    time: int = 0
+
+    @property
+    def epoch(self) -> int:
+        """The last leader epoch, 0 without a batch."""
+        return max(self.epochs, default=0)
+
+    def add(self, file: FileEntry, batch: RecordBatch) -> None:
+        """Take the next batch."""
+        last = self.parts[-1] if self.parts else None
+        if last is not None and last.file.name == file.name:
+            self.parts[-1] = replace(last, stop=batch.end)
+        else:
+            part = Part(file=file, offset=batch.base_offset, start=batch.position, stop=batch.end)
+            self.parts.append(part)
+        self.end = batch.last_offset + 1
+        self.epochs.setdefault(batch.partition_leader_epoch, batch.base_offset)
+        self.time = max(self.time, batch.max_timestamp)
+
+
+@frozen
+class Standing:
+    """What a node can go by: a snapshot, or None for none, and a run of the log behind it, or none."""
+
+    snapshot: Snapshot | None = None
+    run: Run | None = None
+
+    @property
+    def position(self) -> Position:
+        """Where it ends: of a run without a batch in the snapshot's epoch."""
+        ends = [] if self.snapshot is None else [self.snapshot.position]
+        if self.run is not None:
+            ends.append((self.run.epoch, self.run.end))
+        return max(ends, default=(0, 0))
+
+
+@frozen
+class MetadataCopy:
+    """The snapshots by offset, and the runs of the log in order; `first` is where its files begin.
+
+    `beyond` is one after the offsets of damaged batches behind the last run, None without; a torn end counts
+    for nothing, since nobody was told that it had been written.
+    """
+
+    partition: PartitionDir
+    snapshots: Sequence[Snapshot]
+    runs: Sequence[Run]
+    first: int | None
+    beyond: int | None
+
+    @classmethod
+    def of(cls, partition: PartitionDir) -> MetadataCopy:
+        """Everything read, with checksums; what cannot be read counts as damaged."""
+        snapshots = sorted(map(_snapshot, partition.kraft_snapshots), key=lambda each: each.position[::-1])
+        first = min(partition.layout.logs, default=None)
+        runs = tuple(_with_likely_epochs(list(_runs(partition.segments))))
+        return cls(
+            partition=partition, snapshots=tuple(snapshots), runs=runs, first=first,
+            beyond=_beyond(partition, runs),
+        )  # fmt: skip
+
+    @property
+    def reached(self) -> Position:
+        """How far it goes, or once went, by all that can be read of it."""
+        ends = [snapshot.position for snapshot in self.snapshots]
+        ends += [(run.epoch, run.end) for run in self.runs]
+        if self.beyond is not None:
+            ends.append((self.runs[-1].epoch if self.runs else 0, self.beyond))
+        return max(ends, default=(0, 0))
+
+    @property
+    def best(self) -> Standing | None:
+        """The most that a node can go by, with the newest snapshot that leads there, and its log."""
+        found = list(self._standings())
+        return max(found, key=lambda each: (each.position, _end(each.snapshot), bool(each.run)), default=None)
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether the log is gone, or ends before a snapshot made from it: nobody knows how far it went."""
+        end = self.runs[-1].end if self.runs else -1
+        return self.first is None or any(snapshot.end > end for snapshot in self.snapshots)
+
+    @property
+    def has_all(self) -> bool:
+        """Whether nothing is lost of it, by what can be read."""
+        return self.best is not None and self.best.position == self.reached and not self.cut_short
+
+    @property
+    def loads_all(self) -> bool:
+        """Whether a start loads it as it is, with nothing left out."""
+        best, newest = self.best, self.snapshots[-1] if self.snapshots else None
+        if best is None or best.position < self.reached or best.snapshot is not newest:
+            return False
+        return best.run is None or best.run is self.runs[0]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing of a log or a snapshot."""
+        return not self.snapshots and not any(run.parts for run in self.runs)
+
+    def _standings(self) -> Iterator[Standing]:
+        whole = [snapshot for snapshot in self.snapshots if snapshot.damage is None]
+        for snapshot in whole:
+            yield Standing(snapshot=snapshot)
+            for run in self.runs:
+                if run.first <= snapshot.end <= run.end:
+                    yield Standing(snapshot=snapshot, run=run)
+        if self.first == 0 and self.runs and self.runs[0].first == 0:
+            yield Standing(run=self.runs[0])
+
+
+def _end(snapshot: Snapshot | None) -> int:
+    return -1 if snapshot is None else snapshot.end
+
+
+def _snapshot(file: FileEntry) -> Snapshot:
+    name = file.parsed
+    return Snapshot(file=file, end=name.base_offset or 0, epoch=name.epoch or 0, damage=snapshot_damage(file))
+
+
+def snapshot_damage(file: FileEntry) -> tuple[int, str] | None:
+    """(position, reason), None for a snapshot that is whole, from its header to its footer."""
+    try:
+        scan = whole_scan(file, base_offset=0)
+        if scan.problems:
+            return scan.problems[0].position, scan.problems[0].kind
+        with look_again(file) as reader:
+            last = deque(iter_batches(reader), maxlen=1)
+            if last and last[0].is_control and last[0].size <= _LIMIT:
+                records = iter_records(reader.read(last[0].size, last[0].position), last[0], [], limit=_LIMIT)
+                kinds = [control.parse(record.key, record.value)[0].type for record in records]
+                if kinds[-1:] == [control.SNAPSHOT_FOOTER]:
+                    return None
+            return reader.size, "the footer is missing"
+    except Unreadable as refused:
+        return 0, str(refused)
+
+
+def _beyond(partition: PartitionDir, runs: Sequence[Run]) -> int | None:
+    """One after the last batch of the active segment, where that is damaged; at least one after the run."""
+    log = partition.segments[-1].log if partition.segments else None
+    if log is None or not runs:
+        return None
+    last = runs[-1].parts[-1] if runs[-1].parts else None
+    stop = last.stop if last is not None and last.file.name == log.name else 0
+    try:
+        scan = whole_scan(log, base_offset=partition.segments[-1].base_offset)
+    except Unreadable:
+        return runs[-1].end + 1
+    behind = [each for each in scan.problems if each.position >= stop and each.kind in CHAIN_KINDS]
+    if not behind or behind[0].kind in TAIL_KINDS:
+        return None
+    told = max((each.offset or 0 for each in behind), default=0) + 1
+    return told if runs[-1].end < told <= runs[-1].end + _PLAUSIBLE else runs[-1].end + 1
+
+
+def _with_likely_epochs(runs: Sequence[Run]) -> Sequence[Run]:
+    """Without leader epochs above those of later runs: no checksum covers them, and they never fall."""
+    for run, following in zip(reversed(runs[:-1]), reversed(runs[1:]), strict=True):
+        run.epochs = {epoch: first for epoch, first in run.epochs.items() if epoch <= following.epoch}
+    return runs
+
+
+def _runs(segments: Sequence[LogSegment]) -> Iterator[Run]:
+    """Each ends where a batch is damaged, or is not the one that should come."""
+    run: Run | None = None
+    for segment in segments:
+        if segment.log is None:
+            continue
+        if run is not None and run.end != segment.base_offset:
+            yield run
+            run = None
+        run = run or Run(segment.base_offset, segment.base_offset)
+        position = 0
+        try:
+            with look_again(segment.log) as reader:
+                walk = iter_batches(reader, crc=True, resync=True, base_offset=segment.base_offset)
+                for batch in walk:
+                    follows = batch.position == position and batch.base_offset == run.end
+                    if not follows and not 0 <= batch.base_offset - run.end < _PLAUSIBLE:
+                        continue  # No checksum covers the offset.
+                    if not follows or batch.partition_leader_epoch < run.epoch:
+                        yield run
+                        run = Run(batch.base_offset, batch.base_offset)
+                    run.add(segment.log, batch)
+                    position = batch.end
+                size = reader.size
+        except Unreadable:
+            size = position + 1
+        if position < size and not segment.is_active:
+            yield run
+            run = None
+    if run is not None:
+        yield run

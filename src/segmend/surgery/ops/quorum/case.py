@@ -1,0 +1,103 @@
+"""One node, its own copy of the metadata, those that were given, and which of them is the best."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from segmend.errors import UsageError
+from segmend.formats.names import CLUSTER_METADATA
+from segmend.formats.quorum_state import QuorumState
+from segmend.frozen import frozen
+from segmend.logdir.config import ServerConfig
+from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.metadata_copy import MetadataCopy, Position, Standing
+from segmend.surgery.ops.quorum.options import Options
+from segmend.surgery.ops.quorum.sources import Source, sound_state, sources
+from segmend.surgery.request import Request
+
+
+@frozen
+class Choice:
+    """The copy that is taken: a source, or None for the node's own, and what of it."""
+
+    standing: Standing
+    source: Source | None = None
+
+
+class Case:
+    """What there is; raises `UsageError`, `BrokerRunning`, `Unreadable`."""
+
+    def __init__(self, request: Request[Options]) -> None:
+        self.request, self.options = request, request.options
+        self.config = None if self.options.config is None else ServerConfig.load(self.options.config)
+        self.broker = request.broker.configured(self.config)
+        if not self.broker.kraft:
+            raise UsageError(f"{request.given[0]}: runs with ZooKeeper, which has the metadata")
+        self.home = _home(self.broker)
+        self.partition = self.home.cluster_metadata
+        self.own = None if self.partition is None else MetadataCopy.of(self.partition)
+        self.node_id = _node_id(self.broker, self.home)
+        self.sources = sources(self.options.from_, self.broker, self.path, live=self.options.live_source)
+
+    @property
+    def path(self) -> str:
+        """Where the node's copy is to be."""
+        return f"{self.home.path}/{CLUSTER_METADATA}"
+
+    @property
+    def state(self) -> QuorumState | None:
+        """The node's own quorum-state, None if it is lost."""
+        return None if self.partition is None else sound_state(self.partition)
+
+    @property
+    def copies(self) -> list[MetadataCopy]:
+        """Its own, and all that were given."""
+        return [*([] if self.own is None else [self.own]), *(source.copy for source in self.sources)]
+
+    @cached_property
+    def choice(self) -> Choice | None:
+        """The newest; of equals the node's own. Others count only where its own is not all that it had."""
+        best = None if self.own is None or self.own.is_empty else self.own.best
+        found = [] if best is None else [Choice(standing=best)]
+        if self._others_count:
+            theirs = ((source, source.copy.best) for source in self.sources)
+            found += [Choice(source=source, standing=best) for source, best in theirs if best is not None]
+        return max(found, key=lambda each: each.standing.position, default=None)
+
+    @property
+    def _others_count(self) -> bool:
+        return self.options.standalone or self.own is None or self.own.is_empty or not self.own.has_all
+
+    @cached_property
+    def reached(self) -> Position:
+        """The furthest that any copy that counts went, by what can be read of it."""
+        own = [] if self.own is None else [self.own]
+        return max((each.reached for each in (self.copies if self._others_count else own)), default=(0, 0))
+
+    @property
+    def lost(self) -> int:
+        """Offsets that some copy once had and the chosen one has not."""
+        if self.choice is None or self.choice.standing.position >= self.reached:
+            return 0
+        return max(self.reached[1] - self.choice.standing.position[1], 1)
+
+
+def _home(broker: BrokerDirs) -> LogDir:
+    if broker.metadata_elsewhere is not None:
+        raise UsageError(f"{broker.config.metadata_log_dir}: is where the metadata is; give that dir, too")
+    having = [each for each in broker.dirs if each.cluster_metadata is not None]
+    if broker.metadata_dir is None or (not having and not broker.home_is_known and len(broker.dirs) > 1):
+        raise UsageError(
+            f"none of these dirs has a {CLUSTER_METADATA}: where is it to be? give --config server.properties"
+        )
+    return broker.metadata_dir
+
+
+def _node_id(broker: BrokerDirs, home: LogDir) -> int:
+    if broker.node_id is None:
+        raise UsageError(
+            f"{home.path}: no meta.properties tells which node this is; mend it first: "
+            f"segmend plan identity {home.path}"
+        )
+    return broker.node_id

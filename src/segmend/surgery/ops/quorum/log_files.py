@@ -1,0 +1,158 @@
+"""The steps that leave a node with one snapshot and one run of the log: its own, or those of another node.
+
+Where it has them itself, only what is in the way goes: damaged snapshots that are newer, and the log before
+the run, which the snapshot covers. `quorum-state` is never touched here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from segmend.broker.metadata_log import METADATA_TOPIC_ID
+from segmend.formats import epoch_checkpoint, partition_metadata, quorum_state
+from segmend.formats.epoch_checkpoint import EpochCheckpoint, EpochEntry
+from segmend.formats.names import CLUSTER_METADATA
+from segmend.formats.partition_metadata import PartitionMetadata
+from segmend.frozen import frozen
+from segmend.logdir.files import FileEntry
+from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
+from segmend.node.metadata_copy import MetadataCopy, Part, Run, Standing
+from segmend.surgery.fingerprint import MISSING, Fingerprint, look
+from segmend.surgery.new_bytes import NewBytes
+from segmend.surgery.step import Step
+from segmend.surgery.steps.append_file import AppendFile
+from segmend.surgery.steps.cut_file import CutFile
+from segmend.surgery.steps.make_dir import MakeDir
+from segmend.surgery.steps.quarantine import Quarantine
+from segmend.surgery.steps.replace_file import ReplaceFile
+
+
+@frozen
+class Ending:
+    """Where the log will end: the file, what it will be by then (`MISSING`: it is not there), the offset.
+
+    `like` is what a new file is to be.
+    """
+
+    path: str
+    file: Fingerprint
+    like: Fingerprint
+    offset: int
+
+
+def model(home: LogDir) -> Fingerprint:
+    """Owner and mode that new files are to have: those of meta.properties."""
+    found = look(f"{home.path}/meta.properties", content=False)
+    if found.kind == "file":
+        return Fingerprint(kind="file", mode=found.mode, uid=found.uid, gid=found.gid)
+    around = look(home.path, content=False)
+    return Fingerprint(kind="file", mode=0o644, uid=around.uid, gid=around.gid)
+
+
+def new_file(path: str, data: bytes, like: Fingerprint, reason: str) -> Step:
+    """A file with these bytes where by then there is none."""
+    content = NewBytes.inline(data)
+    after = like.but(size=len(data), sha256=content.sha256)
+    return ReplaceFile(path=path, before=MISSING, after=after, reason=reason, content=content)
+
+
+def kept(copy: MetadataCopy, standing: Standing, cut: str | None) -> Iterator[Step]:
+    """Of its own copy, all but the standing set aside; what follows its end is cut off if `cut` says why."""
+    path = copy.partition.path
+    base = -1 if standing.snapshot is None else standing.snapshot.end
+    for snapshot in copy.snapshots:
+        if snapshot.end > base or (snapshot.damage is not None and snapshot.end == base):
+            why = "not covered by the log" if snapshot.damage is None else f"damaged: {snapshot.damage[1]}"
+            yield Quarantine.of(f"{path}/{snapshot.file.name}", why)
+    run = standing.run
+    if run is None:
+        yield from _aside(copy.partition.segments, "its newest snapshot goes further than the log")
+        return
+    first = run.parts[0] if run.parts else None
+    if first is not None and run is not copy.runs[0]:
+        yield from _cut_free(copy.partition, first, base)
+    last = run.parts[-1] if run.parts else None
+    if cut is not None and last is not None and last.start == 0 and last.file.size > last.stop:
+        yield CutFile.to(last.file.path, last.stop, cut)
+    if run is not copy.runs[-1]:
+        end = last.file.name if last is not None else ""
+        behind = [each for each in copy.partition.segments if each.name > end]
+        yield from _aside(behind, f"behind damage: the log ends at offset {run.end}")
+
+
+def _cut_free(partition: PartitionDir, first: Part, base: int) -> Iterator[Step]:
+    """The run's first segment without what comes before it, and nothing of the segments before that."""
+    why = f"damaged, and covered by the snapshot up to offset {base}"
+    if first.start:
+        yield _copied(
+            partition.path, first, model(partition.log_dir), f"the log from offset {first.offset} on"
+        )
+    before = [each for each in partition.segments if each.base_offset < first.offset]
+    yield from _aside(before, why)
+
+
+def _aside(segments: Sequence[LogSegment], why: str) -> Iterator[Step]:
+    yield from (Quarantine.of(file.path, why) for segment in segments for file in segment.files)
+
+
+def emptied(partition: PartitionDir | None, home: LogDir) -> Iterator[Step]:
+    """The directory without all but quorum-state; made if it is not there."""
+    path = f"{home.path}/{CLUSTER_METADATA}"
+    if partition is None:
+        yield MakeDir.like(path, home.path, "of the cluster's metadata")
+        return
+    for name in sorted(partition.entries):
+        if not name.startswith(quorum_state.FILE_NAME):
+            yield Quarantine.of(f"{path}/{name}", "replaced by another node's")
+
+
+def taken(home: LogDir, standing: Standing) -> Iterator[Step]:
+    """The snapshot and the run of another node's copy, in the emptied directory."""
+    path, like = f"{home.path}/{CLUSTER_METADATA}", model(home)
+    topic_id = partition_metadata.render(PartitionMetadata(topic_id=METADATA_TOPIC_ID))
+    yield new_file(f"{path}/{partition_metadata.FILE_NAME}", topic_id, like, "the topic id of the metadata")
+    if standing.snapshot is not None:
+        yield _whole(path, standing.snapshot.file, like)
+    run = standing.run or Run(standing.position[1], standing.position[1])
+    entries = tuple(EpochEntry(epoch, offset) for epoch, offset in sorted(run.epochs.items()))
+    epochs = epoch_checkpoint.render(EpochCheckpoint(entries=entries))
+    yield new_file(f"{path}/{epoch_checkpoint.FILE_NAME}", epochs, like, "leader epochs of this log")
+    for part in run.parts:
+        yield _copied(path, part, like, f"the log from offset {part.offset} on")
+
+
+def _whole(path: str, file: FileEntry, like: Fingerprint) -> Step:
+    s = file.stat()
+    after = like.but(mode=s.mode & 0o7777, size=s.size, mtime_ns=s.mtime_ns)
+    content = NewBytes.range_of(file.path, 0, s.size)
+    return AppendFile(
+        path=f"{path}/{file.name}",
+        before=MISSING,
+        after=after,
+        content=content,
+        reason="the newest snapshot",
+    )
+
+
+def _copied(path: str, part: Part, like: Fingerprint, reason: str) -> Step:
+    size = part.stop - part.start
+    after = like.but(size=size, mtime_ns=part.file.stat().mtime_ns)
+    content = NewBytes.range_of(part.file.path, part.start, size)
+    name = f"{path}/{part.offset:020d}.log"
+    return AppendFile(path=name, before=MISSING, after=after, content=content, reason=reason)
+
+
+def ending(home: LogDir, standing: Standing, *, own: bool) -> Ending:
+    """Where the log will end after the steps above."""
+    path, offset, like = f"{home.path}/{CLUSTER_METADATA}", standing.position[1], model(home)
+    last = standing.run.parts[-1] if standing.run is not None and standing.run.parts else None
+    if last is None:
+        file = f"{path}/{offset:020d}.log"
+        there = own and standing.run is not None
+        before = look(file, content=False) if there else MISSING
+        return Ending(path=file, file=before, like=like, offset=offset)
+    size, like = last.stop - last.start, like.but(mtime_ns=last.file.stat().mtime_ns)
+    if own and last.start == 0:
+        like = look(last.file.path, content=False)
+    file = f"{path}/{last.offset:020d}.log"
+    return Ending(path=file, file=like.but(size=size), like=like, offset=offset)

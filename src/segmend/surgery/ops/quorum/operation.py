@@ -1,0 +1,175 @@
+"""The copy of `__cluster_metadata-0` of a KRaft node: made whole, restored from another node's, or led alone.
+
+A node goes by its newest snapshot and the log behind it (`KafkaMetadataLog`, `MetadataLoader`). Where its
+own copy still has a whole snapshot and all of the log from there, or the log from offset 0, only what is
+damaged is set aside. Else the newest of the copies that were given is taken, byte for byte, up to its last
+whole batch. `quorum-state`, where the node notes how it voted, stays as it is; if it is lost the node gets
+one of an epoch in which it cannot have voted.
+
+`--standalone` is for a quorum that is lost for good: the last voter is made the only one. That is no
+election: what it does not have is lost, and voters that come back with their old files would make a second
+quorum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from segmend.formats.names import CLUSTER_METADATA_TOPIC
+from segmend.node.metadata_log import MetadataLog
+from segmend.surgery.ops.quorum import log_files, standalone, votes
+from segmend.surgery.ops.quorum.case import Case, Choice
+from segmend.surgery.ops.quorum.options import Options
+from segmend.surgery.options import given_in
+from segmend.surgery.plan import Left, Loss, Plan
+from segmend.surgery.planning import accepted_loss, assembly
+from segmend.surgery.planning.assembly import Draft
+from segmend.surgery.planning.view import planned
+from segmend.surgery.request import Request
+from segmend.surgery.step import Step
+
+__all__ = ["EXAMPLES", "NAME", "Options", "plan"]
+
+NAME = "quorum"
+EXAMPLES = """\
+examples:
+  segmend plan quorum /data/meta -o plan.json          a damaged snapshot, or log, that the rest still covers
+  segmend plan quorum /data/meta --config server.properties \\
+      --from /mnt/node2/meta --from /mnt/node3/meta -o plan.json            restored from the newest of them
+  segmend plan quorum /data/meta --config server.properties \\
+      --from /mnt/node2/meta --gone 3 -o plan.json     its votes are lost, too, and voter 3 with its disk
+  segmend plan quorum /data/meta --config server.properties \\
+      --standalone -o plan.json                        the last voter of a lost quorum leads alone"""
+
+
+def plan(request: Request[Options]) -> Plan:
+    """The plan; raises `UsageError`, `BrokerRunning`, and `SegmendError` for what would not be safe."""
+    assembly.refuse_strangers(request.dirs, request.given)
+    case, agreed = Case(request), request.options.accept_loss
+    arguments = {name: value for name, value in given_in(request.options) if name != "accept_loss"}
+    if agreed is not None:
+        arguments["accept-loss"] = f"{agreed}-records"
+    if case.choice is None:
+        draft = Draft(left=[_helpless(case)])
+    elif case.lost and agreed is None:
+        draft = Draft(left=[_too_much(case, case.choice)])
+    else:
+        accepted_loss.refuse_other_figure(agreed, case.lost)
+        draft = (_alone if request.options.standalone else _mended)(case, case.choice)
+    return assembly.make(NAME, arguments, request, draft)
+
+
+def _mended(case: Case, choice: Choice) -> Draft:
+    """A voter, or any node, that goes on among the others."""
+    files = list(_files(case, choice))
+    after = _log(case, files)
+    steps = _in_order([*votes.steps(case, after), *files])
+    notes = [*_notes(case, choice), *votes.notes(case, after)]
+    facts = {"end": choice.standing.position[1]}
+    left = list(_cut_short(case, choice))
+    return Draft(steps=steps, losses=_losses(case, choice), notes=notes, left=left, extra={NAME: facts})
+
+
+def _alone(case: Case, choice: Choice) -> Draft:
+    """The last voter."""
+    files, end = list(_files(case, choice)), choice.standing.position[1]
+    voter_set = _log(case, files).voter_set
+    found = standalone.survivor(case.node_id, case.home.directory_id, voter_set, case.config)
+    epoch = votes.free_epoch(case, found.others)
+    ending = log_files.ending(case.home, choice.standing, own=choice.source is None)
+    time = 0 if choice.standing.run is None else choice.standing.run.time
+    steps = [
+        votes.of_epoch(case, epoch, [found.node_id], in_log=bool(voter_set)), *files,
+        *standalone.voters_step(ending, found, epoch, time),
+    ]  # fmt: skip
+    snapshot = choice.standing.snapshot
+    covered = 0 if snapshot is None else snapshot.end
+    unseen = votes.unseen(found.others, case.sources)
+    notes = [*_notes(case, choice), *standalone.price(found, epoch, (covered, end), unseen)]
+    facts = {"end": end + (found.entry is not None), "epoch": epoch, "voters": [found.node_id]}
+    losses = _losses(case, choice)
+    return Draft(steps=_in_order(steps), losses=losses, notes=notes, extra={NAME: facts})
+
+
+def _in_order(steps: Sequence[Step]) -> list[Step]:
+    """The directory comes before what is put into it, the vote before the log."""
+    return sorted(steps, key=lambda step: step.KIND != "make_dir")
+
+
+def _files(case: Case, choice: Choice) -> Iterator[Step]:
+    """The steps for the snapshot and the log."""
+    alone = case.options.standalone
+    if choice.source is not None:
+        yield from log_files.emptied(case.partition, case.home)
+        yield from log_files.taken(case.home, choice.standing)
+    elif case.own is not None and (alone or not case.own.loads_all):
+        torn = "a torn batch, which nobody was told of" if alone else None
+        yield from log_files.kept(case.own, choice.standing, "damaged from here on" if case.lost else torn)
+
+
+def _log(case: Case, files: Sequence[Step]) -> MetadataLog:
+    """What the metadata will say."""
+    after = planned(case.broker, files)
+    found = after.metadata_log(after.dirs[case.broker.dirs.index(case.home)])
+    return MetadataLog() if found is None else found
+
+
+def _notes(case: Case, choice: Choice) -> Iterator[str]:
+    (epoch, end), base = choice.standing.position, choice.standing.snapshot
+    what = "the log from offset 0" if base is None else f"the snapshot up to offset {base.end}"
+    up_to = f"{what}, in all up to offset {end} of epoch {epoch}"
+    if choice.source is not None:
+        yield f"the newest whole copy is {choice.source}: {up_to}"
+        if case.own is None:
+            yield "this node's own copy is not there: whether it had records that no other has, nothing tells"
+    elif case.lost or (case.own and case.own.cut_short):
+        yield f"what is left of its own copy: {up_to}"
+    else:
+        yield f"its own copy {'is whole' if case.own and case.own.loads_all else 'has all'}: {up_to}"
+
+
+def _losses(case: Case, choice: Choice) -> list[Loss]:
+    if not case.lost:
+        return []
+    end = choice.standing.position[1]
+    loss = Loss(
+        dir=case.home.path, topic=CLUSTER_METADATA_TOPIC, partition=0, records=case.lost, bytes=0,
+        first_offset=end, last_offset=end + case.lost - 1, what="metadata that no whole copy has",
+    )  # fmt: skip
+    return [loss]
+
+
+def _cut_short(case: Case, choice: Choice) -> Iterator[Left]:
+    """Where its own copy is taken although nobody knows how far it went."""
+    if choice.source is None and case.own is not None and case.own.cut_short:
+        why = (
+            "the log is gone, or ends before the newest snapshot: what was behind that is lost, and nothing "
+            "here tells how much; another node may have it"
+        )
+        yield Left(why=why, path=case.path, next=_with_another(case))
+
+
+def _helpless(case: Case) -> Left:
+    """Nothing here can be used."""
+    why = "is not there" if case.own is None else "has no whole snapshot and log that belong together"
+    if case.sources:
+        why += f"; neither have {', '.join(map(str, case.sources))}"
+    return Left(why=why, path=case.path, next=_with_another(case))
+
+
+def _too_much(case: Case, choice: Choice) -> Left:
+    """What can be had ends before what there was."""
+    (epoch, end), had = choice.standing.position, case.reached
+    whose = "this copy" if choice.source is None else str(choice.source)
+    why = (
+        f"{whose} can be used up to offset {end} of epoch {epoch}, and there were records up to offset "
+        f"{had[1]} of epoch {had[0]}: {case.lost} would be lost; another node may have them; to give "
+        f"them up: "
+        f"--accept-loss {case.lost}-records"
+    )
+    return Left(why=why, path=case.path, next=_with_another(case))
+
+
+def _with_another(case: Case) -> str:
+    dirs = " ".join(case.request.given)
+    return f"segmend plan quorum {dirs} --from OTHER_METADATA_DIR -o plan.json"

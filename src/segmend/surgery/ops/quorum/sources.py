@@ -1,0 +1,84 @@
+"""Copies of the cluster's metadata of other nodes: whose they are, and what they know of votes."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Sequence
+
+from segmend.errors import BrokerRunning, UsageError
+from segmend.formats.names import CLUSTER_METADATA
+from segmend.formats.quorum_state import QuorumState
+from segmend.frozen import frozen
+from segmend.logdir import disk
+from segmend.logdir.file_system import Unreadable
+from segmend.logdir.processes import writers
+from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.metadata_copy import MetadataCopy
+
+
+@frozen
+class Source:
+    """Another node's copy; `node_id` is None where no meta.properties beside it tells whose it is."""
+
+    given: str
+    copy: MetadataCopy
+    node_id: int | None
+
+    @property
+    def path(self) -> str:
+        """The directory."""
+        return self.copy.partition.path
+
+    @property
+    def state(self) -> QuorumState | None:
+        """Its quorum-state, if that can be read."""
+        return sound_state(self.copy.partition)
+
+    def __str__(self) -> str:
+        return self.path if self.node_id is None else f"{self.path} (node {self.node_id})"
+
+
+def sound_state(partition: PartitionDir) -> QuorumState | None:
+    """The quorum-state of a copy, None if it is missing or damaged."""
+    found = partition.quorum_state
+    return None if found.damages else found.value
+
+
+def sources(paths: Iterable[str], broker: BrokerDirs, home: str, *, live: bool) -> Sequence[Source]:
+    """What `--from` names; raises `UsageError`, `BrokerRunning`, `Unreadable`."""
+    return [_source(path, broker, home, live=live) for path in paths]
+
+
+def _source(given: str, broker: BrokerDirs, home: str, *, live: bool) -> Source:
+    real = disk.real_path(given)
+    if disk.path_type(f"{real}/{CLUSTER_METADATA}") == "dir":
+        real = f"{real}/{CLUSTER_METADATA}"
+    if disk.path_type(real) is None:
+        raise Unreadable(given, "no such directory")
+    if real == home:
+        raise UsageError(f"--from {given}: is the copy that is to be mended")
+    around, name = posixpath.split(real)
+    log_dir = LogDir.attempt(around)
+    partition = PartitionDir.forced(log_dir, name)
+    if not partition.layout.logs and not partition.layout.kraft_snapshots:
+        raise partition.unreadable or UsageError(
+            f"--from {given}: holds no {CLUSTER_METADATA}: no log, and no snapshot"
+        )
+    _refuse_other_cluster(given, log_dir, broker)
+    if not live and (log_dir.broker_running() or any(writers([real]))):
+        raise BrokerRunning(f"{real}: a node runs on it; stop it, or read it as it is now: --live-source")
+    identity = log_dir.meta_properties.value
+    node_id = None if identity is None else identity.node_id
+    return Source(given=given, copy=MetadataCopy.of(partition), node_id=node_id)
+
+
+def _refuse_other_cluster(given: str, log_dir: LogDir, broker: BrokerDirs) -> None:
+    theirs = log_dir.meta_properties.value
+    for ours in broker.identities:
+        if theirs is not None and theirs.cluster_id != ours.cluster_id:
+            raise UsageError(
+                f"--from {given}: is of cluster {theirs.cluster_id}, these dirs are of {ours.cluster_id}"
+            )
+        if theirs is not None and theirs.node_id == ours.node_id:
+            raise UsageError(f"--from {given}: is of node {ours.node_id} itself, as are these dirs")

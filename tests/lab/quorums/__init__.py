@@ -1,0 +1,1 @@
+"""Metadata quorums of three that lose disks: bases, stories, and what real brokers made of `plan quorum`."""

@@ -1,0 +1,281 @@
+"""One trial: metadata hurt, `plan quorum`, applied, real nodes started, what came of what the plan promised.
+
+    python -m tests.lab.quorums.trial BASES 4.3.1-dynamic --seed 7 --count 20
+    python -m tests.lab.quorums.trial BASES 4.3.1-dynamic --do 3 from log-flip@0.4 state-gone
+
+A trial is a node, a way (`own`, `from`, `one`, `alone`) and damages to its copy, each `name@place`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import random
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from segmend.cli.main import main
+from tests.golden.judge import copy_tree
+from tests.lab.admin import admin
+from tests.lab.errors import LabError
+from tests.lab.quorums.base import METADATA, TOPICS, Voter, make_topic, nodes, start
+from tests.lab.reader import consumer, led
+
+WAYS = ("own", "from", "one", "alone")
+RECORDS = 12
+Damage = Callable[[Path, float], None]
+
+
+def _newest(home: Path) -> Path:
+    return max(home.glob("*.checkpoint"))
+
+
+def _flip(path: Path, place: float) -> None:
+    data = bytearray(path.read_bytes())
+    data[int(len(data) * place)] ^= 0x40
+    path.chmod(0o600)
+    path.write_bytes(data)
+
+
+def _cut(path: Path, place: float) -> None:
+    path.chmod(0o600)
+    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * place)])
+
+
+def _log(home: Path) -> Path:
+    return max(home.glob("*.log"))
+
+
+def _old_snapshots(home: Path, _place: float) -> None:
+    for path in sorted(home.glob("*.checkpoint"))[:-1]:
+        path.unlink()
+
+
+DAMAGES: dict[str, Damage] = {
+    "snapshot-flip": lambda home, place: _flip(_newest(home), place),
+    "snapshot-cut": lambda home, place: _cut(_newest(home), place),
+    "snapshot-empty": lambda home, _: _cut(_newest(home), 0),
+    "snapshot-gone": lambda home, _: _newest(home).unlink(),
+    "snapshots-old-gone": _old_snapshots,
+    "log-flip": lambda home, place: _flip(_log(home), place),
+    "log-cut": lambda home, place: _cut(_log(home), place),
+    "log-gone": lambda home, _: _log(home).unlink(),
+    "state-gone": lambda home, _: (home / "quorum-state").unlink(),
+    "state-garbage": lambda home, _: (home / "quorum-state").write_text("{") and None,
+    "all-gone": lambda home, _: shutil.rmtree(home),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is hurt, and how it is mended."""
+
+    base: str
+    node: int
+    way: str
+    damages: tuple[str, ...]
+
+    @classmethod
+    def draw(cls, base: str, chance: random.Random) -> Case:
+        names = chance.sample(sorted(DAMAGES), chance.choice([0, 1, 1, 2, 2, 3]))
+        damages = tuple(f"{name}@{chance.random():.3f}" for name in names)
+        return cls(base, chance.choice([1, 2, 3]), chance.choice(WAYS), damages)
+
+    def hurt(self, home: Path) -> None:
+        """Some damages leave nothing for the next one."""
+        for damage in self.damages:
+            name, _, place = damage.partition("@")
+            with contextlib.suppress(FileNotFoundError, ValueError, IndexError):
+                DAMAGES[name](home, float(place or 0.5))
+
+
+@dataclass
+class Outcome:
+    """`wrong` is empty if all was as promised."""
+
+    case: dict[str, Any]
+    exit: int = 0
+    said: str = ""
+    steps: list[str] = field(default_factory=list)
+    promised: dict[str, Any] = field(default_factory=dict)
+    found: dict[str, Any] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+
+
+def segmend(*arguments: object) -> tuple[int, list[dict[str, Any]], str]:
+    """(exit code, lines of `--json`, what went to stderr)."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([*map(str, arguments), "--json"])
+    return code, [json.loads(line) for line in out.getvalue().splitlines()], err.getvalue()
+
+
+def play(bases: Path, case: Case, root: Path) -> Outcome:
+    """Everything in `root`."""
+    told = Outcome(case=asdict(case))
+    for number in (1, 2, 3):
+        copy_tree(bases / case.base / f"b{number}" / "d0", root / f"b{number}" / "d0")
+    cluster = nodes(case.base, root, json.loads((bases / case.base / "base.json").read_text()))
+    for node in cluster:
+        # After kill -9 a broker is in no ISR that another one was in (`handleUncleanBrokerShutdown`).
+        node.settings |= {"unclean.leader.election.enable": "true"}
+        node.configure()
+    target = cluster[case.node - 1]
+    home = target.dirs[0] / METADATA
+    case.hurt(home)
+    before = picture(target.dirs[0])
+    plan = root / "plan.json"
+    given = [target.dirs[0], *options(case, cluster), "-o", plan]
+    told.exit, lines, told.said = segmend("plan", "quorum", *given)
+    figure = re.search(r"--accept-loss (\d+-records)", " ".join(str(line) for line in lines))
+    if told.exit == 4 and figure:
+        told.exit, lines, told.said = segmend("plan", "quorum", *given, "--accept-loss", figure[1])
+    if told.exit not in (0, 4) or not any(line.get("extra") for line in lines):
+        told.said = told.said or " ".join(line for one in lines for line in one.get("left", ()))
+        return told
+    made = json.loads(plan.read_text())
+    told.promised, told.steps = made["extra"]["quorum"], [step["kind"] for step in made["steps"]]
+    both_ways(told, plan, root, target.dirs[0], before)
+    with stopped(cluster):
+        judge(told, case, cluster, target)
+    return told
+
+
+def options(case: Case, cluster: Sequence[Voter]) -> list[object]:
+    """Of `plan quorum`."""
+    target = cluster[case.node - 1]
+    others = [node for node in cluster if node is not target]
+    given: list[object] = ["--config", target.config]
+    if case.way in ("from", "one"):
+        for node in others if case.way == "from" else others[:1]:
+            given += ["--from", node.dirs[0]]
+    if case.way == "one":
+        given += ["--gone", others[1].seat.node_id]
+    return [*given, "--standalone"] if case.way == "alone" else given
+
+
+def both_ways(told: Outcome, plan: Path, root: Path, home: Path, before: dict[str, Any]) -> None:
+    """Applied, undone and applied again."""
+    state = root / "state"
+    if not told.steps:
+        return
+    for turn in ("apply", "undo", "apply"):
+        what = [plan] if turn == "apply" else []
+        code, _, said = segmend(turn, *what, "--yes", "--state-dir", state)
+        if code != (1 if turn == "apply" else 0) and not (turn == "undo" and code == 1):
+            told.wrong.append(f"{turn}: exit {code}: {said}")
+        if turn == "undo" and picture(home) != before:
+            told.wrong.append("undo left other files")
+
+
+def picture(home: Path) -> dict[str, Any]:
+    """Bytes, modes and times of all files."""
+    files = (path for path in sorted(home.rglob("*")) if path.is_file() and path.name != ".lock")
+    return {
+        str(path.relative_to(home)): (path.read_bytes(), path.stat().st_mode, path.stat().st_mtime_ns)
+        for path in files
+    }
+
+
+@contextlib.contextmanager
+def stopped(cluster: Sequence[Voter]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for node in cluster:
+            node.kill()
+
+
+def judge(told: Outcome, case: Case, cluster: Sequence[Voter], target: Voter) -> None:
+    """Start the node: alone, or with one that was not hurt, the two a majority."""
+    alone = case.way == "alone"
+    if alone:
+        target.peers = target.peers if target.directory_ids else [target.seat]
+    others = [node for node in cluster if node is not target]
+    running = [target] if alone else [target, others[0]]
+    try:
+        start(running)
+    except LabError as error:
+        told.wrong.append(f"no start: {error}")
+        return
+    boot = ",".join(node.bootstrap for node in running)
+    topics = sorted(admin(boot).list_topics(timeout=20).topics)
+    told.found["topics"] = [name for name in topics if name in TOPICS]
+    told.found["records"] = {name: read(boot, name) for name in told.found["topics"]}
+    loaded = r"partition=__cluster_metadata-0.*Loading producer state till offset (\d+)"
+    told.found["end"] = int(re.findall(loaded, "\n".join(target.lines()))[-1])
+    epochs = re.findall(r"Completed transition to Leader.*?epoch=(\d+)", "\n".join(target.lines()))
+    told.found["epoch"] = int(epochs[-1]) if epochs else None
+    make_topic_anew(boot, told)
+    compare(told, alone=alone)
+
+
+def make_topic_anew(bootstrap: str, told: Outcome) -> None:
+    try:
+        TOPICS["new"] = 1
+        make_topic(bootstrap, "new")
+    except RuntimeError as error:
+        told.wrong.append(f"no new topic: {error}")
+    finally:
+        TOPICS.pop("new", None)
+
+
+def compare(told: Outcome, *, alone: bool) -> None:
+    promised, found = told.promised, told.found
+    if found["end"] != promised["end"]:
+        told.wrong.append(f"the log ends at {found['end']}, not {promised['end']}")
+    if alone and found["epoch"] != promised["epoch"] + 1:
+        told.wrong.append(f"leads in epoch {found['epoch']}, not {promised['epoch'] + 1}")
+    if not alone and found["topics"] != sorted(TOPICS):
+        told.wrong.append(f"topics {found['topics']}")
+    for topic, counts in found["records"].items():
+        if not all(count == RECORDS for count in counts):
+            told.wrong.append(f"{topic}: {counts} records")
+
+
+def read(bootstrap: str, topic: str) -> list[int | str]:
+    """How many records each partition has."""
+    led(bootstrap, [topic], 30)
+    reader = consumer(bootstrap, "read_uncommitted")
+    from confluent_kafka import KafkaException, TopicPartition
+
+    counts: list[int | str] = []
+    for partition in (0, 1):
+        try:
+            low, high = reader.get_watermark_offsets(TopicPartition(topic, partition), timeout=20)
+            counts.append(high - low)
+        except KafkaException as error:
+            counts.append(str(error.args[0].name()))
+    reader.close()
+    return counts
+
+
+def run(arguments: Sequence[str] | None = None) -> None:
+    """The command."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("bases", type=Path)
+    parser.add_argument("base")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=1)
+    parser.add_argument("--do", nargs="+")
+    parser.add_argument("--keep", type=Path)
+    args = parser.parse_args(arguments)
+    if args.do:
+        cases = [Case(args.base, int(args.do[0]), args.do[1], tuple(args.do[2:]))]
+    else:
+        cases = [Case.draw(args.base, random.Random(f"{args.seed} {n}")) for n in range(args.count)]
+    for case in cases:
+        with tempfile.TemporaryDirectory(prefix="quorum-") as work:
+            told = play(args.bases, case, args.keep or Path(work))
+        print(json.dumps(asdict(told)), flush=True)
+
+
+if __name__ == "__main__":
+    run()

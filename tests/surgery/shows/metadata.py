@@ -1,0 +1,32 @@
+"""The cluster's metadata of a lone KRaft node, damaged where the rest of it covers that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.surgery.shows.bed import Asked, Bed, Case
+
+
+def flip(path: Path, place: float = 0.5) -> None:
+    """One bit."""
+    data = bytearray(path.read_bytes())
+    data[int(len(data) * place)] ^= 1
+    path.write_bytes(data)
+
+
+def snapshot(bed: Bed) -> Asked:
+    """The newest one: the log covers what is behind the one before."""
+    flip(max(bed.where("__cluster_metadata-0").glob("*.checkpoint")))
+    return Asked(argv=("quorum", *bed.dirs), codes=frozenset({"K08"}))
+
+
+def log(bed: Bed) -> Asked:
+    """A batch that the newest snapshot covers."""
+    flip(max(bed.where("__cluster_metadata-0").glob("*.log")), 0.4)
+    return Asked(argv=("quorum", *bed.dirs), codes=frozenset({"K07"}))
+
+
+CASES = (
+    Case(name="quorum-snapshot", ask=snapshot, since=(3, 3), because="no snapshots of metadata"),
+    Case(name="quorum-log", ask=log, since=(3, 3), because="no snapshots of metadata"),
+)

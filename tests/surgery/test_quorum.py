@@ -1,0 +1,138 @@
+"""`plan quorum`: a node's metadata made whole, restored from other nodes' with its vote safe, led alone.
+
+What real quorums of three make of it is in `tests/lab/quorums`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.golden.judge import copy_tree
+from tests.surgery.desk import Desk
+from tests.surgery.shows.metadata import flip
+
+from segmend.formats import quorum_state
+from segmend.formats.quorum_state import QuorumState
+
+Golden = Callable[[str], Path]
+METADATA = "__cluster_metadata-0"
+VOTERS = "controller.quorum.voters=1@one:9093,2@two:9093,3@three:9093"
+
+
+@pytest.fixture
+def desk(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+    """Voter 1 of three (4.3.1, kraft.version 0): its log ends at 630 of epoch 2, that of 2 in epoch 3."""
+    found = Desk(golden("4.3.1-fleet") / "b1", tmp_path, capsys)
+    lines = [
+        f"log.dirs={','.join(map(str, found.dirs))}",
+        "process.roles=broker,controller",
+        "node.id=1",
+        VOTERS,
+    ]
+    (tmp_path / "server.properties").write_text("\n".join(lines))
+    return found
+
+
+@pytest.fixture
+def others(golden: Golden) -> tuple[Path, Path]:
+    fleet = golden("4.3.1-fleet")
+    return fleet / "b2" / "d0", fleet / "b3" / "d0"
+
+
+def home(desk: Desk) -> Path:
+    return next(path / METADATA for path in desk.dirs if (path / METADATA).exists())
+
+
+def state(desk: Desk, place: Path) -> QuorumState:
+    value, damages = quorum_state.parse((place / "quorum-state").read_bytes())
+    assert value is not None
+    assert damages == ()
+    return value
+
+
+def facts(desk: Desk) -> dict[str, Any]:
+    return dict(desk.planned()["extra"]["quorum"])
+
+
+def codes(desk: Desk) -> set[str]:
+    return {row["code"] for row in desk.run("check", *desk.dirs, "--json").of("finding")}
+
+
+def test_damage_that_the_rest_covers_is_set_aside(desk: Desk) -> None:
+    place = home(desk)
+    flip(max(place.glob("*.checkpoint")))
+    assert desk.plan("quorum").code == 0
+    assert [step["kind"] for step in desk.planned()["steps"]] == ["quarantine"]
+    desk.apply()
+    assert "K08" not in codes(desk)
+    flip(place / f"{0:020d}.log", 0.2)  # below the older snapshot, at offset 262
+    desk.plan("quorum")
+    assert facts(desk) == {"end": 630}
+    desk.apply()
+    assert not {"K07", "K08", "K09"} & codes(desk)
+    desk.undo()
+
+
+def test_damage_that_nothing_covers_is_not_called_mended(desk: Desk, others: tuple[Path, Path]) -> None:
+    place = home(desk)
+    before = (place / "quorum-state").read_bytes()
+    flip(place / f"{0:020d}.log", 0.97)  # behind the newest snapshot
+    ran = desk.plan("quorum")
+    assert (ran.code, desk.planned()["steps"]) == (4, [])
+    assert "would be lost" in desk.planned()["left"][0]
+    assert desk.plan("quorum", "--from", others[0], "--from", others[1]).code == 0
+    desk.apply()
+    theirs = others[0] / METADATA / f"{0:020d}.log"
+    assert (place / theirs.name).read_bytes() == theirs.read_bytes()
+    assert (place / "quorum-state").read_bytes() == before
+    desk.undo()
+
+
+def test_a_lost_vote_is_not_given_twice(desk: Desk, others: tuple[Path, Path]) -> None:
+    """Without the files of voter 3 it may have voted in any epoch that 3 knows."""
+    place = home(desk)
+    shutil.rmtree(place)
+    options = ("--config", desk.root / "server.properties", "--from", others[0])
+    ran = desk.plan("quorum", *options)
+    assert ran.code == 8
+    assert "--gone 3" in ran.err
+    assert desk.plan("quorum", *options, "--from", others[1]).code == 0
+    desk.apply()
+    assert state(desk, place).leader_epoch == 4
+    assert state(desk, place).voted_id == -1
+    desk.undo()
+    assert not place.exists()
+    assert desk.plan("quorum", *options, "--gone", 3).code == 0
+    desk.apply()
+    assert (state(desk, place).leader_epoch or 0) > 1000
+
+
+def test_a_last_voter_is_the_only_one(desk: Desk, tmp_path: Path) -> None:
+    place = home(desk)
+    assert desk.plan("quorum", "--standalone").code == 16  # the voters are in server.properties
+    assert desk.plan("quorum", "--standalone", "--config", tmp_path / "server.properties").code == 0
+    notes = " ".join(desk.planned()["notes"])
+    assert "controller.quorum.voters=1@one:9093 " in notes
+    assert "never come back" in notes
+    desk.apply()
+    assert state(desk, place).current_voters == (1,)
+    assert state(desk, place).leader_epoch == facts(desk)["epoch"]
+    desk.undo()
+
+
+def test_copies_that_cannot_help_are_refused(desk: Desk, others: tuple[Path, Path], tmp_path: Path) -> None:
+    shutil.rmtree(home(desk))
+    config = ("--config", tmp_path / "server.properties")
+    stranger = tmp_path / "stranger"
+    copy_tree(others[0], stranger)
+    identity = stranger / "meta.properties"
+    old = identity.read_text()
+    identity.write_text(old.replace("node.id=2", "node.id=1"))
+    assert "of node 1 itself" in desk.plan("quorum", *config, "--from", stranger).err
+    identity.write_text(old.replace("cluster.id=", "cluster.id=x"))
+    assert "is of cluster" in desk.plan("quorum", *config, "--from", stranger).err
+    assert "holds no" in desk.plan("quorum", *config, "--from", tmp_path).err
