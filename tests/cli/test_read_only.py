@@ -119,6 +119,7 @@ WAYS: dict[str, Way] = {
     "plan rename": lambda p: [[*p.dirs, "--topic", p.mine.name[:-2], "--to", "other"]],
     "plan repair": on_dirs(),
     "plan restamp": lambda p: [[*p.dirs, "--topic", p.mine.name[:-2]]],
+    "plan reverse": lambda p: [["--state-dir", p.away / "none"]],
     "plan show": lambda p: [[p.plan]],
     "plan trim": on_dirs(),
     "quarantine list": lambda p: [["--state-dir", p.away / "none"]],
@@ -130,7 +131,7 @@ ELSEWHERE = {"rescue", "fleet audit", "fleet forecast"}
 """They write elsewhere, or in processes out of the hook's sight: they have lines of their own in the test."""
 OF_AUDITS = {"fleet runs", "fleet diff-runs", "fleet growth"}
 """They open no log dir."""
-REFUSES = {"plan adopt", "plan balance", "plan rename", "plan restamp"}
+REFUSES = {"plan adopt", "plan balance", "plan rename", "plan restamp", "plan reverse"}
 """Plans that need a cause which a sound directory does not give them; they have read by then."""
 
 

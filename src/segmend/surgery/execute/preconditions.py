@@ -37,7 +37,8 @@ def refuse_changed(plan: Plan, statuses: Sequence[Status], *, run: Run | None = 
         found += [f"{step.paths[0]}: {_UNTOLD.format(number + 1)}" for number, step in untold]
     if found:
         more = f" (and {len(found) - _SHOWN} more)" if len(found) > _SHOWN else ""
-        raise SegmendError(f"refused: {'; '.join(found[:_SHOWN])}{more}; nothing was changed")
+        other = "" if run is None else f" (what can still be taken back: segmend plan reverse {run.called})"
+        raise SegmendError(f"refused: {'; '.join(found[:_SHOWN])}{more}; nothing was changed{other}")
 
 
 def _untold(run: Run, statuses: Sequence[Status]) -> Iterator[tuple[int, Step]]:

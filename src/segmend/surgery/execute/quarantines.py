@@ -153,7 +153,7 @@ def restore(item: SetAside) -> Plan:
     given = [each.path for each in run.plan.dirs]
     lock.refuse_running(given)
     broker = BrokerDirs([LogDir.open(path) for path in given], release=run.plan.release)
-    draft = Draft(steps=[_back(item)], notes=[f"it was set aside because: {step.reason}"])
+    draft = Draft(steps=[brought_back(item)], notes=[f"it was set aside because: {step.reason}"])
     request = Request(broker=broker, given=given, options=None)
     plan = assembly.make("restore", {"item": item.name}, request, draft)
     twin = next(twins(plan), None)
@@ -162,7 +162,8 @@ def restore(item: SetAside) -> Plan:
     return plan
 
 
-def _back(item: SetAside) -> Step:
+def brought_back(item: SetAside) -> Step:
+    """The step that has it where it was; nothing may be there."""
     step = item.step
     reason = f"out of the quarantine, {item.name}"
     if step.before.kind == "dir":

@@ -13,7 +13,7 @@ from segmend.surgery.step import Need, OnePath, View
 from segmend.surgery.writing.atomic import change_in_place, keep, part_of, read_kept, require, settle
 from segmend.surgery.writing.work import Workplace
 
-_TAIL = "tail"
+TAIL = "tail"
 
 
 @frozen
@@ -67,12 +67,12 @@ class CutFile(OnePath):
     def protect(self, work: Workplace) -> None:
         """Keeps the tail."""
         if self.not_before() is None:
-            keep(work, _TAIL, part_of(self.path, work, self._sizes[1]), self.tail_sha256)
+            keep(work, TAIL, part_of(self.path, work, self._sizes[1]), self.tail_sha256)
 
     def do(self, work: Workplace) -> None:
         """Cuts."""
         self._must_be_ours()
-        read_kept(work, _TAIL, self.tail_sha256)
+        read_kept(work, TAIL, self.tail_sha256)
         with change_in_place(work, self.path, self.after) as fd:
             work.fx.truncate(fd, self._sizes[1])
         require(self.not_after(), self.path)
@@ -83,7 +83,7 @@ class CutFile(OnePath):
             settle(work, self.path)
             return
         self._must_be_ours()
-        kept = read_kept(work, _TAIL, self.tail_sha256)
+        kept = read_kept(work, TAIL, self.tail_sha256)
         with change_in_place(work, self.path, self.before) as fd:
             # What a power cut left behind the end must not shine through the holes of the tail.
             work.fx.truncate(fd, self._sizes[1])

@@ -14,7 +14,7 @@ from segmend.surgery.step import Need, OnePath, View
 from segmend.surgery.writing.atomic import change_in_place, keep, part_of, read_kept, require, settle
 from segmend.surgery.writing.work import Workplace
 
-_OLD = "old"
+OLD = "old"
 
 
 @frozen
@@ -64,11 +64,11 @@ class PatchFile(OnePath):
         """Keeps the old bytes."""
         if self._differs(self.old_sha256) is None:
             old = part_of(self.path, work, self.position, self.content.length)
-            keep(work, _OLD, old, self.old_sha256)
+            keep(work, OLD, old, self.old_sha256)
 
     def do(self, work: Workplace) -> None:
         """Overwrites."""
-        read_kept(work, _OLD, self.old_sha256)
+        read_kept(work, OLD, self.old_sha256)
         if self.not_after() is None:
             settle(work, self.path)
             return
@@ -83,7 +83,7 @@ class PatchFile(OnePath):
             settle(work, self.path)
             return
         self._must_be_ours()
-        kept = read_kept(work, _OLD, self.old_sha256)
+        kept = read_kept(work, OLD, self.old_sha256)
         with change_in_place(work, self.path, self.before) as fd:
             part_of(kept, work, at=self.position, holes=False)(fd)
         require(self._differs(self.old_sha256), self.path)

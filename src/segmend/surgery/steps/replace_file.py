@@ -31,6 +31,8 @@ from segmend.surgery.writing.atomic import (
 from segmend.surgery.writing.effects import sync_dir
 from segmend.surgery.writing.work import Workplace, folder
 
+KEPT: Final = "before"
+"""The old file, in the vault."""
 _OF_RECIPES: Final = ("arguments", "partition")
 
 
@@ -111,7 +113,7 @@ class ReplaceFile(OnePath):
     def protect(self, work: Workplace) -> None:
         """Keeps the old file."""
         if self.before.sha256 is not None and self.not_after() is not None:
-            keep(work, "before", part_of(self.path, work), self.before.sha256)
+            keep(work, KEPT, part_of(self.path, work), self.before.sha256)
 
     def do(self, work: Workplace) -> None:
         """Writes the new file."""
@@ -131,7 +133,7 @@ class ReplaceFile(OnePath):
         elif self.before.sha256 is None:
             work.fx.remove(self.path)
         else:
-            kept = read_kept(work, "before", self.before.sha256)
+            kept = read_kept(work, KEPT, self.before.sha256)
             write_atomically(work, self.path, part_of(kept, work), self.before)
         sync_dir(work.fx, folder(self.path))
         require(self.before.difference(look(self.path)), self.path)

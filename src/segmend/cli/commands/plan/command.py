@@ -11,13 +11,15 @@ from segmend.cli.commands.plan.options import add_options, options_from
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import note
 from segmend.cli.parser import Formatter, LateParser
-from segmend.cli.surgery import refuse_output, tell_plan, write_plan
+from segmend.cli.surgery import add_state_option, refuse_output, tell_plan, write_plan
 from segmend.cli.targets import open_targets
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.report.progress import Progress
 from segmend.surgery import ops
+from segmend.surgery.execute.journal import find
+from segmend.surgery.execute.reverse import reverse
 from segmend.surgery.ops import Operation
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning.compose import composed
@@ -35,6 +37,14 @@ examples:
 exit codes: 0 planned, or nothing to do; 4 something is left that it does not mend; 8 something could
 not be read, 16 usage"""
 
+REVERSE = """\
+What still lies as the plan left it goes back, a partition that was moved or renamed with all that came since.
+Where a way back would cost what came since, the partition stays as it is; the plan says so.
+
+examples:
+  segmend plan reverse -o back.json             of the latest journal
+  segmend plan reverse 0003-move-5d1f0c2a -o back.json"""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """A sub-command for each operation, and `show`."""
@@ -48,6 +58,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     both.add_argument("-o", "--output", metavar="FILE", help="where the plan goes; only shown without")
     add_output_options(both)
     both.set_defaults(run=_compose)
+    returns = _sub(
+        commands, "reverse", "the way back from today's files, where a broker ran and undo is refused"
+    )
+    returns.epilog = REVERSE
+    returns.add_argument("journal", nargs="?", metavar="JOURNAL", help="its name, number or path; the latest")
+    returns.add_argument("-o", "--output", metavar="FILE", help="where the plan goes; only shown without")
+    add_state_option(returns)
+    add_output_options(returns)
+    returns.set_defaults(run=_reverse)
     show = _sub(commands, "show", "show a plan that was made")
     show.add_argument("plan", metavar="PLAN", help="the file")
     add_output_options(show)
@@ -89,6 +108,11 @@ def _show(args: argparse.Namespace) -> int:
 def _compose(args: argparse.Namespace) -> int:
     refuse_output(args.output)
     return _made(args, composed([Plan.load(path) for path in args.plans]))
+
+
+def _reverse(args: argparse.Namespace) -> int:
+    refuse_output(args.output)
+    return _made(args, reverse(find(args.state_dir, args.journal)))
 
 
 def _made(args: argparse.Namespace, plan: Plan) -> int:

@@ -1,0 +1,229 @@
+"""The way back from what became of a plan since: a plan of its own, made from today's files.
+
+Once a broker ran on what a plan left, an undo is refused: it would bring back files that are no more what
+they were. Here each change is looked at by itself. What still lies as the plan left it goes back; a
+partition that was moved or renamed goes back with all that came since; and where something came since that
+a way back would cost, nothing of that partition is touched, and the old bytes stay where they are.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from segmend.errors import SegmendError, UsageError
+from segmend.formats import clean_shutdown, offset_checkpoint
+from segmend.formats.names import parse_dir_name
+from segmend.formats.offset_checkpoint import FILE_NAMES
+from segmend.frozen import frozen
+from segmend.logdir import disk
+from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.surgery.execute import lock
+from segmend.surgery.execute.journal import Run
+from segmend.surgery.execute.journal_events import Status
+from segmend.surgery.execute.reverse_steps import Kept, back
+from segmend.surgery.plan import Left, Plan
+from segmend.surgery.planning import assembly
+from segmend.surgery.planning.assembly import Draft, Lines
+from segmend.surgery.request import Request
+from segmend.surgery.step import OnePath, Step
+from segmend.surgery.steps.move_dir import MoveDir
+from segmend.surgery.steps.replace_file import KEPT, ReplaceFile
+from segmend.surgery.twins import twins
+
+_LIMIT = 64 << 20
+Key = tuple[str, int]
+
+
+@frozen
+class _Group:
+    """The steps on one partition directory, or on one file of a log dir; numbers as in the plan."""
+
+    numbers: tuple[int, ...]
+    names: frozenset[str]
+
+
+def reverse(run: Run) -> Plan:
+    """The plan; raises `UsageError` if nothing was done, `BrokerRunning`, `SegmendError`."""
+    done = [number for number, status in enumerate(run.statuses()) if status is Status.AFTER]
+    if not done or any(status is Status.BETWEEN for status in run.statuses()):
+        what = (
+            "was stopped on the way; apply or undo it" if done else "has nothing done that could be reversed"
+        )
+        raise UsageError(f"{run.name}: {what}")
+    given = [each.path for each in run.plan.dirs]
+    lock.refuse_running(given)
+    dirs = [LogDir.open(path) for path in given]
+    broker = BrokerDirs(dirs, release=run.plan.release)
+    assembly.refuse_strangers(dirs, given)
+    steps, left, notes = [], [], []
+    reversed_names: set[str] = set()
+    for group in _groups(run, done):
+        try:
+            found = _in_order(
+                [each for number in reversed(group.numbers) for each in back(run, number, dirs)]
+            )
+        except Kept as kept:
+            left.append(Left(why=str(kept), path=kept.path))
+            continue
+        steps += found
+        reversed_names |= group.names
+        notes += [
+            f"{each.source}: goes back with all that came since, {each.before.size or 0:,} bytes"
+            for each in found
+            if isinstance(each, MoveDir) and posixpath.dirname(each.source) in given
+        ]
+    lines, stay = _lines(run, done, dirs, reversed_names)
+    marks = list(_markers(dirs, steps))
+    draft = Draft(steps=[*marks, *lines, *steps], notes=[*notes, *stay, *_marker_notes(run, done)], left=left)
+    request = Request(broker=broker, given=[each.given for each in run.plan.dirs], options=None)
+    plan = assembly.make("reverse", {"journal": run.name}, request, draft)
+    twin = next(twins(plan), None)
+    if twin is not None:
+        raise SegmendError(twin)
+    return plan
+
+
+def _groups(run: Run, done: Sequence[int]) -> list[_Group]:
+    """The last first; checkpoints and clean markers apart, whose lines go with the partitions."""
+    found: list[_Group] = []
+    for number in done:
+        step = run.plan.steps[number]
+        names = {_place(run, path) for path in step.paths}
+        if not {posixpath.basename(name) for name in names}.isdisjoint(
+            (*FILE_NAMES, clean_shutdown.FILE_NAME)
+        ):
+            continue
+        same = [group for group in found if group.names & names]
+        numbers = sorted({number, *(each for group in same for each in group.numbers)})
+        merged = _Group(numbers=tuple(numbers), names=frozenset(names.union(*(g.names for g in same))))
+        found = [*(group for group in found if group not in same), merged]
+    return found[::-1]
+
+
+def _place(run: Run, path: str) -> str:
+    """The partition directory of a path, or the file at the top of a log dir."""
+    for home in (each.path for each in run.plan.dirs):
+        if path.startswith(f"{home}/"):
+            return f"{home}/{path[len(home) + 1 :].partition('/')[0]}"
+    return path
+
+
+def _in_order(found: Sequence[Step]) -> list[Step]:
+    """A directory goes back as it is now, before a file in it does: under its old name, then."""
+    moves = {each.source: each.target for each in found if isinstance(each, MoveDir)}
+    first = [step for step in found if isinstance(step, MoveDir) or step.paths[0] in moves.values()]
+    rest = [step for step in found if step not in first]
+    return [
+        *sorted(first, key=lambda step: isinstance(step, MoveDir)),
+        *(_elsewhere(step, moves) for step in rest),
+    ]
+
+
+def _elsewhere(step: Step, moves: Mapping[str, str]) -> Step:
+    home, name = posixpath.split(step.paths[0])
+    if home not in moves or not isinstance(step, OnePath):
+        return step
+    return replace(step, path=f"{moves[home]}/{name}")
+
+
+def _marker_notes(run: Run, done: Sequence[int]) -> Iterator[str]:
+    paths = (run.plan.steps[number].paths[0] for number in done)
+    if any(posixpath.basename(path) == clean_shutdown.FILE_NAME for path in paths):
+        yield "the clean shutdown marker is not brought back: brokers write it anew each time"
+
+
+def _markers(dirs: Sequence[LogDir], steps: Sequence[Step]) -> Iterator[Step]:
+    """As a move does: nothing that was not stopped cleanly comes under a clean marker."""
+    homes = {log_dir.path: log_dir for log_dir in dirs}
+    for log_dir in dirs:
+        comings = [s for s in steps if isinstance(s, MoveDir) and posixpath.dirname(s.target) == log_dir.path]
+        sources = (homes.get(posixpath.dirname(step.source)) for step in comings)
+        unclean = next((each.path for each in sources if each is not None and not each.is_clean), None)
+        if unclean is not None:
+            step = assembly.set_marker_aside(
+                log_dir, f"partitions come from {unclean}, which was not stopped cleanly"
+            )
+            if step is not None:
+                yield step
+
+
+def _lines(
+    run: Run, done: Sequence[int], dirs: Sequence[LogDir], names: set[str]
+) -> tuple[list[Step], list[str]]:
+    """Lines of what goes back: of what moved today's, of other things the old ones, if nothing came since."""
+    moved = {
+        _key(step.source): (step.target, step.source)
+        for step in (run.plan.steps[number] for number in done)
+        if isinstance(step, MoveDir) and step.source in names
+    }
+    steps, stay = [], []
+    for log_dir, name in ((log_dir, name) for log_dir in dirs for name in FILE_NAMES):
+        today = _offsets(log_dir, name)
+        changes: dict[Key, int | None] = {}
+        for key, (old, new) in _changed(run, done, f"{log_dir.path}/{name}").items():
+            if key in moved or any(key == _key(target) for target, _ in moved.values()):
+                continue
+            place = f"{log_dir.path}/{key[0]}-{key[1]}"
+            touched = any(_touches(run, number, key) for number in done)
+            if (place in names or not touched) and today.get(key) in (new, None):
+                changes[key] = old
+            elif today.get(key) != old:
+                stay.append(f"{log_dir.path}/{name}: the line of {key[0]}-{key[1]} stays as it is now")
+        changes.update(_of_moves(moved, log_dir, name, dirs))
+        why = "lines of what goes back"
+        step = assembly.checkpoint_step(log_dir, name, changes, why, log_dir) if changes else None
+        if step is not None:
+            steps.append(step)
+    return steps, stay
+
+
+def _of_moves(
+    moved: Mapping[Key, tuple[str, str]], log_dir: LogDir, name: str, dirs: Sequence[LogDir]
+) -> Lines:
+    changes: dict[Key, int | None] = {}
+    for target, _ in moved.values():
+        if posixpath.dirname(target) == log_dir.path:
+            changes[_key(target)] = None
+    for target, source in moved.values():
+        if posixpath.dirname(source) == log_dir.path:
+            home = next(each for each in dirs if each.path == posixpath.dirname(target))
+            changes[_key(source)] = _offsets(home, name).get(_key(target))
+    return changes
+
+
+def _touches(run: Run, number: int, key: Key) -> bool:
+    """Whether a step is about a partition's own files."""
+    places = {_place(run, path) for path in run.plan.steps[number].paths}
+    return any(_key(place) == key for place in places)
+
+
+def _changed(run: Run, done: Sequence[int], path: str) -> Mapping[Key, tuple[int | None, int | None]]:
+    """What the steps on a checkpoint changed, by line: the old offset and the new one, None for no line."""
+    for number in done:
+        step = run.plan.steps[number]
+        if step.paths != (path,) or not isinstance(step, ReplaceFile) or step.content is None:
+            continue
+        kept = f"{run.vault(number)}/{KEPT}"
+        old = _entries(disk.read(kept, _LIMIT)) if disk.path_type(kept) == "file" else {}
+        new = _entries(step.content.read())
+        keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+        return {key: (old.get(key), new.get(key)) for key in keys}
+    return {}
+
+
+def _offsets(log_dir: LogDir, name: str) -> Mapping[Key, int]:
+    value = log_dir.offset_checkpoint(name).value
+    return {} if value is None else value.offsets()
+
+
+def _entries(data: bytes) -> Mapping[Key, int]:
+    value, _ = offset_checkpoint.parse(data)
+    return {} if value is None else value.offsets()
+
+
+def _key(path: str) -> Key:
+    found = parse_dir_name(posixpath.basename(path))
+    return found.topic, found.partition

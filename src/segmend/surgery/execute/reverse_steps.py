@@ -1,0 +1,160 @@
+"""The way back of one step, from today's files: the steps for it, or why what is there now stays."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from segmend.formats import partition_metadata
+from segmend.logdir import disk
+from segmend.logdir.tree import LogDir
+from segmend.surgery.execute.journal import Run
+from segmend.surgery.execute.quarantines import SetAside, brought_back
+from segmend.surgery.fingerprint import hash_of, look
+from segmend.surgery.new_bytes import NewBytes
+from segmend.surgery.planning.in_the_way import is_empty
+from segmend.surgery.step import Step
+from segmend.surgery.steps.append_file import AppendFile
+from segmend.surgery.steps.cut_file import TAIL, CutFile
+from segmend.surgery.steps.make_dir import MakeDir
+from segmend.surgery.steps.move_dir import MoveDir
+from segmend.surgery.steps.patch_file import OLD, PatchFile
+from segmend.surgery.steps.quarantine import Quarantine
+from segmend.surgery.steps.replace_file import KEPT, ReplaceFile
+from segmend.surgery.writing.transfer import allocated
+
+_REASON: Final = "back to what it was"
+_DERIVED: Final = (".index", ".timeindex", ".txnindex", ".snapshot")
+"""Where a broker has made one anew, that is the one that fits the log of today."""
+
+
+class Kept(Exception):
+    """What is there now is kept: `path`, and why."""
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(why)
+        self.path = path
+
+
+def back(run: Run, number: int, dirs: Sequence[LogDir]) -> Iterator[Step]:
+    """The steps that take back the step `number` of a run; raises `Kept`."""
+    step = run.plan.steps[number]
+    yield from _WAYS[type(step)](step, run, number, dirs)
+
+
+def _aside(step: Quarantine, run: Run, number: int, dirs: Sequence[LogDir]) -> Iterator[Step]:
+    item = SetAside(run=run, number=number, step=step)
+    if disk.path_type(item.place) is None:
+        raise Kept(step.path, f"what was set aside is not at {item.place} any more")
+    if step.before.kind != "dir":
+        yield from _file_aside(item)
+        return
+    yield from _out_of_the_way(posixpath.basename(step.path), step.path, dirs, item.place)
+    yield MoveDir(
+        source=item.place, target=step.path, reason=f"out of the quarantine, {item.name}",
+        before=look(item.place), allocated=allocated(item.place),
+    )  # fmt: skip
+
+
+def _file_aside(item: SetAside) -> Iterator[Step]:
+    path = item.step.path
+    if not os.path.lexists(path) or posixpath.basename(path) == partition_metadata.FILE_NAME:
+        yield brought_back(item)
+    elif not path.endswith(_DERIVED):
+        raise Kept(path, f"there is one again, and it stays; the old one stays in {item.place}")
+
+
+def _out_of_the_way(name: str, path: str, dirs: Sequence[LogDir], old: str) -> Iterator[Step]:
+    """What a broker made under a name since goes aside where it is empty; raises `Kept` where it is not."""
+    for log_dir in dirs:
+        found = log_dir.partition(name)
+        if found is None:
+            continue
+        if not is_empty(found):
+            raise Kept(
+                path, f"{found.path} is there again with {found.size:,} bytes of log, and stays; the old one "
+                f"stays in {old} (segmend show {old})"
+            )  # fmt: skip
+        yield Quarantine.of(found.path, "empty, and made since")
+
+
+def _moved(step: MoveDir, _run: Run, _number: int, dirs: Sequence[LogDir]) -> Iterator[Step]:
+    if disk.path_type(step.target) != "dir":
+        raise Kept(step.target, "is not where the plan has put it")
+    name = posixpath.basename(step.source)
+    if name != posixpath.basename(step.target):
+        yield from _out_of_the_way(name, step.source, dirs, step.target)
+    elif os.path.lexists(step.source):
+        raise Kept(step.source, "is there again")
+    yield MoveDir(
+        source=step.target, target=step.source, reason=_REASON, before=look(step.target),
+        allocated=allocated(step.target),
+    )  # fmt: skip
+
+
+def _cut(step: CutFile, run: Run, number: int, _dirs: Sequence[LogDir]) -> Iterator[Step]:
+    tail = _old(step.path, f"{run.vault(number)}/{TAIL}")
+    now, left = look(step.path, content=False), step.after.size or 0
+    if now.size != left:
+        raise Kept(
+            step.path, f"ended at byte {left} and is {now.size} bytes long now; its old end stays in {tail}"
+        )
+    yield AppendFile.to(
+        step.path, NewBytes.range_of(tail, 0, disk.file_size(tail)), _REASON, like=step.before
+    )
+
+
+def _patched(step: PatchFile, run: Run, number: int, _dirs: Sequence[LogDir]) -> Iterator[Step]:
+    old = _old(step.path, f"{run.vault(number)}/{OLD}")
+    there = disk.path_type(step.path) == "file"
+    if not there or hash_of(step.path, step.position, step.content.length) != step.content.sha256:
+        raise Kept(
+            step.path, f"its bytes from {step.position} on are others by now; the old ones stay in {old}"
+        )
+    yield PatchFile.at(step.path, step.position, NewBytes.range_of(old, 0, step.content.length), _REASON)
+
+
+def _appended(step: AppendFile, _run: Run, _number: int, _dirs: Sequence[LogDir]) -> Iterator[Step]:
+    start, now = step.before.size or 0, look(step.path, content=False)
+    if now.size != step.after.size or hash_of(step.path, start) != step.content.sha256:
+        raise Kept(step.path, "more came behind what the plan has put there, and it stays")
+    if step.before.kind == "missing":
+        yield Quarantine.of(step.path, _REASON)
+    else:
+        yield CutFile.to(step.path, start, _REASON)
+
+
+def _replaced(step: ReplaceFile, run: Run, number: int, _dirs: Sequence[LogDir]) -> Iterator[Step]:
+    now = look(step.path)
+    if now.sha256 != step.after.sha256:
+        raise Kept(step.path, "is not as the plan left it: it was written anew since, and stays")
+    if step.before.kind == "missing":
+        yield Quarantine.of(step.path, _REASON)
+        return
+    old = _old(step.path, f"{run.vault(number)}/{KEPT}")
+    content = NewBytes.range_of(old, 0, disk.file_size(old))
+    yield ReplaceFile(path=step.path, before=now, after=step.before, content=content, reason=_REASON)
+
+
+def _made(step: MakeDir, _run: Run, _number: int, _dirs: Sequence[LogDir]) -> Iterator[Step]:
+    name = posixpath.basename(step.path)
+    why = f"was made by the plan, and stays with what came since; without it: plan delete --partition {name}"
+    yield from _kept(step.path, why)
+
+
+def _kept(path: str, why: str) -> Iterator[Step]:
+    raise Kept(path, why)
+
+
+def _old(path: str, kept: str) -> str:
+    if disk.path_type(kept) != "file":
+        raise Kept(path, f"its old bytes are not at {kept} any more")
+    return kept
+
+
+_WAYS: Mapping[type[Any], Callable[[Any, Run, int, Sequence[LogDir]], Iterator[Step]]] = {
+    Quarantine: _aside, MoveDir: _moved, CutFile: _cut, PatchFile: _patched, AppendFile: _appended,
+    ReplaceFile: _replaced, MakeDir: _made,
+}  # fmt: skip

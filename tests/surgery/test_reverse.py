@@ -1,0 +1,126 @@
+"""`plan reverse`: the way back once a broker ran, with what came since kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.surgery.checkpoints import lines, write
+from tests.surgery.desk import Desk
+from tests.surgery.picture import picture
+from tests.surgery.test_names import SINGLE, home_of
+from tests.surgery.world import World, make, plan_of, steps
+
+from segmend.errors import UsageError
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK
+from segmend.surgery.execute.apply import apply
+from segmend.surgery.execute.journal import find
+from segmend.surgery.execute.reverse import reverse
+from segmend.surgery.execute.undo import undo
+from segmend.surgery.plan import Plan
+
+MORE = b"what came since"
+
+
+def reversed_plan(desk: Desk) -> tuple[int, Plan]:
+    ran = desk.run("plan", "reverse", "--state-dir", desk.state, "-o", desk.plan_file, "--json")
+    assert ran.code in (0, 4), ran.err
+    return ran.code, Plan.load(str(desk.plan_file))
+
+
+def test_a_moved_partition_goes_back_with_what_came_since(clean: Desk) -> None:
+    home = home_of(clean, "single-0")
+    other = next(d for d in clean.dirs if d != home.parent)
+    clean.plan("move", "--partition", "single-0", "--to", other)
+    clean.apply()
+    log = max((other / "single-0").glob("*.log"))
+    with open(log, "ab") as file:
+        file.write(MORE)
+    write(other / HIGH_WATERMARK, {**lines(other / HIGH_WATERMARK), ("single", 0): 90})
+    ran = clean.run("undo", "--yes", "--state-dir", clean.state)
+    assert (ran.code, f"segmend plan reverse {clean.state}/journals/0001-move-" in ran.err) == (8, True)
+    code, plan = reversed_plan(clean)
+    assert (code, "goes back with all that came since" in plan.notes[0]) == (0, True)
+    clean.apply()
+    assert (home / log.name).read_bytes().endswith(MORE)
+    assert lines(home.parent / HIGH_WATERMARK)["single", 0] == 90
+    assert ("single", 0) not in lines(other / HIGH_WATERMARK)
+    clean.undo()
+
+
+@pytest.mark.parametrize(
+    "since",
+    ["empty", "records", *(pytest.param(each, marks=pytest.mark.slow) for each in ("nothing", "elsewhere"))],
+)
+def test_what_was_deleted_comes_back_unless_there_is_a_new_one(clean: Desk, since: str) -> None:
+    home = home_of(clean, "single-0")
+    before = picture(home, folder_times=False)
+    marks = lines(home.parent / HIGH_WATERMARK)
+    clean.plan("delete", "--partition", "single-0", "--accept-loss", f"{SINGLE}-records")
+    clean.apply()
+    if since != "nothing":
+        new = home if since != "elsewhere" else next(d for d in clean.dirs if d != home.parent) / "single-0"
+        new.mkdir()
+        (new / f"{0:020d}.log").write_bytes(MORE if since == "records" else b"")
+    code, plan = reversed_plan(clean)
+    assert code == (4 if since == "records" else 0)
+    if code:
+        assert f"is there again with {len(MORE)} bytes of log, and stays" in str(plan.left[0])
+        return
+    clean.apply()
+    assert picture(home, folder_times=False) == before
+    assert lines(home.parent / HIGH_WATERMARK) == marks
+    clean.undo()
+
+
+def made(root: Path) -> World:
+    """A world whose checkpoints have lines, or could have."""
+    world = make(root)
+    (world.a / "recovery-point-offset-checkpoint").write_bytes(b"0\n0\n")
+    return world
+
+
+def done(world: World) -> None:
+    """Every kind of step, applied."""
+    apply(plan_of(world, steps(world)[2:]), str(world.state))
+
+
+def test_what_lies_as_it_was_left_goes_back(tmp_path: Path) -> None:
+    world = made(tmp_path)
+    before = world.tree(folder_times=False)
+    done(world)
+    plan = reverse(find(str(world.state), None))
+    assert {left.path for left in plan.left} == {str(world.b / "new-0")}
+    apply(plan, str(world.state))
+    after = world.tree(folder_times=False)
+    odd = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    new = world.b / "new-0"
+    assert odd == {str(new), str(new / "0.log"), str(world.a / ".kafka_cleanshutdown")}
+
+
+@pytest.mark.parametrize(
+    "name", ["cut-0/0.log", "append-0/0.log", "append-0/5.log", "nearer-0/0.log", "gone-0"]
+)
+def test_what_came_since_stays(tmp_path: Path, name: str) -> None:
+    world = made(tmp_path)
+    done(world)
+    path = world.a / name
+    if name == "gone-0":
+        path.mkdir()
+        path /= "0.log"
+    with open(path, "ab") as file:
+        file.write(MORE)
+    plan = reverse(find(str(world.state), None))
+    apply(plan, str(world.state))
+    kept = path if name != "nearer-0/0.log" else world.a / "near-0" / "0.log"
+    assert kept.read_bytes().endswith(MORE)
+    left = {left.path for left in plan.left} - {str(world.b / "new-0")}
+    assert left == (set() if "near" in name else {str(world.a / name)})
+
+
+def test_nothing_done_is_nothing_to_reverse(tmp_path: Path) -> None:
+    world = made(tmp_path)
+    run = apply(plan_of(world, steps(world)[3:5]), str(world.state)).run
+    undo(run)
+    with pytest.raises(UsageError, match="has nothing done"):
+        reverse(run)
