@@ -78,6 +78,24 @@ def test_what_is_refused(golden: Golden, tmp_path: Path, capsys: pytest.CaptureF
     assert "is for tables" in refused("--out", tmp_path / "n", "--isolation", "read_committed")
 
 
+def test_replicas_of_another_topic_are_refused_before_anything_is_read(
+    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dirs = replicas(golden("4.3.1-killed"), tmp_path, ("codec-zstd-0",), count=2)
+    metadata = dirs[1] / "codec-zstd-0" / "partition.metadata"
+    metadata.write_text("version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw")
+    ran = run(capsys, "rescue", *dirs, "--out", tmp_path / "out")
+    assert (ran.code, "of topic AAECAwQFBgcICQoLDA0ODw" in ran.err) == (16, True), ran.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_whose_log_dir_it_is(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dirs = replicas(golden("4.3.1-killed"), tmp_path, ("codec-zstd-0",), count=2)
+    assert run(capsys, "rescue", *dirs, "--out", tmp_path / "out", "--broker", "2").code == 0
+    assert "node.id=2" in (tmp_path / "out" / "meta.properties").read_text()
+    assert "has this id" in run(capsys, "rescue", *dirs, "--out", tmp_path / "no", "--broker", "9").err
+
+
 def test_a_second_time_it_tells_the_same_and_writes_nothing(
     golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -89,6 +107,7 @@ def test_a_second_time_it_tells_the_same_and_writes_nothing(
     assert first.of("partition") == second.of("partition")
     assert not (tmp_path / "out" / "codec-zstd-0").exists()
     (row,) = first.of("partition")
-    assert row["read"] == row["records"] + row["left_out"]
+    assert row["read"] == row["records"] + row["left_out"] + row["duplicates"] + row["not_asked_for"]
+    assert "codec-zstd-0  216 records, offsets 0 to 215" in (tmp_path / "out" / "_rescue.txt").read_text()
     journal = (tmp_path / "out" / "_rescue.jsonl").read_text().splitlines()
     assert json.loads(journal[1]) == row

@@ -26,7 +26,9 @@ def go(dirs: Iterable[Path], out: Path, form: str, fx: Effects) -> int:
     """The rescue; how many lines it told."""
     paths = tuple(map(str, dirs))
     request = Request(dirs=paths, out=str(out), form=form, release=Release.parse("4.3"))
-    return len(list(rescue(request, [LogDir.open(path) for path in paths], (), lambda *_: None, fx)))
+    return len(
+        list(rescue(request, [LogDir.open(path) for path in paths], (), lambda *_: None, lambda _: (), fx))
+    )
 
 
 def content(out: Path) -> dict[str, bytes]:

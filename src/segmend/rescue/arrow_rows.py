@@ -37,7 +37,7 @@ _TYPES: Final = {
     "position": pa.int64(),
 }
 _KERNEL: Final = {"transactional": "is_transactional", "position": "batch_position"}
-_TARGET: Final = 8 << 20
+_TARGET: Final = 4 << 20
 """About so many bytes of keys or values make one batch, which is one row group."""
 
 

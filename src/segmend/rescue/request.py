@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
+from segmend.errors import UsageError
 from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.values import Merged, Replica
 from segmend.rescue.fates import Fates
 from segmend.rescue.pieces import Piece
@@ -28,6 +29,7 @@ class Request:
     since: int | None = None
     until: int | None = None
     release: Release | None = None
+    broker: int | None = None
 
     @property
     def low(self) -> int:
@@ -52,7 +54,31 @@ class Request:
             "since": self.since,
             "until": self.until,
             "kafka": None if self.release is None else str(self.release),
+            "broker": self.broker,
         }
+
+
+@frozen
+class Home:
+    """Whose log dir OUT is to be: the dir that has its identity, if any, and all dirs of the same node."""
+
+    identity: LogDir | None
+    dirs: tuple[LogDir, ...] = ()
+
+
+def home_of(dirs: Sequence[LogDir], broker: int | None) -> Home:
+    """The first node of these dirs, or the one with this id; raises `UsageError` if there is none such."""
+    named = [(each, each.meta_properties.value) for each in dirs]
+    found = [(each, meta) for each, meta in named if meta is not None and broker in (None, meta.node_id)]
+    if broker is not None and not found:
+        raise UsageError(f"--broker {broker}: no meta.properties among these dirs has this id")
+    if not found:
+        return Home(identity=None)
+    identity, mine = found[0]
+    same = [
+        each for each, meta in found if (meta.cluster_id, meta.node_id) == (mine.cluster_id, mine.node_id)
+    ]
+    return Home(identity=identity, dirs=tuple(same))
 
 
 @frozen

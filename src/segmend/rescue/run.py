@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Final
 
 from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.gathered import gathered
 from segmend.merge.look import Second
-from segmend.merge.rule import merge
+from segmend.merge.rule import merge, refuse_strangers
 from segmend.merge.runs import read_replica
 from segmend.merge.values import Range, Replica
 from segmend.node.broker_dirs import BrokerDirs
@@ -20,45 +20,75 @@ from segmend.rescue import forms
 from segmend.rescue.fates import fates
 from segmend.rescue.outlet import Line, open_outlet, refuse_overlap
 from segmend.rescue.pieces import Piece, pieces
-from segmend.rescue.request import Job, Request, Written
+from segmend.rescue.request import Job, Request, Written, home_of
 from segmend.surgery.writing.effects import Effects
 
 Told = Callable[[int, int, str], None]
 """Hears of bytes that are behind, of how many, and what is looked at."""
+Text = Callable[[Sequence[Line]], Iterable[str]]
+REPORT: Final = "_rescue.txt"
 
 
 def rescue(
-    request: Request, dirs: Sequence[LogDir], names: Sequence[str], told: Told, fx: Effects | None = None
+    request: Request,
+    dirs: Sequence[LogDir],
+    names: Sequence[str],
+    told: Told,
+    text: Text,
+    fx: Effects | None = None,
 ) -> Iterator[Line]:
     """The lines of the report: one a partition, and the summary.
 
-    `names` are partition directories where only some of `dirs` were given. Raises `SegmendError`.
+    `names` are partition directories where only some of `dirs` were given; `text` makes the report for
+    people of all lines. Raises `SegmendError`.
     """
     refuse_overlap(request.out, (each.path for each in dirs))
-    form = forms.form(request.form)
-    found, _ = gathered(dirs, names, ("current",))
-    wanted = [places for (topic, _), places in found.items() if fnmatchcase(topic, request.topic or "*")]
-    if not wanted:
-        raise UsageError("no partition here is asked for (`segmend show DIR` lists them)")
-    sizes = [sum(place.size for place in places) for places in wanted]
+    form, home = forms.form(request.form), home_of(dirs, request.broker)
+    wanted = _wanted(request, dirs, names)
     release = BrokerDirs(dirs, release=request.release).release
     with open_outlet(request.out, request.identity, fx or Effects()) as outlet:
         yield from outlet.done
         if outlet.summary is not None:
             return
-        _require_space(request, wanted[len(outlet.done) :])
-        behind = sum(sizes[: len(outlet.done)])
-        for places, size in list(zip(wanted, sizes, strict=True))[len(outlet.done) :]:
-            watch = _Watch(told, behind, size, sum(sizes), places[0].name)
+        done = {(line["topic"], line["partition"]) for line in outlet.done}
+        todo = [places for key, places in wanted.items() if key not in done]
+        _require_space(request, todo)
+        sizes = [sum(place.size for place in places) for places in todo]
+        for number, places in enumerate(todo):
+            watch = _Watch(told, sum(sizes[:number]), sizes[number], sum(sizes), places[0].name)
             job = _job(request, places, release, watch)
             outlet.tell = watch.written
-            line = _line(job, form.write(job, outlet))
-            outlet.record(line)
-            behind += size
-            yield line
-        form.finish(dirs, outlet, outlet.done)
-        outlet.record(_summary(outlet.done))
-        yield outlet.done[-1]
+            outlet.record(_line(job, form.write(job, outlet)))
+            yield outlet.done[-1]
+        form.finish(home, outlet, outlet.done)
+        lines = [*outlet.done, _summary(outlet.done)]
+        outlet.put(REPORT, "".join(f"{line}\n" for line in text(lines)).encode("utf-8", "backslashreplace"))
+        outlet.record(lines[-1])
+        yield lines[-1]
+
+
+def _wanted(
+    request: Request, dirs: Sequence[LogDir], names: Sequence[str]
+) -> dict[tuple[str, int], Sequence[PartitionDir]]:
+    """The replicas of each partition that is asked for; raises `UsageError`."""
+    found, _ = gathered(dirs, names, ("current",))
+    glob = request.topic or "*"
+    wanted = {key: places for key, places in found.items() if fnmatchcase(key[0], glob)}
+    if not wanted:
+        raise UsageError("no partition here is asked for (`segmend show DIR` lists them)")
+    for places in wanted.values():
+        refuse_strangers([_unread(place) for place in places])
+    return wanted
+
+
+def _unread(place: PartitionDir) -> Replica:
+    """A replica by what is beside its logs: enough to tell those of another topic or cluster, at once."""
+    identity = place.log_dir.meta_properties.value
+    return Replica(
+        broker=None, dir=place.log_dir.path, name=place.name, topic=place.topic, partition=place.partition,
+        topic_id=place.topic_id, cluster_id=None if identity is None else identity.cluster_id,
+        log_start_offset=0, log_end_offset=0,
+    )  # fmt: skip
 
 
 class _Watch:
@@ -121,7 +151,8 @@ def _require_space(request: Request, wanted: Sequence[Sequence[PartitionDir]]) -
 def _line(job: Job, written: Written) -> dict[str, Any]:
     merged, request = job.merged, job.request
     missing = [[a, b] for a, b in _clipped(merged.missing, request)]
-    read = sum(piece.records for piece in job.pieces)
+    chosen = sum(piece.records for piece in job.pieces)
+    read = sum(run.records for replica in job.replicas for run in replica.runs)
     return {
         "type": "partition",
         "topic": job.topic,
@@ -139,6 +170,8 @@ def _line(job: Job, written: Written) -> dict[str, Any]:
         "open": written.open,
         "unacknowledged": written.unacknowledged,
         "read": read,
+        "duplicates": read - chosen,
+        "not_asked_for": chosen - written.records - written.left_out,
         "unreadable": [list(each) for each in written.undecodable],
         "conflicts": [[each.first_offset, each.last_offset, each.because] for each in merged.conflicts],
         "doubts": list(merged.doubts),

@@ -1,6 +1,6 @@
 """The forms in which a rescue is written, one file each, found by their names.
 
-Each has `write(job, outlet) -> Written` for one partition, and `finish(dirs, outlet, lines)` once all
+Each has `write(job, outlet) -> Written` for one partition, and `finish(home, outlet, lines)` once all
 partitions are done. Some need packages of an extra and are loaded only when they are asked for.
 """
 
@@ -12,9 +12,8 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from segmend.errors import MissingExtra
-from segmend.logdir.tree import LogDir
 from segmend.rescue.outlet import Line, Outlet
-from segmend.rescue.request import Job, Written
+from segmend.rescue.request import Home, Job, Written
 
 
 class Form(Protocol):
@@ -24,8 +23,8 @@ class Form(Protocol):
         """Write one partition."""
         ...
 
-    def finish(self, dirs: Sequence[LogDir], outlet: Outlet, lines: Sequence[Line]) -> None:
-        """All partitions of `dirs` are written: `lines` is what the journal says of them."""
+    def finish(self, home: Home, outlet: Outlet, lines: Sequence[Line]) -> None:
+        """All partitions are written: `lines` is what the journal says of them."""
         ...
 
 

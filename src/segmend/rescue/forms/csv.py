@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from segmend.logdir.tree import LogDir
 from segmend.rescue.outlet import Line, Outlet
-from segmend.rescue.request import Job, Written
+from segmend.rescue.request import Home, Job, Written
 from segmend.rescue.rows import Row, Tally, rows
 from segmend.rescue.texts import base64, headers, instant
 
@@ -42,6 +41,6 @@ def _field(value: object) -> str:
     return '"' + str(value).replace('"', '""') + '"'
 
 
-def finish(dirs: Sequence[LogDir], outlet: Outlet, lines: Sequence[Line]) -> None:
+def finish(home: Home, outlet: Outlet, lines: Sequence[Line]) -> None:
     """Nothing is left to do."""
-    del dirs, outlet, lines
+    del home, outlet, lines

@@ -16,10 +16,9 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction
 
 from segmend.errors import SegmendError
-from segmend.logdir.tree import LogDir
 from segmend.rescue.arrow_rows import schema, write_parquet
 from segmend.rescue.outlet import Line, Outlet
-from segmend.rescue.request import Job, Written
+from segmend.rescue.request import Home, Job, Written
 
 _APPLICATION: Final = "segmend-rescue"
 _SCHEMA: Final = schema(pa.timestamp("us", tz="UTC"))
@@ -30,9 +29,9 @@ def write(job: Job, outlet: Outlet) -> Written:
     return write_parquet(job, outlet, _SCHEMA, f"{job.name}.parquet")
 
 
-def finish(dirs: Sequence[LogDir], outlet: Outlet, lines: Sequence[Line]) -> None:
+def finish(home: Home, outlet: Outlet, lines: Sequence[Line]) -> None:
     """Commit; a second time this does nothing. Raises `SegmendError`."""
-    del dirs
+    del home
     try:
         _commit(outlet.path, [line["form"] for line in lines if line["form"]["rows"]])
     except DeltaError as error:

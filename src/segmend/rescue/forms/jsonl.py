@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from segmend.logdir.tree import LogDir
 from segmend.rescue.outlet import Line, Outlet
-from segmend.rescue.request import Job, Written
+from segmend.rescue.request import Home, Job, Written
 from segmend.rescue.rows import Row, Tally, rows
 from segmend.rescue.texts import base64, headers, instant
 
@@ -33,6 +32,6 @@ def _object(row: Row) -> dict[str, object]:
     }
 
 
-def finish(dirs: Sequence[LogDir], outlet: Outlet, lines: Sequence[Line]) -> None:
+def finish(home: Home, outlet: Outlet, lines: Sequence[Line]) -> None:
     """Nothing is left to do."""
-    del dirs, outlet, lines
+    del home, outlet, lines

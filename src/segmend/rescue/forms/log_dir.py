@@ -1,7 +1,7 @@
 """A log dir that a broker of the release opens as one that was closed in order.
 
-Batches keep their bytes; all that goes with them is computed from them. The identity is that of the first
-source dir that has one, with the metadata log of its node, as it is, if that is among the sources.
+Batches keep their bytes; all that goes with them is computed from them. The identity is that of a
+source dir, with the metadata log of its node, as it is, if that is among the sources.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from segmend.merge.runs import iter_rows
 from segmend.rescue.cut import kept_of, recut
 from segmend.rescue.outlet import Line, Outlet
 from segmend.rescue.pieces import Piece
-from segmend.rescue.request import Job, Written
+from segmend.rescue.request import Home, Job, Written
 from segmend.rescue.segments import LARGEST, NewSegment, roll
 from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.derive.segment_indexes import rule_of
@@ -42,7 +42,6 @@ _CHECKPOINTS: Final = (
     (offset_checkpoint.RECOVERY_POINT, "next_offset"),
     (offset_checkpoint.HIGH_WATERMARK, "next_offset"),
 )
-_META: Final = meta_properties.FILE_NAME
 
 
 def write(job: Job, outlet: Outlet) -> Written:
@@ -155,12 +154,11 @@ def _transactional(job: Job, scans: Sequence[SegmentScan]) -> tuple[int, int]:
     return found[True], found[None]
 
 
-def finish(dirs: Sequence[LogDir], outlet: Outlet, lines: Sequence[Line]) -> None:
+def finish(home: Home, outlet: Outlet, lines: Sequence[Line]) -> None:
     """Whose dir it is, the checkpoints, and last that it was closed in order."""
-    mine = next((each for each in dirs if each.meta_properties.value is not None), None)
-    if mine is not None:
-        _copy(mine, _META, outlet)
-        _bring_metadata(mine, dirs, outlet)
+    if home.identity is not None:
+        _copy(home.identity, meta_properties.FILE_NAME, outlet)
+        _bring_metadata(home.dirs, outlet)
     for name, fact in _CHECKPOINTS:
         _checkpoint(name, [(line, line["form"][fact]) for line in lines], outlet)
     started = [(line, line["form"]["log_start_offset"]) for line in lines]
@@ -173,20 +171,16 @@ def _checkpoint(name: str, rows: Sequence[tuple[Line, int]], outlet: Outlet) -> 
     outlet.put(name, offset_checkpoint.render(OffsetCheckpoint(entries=entries)))
 
 
-def _bring_metadata(mine: LogDir, dirs: Sequence[LogDir], outlet: Outlet) -> None:
+def _bring_metadata(dirs: Sequence[LogDir], outlet: Outlet) -> None:
     """The metadata log of the node, without which a KRaft broker knows none of its topics."""
-    whose = mine.meta_properties.value
-    node = whose and (whose.cluster_id, whose.node_id)
-    for log_dir in dirs:
-        theirs = log_dir.meta_properties.value
-        if log_dir.cluster_metadata is None or (theirs and (theirs.cluster_id, theirs.node_id)) != node:
-            continue
-        with outlet.folder(CLUSTER_METADATA) as folder:
-            for name, file in log_dir.cluster_metadata.files.items():
-                with outlet.file(f"{folder}/{name}") as stream:
-                    stream.write_part(outlet.work, file.path, 0, file.size)
-        _copy(log_dir, BOOTSTRAP_CHECKPOINT, outlet)
+    log_dir = next((each for each in dirs if each.cluster_metadata is not None), None)
+    if log_dir is None or log_dir.cluster_metadata is None:
         return
+    with outlet.folder(CLUSTER_METADATA) as folder:
+        for name, file in log_dir.cluster_metadata.files.items():
+            with outlet.file(f"{folder}/{name}") as stream:
+                stream.write_part(outlet.work, file.path, 0, file.size)
+    _copy(log_dir, BOOTSTRAP_CHECKPOINT, outlet)
 
 
 def _copy(log_dir: LogDir, name: str, outlet: Outlet) -> None:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from segmend.logdir.tree import LogDir
 from segmend.rescue.arrow_rows import schema, write_parquet
 from segmend.rescue.outlet import Line, Outlet
-from segmend.rescue.request import Job, Written
+from segmend.rescue.request import Home, Job, Written
 
 
 def write(job: Job, outlet: Outlet) -> Written:
@@ -17,6 +16,6 @@ def write(job: Job, outlet: Outlet) -> Written:
     return write_parquet(job, outlet, schema(pa.timestamp("ms", tz="UTC")), f"{job.name}.parquet")
 
 
-def finish(dirs: Sequence[LogDir], outlet: Outlet, lines: Sequence[Line]) -> None:
+def finish(home: Home, outlet: Outlet, lines: Sequence[Line]) -> None:
     """Nothing is left to do."""
-    del dirs, outlet, lines
+    del home, outlet, lines

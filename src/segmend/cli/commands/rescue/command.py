@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from segmend.cli.moment import moment
 from segmend.cli.number_range import number_range
@@ -15,6 +15,7 @@ from segmend.cli.targets import open_targets
 from segmend.errors import Cancelled, ExitCode, UsageError
 from segmend.report.progress import Progress
 from segmend.report.rescue import lines_of, summary_line
+from segmend.report.style import Style
 from segmend.rescue.forms import names
 from segmend.rescue.outlet import Line
 from segmend.rescue.request import Request
@@ -31,13 +32,13 @@ examples:
 
 Each batch is taken from a replica that has it sound; `segmend diff` shows what they have. Records of
 aborted transactions are there with `aborted` true, or left out with --isolation read_committed; those of
-a transaction whose end is not in the log have null. The report is in OUT/_rescue.jsonl. A rescue that was
-stopped, or found the disk full, goes on when the same command is given again.
+a transaction whose end is not in the log have null. The report is in OUT/_rescue.txt and OUT/_rescue.jsonl. A
+rescue that was stopped, or found the disk full, goes on when the same command is given again.
 
-A rescued log dir is that of the first DIR with a meta.properties, and has the metadata log of its node as
-that lies among the DIRs. Where the metadata says in which dir each partition lies (KRaft since 3.7), rescue
-the dirs of a node one by one, each into its own OUT. A broker deletes by its retention as ever: set
-retention.ms to -1 first if the records are old.
+A rescued log dir is that of the first DIR with a meta.properties (or --broker), and has the metadata log of
+its node as that lies among the DIRs. `segmend forecast OUT` tells what a start makes of it. Where the
+metadata says in which dir each partition lies (KRaft since 3.7), rescue the dirs of a node one by one, each
+into its own OUT. A broker deletes by its retention as ever: set retention.ms to -1 first if records are old.
 
 exit codes: 0 all that any replica could have is there, 4 something is missing, diverged or in doubt
 (it is said what), 8 operational error, 16 usage"""
@@ -61,6 +62,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="read_uncommitted",
         help="tables: with records of aborted transactions, marked (default), or without",
     )
+    parser.add_argument(
+        "--broker",
+        metavar="N",
+        type=int,
+        help="log-dir: as that of this node (default: the first)",
+    )
     add_release_option(parser)
     add_output_options(parser)
 
@@ -73,13 +80,13 @@ def run(args: argparse.Namespace) -> int:
     progress = Progress(sys.stderr)
     whole = True
     try:
-        for line in rescue(request, targets.dirs, sorted(targets.names), progress.update):
+        for line in rescue(request, targets.dirs, sorted(targets.names), progress.update, _report(request)):
             whole &= is_whole(line)
             progress.done()
             if args.json:
                 emit_json([_with_seconds(line, began)])
             else:
-                emit(_text(line, request, args))
+                emit(_text(line, request, style(args)))
     except KeyboardInterrupt:
         raise Cancelled("cancelled; give the same command again and it goes on where it was") from None
     finally:
@@ -99,16 +106,21 @@ def _request(args: argparse.Namespace) -> Request:
     return Request(
         dirs=tuple(args.paths), out=args.out, form=args.form, topic=args.topic,
         committed_only=args.isolation == "read_committed", offsets=args.offsets,
-        since=args.since, until=args.until, release=args.kafka,
+        since=args.since, until=args.until, release=args.kafka, broker=args.broker,
     )  # fmt: skip
+
+
+def _report(request: Request) -> Callable[[Sequence[Line]], Iterator[str]]:
+    """Makes the report in OUT, which has no colours."""
+    return lambda lines: (each for line in lines for each in _text(line, request, Style(False, "segmend")))
 
 
 def _with_seconds(line: Line, began: float) -> Line:
     return {**line, "seconds": round(time.monotonic() - began, 3)} if line["type"] == "summary" else line
 
 
-def _text(line: Line, request: Request, args: argparse.Namespace) -> Iterator[str]:
+def _text(line: Line, request: Request, look: Style) -> Iterator[str]:
     if line["type"] == "summary":
         yield summary_line(line, request.out)
     else:
-        yield from lines_of(line, style(args))
+        yield from lines_of(line, look)

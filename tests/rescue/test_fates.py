@@ -1,0 +1,45 @@
+"""Of a transaction whose marker is lost nothing is said that is not so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.run import run
+from tests.conftest import one_in
+from tests.rescue.replicas import flip, replicas, told
+
+from segmend.kernel.batches import iter_batches
+from segmend.logdir.disk import FileReader
+
+
+@pytest.mark.parametrize("number", one_in(7, range(14)))
+def test_a_lost_marker_makes_no_record_committed_nor_aborted(
+    number: int, golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("txn-0",), count=1)
+    run(capsys, "rescue", source, "--out", tmp_path / "whole", "--as", "jsonl")
+    truth = {row["offset"]: row for row in told(tmp_path / "whole")["txn-0"]}
+    markers = []
+    for log in sorted(source.glob("txn-0/*.log")):
+        with FileReader(str(log)) as reader:
+            markers += [(log, batch) for batch in iter_batches(reader) if batch.is_control]
+    log, marker = markers[number]
+    flip(log, marker.end - 1)
+    before = [each.last_offset for _, each in markers[:number] if each.producer_id == marker.producer_id]
+    mine = range(max(before, default=-1) + 1, marker.base_offset)
+    for indexes in (True, False):
+        out = tmp_path / f"{indexes}"
+        assert run(capsys, "rescue", source, "--out", out, "--as", "jsonl").code == 4
+        for row in told(out)["txn-0"]:
+            known = truth[row["offset"]]["aborted"]
+            if row["aborted"] is None:
+                # The lost marker may be that of any transaction that was open there.
+                assert known is None or row["offset"] < marker.base_offset
+            else:
+                assert row["aborted"] == known
+                ended = row["producer_id"] != marker.producer_id or row["offset"] not in mine
+                assert ended or (indexes and known)
+        for index in source.glob("txn-0/*.txnindex"):
+            index.unlink()
