@@ -249,3 +249,53 @@ def test_filters_reach_what_stands_in_its_cause(open_page: Open, tmp_path: Path)
     assert (visible(page), visible(page, ".group")) == (1, 1)
     page.select_option("select[name=code]", "N12")
     assert (visible(page), visible(page, ".group")) == (1, 1)
+
+
+def test_every_finding_is_reached_though_few_are_printed(open_page: Open, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(html(sample.big_fleet(brokers=120, findings=4000)), encoding="utf-8")
+    page = open_page(path=path)
+    assert matches(page) == "4,000 findings"
+    printed = visible(page)
+    assert printed < 2000
+    group = page.locator(".group:has(> .inside > .more)").first
+    group.evaluate("e => { e.open = true; }")
+    group.locator("> .inside > .more button").click()
+    soon(page, lambda: visible(page), printed + 60)
+    group.locator("> .inside > .more button").click()
+    soon(page, lambda: visible(page), printed + 120)
+    page.fill("input[name=q]", "no such words anywhere")
+    soon(page, lambda: (visible(page), matches(page)), (0, "0 of 4,000 findings"))
+    page.fill("input[name=q]", "")
+    page.select_option("select[name=broker]", "77")
+    soon(page, lambda: matches(page) != "4,000 findings", True)
+    found, _, rest = matches(page).partition(" of ")
+    assert (rest, visible(page)) == ("4,000 findings", int(found))
+    rows = page.locator(".finding:not([hidden]) .where > span").all_text_contents()
+    assert rows
+    assert all(" ".join(text.split()).startswith("broker 77 ") for text in rows if text)
+
+
+def test_an_unpacked_row_is_drawn_as_a_printed_one(
+    open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rows(page: Any) -> list[list[str]]:
+        script = """() => [...document.querySelectorAll('.finding')].map(e => {
+            const copy = e.cloneNode(true);
+            copy.removeAttribute('id'); copy.removeAttribute('data-id'); copy.removeAttribute('hidden');
+            const markup = copy.outerHTML.replace(/\\s+/g, ' ').replace(/> </g, '><');
+            return [e.closest('.group').dataset.code, markup];
+        }).sort()"""
+        return list(page.evaluate(script))
+
+    printed = open_page()
+    wanted = rows(printed)
+    monkeypatch.setattr("segmend.report.html.findings.findings.__defaults__", (0,))
+    path = tmp_path / "report.html"
+    path.write_text(html(), encoding="utf-8")
+    page = open_page(path=path)
+    assert rows(page) == []
+    for severity in ("error", "warning", "info"):
+        page.click(f'.chip[data-severity="{severity}"]')
+    soon(page, lambda: visible(page), len(wanted))
+    assert rows(page) == wanted

@@ -173,8 +173,19 @@ def test_a_big_fleet_stays_under_two_megabytes_and_says_what_it_leaves_out() -> 
         "60 brokers more in the <code>log_dirs</code> table",
         "456 log dirs more in the <code>log_dirs</code> table",
         "partitions more in the <code>partitions</code> table",
-        "more in the <code>findings</code> table",
+        "“Show more” reach all of them",
         "partitions more in the <code>replicas</code> table",
     ):
         assert text in page
     assert len(Elements(page).all("a")) > 120, "every broker has its cell in the map"
+
+
+def test_findings_that_no_page_can_carry_are_said_to_be_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("segmend.report.html.findings.PACKED_ROWS", 100)
+    page = html(sample.big_fleet(brokers=12, findings=4000))
+    told = re.search(
+        r"([\d,]+) of 4,000 findings are printed.*?but ([\d,]+) are only in the <code>findings", page
+    )
+    assert told
+    printed, elsewhere = (int(number.replace(",", "")) for number in told.groups())
+    assert printed + 100 + elsewhere == 4000

@@ -1,15 +1,20 @@
-"""The findings, worst first, grouped by code, as many as fit; the rest is counted and said.
+"""The findings, worst first, grouped by code: the first of each as HTML, the others packed.
 
 A report must stay small enough to open from a slow link at night, so the rows printed share
-a budget of characters. Every code keeps its first rows before any code gets more.
+a budget of characters. Every code keeps its first rows before any code gets more. The others travel
+compressed, some 30 bytes each: the page's filters and "more" unpack them. What is beyond that is
+counted and said.
 """
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +32,7 @@ from .units import count, shortened
 SEVERITIES: Final = ("error", "warning", "info")
 BUDGET_CHARACTERS: Final = 850_000
 ROWS_PER_CODE: Final = 60
+PACKED_ROWS: Final = 50_000
 _ROW_OVERHEAD: Final = 1_300
 _TEXT_LIMIT: Final = 600
 _COMMAND_LIMIT: Final = 4_000
@@ -71,6 +77,14 @@ class FindingRow:
         texts = (self.message, self.effect, self.broker_says, self.dir, self.file, self.place, self.topic)
         return _ROW_OVERHEAD + sum(len(escape(t)) for t in texts) + 3 * len(escape(self.command))
 
+    def packed(self, group: FindingGroup) -> list[Any]:
+        """Its values in the order that 20-filters.js unpacks; what stands above all rows is left out."""
+        return [
+            *(self.severity, self.broker, self.topic, self.place, self.dir, self.file, self.facts),
+            *("" if self.message == group.title else self.message, self.effect),
+            *("" if group.broker_says else self.broker_says, self.command, self.safety, self.cause),
+        ]
+
 
 @frozen
 class FindingGroup:
@@ -88,13 +102,19 @@ class FindingGroup:
     manual: tuple[tuple[str, str], ...]
     total: int
     rows: tuple[FindingRow, ...]
+    packed: tuple[FindingRow, ...] = ()
     explained: bool = False
     under: str = ""
 
     @property
     def hidden(self) -> int:
-        """How many are only in the findings table."""
+        """How many are not printed."""
         return self.total - len(self.rows)
+
+    @property
+    def unreached(self) -> int:
+        """How many are only in the findings table."""
+        return self.hidden - len(self.packed)
 
 
 @frozen
@@ -107,6 +127,10 @@ class Findings:
     groups: tuple[FindingGroup, ...]
     brokers: tuple[str, ...]
     topics: tuple[str, ...]
+
+    def number(self, group: FindingGroup) -> int:
+        """By which the page finds the packed rows of one of `groups`."""
+        return next(number for number, each in enumerate(self.groups) if each is group)
 
     def inside(self, code: str = "") -> tuple[FindingGroup, ...]:
         """The groups that stand in the one of that code; those that stand alone without one."""
@@ -121,6 +145,19 @@ class Findings:
     def hidden(self) -> int:
         """How many findings are not printed."""
         return self.total - self.shown
+
+    @property
+    def unreached(self) -> int:
+        """How many are only in the findings table."""
+        return sum(group.unreached for group in self.groups)
+
+    def packed(self) -> str:
+        """The rows that are not printed: JSON by number of group, gzip, base64; empty without any."""
+        found = {n: [row.packed(g) for row in g.packed] for n, g in enumerate(self.groups) if g.packed}
+        if not found:
+            return ""
+        text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+        return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), mtime=0)).decode("ascii")
 
     def facets(self) -> list[list[str]]:
         """What the filters of the page work on: severity, broker, topic, code by row id."""
@@ -145,6 +182,7 @@ def findings(
         _group(chosen, group, places, manual, heads)
         for chosen, group in zip(_within_budget(ordered, budget), ordered, strict=True)
     )
+    groups = tuple(_with_packed(groups, ordered, PACKED_ROWS))
     shown = [row for group in groups for row in group.rows]
     severities = Counter(row["severity"] for row in table)
     return Findings(
@@ -153,7 +191,7 @@ def findings(
         shown=len(shown),
         groups=groups,
         brokers=tuple(sorted({broker_name(row["broker"]) for row in table}, key=broker_order)),
-        topics=tuple(sorted({row.topic for row in shown if row.topic})),
+        topics=tuple(sorted({row.topic for g in groups for row in (*g.rows, *g.packed) if row.topic})),
     )
 
 
@@ -216,6 +254,17 @@ def _within_budget(groups: list[list[Row]], left: int) -> list[list[FindingRow]]
             mine.append(row)
             number += 1
     return chosen
+
+
+def _with_packed(
+    groups: Sequence[FindingGroup], ordered: Sequence[list[Row]], left: int
+) -> Iterator[FindingGroup]:
+    """With the rows behind the printed ones, `left` in all."""
+    for group, found in zip(groups, ordered, strict=True):
+        first = len(group.rows)
+        packed = tuple(_row(-1, row) for row in found[first : first + left])
+        left -= len(packed)
+        yield replace(group, packed=packed)
 
 
 def _row(number: int, row: Row) -> FindingRow:

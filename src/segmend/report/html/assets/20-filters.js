@@ -1,5 +1,6 @@
 // Filters the findings by severity, broker, topic, code and text; the state lives in location.hash,
 // as in #severity=error,warning&broker=2&q=index, so that a filtered report can be linked to.
+// Rows that are not printed are packed in the page; the first filter or "Show more" unpacks them.
 (() => {
   "use strict";
   const form = document.querySelector(".filters");
@@ -10,23 +11,31 @@
   const clear = form.querySelector("[type=reset]");
   const matches = document.getElementById("match-count");
   const nothing = document.getElementById("no-match");
+  const PAGE = 60;
   const groups = [...document.querySelectorAll(".group")].map((element) => ({
     element,
+    list: element.querySelector(".rows"),
+    more: [...element.querySelectorAll(".more:has(button)")].find((each) => each.closest(".group") === element),
+    waiting: "DecompressionStream" in window ? Number(element.dataset.packed) : 0,
+    packed: [],
+    added: [],
+    limit: 0,
     badge: element.querySelector(".times"),
     inner: [...element.querySelectorAll(".group")],
     rows: [...element.querySelectorAll(".finding")].filter((row) => row.closest(".group") === element).map((row) => ({ row, facets: facets[row.dataset.id], text: null })),
   }));
-  const whole = groups.reduce((sum, group) => sum + group.rows.length, 0);
+  const whole = groups.reduce((sum, group) => sum + group.rows.length + group.waiting, 0);
 
   const severities = () => chips.filter((c) => c.getAttribute("aria-pressed") === "true").map((c) => c.dataset.severity);
 
   // A message that is the headline, and words of the broker common to a code, are printed once above the rows.
   function textOf(item) {
     if (item.text === null) {
-      const group = item.row.closest(".group");
+      const group = item.row?.closest(".group") ?? item.group;
       const shared = [group.querySelector(".manual blockquote")];
-      if (!item.row.querySelector(".what > p")) shared.push(group.querySelector(".headline"));
-      item.text = [item.row, ...shared].map((element) => element?.textContent ?? "").join(" ").toLowerCase();
+      if (!(item.row ? item.row.querySelector(".what > p") : item.values[7])) shared.push(group.querySelector(".headline"));
+      const own = item.row ? item.row.textContent : item.values.flat().join(" ");
+      item.text = [own, ...shared.map((element) => element?.textContent ?? "")].join(" ").toLowerCase();
     }
     return item.text;
   }
@@ -46,6 +55,10 @@
   const active = () => severities().length > 0 || fields.some((field) => field.value);
 
   function apply() {
+    if (active() && groups.some((group) => group.waiting)) {
+      unpack().then(() => { apply(); openMatching(); });
+      return;
+    }
     const fits = matcher();
     const filtered = active();
     let shown = 0;
@@ -56,14 +69,91 @@
         item.row.hidden = !fits(item);
         here += item.row.hidden ? 0 : 1;
       }
+      here += page(group, group.packed.filter(fits), filtered);
       group.element.hidden = here === 0 && group.inner.every((each) => each.hidden);
       const total = Number(group.badge.dataset.total).toLocaleString("en");
-      group.badge.textContent = filtered && here < group.rows.length ? `${here} of ${total}` : total;
+      const all = group.rows.length + group.packed.length;
+      group.badge.textContent = filtered && here < all ? `${here.toLocaleString("en")} of ${total}` : total;
       shown += here;
     }
-    matches.textContent = filtered ? `${shown} of ${whole} findings` : `${whole} finding${whole === 1 ? "" : "s"}`;
+    const [some, all] = [shown, whole].map((count) => count.toLocaleString("en"));
+    matches.textContent = filtered ? `${some} of ${all} findings` : `${all} finding${whole === 1 ? "" : "s"}`;
     clear.hidden = !filtered;
     nothing.hidden = shown > 0;
+  }
+
+  // The packed rows of a group that fit, as many as were asked for; a filter asks for a first page.
+  function page(group, fitting, filtered) {
+    for (const row of group.added) row.remove();
+    const count = Math.max(group.limit, filtered ? PAGE : 0);
+    group.added = fitting.slice(0, count).map((item) => (item.element ??= element(item.values)));
+    group.list.append(...group.added);
+    if (group.more && (group.waiting || group.packed.length)) {
+      const left = group.waiting || fitting.length - group.added.length;
+      group.more.hidden = left === 0;
+      group.more.querySelector("button").textContent = `Show ${Math.min(PAGE, left)} more`;
+      group.more.querySelector("span").textContent = `of ${left.toLocaleString("en")}`;
+    }
+    return fitting.length;
+  }
+
+  // A row as the template of the printed ones has it, without the parts that this one lacks.
+  function element(values) {
+    const [, broker, , place, dir, file, facts, message, effect, says, command, safety, cause] = values;
+    const row = document.getElementById("finding-row").content.firstElementChild.cloneNode(true);
+    const part = (selector, text) => {
+      const found = row.querySelector(selector);
+      if (text) found.lastChild.textContent = text;
+      else found.remove();
+      return found;
+    };
+    part(".where strong", place || "the log dir");
+    row.querySelector(".where span").firstChild.textContent = `broker ${broker} `;
+    part(".where span code", dir || " ");
+    part(".where .file", file);
+    part(".where .facts", facts.length ? " " : "").replaceChildren(...facts.map((fact) => {
+      const span = document.createElement("span");
+      span.textContent = fact;
+      return span;
+    }));
+    part(".message", message);
+    part(".effect", effect);
+    part(".says", says);
+    if (cause) part(".cause code", cause);
+    else part(".cause", "");
+    if (command) part(".next .command code", command);
+    else part(".next", "");
+    const badge = safety && document.getElementById("badges").content.querySelector(`.${safety}`);
+    if (badge && command) row.querySelector(".next").append(badge.cloneNode(true));
+    return row;
+  }
+
+  let unpacking = null;
+  function unpack() {
+    unpacking ??= (async () => {
+      const source = document.getElementById("packed");
+      if (!source) return;
+      const bytes = Uint8Array.from(atob(source.textContent), (each) => each.charCodeAt(0));
+      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+      const found = JSON.parse(await new Response(stream).text());
+      for (const group of groups) {
+        group.packed = (found[group.element.dataset.number] ?? []).map((values) => ({
+          values, group: group.element, row: null, text: null,
+          facets: [values[0], values[1], values[2], group.element.dataset.code],
+        }));
+        group.waiting = 0;
+      }
+    })();
+    return unpacking;
+  }
+
+  for (const group of groups) {
+    if (group.more && !group.waiting) group.more.firstElementChild.remove();
+    else group.more?.firstElementChild.addEventListener("click", async () => {
+      await unpack();
+      group.limit = group.added.length + PAGE;
+      apply();
+    });
   }
 
   function openMatching() {
