@@ -8,12 +8,12 @@ from os import PathLike, fspath
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from segmend.checks import CheckRun, Level
+from segmend.checks import CheckOfAny, CheckRun, Level
 from segmend.cluster import ClusterForecast, Nodes, members
 from segmend.errors import MissingExtra, UsageError
 from segmend.kernel.types import Problem
 from segmend.loading import Forecast, Options
-from segmend.loading import forecast as play
+from segmend.loading import forecast_any as play
 from segmend.logdir import disk
 from segmend.logdir.as_user import user_of
 from segmend.logdir.release import Release
@@ -24,6 +24,7 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery import ops
 from segmend.surgery.options import chosen
 from segmend.surgery.plan import Plan
+from segmend.surgery.planning.any_release import plan_for_any
 from segmend.surgery.request import Request
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def check(
 
     `kafka` chooses whose rules (`"4.3"`); without it the release is read off the dirs.
     """
-    return CheckRun(_broker(log_dirs, kafka), level=level, jobs=jobs)
+    return CheckOfAny(_broker(log_dirs, kafka), level=level, jobs=jobs)
 
 
 def forecast(
@@ -97,7 +98,7 @@ def plan(operation: str, *log_dirs: LogDir, kafka: str | None = None, **options:
         given=[log_dir.path for log_dir in log_dirs],
         options=asked,
     )
-    return module.plan(request)
+    return plan_for_any(module.plan, request)
 
 
 def _broker(log_dirs: Sequence[LogDir], kafka: str | None) -> BrokerDirs:

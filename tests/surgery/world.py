@@ -33,6 +33,8 @@ LABELLED = frozenset({
     "a/append-0/0.log", "a/near-0/0.log", "a/far-0/0.log", "a/gone-0/0.log",
 })  # fmt: skip
 """They have an extended attribute. (tmpfs has those of users since Linux 6.6, other file systems always.)"""
+CLOSED = {"a/far-0/sub/note": 0o444, "a/far-0/sub": 0o555}
+"""Modes that keep their owner, but not root, from changing what is moved to another disk."""
 OLD = 1_600_000_000_000_000_000
 
 
@@ -77,6 +79,8 @@ def make(root: Path, seed: int = 1) -> World:
         path.chmod(chance.choice([0o600, 0o640, 0o644]))
         if name in LABELLED:
             os.setxattr(path, "user.label", name.encode())
+    for name, mode in CLOSED.items():
+        (root / name).chmod(mode)
     for number, path in enumerate(sorted(root.rglob("*"), reverse=True)):
         time = OLD + number * 1_000_000_007
         os.utime(path, ns=(time, time))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from segmend.frozen import dataclass
-from segmend.logdir.release import Release
+from segmend.logdir.release import Asked, Release
 
 T = TypeVar("T")
 
@@ -19,17 +19,25 @@ class Rule(Generic[T]):
 
     def of(self, release: Release) -> T:
         """The value for a release; the first one for anything older."""
+        if release.asked is not None:
+            self._note(release.asked)
         number = release.padded
         for since, value in reversed(self.steps):
             if number >= since:
                 return value
         return self.steps[0][1]
 
+    def _note(self, asked: Asked) -> None:
+        asked.update(since for since, _ in self.steps[1:])
+
 
 class Words(Rule[str | None]):
     """What brokers log or throw, with room for values; None: a release that says nothing of it."""
 
     __slots__ = ()
+
+    def _note(self, asked: Asked) -> None:
+        """Other words are no other behaviour."""
 
     def say(self, release: Release, *values: object, **named: object) -> str | None:
         """The words of that release."""

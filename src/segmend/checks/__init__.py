@@ -17,6 +17,7 @@ the context and say what is wrong, where, in Kafka's words, and what command com
 
 from __future__ import annotations
 
+from .any_release import CheckOfAny
 from .levels import Level, Scope
 from .manual import Code, Consequence, Entry, Page
 from .registry import Check, all_checks, known_codes
@@ -24,6 +25,7 @@ from .runner import CheckRun, Summary, Wanted
 
 __all__ = [
     "Check",
+    "CheckOfAny",
     "CheckRun",
     "Code",
     "Consequence",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from segmend.broker.strays import ABANDONED_FUTURE, LOADED_STRAY, stray_reason
 from segmend.findings import Finding, Remedy, Safety, Severity
@@ -43,6 +44,12 @@ PAGE = Page(
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 
+OWN: Final = ("segmend", 0)
+"""The partition whose `-delete` directories are halves of a move that segmend was stopped in."""
+_STOPPED: Final = (
+    "half of a copy that `segmend apply` or `segmend undo` was stopped in, unless a topic is called segmend: "
+    "the same command goes on; `segmend undo` brings back what was (`segmend journal` names it)"
+)
 _MISSED = "; the metadata here expects this replica, and nothing else of it has records"
 
 
@@ -53,6 +60,8 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         message = "a future replica whose current replica is in none of the log dirs looked at"
         says = ABANDONED_FUTURE.say(context.release, f"{partition.topic}-{partition.partition}")
         yield context.finding("N18", message, broker_says=says, remedy=_back(context))
+    elif partition.kind == "delete" and (partition.topic, partition.partition) == OWN:
+        yield context.finding("N19", _STOPPED, severity=Severity.WARNING, remedy=_look(context))
     elif partition.kind == "delete":
         message = "marked for deletion; removed 60 s after the next start"
         yield _left(context, "N19", message, missed=missed)

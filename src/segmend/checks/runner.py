@@ -76,6 +76,8 @@ class Summary:
     dirs_not_given: int = 0
     metadata_unseen: bool = False
     apart: set[str] = field(default_factory=set)
+    releases: list[str] = field(default_factory=list)
+    surgery: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
@@ -100,6 +102,8 @@ class Summary:
             "dirs_not_given": self.dirs_not_given,
             "clean_shutdown": self.clean,
             "broker_running": self.running,
+            "releases": self.releases,
+            "surgery": self.surgery,
             "seconds": round(self.seconds, 3),
         }
 

@@ -16,11 +16,11 @@ from segmend.logdir import disk
 from segmend.report import text
 from segmend.report.plan import plan_lines, plan_objects
 from segmend.report.progress import Progress
+from segmend.state_dir import default_state_dir
 from segmend.surgery.execute import journal
 from segmend.surgery.execute.journal import Run
 from segmend.surgery.execute.preconditions import refuse_inside
 from segmend.surgery.execute.run import Outcome, StepState, Watch
-from segmend.surgery.execute.state_dir import default_state_dir
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step

@@ -6,6 +6,7 @@ and `LogLoader.load` take them, over a model of the directory that can be change
 
 from __future__ import annotations
 
+from segmend.loading.any_release import forecast_any
 from segmend.loading.prelude import Options
 from segmend.loading.run import Forecast, forecast
 from segmend.loading.values import (
@@ -35,4 +36,5 @@ __all__ = [
     "PartitionOutcome",
     "Service",
     "forecast",
+    "forecast_any",
 ]

@@ -36,8 +36,8 @@ class Options:
 
     `whole`: these are all log dirs of the node. A check may be shown one of several.
     `user` is whom the broker runs as, None where nobody asks what he may do; `user_assumed` tells how
-    he is known. `topics` are settings of topics where the log dirs do not tell them (ZooKeeper).
-    `workers` is how many processes may load what is large.
+    he is known. `topics` are settings of topics where the log dirs do not tell them (ZooKeeper). `workers` is
+    how many processes may load what is large; `unknown` stands against an all-clear, whatever the start.
     """
 
     clean: bool | None = None
@@ -49,6 +49,7 @@ class Options:
     user_assumed: str | None = None
     topics: TopicSettings | None = None
     workers: int = 1
+    unknown: tuple[str, ...] = ()
 
 
 class Prelude:

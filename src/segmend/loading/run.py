@@ -142,7 +142,9 @@ class _Run:
         for state in states:
             found = []
             partitions = [each for each in _as_listed(state.log_dir) if each.kind != "cluster-metadata"]
-            loads = load_directories(state, partitions, situation, self._view, self._options.workers)
+            # What other processes note of a release that is not known (`Release.asked`) goes with them.
+            workers = self._options.workers if self._broker.release.asked is None else 1
+            loads = load_directories(state, partitions, situation, self._view, workers)
             for partition, loaded in zip(partitions, loads, strict=True):
                 done += 1
                 if self._progress is not None:
@@ -273,6 +275,7 @@ class _Run:
 
     def _unknown(self) -> Iterator[str]:
         """What could change the answer and was not to be read."""
+        yield from self._options.unknown
         for state in self._prelude.states:
             yield from state.unknown
         yield from (each.unknown for each in self._loaded if each.unknown)

@@ -3,8 +3,8 @@
 Nothing on a disk names the release outright, except the range of `metadata.version` that a
 KRaft node registers with. All other traces say "this release or later": a file kind or a
 field that older brokers do not write. The newest such trace gives a floor, ZooKeeper's
-meta.properties a ceiling (3.9), and the guess is the newest release between them whose
-traces would look like this.
+meta.properties a ceiling (3.9), and so does what it lacks; the guess is the newest release between
+them whose traces would look like this. server.log and server.properties beside the dirs may tell more.
 """
 
 from __future__ import annotations
@@ -24,12 +24,21 @@ from segmend.logdir.tree import LogDir
 _PATTERN = re.compile(r"v?(\d{1,2})\.(\d{1,2})(?:\.(\d{1,2}))?(?:\.(\d{1,2}))?", re.ASCII)
 
 
+class Asked(set[tuple[int, ...]]):
+    """The first releases of changed rules, of which an answer was given."""
+
+
 @total_ordering
 @dataclass(frozen=True, slots=True, eq=False)
 class Release:
-    """A Kafka release, `3.7.1` or `0.10.2.2`; missing parts count as zero. Compares with tuples too."""
+    """A Kafka release, `3.7.1` or `0.10.2.2`; missing parts count as zero. Compares with tuples too.
+
+    `asked` notes by which changes of rules an answer was given, where the release is one of several that
+    it may be (see `segmend.node.candidates`).
+    """
 
     numbers: tuple[int, ...]
+    asked: Asked | None = None
 
     @classmethod
     def parse(cls, text: str) -> Release:
@@ -53,6 +62,8 @@ class Release:
 
     def __lt__(self, other: Release | tuple[int, ...]) -> bool:
         key = _key(other)
+        if self.asked is not None and isinstance(other, tuple):
+            self.asked.add(other)
         return NotImplemented if key is None else self.padded < key
 
     def __hash__(self) -> int:
@@ -110,28 +121,88 @@ _LOOKED_AT: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What a file beside the dirs says: the release itself (`exact`), or the oldest that it can be."""
+
+    release: Release
+    exact: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Trace:
     since: tuple[int, ...]
     what: str
 
 
-def guess_release(log_dirs: Iterable[LogDir], registered: int | None) -> tuple[Release, str]:
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """The release taken, why, and the oldest and newest that the disk may be of."""
+
+    release: Release
+    reason: str
+    oldest: Release
+    newest: Release
+
+    @property
+    def words(self) -> str:
+        """The releases that it may be."""
+        low, high = (
+            Release(each.numbers[: 3 if each < (1, 0) else 2]) for each in (self.oldest, self.newest)
+        )
+        return str(low) if low == high else f"{low} to {high}"
+
+    @property
+    def same_words(self) -> str:
+        """The reason, where all these releases do the same."""
+        return f"{self.reason}; any of {self.words} does the same" if " to " in self.words else self.reason
+
+
+def guess_release(log_dirs: Iterable[LogDir], registered: int | None, told: Told | None = None) -> Guess:
     """The release these dirs were last written by, as far as can be told, and how we know.
 
-    `registered` is the highest metadata.version that the node registered with, if it did. Never raises:
-    what cannot be read gives no trace.
+    `registered` is the highest metadata.version that the node registered with, if it did, `told` what lies
+    beside the dirs. Never raises: what cannot be read gives no trace.
     """
     dirs = list(log_dirs)
     if registered is not None:
-        return release_of_level(registered), f"the node registered with metadata.version up to {registered}"
+        release = release_of_level(registered)
+        reason = f"the node registered with metadata.version up to {registered}"
+        return Guess(release, reason, release, _last_of(release))
     newest = max((t for d in dirs for t in _traces(d)), key=lambda t: t.since, default=None)
     if newest is None:
-        return NEWEST, "nothing on the disk tells a release"
+        return Guess(NEWEST, "nothing on the disk tells a release", OLDEST, NEWEST)
     release = Release(next(last for first, last in _ERAS if newest.since >= first))
     said = f"{newest.what} is written by {Release(newest.since)} and later"
     if release > _LAST_WITH_ZOOKEEPER and any(_written_with_zookeeper(d) for d in dirs):
-        return _LAST_WITH_ZOOKEEPER, f"{said}, and broker.id without node.id by ZooKeeper mode only"
-    return release, said
+        release = _LAST_WITH_ZOOKEEPER
+        said = f"{said}, and broker.id without node.id by ZooKeeper mode only"
+    return _narrowed(Guess(release, said, Release(newest.since), _ceiling(dirs, newest, release)), told)
+
+
+def _ceiling(dirs: Iterable[LogDir], newest: _Trace, guess: Release) -> Release:
+    """The newest release that leaves no more than these traces: each start writes meta.properties anew."""
+    found = [log_dir.meta_properties.data for log_dir in dirs if log_dir.meta_properties.data]
+    if newest.since >= (3, 7) or (not found and newest.since >= (0, 9)):
+        return guess if guess == _LAST_WITH_ZOOKEEPER else NEWEST
+    if any(b"cluster.id=" in properties for properties in found):
+        return _last_of(Release((3, 6)))
+    return _last_of(max(guess, Release((2, 3))) if newest.since >= (0, 11) else guess)
+
+
+def _narrowed(found: Guess, told: Told | None) -> Guess:
+    """With what server.log or server.properties say, as long as the disk does not say otherwise."""
+    if told is None or not found.oldest <= _last_of(told.release) or not told.release <= found.newest:
+        return found
+    if told.exact:
+        return Guess(told.release, told.reason, told.release, told.release)
+    oldest = max(found.oldest, told.release)
+    return Guess(max(found.release, oldest), f"{found.reason}; {told.reason}", oldest, found.newest)
+
+
+def _last_of(release: Release) -> Release:
+    """The last patch release of it."""
+    return Release((*release.padded[: 3 if release < (1, 0) else 2], 99))
 
 
 def release_of_level(metadata_version: int) -> Release:

@@ -16,8 +16,9 @@ from segmend.broker.server_rules import ROLES, ZOOKEEPER
 from segmend.formats.meta_properties import MetaProperties
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
 from segmend.logdir import disk
+from segmend.logdir.beside import told_beside
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.release import Release, guess_release
+from segmend.logdir.release import Asked, Guess, Release, guess_release
 from segmend.logdir.tree import LogDir
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.metadata_log import MetadataLog, read_metadata_log
@@ -41,7 +42,7 @@ class BrokerDirs:
     ) -> None:
         self.dirs = tuple(dirs)
         self.given = given
-        self._release = None if release is None else (release, release_reason)
+        self._release = None if release is None else Guess(release, release_reason, release, release)
         self._metadata_logs: dict[str, MetadataLog] = {}
         self._present: BrokerDirs | None = None
         self._same: Mapping[str, LogDir] = {}
@@ -65,6 +66,13 @@ class BrokerDirs:
         found._same = {log_dir.path: log_dir for log_dir in self.dirs}
         return found
 
+    @property
+    def settled(self) -> BrokerDirs:
+        """The same broker, where its release is taken for granted: nothing is noted of what it is asked."""
+        found = self.configured(self.given)
+        found._release = replace(self.guess, release=replace(self.release, asked=None))
+        return found
+
     def told(self, image: MetadataImage) -> BrokerDirs:
         """The same broker in a quorum whose leader has this image: it catches up before it loads a log."""
         found = self._with(self.dirs, self.given)
@@ -73,7 +81,8 @@ class BrokerDirs:
         return found
 
     def _with(self, dirs: Iterable[LogDir], given: ServerConfig | None) -> BrokerDirs:
-        found = BrokerDirs(dirs, release=self.release, release_reason=self.release_reason, given=given)
+        found = BrokerDirs(dirs, given=given)
+        found._release = self.guess
         found._present, found.learned = self, self.learned
         return found
 
@@ -82,23 +91,39 @@ class BrokerDirs:
         """The broker as it is, of one that was made by `later` or `configured`; else itself."""
         return self if self._present is None else self._present
 
+    def of_release(self, release: Release) -> BrokerDirs:
+        """The same dirs by the rules of another release that they may be of."""
+        return BrokerDirs(self.dirs, release=release, release_reason="it may be this one", given=self.given)
+
     @cached_property
-    def _guess(self) -> tuple[Release, str]:
+    def guess(self) -> Guess:
+        """What is known of the release: the one whose rules count, and those that it may be."""
         if self._release is not None:
             return self._release
         logs = filter(None, (log_dir.cluster_metadata for log_dir in self.dirs))
-        found = (registered_metadata_version(log, self.stored_node_id) for log in logs)
-        return guess_release(self.dirs, next(filter(None, found), None))
+        levels = (registered_metadata_version(log, self.stored_node_id) for log in logs)
+        level = next(filter(None, levels), None)
+        told = (
+            None
+            if level is not None
+            else told_beside(self.dirs, None if self.given is None else self.given.given)
+        )
+        found = guess_release(self.dirs, level, told)
+        return (
+            found
+            if found.oldest == found.newest
+            else replace(found, release=replace(found.release, asked=Asked()))
+        )
 
     @property
     def release(self) -> Release:
         """The release whose rules count."""
-        return self._guess[0]
+        return self.guess.release
 
     @property
     def release_reason(self) -> str:
         """How the release is known."""
-        return self._guess[1]
+        return self.guess.reason
 
     @cached_property
     def config(self) -> ServerConfig:

@@ -15,6 +15,7 @@ from segmend.surgery.execute.preconditions import (
     refuse_other_owner,
     refuse_read_only,
 )
+from segmend.surgery.execute.rights import refuse_without_rights
 from segmend.surgery.execute.run import Outcome, Watch, carry_out, examine, refuse_state
 from segmend.surgery.plan import Plan
 from segmend.surgery.writing.effects import Effects
@@ -37,6 +38,7 @@ def apply(
     run = _to_go_on_with(plan, state_dir)
     if run is None:
         _refuse_at_once(plan, state_dir)
+        refuse_without_rights(_imagined(plan, state_dir), range(len(plan.steps)), backup_dir or state_dir)
         run = _made(effects, state_dir, plan)
     return carry_out(effects, run, FORWARD, watching, backup_dir=backup_dir)
 
@@ -52,7 +54,7 @@ def rehearse(plan: Plan, state_dir: str, backup_dir: str | None = None) -> list[
     run = _to_go_on_with(plan, place)
     if run is None:
         _refuse_at_once(plan, place)
-        run = Run(name="new", path=f"{place}/journals/new", plan=plan)
+        run = _imagined(plan, place)
     return examine(run, FORWARD, backup_dir=backups)[0]
 
 
@@ -99,6 +101,11 @@ def _refuse_at_once(plan: Plan, state_dir: str) -> None:
     refuse_read_only(plan)
     refuse_state(plan)
     refuse_changed(plan, [Status.BEFORE] * len(plan.steps))
+
+
+def _imagined(plan: Plan, state_dir: str) -> Run:
+    """A run of which nothing is on a disk yet."""
+    return Run(name="new", path=f"{state_dir}/journals/new", plan=plan)
 
 
 def _made(fx: Effects, state_dir: str, plan: Plan) -> Run:

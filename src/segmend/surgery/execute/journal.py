@@ -27,8 +27,8 @@ from typing import Any, Final, Self
 from segmend.errors import SegmendError, UsageError
 from segmend.frozen import dataclass
 from segmend.logdir import disk
+from segmend.state_dir import default_state_dir
 from segmend.surgery.execute.journal_events import FORWARD, Course, Direction, Event, Status, event_of
-from segmend.surgery.execute.state_dir import default_state_dir
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.plan import Plan
 from segmend.surgery.writing.atomic import bytes_of, write_atomically

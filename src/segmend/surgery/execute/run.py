@@ -29,6 +29,7 @@ from segmend.surgery.execute.preconditions import (
     refuse_other_owner,
     refuse_read_only,
 )
+from segmend.surgery.execute.rights import refuse_without_rights
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step
 from segmend.surgery.twins import twins
@@ -120,6 +121,7 @@ def examine(run: Run, direction: Direction, *, backup_dir: str | None = None) ->
     refuse_changed(run.plan, run.statuses(), run=run if direction == BACK else None)
     refuse_lost_backups(run, todo)
     refuse_full(run, todo, vaults, direction)
+    refuse_without_rights(run, todo, vaults)
     return todo, vaults
 
 

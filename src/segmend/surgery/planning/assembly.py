@@ -71,6 +71,7 @@ def make(
     )  # fmt: skip
     if not steps:
         return plan
+    broker = broker if spare else broker.settled  # What a start does decides of no step then.
     before, after = HarmOfStart.of(broker), _after(plan, broker)
     if spare and (worse := after.worse_than(before)):
         # Where a start is no better without these steps, something else in the plan has made it so.

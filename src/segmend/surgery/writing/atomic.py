@@ -178,7 +178,7 @@ def other_names(path: str) -> int:
 def settle(work: Workplace, path: str) -> None:
     """Sync a file that is as it should be: whoever made it so may have been killed before it was synced."""
     clear(work.fx, path)
-    fd = work.fx.open(path)
+    fd = work.fx.open_to_sync(path)
     try:
         work.fx.sync(fd)
     finally:

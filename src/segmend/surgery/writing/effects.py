@@ -38,6 +38,10 @@ class Effects:
         """Open a file that is there for writing; changes nothing yet."""
         return os.open(path, _OLD)
 
+    def open_to_sync(self, path: str) -> int:
+        """Open a file only to sync it, which its mode may keep from being written."""
+        return os.open(path, _SOURCE)
+
     def open_dir(self, path: str) -> int:
         """Open a directory, to set its owner, mode and times, or to sync it."""
         return os.open(path, _DIR)

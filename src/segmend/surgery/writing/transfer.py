@@ -205,12 +205,25 @@ def _remove_copy(work: Workplace, path: str) -> None:
 
 
 def _remove_tree(work: Workplace, path: str) -> None:
+    _open_up(work.fx, path)
     found = sorted(disk.listing(path).items())
     for name in (name for name, kind in found if kind == "dir"):
         _remove_tree(work, f"{path}/{name}")
     files = [f"{path}/{name}" for name, kind in found if kind != "dir"]
     each(work, lambda shared, file: shared.fx.remove(file), files)
     work.fx.remove_dir(path)
+
+
+def _open_up(fx: Effects, path: str) -> None:
+    """Who owns a directory may take out of it what is in it, whatever its mode; the copy has that mode."""
+    if os.access(path, os.R_OK | os.W_OK | os.X_OK, effective_ids=True):
+        return
+    mode = disk.file_stat(path, follow=False).mode
+    fd = fx.open_dir(path)
+    try:
+        fx.set_mode(fd, stat.S_IMODE(mode) | stat.S_IRWXU)
+    finally:
+        fx.close(fd)
 
 
 def allocated(path: str) -> int:

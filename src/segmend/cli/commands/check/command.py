@@ -7,12 +7,13 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from segmend.checks import CheckRun, Level, Summary, Wanted, known_codes
+from segmend.checks import CheckOfAny, CheckRun, Level, Summary, Wanted, known_codes
 from segmend.checks.runner import METADATA_UNSEEN
 from segmend.cli.nearest import did_you_mean
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.selection import refuse_topic
+from segmend.cli.stopped_surgery import stopped_surgery
 from segmend.cli.targets import Targets, broker_of, open_targets
 from segmend.errors import ExitCode, UsageError
 from segmend.findings import Finding, Severity
@@ -44,7 +45,8 @@ each finding tells:
                the cause (code, dir, file)
   next:        the command that comes next, for the shell; behind # whether it loses anything
 
-exit codes: 0 no error and no warning, 4 findings, 8 something could not be read, 16 usage"""
+exit codes: 0 no error and no warning, 4 findings, or surgery that was
+stopped; 8 something could not be read, 16 usage"""
 
 SHOWN = 100
 # Findings that are kept in memory until they are shown, the worst of them.
@@ -92,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     refuse_topic(args.topic, (partition for each in targets.dirs for partition in each.partitions))
     broker = broker_of(args, targets.dirs)
     progress = Progress(sys.stderr)
-    checks = CheckRun(
+    checks = CheckOfAny(
         broker,
         level=Level.STARTUP if args.startup else Level.DEEP if args.deep else Level.DEFAULT,
         wanted=_wanted(args, targets),
@@ -100,6 +102,7 @@ def run(args: argparse.Namespace) -> int:
         jobs=args.jobs or len(os.sched_getaffinity(0)),
         max_map_count=_max_map_count(),
     )
+    checks.summary.surgery.extend(stopped_surgery(targets.dirs))
     try:
         (_write_json if args.json else _write_text)(args, checks, progress)
     finally:
@@ -149,7 +152,7 @@ def _worst(findings: Iterable[Finding], most: int) -> list[Finding]:
 
 
 def _exit_code(summary: Summary) -> int:
-    left = summary.counts[Severity.ERROR] + summary.counts[Severity.WARNING]
+    left = summary.counts[Severity.ERROR] + summary.counts[Severity.WARNING] + len(summary.surgery)
     return (ExitCode.FINDINGS if left else 0) | (ExitCode.OPERATIONAL if summary.unreadable else 0)
 
 
@@ -158,6 +161,9 @@ def _summary_lines(summary: Summary, rules: str) -> Iterator[str]:
     if summary.level > Level.STARTUP:
         looked += [plural(summary.batches, "batch", "batches"), text.size(summary.bytes)]
     yield f"{_verdict(summary)} in {', '.join(looked)}; {text.duration(summary.seconds)}; rules of {rules}"
+    yield from summary.surgery
+    if summary.releases:
+        yield f"release: {'; '.join(summary.releases)}"
     for path, clean in summary.clean.items():
         yield f"{text.clean(path)}: {_state(summary, path, clean)}"
     if summary.skipped:

@@ -12,6 +12,7 @@ from segmend.cli.cluster import add_only_option
 from segmend.cli.commands.forecast.cluster import run_cluster
 from segmend.cli.options import add_output_options, add_read_speed_option, add_release_option
 from segmend.cli.output import emit, emit_json, style
+from segmend.cli.stopped_surgery import stopped_surgery
 from segmend.cli.targets import broker_of, open_or_note
 from segmend.cli.topic_config import add_topic_config, told_settings
 from segmend.errors import ExitCode, UsageError
@@ -24,7 +25,7 @@ from segmend.loading import (
     Later,
     Options,
     PartitionOutcome,
-    forecast,
+    forecast_any,
 )
 from segmend.loading.timing.estimate import Machine
 from segmend.logdir.as_user import user_of
@@ -101,10 +102,11 @@ def run(args: argparse.Namespace) -> int:
         user_assumed=assumed,
         topics=told_settings(args.topic_config),
         workers=cores,
+        unknown=tuple(stopped_surgery(broker.dirs)),
     )
     progress = Progress(sys.stderr)
     shown = (lambda done, total: progress.update(done, total, "")) if progress.shown else None
-    found = forecast(broker, options, shown)
+    found = forecast_any(broker, options, shown)
     try:
         return _tell_json(found) if args.json else _tell(found, style(args), progress, every=args.all)
     finally:

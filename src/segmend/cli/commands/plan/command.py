@@ -22,6 +22,7 @@ from segmend.surgery.execute.journal import find
 from segmend.surgery.execute.reverse import reverse
 from segmend.surgery.ops import Operation
 from segmend.surgery.plan import Plan
+from segmend.surgery.planning.any_release import plan_for_any
 from segmend.surgery.planning.compose import composed
 from segmend.surgery.request import Request
 
@@ -136,6 +137,6 @@ def _make(args: argparse.Namespace, operation: Operation) -> Plan:
         on_progress=lambda done, total: progress.update(done, total, ""),
     )
     try:
-        return operation.plan(request)
+        return plan_for_any(operation.plan, request)
     finally:
         progress.done()

@@ -1,0 +1,93 @@
+"""The checks by the rules of each release that the disks may be of, where they do not tell which.
+
+The findings are those of the release that is taken for granted. What only another one has follows, with its
+name, so that no all-clear rests on a guess; the summary says how many there are by which rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from segmend.findings import Finding, Remedy
+from segmend.logdir.release import Release
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.candidates import each_release
+from segmend.wording import plural
+
+from .runner import CheckRun
+
+COMPARED: Final = 20_000
+"""Findings up to which releases are compared; a ruin has millions, and needs no second opinion."""
+
+
+class CheckOfAny(CheckRun):
+    """As `CheckRun`, which has the options, for a broker whose release may not be known."""
+
+    def __init__(self, broker: BrokerDirs, **options: Any) -> None:
+        super().__init__(broker, **options)
+        self._given = broker
+        self._options = {**options, "on_progress": None, "on_partition": None}
+
+    def __iter__(self) -> Iterator[Finding]:
+        runs = each_release(self._given, self._run)
+        ranks: dict[int, int] = {}
+        for finding in next(runs)[1]:
+            if len(ranks) <= COMPARED:
+                ranks[_place(finding)] = finding.severity.rank
+            yield finding
+        if len(ranks) > COMPARED:
+            self.summary.releases.append(
+                f"rules of {self._given.release} alone: too many findings to compare"
+            )
+            return
+        usual = frozenset(ranks)
+        for other, run in runs:
+            yield from self._more(other.release, run, usual, ranks)
+        guess = self._given.guess
+        if " to " in guess.words:
+            said = self.summary.releases or ["by the rules of each of them the same is found"]
+            self.summary.releases[:] = [f"any Kafka of {guess.words} may be (--kafka says which)", *said]
+
+    def _run(self, broker: BrokerDirs) -> Iterable[Finding]:
+        return super().__iter__() if broker is self._given else CheckRun(broker, **self._options)
+
+    def _more(
+        self, release: Release, run: Iterable[Finding], usual: frozenset[int], ranks: dict[int, int]
+    ) -> Iterator[Finding]:
+        here: set[int] = set()
+        more = 0
+        for finding in run:
+            place = _place(finding)
+            here.add(place)
+            if ranks.get(place, 3) <= finding.severity.rank:
+                continue
+            ranks[place] = finding.severity.rank
+            more += 1
+            self.summary.counts[finding.severity] += 1
+            yield _by_rules_of(release, finding)
+        fewer = len(usual - here)
+        words = [
+            f"{plural(count, 'finding')} {what}"
+            for count, what in ((more, "more"), (fewer, "fewer"))
+            if count
+        ]
+        if words:
+            self.summary.releases.append(f"by the rules of {release} {' and '.join(words)}")
+
+
+def _place(finding: Finding) -> int:
+    return hash((finding.code, finding.dir, finding.file, finding.position, finding.offset))
+
+
+def _by_rules_of(release: Release, finding: Finding) -> Finding:
+    remedy = finding.remedy
+    if remedy is not None and remedy.command.startswith(("segmend plan ", "segmend check ")):
+        remedy = Remedy(command=f"{remedy.command} --kafka {release}", safety=remedy.safety)
+    return replace(
+        finding,
+        message=f"{finding.message} (by the rules of Kafka {release}, which this may be)",
+        remedy=remedy,
+        detail={**finding.detail, "kafka": str(release)},
+    )

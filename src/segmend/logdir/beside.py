@@ -1,0 +1,85 @@
+"""What lies beside log dirs on the machine of their broker and tells its release.
+
+`server.log` names it at each start (`AppInfoParser`), `server.properties` the protocol that the brokers of
+the cluster speak, which none of them is older than. They count only where they speak of one of these dirs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from segmend.errors import UsageError
+from segmend.formats import java_properties
+from segmend.logdir import disk
+from segmend.logdir.file_system import Unreadable
+from segmend.logdir.release import Release, Told
+from segmend.logdir.tree import LogDir
+
+_LOGS: Final = ("server.log", "logs/server.log")
+_PROPERTIES: Final = ("server.properties", "config/server.properties")
+_PROTOCOL: Final = "inter.broker.protocol.version"
+_SEARCHED: Final = 64 << 20
+_STARTED = re.compile(rb"Kafka version ?: (\d[\d.]*) ?\(?[a-z.]*AppInfoParser|Kafka version ?: (\d[\d.]*)\s")
+_DIRS = re.compile(rb"^\s*log\.dirs? = (.+)$", re.MULTILINE)
+
+
+def told_beside(dirs: Iterable[LogDir], given: Mapping[str, str] | None) -> Told | None:
+    """What a `server.log` beside the dirs tells, or else server.properties: `given`, or one beside them."""
+    paths = [log_dir.real_path for log_dir in dirs if log_dir.files is disk and not log_dir.unreadable]
+    homes = list(dict.fromkeys(path.rpartition("/")[0] for path in paths))
+    logs = (_by_log(f"{home}/{name}", paths) for home in homes for name in _LOGS)
+    found = next(filter(None, logs), None)
+    if found is not None:
+        return found
+    if given is not None:
+        return _by_protocol(given, "server.properties")
+    files = (f"{home}/{name}" for home in homes for name in _PROPERTIES)
+    return next(filter(None, (_by_properties(file, paths) for file in files)), None)
+
+
+def _by_log(path: str, dirs: Iterable[str]) -> Told | None:
+    data = _last_bytes(path)
+    starts = list(_STARTED.finditer(data))
+    listed = [part.strip() for line in _DIRS.findall(data) for part in line.decode("latin-1").split(",")]
+    if not starts or not set(map(disk.real_path, listed)) & set(dirs):
+        return None
+    release = _parsed((starts[-1][1] or starts[-1][2]).decode("ascii"))
+    return None if release is None else Told(release, True, f"{path} says so at the last start")
+
+
+def _last_bytes(path: str) -> bytes:
+    try:
+        with disk.open(path) as reader:
+            return reader.read(_SEARCHED, max(0, reader.size - _SEARCHED))
+    except Unreadable:
+        return b""
+
+
+def _by_properties(path: str, dirs: Iterable[str]) -> Told | None:
+    try:
+        properties, _ = java_properties.parse(disk.read(path))
+    except Unreadable:
+        return None
+    rows = properties.as_dict()
+    listed = _listed(rows)
+    return _by_protocol(rows, path) if set(map(disk.real_path, listed)) & set(dirs) else None
+
+
+def _listed(rows: Mapping[str, str]) -> Iterator[str]:
+    for name in ("log.dirs", "log.dir"):
+        yield from filter(None, (part.strip() for part in rows.get(name, "").split(",")))
+
+
+def _by_protocol(rows: Mapping[str, str], path: str) -> Told | None:
+    value = rows.get(_PROTOCOL, "").partition("-")[0].strip()
+    release = _parsed(value)
+    return None if release is None else Told(release, False, f"{_PROTOCOL} is {value} in {path}")
+
+
+def _parsed(text: str) -> Release | None:
+    try:
+        return Release.parse(text.strip().rstrip("."))
+    except UsageError:
+        return None

@@ -1,0 +1,96 @@
+"""Whether the system lets this user do what the steps do, asked before the first of them is taken.
+
+What the system would refuse halfway leaves work half done. Nothing is written to find out: modes, access
+lists, `chattr +i` and the groups of this process are looked at; root may do nearly all.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+
+from segmend.errors import SegmendError
+from segmend.logdir import disk
+from segmend.surgery.execute.journal import Run
+from segmend.surgery.execute.journal_events import Status
+from segmend.surgery.fingerprint import below
+from segmend.surgery.step import Step
+from segmend.surgery.writing.work import device_of, folder
+
+_SHOWN = 3
+_CHANGE = os.W_OK | os.X_OK
+
+
+def refuse_without_rights(run: Run, steps: Sequence[int], vaults: str) -> None:
+    """Raise `SegmendError` if this user lacks a right that one of these steps needs, forward or back."""
+    why = _closed(vaults)
+    found = [] if why is None else [why]
+    for number in steps:
+        found += _refusals(run.plan.steps[number], vaults, whole=run.status(number) is not Status.BETWEEN)
+    found = list(dict.fromkeys(found))
+    if found:
+        more = f" (and {len(found) - _SHOWN} more)" if len(found) > _SHOWN else ""
+        raise SegmendError(f"refused: {'; '.join(found[:_SHOWN])}{more}; nothing was changed")
+
+
+def _refusals(step: Step, vaults: str, *, whole: bool) -> Iterator[str]:
+    """Why a step cannot be taken; of one that was stopped on the way only its folders are `whole` enough."""
+    places = [*step.paths, *([vaults] if len(step.paths) == 1 else [])]
+    yield from filter(None, map(_closed, map(folder, step.paths)))
+    for path in step.paths if whole else ():
+        kind = None if os.path.islink(path) else disk.path_type(path)
+        if kind == "file":
+            yield from _file(path, step)
+        elif kind == "dir" and step.before.kind == "dir":
+            crosses = len({device_of(place) for place in places}) > 1
+            yield from _tree(path) if crosses else filter(None, [_closed(path)])
+
+
+def _closed(path: str) -> str | None:
+    """Why no name can come into a directory or leave it; the nearest that is there counts."""
+    while disk.path_type(path) is None:
+        path = folder(path)
+    if disk.path_type(path) != "dir":
+        return None  # Who makes a directory there is told.
+    if disk.is_immutable(path):
+        return f"{path}: is made immutable (chattr -i, -a)"
+    if not os.access(path, _CHANGE, effective_ids=True):
+        return f"{path}: this user may not change what is in it (chmod u+wx)"
+    return None
+
+
+def _file(path: str, step: Step) -> Iterator[str]:
+    """What is written over, or beside and renamed: it is read before, and opened for writing."""
+    if disk.is_immutable(path):
+        yield f"{path}: is made immutable (chattr -i, -a)"
+    elif not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
+        yield f"{path}: this user may not read and write it (chmod u+rw)"
+    group = step.before.gid
+    if group is not None and not _may_give(group):
+        yield f"{path}: belongs to group {group}, which this user is not in; run this as root"
+
+
+def _tree(path: str) -> Iterator[str]:
+    """A directory that is copied and then removed: all in it is read; who owns it can open what is closed."""
+    rows = [("", disk.file_stat(path, follow=False))]
+    if not os.access(path, os.R_OK | os.X_OK, effective_ids=True):
+        yield f"{path}: this user may not read it (chmod u+rx)"
+        return
+    rows += below(path)
+    for name, status in rows:
+        full, is_dir = f"{path}/{name}" if name else path, stat.S_ISDIR(status.mode)
+        wanted = os.R_OK | os.X_OK if is_dir else os.R_OK
+        if not os.access(full, wanted, effective_ids=True):
+            yield f"{full}: this user may not read it (chmod u+r)"
+        elif disk.is_immutable(full):
+            yield f"{full}: is made immutable (chattr -i, -a)"
+        elif os.geteuid() not in (0, status.uid):
+            yield f"{full}: belongs to user {status.uid}; run this as that user, or as root"
+        elif not _may_give(status.gid):
+            yield f"{full}: belongs to group {status.gid}, which this user is not in; run this as root"
+
+
+def _may_give(group: int) -> bool:
+    """Whether new files can be given this group."""
+    return os.geteuid() == 0 or group == os.getegid() or group in os.getgroups()

@@ -1,0 +1,89 @@
+"""Disks that do not tell their release: what is right for each that it may be, or a question which it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.brokers import broker_of
+from tests.cli.run import run
+from tests.golden.judge import copy_tree
+
+Golden = Callable[[str], Path]
+
+
+def world(golden: Golden, name: str, tmp_path: Path) -> list[Path]:
+    copy_tree(golden(name), tmp_path / "data")
+    return sorted(path.parent for path in (tmp_path / "data").rglob("meta.properties"))
+
+
+def test_of_a_killed_1_1_0_nothing_is_planned_by_the_rules_of_2_2(
+    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dirs = world(golden, "1.1.0-killed", tmp_path)
+    asked = run(capsys, "plan", "repair", *dirs, "-o", tmp_path / "plan.json")
+    assert asked.code == 16
+    assert "2.2: 32 steps, 1.1: 70 steps, 2.0: 32 steps, 2.3: 0 steps" in asked.err
+    assert "--kafka VERSION" in asked.err
+    assert not (tmp_path / "plan.json").exists()
+    assert run(capsys, "plan", "repair", *dirs, "--kafka", "1.1").code == 0
+    told = run(capsys, "forecast", *dirs)
+    assert told.code == 0
+    assert (
+        "any Kafka of 1.1 to 2.3 (--kafka says which): by the rules of 1.1 6 index-rebuilt more" in told.out
+    )
+    same = run(capsys, "plan", "move", *dirs, "--partition", "v1-none-0", "--to", dirs[1])
+    assert same.code == 0, "nobody is asked where each release has the same plan"
+
+
+def test_an_index_that_is_corrupt_to_some_of_the_releases_is_named(
+    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Write-up 000: corrupt to 1.x, not to 2.x; the dir tells neither."""
+    dirs = world(golden, "1.1.0-clean", tmp_path)
+    index = min(dirs[0].glob("codec-none-0/*.index"))
+    entry = bytes(7) + b"\x10"
+    assert index.read_bytes()[:8] != entry
+    index.write_bytes(entry)
+    assert "codec-none" not in run(capsys, "check", *dirs, "--kafka", "2.2", "--startup").out
+    found = run(capsys, "check", *dirs, "--startup").out
+    assert "by the rules of Kafka 0.11, which this may be" in found
+    assert (
+        "any Kafka of 0.11 to 2.3 may be (--kafka says which); by the rules of 0.11 1 finding more" in found
+    )
+    (row,) = (row for row in run(capsys, "check", *dirs, "--startup", "--json").json if row.get("file"))
+    assert row["detail"]["kafka"] == "0.11"
+
+
+LOG = "[2018-05-01 10:00:00,123] INFO KafkaConfig values: \n\tlog.dirs = {}\n"
+OLD = "[2018-05-01 10:00:01,123] INFO Kafka version : {} (org.apache.kafka.common.utils.AppInfoParser)\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "release", "why"),
+    [
+        ("logs/server.log", LOG + OLD.format("0.11.0.1") + OLD.format("1.1.0"), "1.1.0", "at the last start"),
+        ("server.log", LOG.format("/elsewhere") + OLD.format("1.1.0"), "2.2", "log-start-offset-checkpoint"),
+        ("server.log", LOG + OLD.format("0.8.2"), "2.2", "log-start-offset-checkpoint"),
+        (
+            "config/server.properties",
+            "log.dirs={}\ninter.broker.protocol.version=2.3-IV1\n",
+            "2.3",
+            "is 2.3 in",
+        ),
+        ("server.properties", "log.dirs=/elsewhere\ninter.broker.protocol.version=2.3\n", "2.2", "log-start"),
+    ],
+)
+def test_what_lies_beside_a_dir_tells_its_release_if_it_speaks_of_it(
+    file: str, text: str, release: str, why: str, tmp_path: Path
+) -> None:
+    home = tmp_path / "data"
+    home.mkdir()
+    (home / "log-start-offset-checkpoint").write_text("0\n0\n")
+    (home / "meta.properties").write_text("version=0\nbroker.id=1\n")
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(text.replace("{}", str(home)))
+    broker = broker_of([home])
+    assert str(broker.release) == release
+    assert why in broker.release_reason

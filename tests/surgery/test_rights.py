@@ -1,0 +1,121 @@
+"""A normal user: what he may not do is said before the first step; what was stopped always goes on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.lacking import lacking
+from tests.surgery.desk import Desk
+from tests.surgery.faulty import Died
+from tests.surgery.story import NOBODY, as_user
+
+from segmend.surgery.execute.apply import apply
+from segmend.surgery.plan import Plan
+from segmend.surgery.writing.effects import Effects
+
+pytestmark = pytest.mark.usefixtures("no_other_processes")
+MOVE = ("move", "--partition", "txn-0", "--to")
+
+
+class Stopped(Effects):
+    """Dies as it begins to remove what it has copied."""
+
+    def remove(self, path: str) -> None:
+        if "-delete/" in path:
+            raise Died
+        super().remove(path)
+
+
+@pytest.fixture
+def root(elsewhere: Path) -> Iterator[Path]:
+    """A folder that a normal user reaches, as pytest's are not, on another file system than `elsewhere`."""
+    homes = [Path(name) for name in ("/dev/shm", "/tmp") if Path(name).is_dir()]
+    home = next((each for each in homes if each.stat().st_dev != elsewhere.stat().st_dev), None)
+    if home is None:
+        lacking("no second file system to write to")
+    place = Path(tempfile.mkdtemp(dir=home))
+    place.chmod(0o755)
+    yield place
+    shutil.rmtree(place)
+
+
+@pytest.fixture
+def desk(golden: Callable[[str], Path], root: Path, elsewhere: Path) -> Desk:
+    """A broker of a normal user; its second log dir is on another file system."""
+    found = Desk(golden("4.3.1-clean") / "b1", root)
+    shutil.copytree(found.dirs[1], elsewhere / "d1", copy_function=shutil.copy2)
+    found.dirs[1] = elsewhere / "d1"
+    for place in (root, elsewhere):
+        for path in (place, *place.rglob("*")):
+            if os.getuid() == 0:
+                os.chown(path, NOBODY, NOBODY)
+    return found
+
+
+def test_a_directory_that_may_not_be_written_moves_and_comes_back(desk: Desk) -> None:
+    (desk.dirs[0] / "txn-0").chmod(0o555)
+
+    def act() -> None:
+        assert desk.plan(*MOVE, desk.dirs[1]).code == 0
+        desk.apply()
+        assert (desk.dirs[1] / "txn-0").stat().st_mode & 0o777 == 0o555
+        desk.undo()
+
+    as_user(act)
+    assert (desk.dirs[0] / "txn-0").stat().st_mode & 0o777 == 0o555
+
+
+@pytest.mark.parametrize(
+    ("closed", "mode", "why"),
+    [
+        ("txn-0/leader-epoch-checkpoint", 0o000, "this user may not read it (chmod u+r)"),
+        (".", 0o555, "this user may not change what is in it (chmod u+wx)"),
+        ("recovery-point-offset-checkpoint", 0o444, "this user may not read and write it (chmod u+rw)"),
+    ],
+)
+def test_what_a_step_may_not_do_is_said_before_the_first_one(
+    desk: Desk, closed: str, mode: int, why: str
+) -> None:
+    path = desk.dirs[0] / closed
+    path.chmod(mode)
+    assert desk.plan(*MOVE, desk.dirs[1]).code == 0
+    if os.getuid() == 0:
+        os.chown(desk.plan_file, NOBODY, NOBODY)
+
+    def act() -> None:
+        before = sorted(p.name for p in desk.dirs[0].iterdir())
+        for options in (("--dry-run",), ("--yes",)):
+            ran = desk.run("apply", desk.plan_file, "--state-dir", desk.state, *options)
+            assert ran.code == 8, ran
+            assert "refused: " in ran.err
+            assert why in ran.err
+        assert sorted(p.name for p in desk.dirs[0].iterdir()) == before
+        assert not desk.state.exists()
+
+    as_user(act)
+    path.chmod(0o755)
+
+
+def test_check_and_forecast_say_that_surgery_was_stopped(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where half of a stopped move lies they do not say that it is marked for deletion."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(desk.root))
+    assert desk.plan(*MOVE, desk.dirs[1]).code == 0
+    plan, state = Plan.load(str(desk.plan_file)), str(desk.root / "segmend")
+    with pytest.raises(Died):
+        apply(plan, state, fx=Stopped())
+    found = desk.run("check", *desk.dirs)
+    assert found.code == 4
+    assert "half of a copy that `segmend apply` or `segmend undo` was stopped in" in found.out
+    assert "marked for deletion" not in found.out
+    assert "segmend's journal 0001-move-" in found.out
+    told = desk.run("forecast", *desk.dirs)
+    assert told.code == 4
+    assert "segmend's journal 0001-move-" in told.out
+    assert desk.run("undo", "--yes").code == 0
+    assert "segmend's journal" not in desk.run("check", *desk.dirs).out
+    assert "segmend's journal" not in desk.run("forecast", *desk.dirs).out
