@@ -209,7 +209,7 @@ def _raw(
 ) -> Iterator[pa.RecordBatch]:
     """The columns of the kernel, offset and position always among them."""
     start, stop = verified(piece, reader)
-    wanted, aborted = piece.wanted, _aborted(piece, reader, options, start, stop)
+    wanted, aborted = piece.wanted, aborted_of(piece, reader, options, start, stop)
     needed = {_FROM_KERNEL[name] for name in options.schema.names if name in _FROM_KERNEL} | _ALWAYS
     untimed = wanted.since is None and wanted.until is None
     if untimed and not aborted and needed <= OF_HEADERS:
@@ -233,7 +233,8 @@ def _raw(
         yield _without(chunk, aborted) if aborted else chunk
 
 
-def _aborted(piece: Range, reader: OpenFile, options: Options, start: int, stop: int) -> list[Aborted]:
+def aborted_of(piece: Range, reader: OpenFile, options: Options, start: int, stop: int) -> list[Aborted]:
+    """The aborted transactions in bytes [start, stop), if the read wants none."""
     if options.isolation != "read_committed" or start >= stop:
         return []
     return aborted_in(piece.file(".log"), reader, start, stop, _logs_behind(piece))

@@ -33,9 +33,16 @@ def _list_of(kind: pa.DataType) -> pa.DataType:
 _HEADERS = _list_of(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
 _EPOCHS = _list_of(pa.struct([pa.field("epoch", pa.int32()), pa.field("start_offset", pa.int64())]))
 
-_DIR: Final = [("cluster_id", pa.string()), ("broker", pa.int32()), ("log_dir_id", pa.int32())]
+_DIR: Final = [
+    ("cluster_id", pa.string()),  # of meta.properties; null: it does not say
+    ("broker", pa.int32()),  # node id; negative: nothing on the disk or in its path names one
+    ("log_dir_id", pa.int32()),  # numbers the log dirs of one read
+]
 _PARTITION: Final = [*_DIR, ("topic", pa.string()), ("partition", pa.int32())]
-_SEGMENT: Final = [*_PARTITION, ("segment", pa.int64())]
+_SEGMENT: Final = [
+    *_PARTITION,
+    ("segment", pa.int64()),  # its base offset
+]
 
 LOG_DIRS: Final = pa.schema(
     [
@@ -140,7 +147,7 @@ KAFKA_RECORD: Final = pa.schema(
         ("partition", pa.int32()),
         ("offset", pa.int64()),
         ("timestamp", _INSTANT),
-        ("timestampType", pa.int32()),
+        ("timestampType", pa.int32()),  # 0 create time, 1 append time, -1 none (magic 0)
     ]
 )
 """The columns of Spark's own Kafka source (`KafkaRecordToRowConverter.kafkaSchema`), in its order."""
@@ -306,6 +313,19 @@ RUNS: Final = pa.schema(
         ("exit_code", pa.int32()),
     ]
 )
+
+ABOUT: Final = {
+    "partitions": "a replica of a partition",
+    "segments": "a segment of a replica",
+    "batches": "a record batch, by its header",
+    "records": "a record, as a consumer gets it; the first seven columns, those of Spark's own Kafka source, "
+    "are the default",
+    "index_entries": "an entry of a `.index`, `.timeindex` or `.txnindex`",
+    "checkpoints": "a line of a checkpoint file",
+    "findings": "what `segmend check` finds",
+    "damage": "a damaged place that costs a reader records",
+}
+"""What one row of each table is."""
 
 TABLES: Final[dict[str, pa.Schema]] = {
     "partitions": PARTITIONS,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from segmend.errors import UsageError
 from segmend.fleet.options import parse_options
 from segmend.fleet.tables import BY_RANGE, open_table, read
+from segmend.spark.tasks import cores, run_tasks
 
 KEYS = ("broker", "topic", "partition", "segment")
 
@@ -29,22 +28,13 @@ def scan(
 
     `segments` has the columns broker, topic, partition and segment, as the table `segments`
     has them after any filter or join; it is collected to the driver. `paths` and the other
-    options are those of `kafka-log`.
+    options are those of `kafka-log`, with `replicas=all`: a segment is one of a broker's.
     """
     if table not in BY_RANGE:
         raise UsageError(f"scan reads {' or '.join(BY_RANGE)}, not {table}")
     wanted = {tuple(row) for row in segments.select(*KEYS).distinct().collect()}
-    parsed = parse_options({"table": table, "columns": ",".join(columns), **options})
+    replicas = {"replicas": "all"} if table == "records" else {}
+    parsed = parse_options({"table": table, "columns": ",".join(columns), **replicas, **options})
     given = [paths] if isinstance(paths, str) else list(paths)
-    works = open_table(given, parsed, cores=spark.sparkContext.defaultParallelism, only=wanted)
-    schema = from_arrow_schema(parsed.schema)
-    if not works:
-        return spark.createDataFrame([], schema)
-    pickled = [pickle.dumps(work) for work in works]
-
-    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from read(pickle.loads(pickled[number]))
-
-    return spark.range(0, len(works), 1, len(works)).mapInArrow(work, schema)
+    works = open_table(given, parsed, cores=cores(spark), only=wanted)
+    return run_tasks(spark, works, read, from_arrow_schema(parsed.schema))

@@ -19,7 +19,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceWriter,
+    InputPartition,
+)
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -51,6 +57,39 @@ class KafkaLogDataSource(DataSource):  # type: ignore[misc]
         if from_arrow_schema(options.schema) != _nullable(schema):
             raise UsageError(f"the table {options.table} has other types: {options.schema}")
         return KafkaLogReader(paths_of(self.options), options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """It says no when Spark asks where to begin: an error here Spark drowns in a fault of its own."""
+        del schema
+        return _NoStream()
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """There is none."""
+        del schema, overwrite
+        raise UsageError("kafka-log only reads; write to a broker with format('kafka')")
+
+
+class _NoStream(DataSourceStreamReader):  # type: ignore[misc]
+    """Every method says that there is no stream; the first that Spark calls is `initialOffset`."""
+
+    def initialOffset(self) -> dict[str, int]:
+        raise _no_stream()
+
+    def latestOffset(self) -> dict[str, int]:
+        raise _no_stream()
+
+    def partitions(self, _start: dict[str, int], _end: dict[str, int]) -> list[InputPartition]:
+        raise _no_stream()
+
+    def read(self, _partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        raise _no_stream()
+
+
+def _no_stream() -> UsageError:
+    return UsageError(
+        "kafka-log reads what lies there, once: use spark.read, not readStream "
+        "(a live broker has format('kafka'))"
+    )
 
 
 class KafkaLogReader(DataSourceReader):  # type: ignore[misc]

@@ -1,0 +1,129 @@
+"""Write docs/kafka-log.md: every table, column, type and option of the data source, out of the code.
+
+    python docs/make_kafka_log.py
+
+A column's note is the comment beside it in `segmend/fleet/schemas.py`; tests/fleet/test_page.py holds the
+page to the code.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from segmend.fleet import schemas, summary
+from segmend.fleet.options import OPTIONS
+from segmend.fleet.schemas import ABOUT, TABLES
+from segmend.fleet.summary import SUMMARY
+
+PAGE = Path(__file__).parent / "kafka-log.md"
+HEAD = """\
+# The data source `kafka-log`
+
+Made by `docs/make_kafka_log.py` out of the code.
+
+```python
+import segmend.spark
+
+spark = segmend.spark.session()     # or any session; see "From Spark" in the README
+spark.read.format("kafka-log").option("offsets", "1000..2000").load("/brokers/*/data")
+spark.read.format("kafka-log").option("table", "segments").load(["/b1/data", "/b2/data"])
+segmend.spark.summarize(spark, "/brokers/*/data", by=["topic", "day"])
+```
+
+**Say by options what you want.** No release of Spark up to 4.3 tells a Python data source which columns
+a query needs, and with pushed filters it gives wrong rows in silence: a `where` or `select` behind
+`load` is applied to rows that were read already. `columns`, `offsets`, `since`, `topics` spare the
+reading itself; `value_size` is a column that needs no value to travel; where all columns asked for are
+ones that batch headers tell (`offset`, `timestampType`, `leader_epoch`, `producer_id`, `position`, ...),
+nothing is decompressed. Counts, bytes and bounds are `segmend.spark.summarize(...)`: aggregates that run
+in the tasks, out of batch headers. `segmend.spark.scan(spark, segments, paths)` reads the segments that
+a query over the table `segments` has left.
+
+Ranges `A..B` take both ends. Spark's own option names mean what they mean in Spark. Integers are Kafka's
+own, with their unit in the name (`_ms`, `_bytes`); -1 is Kafka's "none", null is "the disk does not
+say". Offsets are offsets, positions are bytes of the file.
+
+## Options
+
+An option that a table does not know is an error, as are two ways of choosing topics at once. Names are
+taken in any case.
+
+| option | value | meaning | tables |
+|---|---|---|---|
+"""
+_COLUMN = re.compile(r'\("(\w+)", .*\),\s*# (.+)$')
+_SHARED = 0
+_NAMES = {
+    pa.int32(): "int", pa.int64(): "bigint", pa.string(): "string", pa.binary(): "binary",
+    pa.bool_(): "boolean", pa.float64(): "double", pa.date32(): "date",
+}  # fmt: skip
+
+
+def page() -> str:
+    """The text of the page."""
+    return "\n".join([HEAD + "\n".join(_options()), *_tables(), *_summary()]) + "\n"
+
+
+def _options() -> Iterator[str]:
+    for option in OPTIONS:
+        every = len(option.tables) == len(TABLES)
+        tables = "all" if every else ", ".join(name for name in TABLES if name in option.tables)
+        values = option.values.replace("|", "\\|")
+        yield f"| `{option.name}` | {values} | {option.meaning} | {tables} |"
+
+
+def _tables() -> Iterator[str]:
+    notes = _notes(Path(schemas.__file__).read_text())
+    for name, schema in TABLES.items():
+        yield f"\n## {name}\n\nOne row: {ABOUT[name]}.\n\n| column | type | |\n|---|---|---|"
+        yield from _columns(schema, notes)
+
+
+def _summary() -> Iterator[str]:
+    yield "\n## summarize\n"
+    yield '`segmend.spark.summarize(spark, paths, by=["topic", "partition"], **options)`; `by` may'
+    yield "also name `day`. The times come as timestamps. The options are those of `records` but for columns,"
+    yield "includeHeaders and crc: no checksum is computed."
+    yield "\n| column | type | |\n|---|---|---|"
+    yield from _columns(SUMMARY, _notes(Path(summary.__file__).read_text()))
+
+
+def _columns(schema: pa.Schema, notes: dict[tuple[int, str], str]) -> Iterator[str]:
+    for field in schema:
+        note = notes.get((id(schema), field.name), notes.get((_SHARED, field.name), ""))
+        yield f"| `{field.name}` | {_type(field.type)} | {note.replace('|', '/')} |"
+
+
+def _notes(text: str) -> dict[tuple[int, str], str]:
+    """The comments beside columns, by the schema that they stand in; those of shared columns are for all."""
+    lines, found = text.splitlines(), {}
+    for node in ast.parse(text).body:
+        target = node.target if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [None])[0]
+        if isinstance(target, ast.Name):
+            shared = target.id.startswith(("_", "KAFKA_RECORD"))
+            mark = _SHARED if shared else id(getattr(schemas, target.id, SUMMARY))
+            matches = map(_COLUMN.search, lines[node.lineno - 1 : node.end_lineno])
+            found |= {(mark, match[1]): match[2] for match in matches if match}
+    return found
+
+
+def _type(kind: pa.DataType) -> str:
+    """As Spark SQL has it."""
+    if pa.types.is_timestamp(kind):
+        return "timestamp"
+    if pa.types.is_list(kind):
+        return f"array<{_type(kind.value_type)}>"
+    if pa.types.is_map(kind):
+        return f"map<{_type(kind.key_type)},{_type(kind.item_type)}>"
+    if pa.types.is_struct(kind):
+        return f"struct<{','.join(f'{field.name}:{_type(field.type)}' for field in kind)}>"
+    return _NAMES[kind]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

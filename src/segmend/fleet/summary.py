@@ -1,0 +1,201 @@
+"""Counts, bytes and bounds of records by topic, partition and day: out of batch headers, in the tasks.
+
+Only a batch whose header does not tell is decoded: one that compaction thinned, one of magic 0
+or 1, one with a delete horizon in the place of its time (KAFKA-8522), and, where they matter, one that
+lies across the end of a range or across midnight. No checksum is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from segmend.errors import UsageError
+from segmend.fleet.damaged import Tally, damage_of, is_loss, unreadable
+from segmend.fleet.ranges import Range, verified
+from segmend.fleet.records import aborted_of
+from segmend.fleet.tables import TableTask
+from segmend.kernel.arrow import batch_headers, record_batches
+from segmend.kernel.columns import LONG_MAX
+from segmend.kernel.types import Problem
+from segmend.logdir.file_system import OpenFile, Unreadable
+from segmend.logdir.transactions import Aborted
+
+KEYS: Final = ("topic", "partition", "day")
+SUMMARY: Final = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("day", pa.date32()),  # of the records' times, in UTC
+        ("records", pa.int64()),
+        ("batches", pa.int64()),
+        ("bytes", pa.int64()),  # of the batches, as they lie in the log
+        ("min_offset", pa.int64()),
+        ("max_offset", pa.int64()),
+        ("min_timestamp_ms", pa.int64()),  # the smallest time of a batch's first record
+        ("max_timestamp_ms", pa.int64()),
+    ]
+)
+"""What one task says: a row a topic, partition and day."""
+
+_DAY_MS: Final = 86_400_000
+_DELETE_HORIZON: Final = 0x40
+_COLUMNS: Final = ("batch_position", "offset", "timestamp")
+
+
+def check_keys(by: tuple[str, ...]) -> None:
+    """Raise `UsageError` for what nothing can be grouped by."""
+    unknown = [name for name in by if name not in KEYS]
+    if unknown:
+        raise UsageError(f"a summary is by {', '.join(KEYS)}, not by {', '.join(unknown)}")
+
+
+def summarize_task(work: TableTask, *, by_day: bool) -> pa.RecordBatch:
+    """The rows of one task; without `by_day` the day is null."""
+    rows: dict[tuple[str, int, int | None], _Row] = {}
+    tally = Tally(work.options.mode)
+    for piece in work.ranges:
+        try:
+            with piece.file(".log").reader() as reader:
+                for day, row in _Piece(piece, reader, work, by_day=by_day, tally=tally).days():
+                    rows.setdefault((piece.topic, piece.partition, day), _Row()).add(row)
+        except Unreadable as error:
+            if piece.start == piece.begin:
+                tally.report(unreadable(piece, error, piece.base_offset, None))
+    tally.tell()
+    found = [(*key, *row.values()) for key, row in rows.items()]
+    columns = list(zip(*found, strict=True)) if found else [()] * len(SUMMARY)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, SUMMARY, strict=True)], schema=SUMMARY
+    )
+
+
+class _Row:
+    """The sums of one day."""
+
+    def __init__(self, records: int = 0, batches: int = 0, size: int = 0) -> None:
+        self.records, self.batches, self.size = records, batches, size
+        self.offsets = self.times = (LONG_MAX, -LONG_MAX)
+
+    def add(self, other: _Row) -> None:
+        """Take in another one."""
+        self.records += other.records
+        self.batches += other.batches
+        self.size += other.size
+        self.offsets = _hull(self.offsets, other.offsets)
+        self.times = _hull(self.times, other.times)
+
+    def values(self) -> tuple[int | None, ...]:
+        """As the schema has them; the bounds are null where only bytes fell on a day."""
+        bounds = (*self.offsets, *self.times) if self.records else (None,) * 4
+        return self.records, self.batches, self.size, *bounds
+
+
+def _hull(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    return min(one[0], other[0]), max(one[1], other[1])
+
+
+class _Piece:
+    """One range on its way to rows."""
+
+    def __init__(
+        self, piece: Range, reader: OpenFile, work: TableTask, *, by_day: bool, tally: Tally
+    ) -> None:
+        self._piece, self._reader, self._work = piece, reader, work
+        self._by_day, self._tally = by_day, tally
+
+    def days(self) -> Iterator[tuple[int | None, _Row]]:
+        """The rows by day, in parts."""
+        piece = self._piece
+        start, stop = verified(piece, self._reader)
+        aborted = aborted_of(piece, self._reader, self._work.options, start, stop)
+        chunks = batch_headers(
+            self._reader, base_offset=piece.base_offset, start=start, stop=stop, problems=self._report
+        )
+        for chunk in chunks:
+            kept = self._of_interest(chunk, aborted)
+            plain = self._is_told(kept)
+            yield from self._of_headers(kept.filter(pa.array(plain)))
+            for row in kept.filter(pa.array(~plain)).select(["position", "size_bytes"]).to_pylist():
+                yield from self._decoded(row["position"], row["size_bytes"])
+
+    def _report(self, problem: Problem) -> None:
+        if is_loss(self._piece, problem):
+            self._tally.report(damage_of(self._piece, problem, problem.offset, None))
+
+    def _of_interest(self, chunk: pa.RecordBatch, aborted: list[Aborted]) -> pa.RecordBatch:
+        wanted = self._piece.wanted
+        first, last = chunk["base_offset"].to_numpy(), chunk["last_offset"].to_numpy()
+        kept = ~chunk["is_control"].to_numpy(zero_copy_only=False) & (last >= wanted.low)
+        kept &= (chunk["magic"].to_numpy() < 2) | (first <= wanted.high)
+        if wanted.since is not None:
+            kept &= chunk["max_timestamp_ms"].to_numpy() >= wanted.since
+        producers = chunk["producer_id"].to_numpy()
+        transactional = chunk["is_transactional"].to_numpy(zero_copy_only=False)
+        for each in aborted:
+            inside = (first >= each.first_offset) & (last <= each.last_offset)
+            kept &= ~(transactional & (producers == each.producer_id) & inside)
+        return chunk.filter(pa.array(kept))
+
+    def _is_told(self, chunk: pa.RecordBatch) -> Any:
+        """Whether the header says all of a batch."""
+        wanted = self._piece.wanted
+        first, last = chunk["base_offset"].to_numpy(), chunk["last_offset"].to_numpy()
+        told = (chunk["magic"].to_numpy() == 2) & (chunk["records"].to_numpy() == last - first + 1)
+        told &= (first >= wanted.low) & (last <= wanted.high)
+        told &= (chunk["attributes"].to_numpy() & _DELETE_HORIZON) == 0
+        begin, end = chunk["base_timestamp_ms"].to_numpy(), chunk["max_timestamp_ms"].to_numpy()
+        if wanted.since is not None or wanted.until is not None:
+            # Any record but the first may be older than the base timestamp.
+            told &= (chunk["timestamp_type"].to_numpy() == 1) & (end >= (wanted.since or -LONG_MAX))
+            told &= end <= (LONG_MAX if wanted.until is None else wanted.until)
+        if self._by_day:
+            told &= (chunk["timestamp_type"].to_numpy() == 1) | (begin // _DAY_MS == end // _DAY_MS)
+        return told
+
+    def _of_headers(self, chunk: pa.RecordBatch) -> Iterator[tuple[int | None, _Row]]:
+        append = chunk["timestamp_type"].to_numpy() == 1
+        newest = chunk["max_timestamp_ms"].to_numpy()
+        oldest = np.where(append, newest, chunk["base_timestamp_ms"].to_numpy())
+        records, sizes = chunk["records"].to_numpy(), chunk["size_bytes"].to_numpy()
+        first, last = chunk["base_offset"].to_numpy(), chunk["last_offset"].to_numpy()
+        for day, rows in self._grouped(newest):
+            row = _Row(
+                int(records[rows].sum(dtype=np.int64)), len(rows), int(sizes[rows].sum(dtype=np.int64))
+            )
+            row.offsets = int(first[rows].min()), int(last[rows].max())
+            row.times = int(oldest[rows].min()), int(newest[rows].max())
+            yield day, row
+
+    def _grouped(self, times: Any) -> Iterator[tuple[int | None, Any]]:
+        """The rows of each day."""
+        if not self._by_day:
+            if len(times):
+                yield None, np.arange(len(times))
+            return
+        days = times // _DAY_MS
+        for day in np.unique(days):
+            yield int(day), np.flatnonzero(days == day)
+
+    def _decoded(self, position: int, size: int) -> Iterator[tuple[int | None, _Row]]:
+        """One batch by its records; its bytes are of the day of the last one."""
+        wanted = self._piece.wanted
+        found = record_batches(
+            self._reader, base_offset=self._piece.base_offset, columns=_COLUMNS, start=position,
+            stop=position + 1, first_offset=wanted.low, last_offset=wanted.high, crc=False,
+            since=-LONG_MAX if wanted.since is None else wanted.since,
+            until=LONG_MAX if wanted.until is None else wanted.until, problems=self._report,
+        )  # fmt: skip
+        told = _Row(batches=1, size=size)
+        for chunk in found:
+            offsets, times = chunk["offset"].to_numpy(), chunk["timestamp"].to_numpy()
+            for day, rows in self._grouped(times):
+                row = _Row(records=len(rows))
+                row.offsets = int(offsets[rows].min()), int(offsets[rows].max())
+                row.times = int(times[rows].min()), int(times[rows].max())
+                row.add(told)
+                told = _Row()
+                yield day, row

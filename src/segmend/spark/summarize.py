@@ -1,0 +1,43 @@
+"""How many records and bytes, which offsets and times: aggregates in the tasks, out of batch headers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from segmend.fleet.options import parse_options
+from segmend.fleet.summary import KEYS, SUMMARY, check_keys, summarize_task
+from segmend.fleet.tables import TableTask, open_table
+from segmend.spark.tasks import cores, run_tasks
+
+
+def summarize(
+    spark: SparkSession, paths: str | Sequence[str], *, by: Sequence[str] = KEYS[:2], **options: str
+) -> DataFrame:
+    """A row for each of `by` (topic, partition, day): records, batches, bytes, min and max offset and time.
+
+    No value is read and next to nothing decompressed (see `segmend.fleet.summary` for what is).
+    The options are those of the table `records`, but for columns, includeHeaders and crc:
+    no checksum is computed. UsageError for anything else.
+    """
+    check_keys(tuple(by))
+    parsed = parse_options({**options, "table": "records"})
+    given = [paths] if isinstance(paths, str) else list(paths)
+    works = open_table(given, parsed, cores=cores(spark))
+    by_day = "day" in by
+
+    def work(task: TableTask) -> Iterator[pa.RecordBatch]:
+        yield summarize_task(task, by_day=by_day)
+
+    found = run_tasks(spark, works, work, from_arrow_schema(SUMMARY))
+    return found.groupBy(*by).agg(
+        *(sql.sum(name).alias(name) for name in ("records", "batches", "bytes")),
+        sql.min("min_offset").alias("min_offset"),
+        sql.max("max_offset").alias("max_offset"),
+        sql.timestamp_millis(sql.min("min_timestamp_ms")).alias("min_timestamp"),
+        sql.timestamp_millis(sql.max("max_timestamp_ms")).alias("max_timestamp"),
+    )
