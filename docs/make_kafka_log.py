@@ -29,7 +29,7 @@ Made by `docs/make_kafka_log.py` out of the code.
 ```python
 import segmend.spark
 
-spark = segmend.spark.session()     # or any session; see "From Spark" in the README
+spark = segmend.spark.session()  # or any session; see "From Spark" in the README
 spark.read.format("kafka-log").option("offsets", "1000..2000").load("/brokers/*/data")
 spark.read.format("kafka-log").option("table", "segments").load(["/b1/data", "/b2/data"])
 segmend.spark.summarize(spark, "/brokers/*/data", by=["topic", "day"])
