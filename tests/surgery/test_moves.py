@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,8 +16,11 @@ from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
 from segmend.logdir.file_system import FileStat, Space
 from segmend.logdir.tree import LogDir
+from segmend.surgery.execute.throttle import Throttle
 from segmend.surgery.ops.drain import operation as drain
 from segmend.surgery.ops.move import operation as move
+from segmend.surgery.plan import THROTTLE
+from segmend.surgery.planning import amounts
 from segmend.surgery.request import Request
 
 Asked = TypeVar("Asked")
@@ -77,6 +81,31 @@ def test_the_largest_goes_where_most_is_free(dirs: list[Path], monkeypatch: pyte
 def test_on_one_disk_they_are_shared_out(dirs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     on_disks(monkeypatch, {"b": 0, "c": 0}, {"a": 1, "b": 1, "c": 1})
     assert sorted(places(dirs).values()) == ["b", "b", "c", "c"]
+
+
+def test_a_throttle_is_kept_to_and_said(dirs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    on_disks(monkeypatch, {}, {"a": 1, "b": 2, "c": 3})
+    for planned in (
+        drain.plan(request(dirs, drain.Options(from_=str(dirs[0]), throttle=amounts.rate("50kB/s")))),
+        move.plan(request(dirs, move.Options(partition=("w-0",), to=str(dirs[1]), throttle=50_000))),
+    ):
+        assert (planned.extra[THROTTLE], planned.arguments[THROTTLE]) == (50_000, "50000/s")
+    plan = replace(planned, extra={THROTTLE: [planned.extra[THROTTLE], 1 << 40, True, "x"]})
+    clock = [0.0]
+
+    def sleep(seconds: float) -> None:
+        clock[0] += seconds
+
+    throttle = Throttle(plan, lambda: clock[0] > 9, now=lambda: clock[0], sleep=sleep)
+    for _ in range(4):
+        throttle.wrote(25_000)
+    assert clock[0] == pytest.approx(2)
+    clock[0] += 5  # nobody makes up for it
+    throttle.wrote(25_000)
+    assert clock[0] == pytest.approx(7.5)
+    throttle.wrote(1_000_000)
+    assert 9 < clock[0] < 9.5  # somebody asked to stop
+    Throttle(replace(plan, extra={}), lambda: False, sleep=pytest.fail).wrote(1 << 40)
 
 
 def test_what_has_no_room_is_not_planned(dirs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ from segmend.surgery.execute.preconditions import (
     refuse_read_only,
 )
 from segmend.surgery.execute.rights import refuse_without_rights
+from segmend.surgery.execute.throttle import Throttle
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step
 from segmend.surgery.twins import twins
@@ -192,7 +193,7 @@ def _take_steps(
     fx: Effects, run: Run, journal: JournalWriter, direction: Direction, watch: Watch, todo: Sequence[int]
 ) -> None:
     total = sum(need.bytes for n in todo for need in run.plan.steps[n].needs(run.vault(n)))
-    counter = _Counter(watch, total)
+    counter = _Counter(watch, total, Throttle(run.plan, watch.stopped))
     vaults = {number: run.vault(number) for number in todo}
     synced = _make_vaults(fx, vaults.values())
     assert [*todo] == sorted(todo, reverse=direction is BACK), "steps are taken in order, and back in reverse"
@@ -237,12 +238,13 @@ def _refuse_step(run: Run, number: int) -> None:
 
 
 class _Counter:
-    def __init__(self, watch: Watch, total: int) -> None:
-        self._watch, self._total, self._done = watch, total, 0
+    def __init__(self, watch: Watch, total: int, throttle: Throttle) -> None:
+        self._watch, self._total, self._done, self._throttle = watch, total, 0, throttle
 
     def add(self, count: int) -> None:
         self._done += count
         self._watch.progress(min(self._done, self._total), self._total)
+        self._throttle.wrote(count)
 
 
 def _checker(watch: Watch, run: Run, taken: int, total: int) -> Callable[[], None]:

@@ -26,6 +26,11 @@ def size(value: str) -> int:
     return count
 
 
+def rate(value: str) -> int:
+    """`50MB/s`, or `50MB`: bytes a second."""
+    return size(value.strip().removesuffix("/s"))
+
+
 def size_or_nothing(value: str) -> int:
     """The same, or 0."""
     return 0 if value.strip() == "0" else size(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, Final
 
@@ -72,12 +72,13 @@ def make(
     if not steps:
         return plan
     broker = broker if spare else broker.settled  # What a start does decides of no step then.
-    before, after = HarmOfStart.of(broker), _after(plan, broker)
+    tell = request.on_progress
+    before, after = HarmOfStart.of(broker, tell), _after(plan, broker, tell)
     if spare and (worse := after.worse_than(before)):
         # Where a start is no better without these steps, something else in the plan has made it so.
-        helped = after.worse_than(_after(without_harmful(plan, worse), broker)).keys() & worse.keys()
+        helped = after.worse_than(_after(without_harmful(plan, worse), broker, tell)).keys() & worse.keys()
         plan = without_harmful(plan, {place: worse[place] for place in helped})
-        after = _after(plan, broker)
+        after = _after(plan, broker, tell)
         plan = replace(plan, notes=(*plan.notes, *still_harmful(after.worse_than(before))))
     return replace(plan, forecast={"before": before.line, "after": after.line} if plan.steps else {})
 
@@ -126,8 +127,8 @@ def _forgotten(broker: BrokerDirs) -> Iterator[str]:
         )
 
 
-def _after(plan: Plan, broker: BrokerDirs) -> HarmOfStart:
-    return HarmOfStart.of(planned(broker, plan.steps))
+def _after(plan: Plan, broker: BrokerDirs, tell: Callable[[int, int], None]) -> HarmOfStart:
+    return HarmOfStart.of(planned(broker, plan.steps), tell)
 
 
 def checkpoint_step(log_dir: LogDir, name: str, changes: Lines, reason: str, like: LogDir) -> Step | None:

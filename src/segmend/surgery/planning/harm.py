@@ -7,7 +7,7 @@ cuts less; a right index alone then makes it worse.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Any
 
@@ -45,9 +45,9 @@ class HarmOfStart:
     harm: Mapping[Place, Harm] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, broker: BrokerDirs) -> HarmOfStart:
+    def of(cls, broker: BrokerDirs, on_progress: Callable[[int, int], None] | None = None) -> HarmOfStart:
         """Of the dirs as they are."""
-        run = forecast(broker, Options())
+        run = forecast(broker, Options(), on_progress)
         harm = {
             (line.dir, line.name): Harm(fails=line.failure is not None, records=line.records_lost)
             for line in run

@@ -21,7 +21,7 @@ from segmend.logdir.overview import PartitionOverview, partition_overview
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.ops.balance.growth import growth
 from segmend.surgery.ops.balance.solver import Balance, BalanceProblem, Disk, Movable, solve
-from segmend.surgery.ops.move.relocation import Move, plan_moves
+from segmend.surgery.ops.move.relocation import Move, plan_moves, throttle_option
 from segmend.surgery.options import option
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import amounts
@@ -54,6 +54,7 @@ class Options:
     days: float = option(
         "leave room for what partitions grow by in so many days (default: 7)", "N", amounts.days, default=7.0
     )
+    throttle: int | None = throttle_option()
 
 
 @frozen
@@ -88,7 +89,8 @@ def plan(request: Request[Options]) -> Plan:
     ]
     arguments = {"spread": f"{options.spread * 100:g}%", "reserve": options.reserve, "days": options.days}
     remarks = _remarks(systems, problem, found, items)
-    return plan_moves(NAME, arguments, request, sorted(moves, key=lambda m: m.partition.name), remarks)
+    moves.sort(key=lambda move: move.partition.name)
+    return plan_moves(NAME, arguments, request, moves, remarks, throttle=options.throttle)
 
 
 def file_systems(dirs: Sequence[LogDir]) -> list[FileSystem]:

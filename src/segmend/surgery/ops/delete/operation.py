@@ -59,15 +59,15 @@ def plan(request: Request[Options]) -> Plan:
     assembly.refuse_strangers(request.dirs, request.given)
     chosen = selection.by_name(request, options.partition)
     prices = list(_prices(request, chosen))
-    last = [price for price in prices if price.records]
+    last = [price for price in prices if price.unsaved]
     total = sum(price.records for price in last)
     accepted_loss.refuse_other_figure(options.accept_loss, total)
-    going = prices if options.accept_loss is not None else [price for price in prices if not price.records]
+    going = prices if options.accept_loss is not None else [price for price in prices if not price.unsaved]
     gone = [price.partition for price in going]
     steps: list[Step] = [*_lines(request.dirs, gone)]
     steps += [Quarantine.of(price.partition.path, f"deleted; {price.why}") for price in going]
     draft = Draft(
-        steps=steps, losses=[_loss(price) for price in going if price.records],
+        steps=steps, losses=[_loss(price) for price in going if price.unsaved],
         notes=list(_notes(request, going)), left=[_left(p, total) for p in last if p not in going],
     )  # fmt: skip
     arguments = {name.replace("_", "-"): value for name, value in given_in(options)}
@@ -76,10 +76,14 @@ def plan(request: Request[Options]) -> Plan:
 
 def _prices(request: Request[Options], chosen: Sequence[PartitionDir]) -> Iterator[Price]:
     total, done = sum(each.size for each in chosen), 0
-    for each in chosen:
+
+    def tell(size: int) -> None:
+        nonlocal done
+        done += size
         request.on_progress(done, total)
-        yield price_of(each, request.broker, request.options.replica, leaving=chosen)
-        done += each.size
+
+    for each in chosen:
+        yield price_of(each, request.broker, request.options.replica, leaving=chosen, tell=tell)
 
 
 def _lines(dirs: Sequence[LogDir], gone: Sequence[PartitionDir]) -> Iterator[Step]:
@@ -112,7 +116,7 @@ def _left(price: Price, total: int) -> Left:
 
 
 def _notes(request: Request[Options], going: Sequence[Price]) -> Iterator[str]:
-    yield from (f"{price.partition.path}: {price.why}" for price in going if not price.records)
+    yield from (f"{price.partition.path}: {price.why}" for price in going if not price.unsaved)
     image, node_id = request.broker.metadata, request.broker.node_id
     for partition in (price.partition for price in going if price.partition.kind == "current"):
         if image is None or not image.assigned(*partition.key, node_id):

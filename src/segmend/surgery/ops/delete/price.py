@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from segmend.errors import UsageError
 from segmend.formats.names import parse_dir_name
@@ -10,28 +10,33 @@ from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
-from segmend.surgery.ops.graft.comparison import has_all
-from segmend.surgery.ops.graft.replica import Batch, ReplicaLog
+from segmend.surgery.ops.graft.comparison import Tally, has_all
+from segmend.surgery.ops.graft.replica import Damaged, ReplicaLog
 
 
 @frozen
 class Price:
-    """`records` are those that no other replica is known to have, `first` and `last` their offsets."""
+    """`unsaved`: no other replica is known to have these `records`, from offset `first` to `last`."""
 
     partition: PartitionDir
     why: str
+    unsaved: bool = False
     records: int = 0
     first: int | None = None
     last: int | None = None
 
 
 def price_of(
-    partition: PartitionDir, broker: BrokerDirs, replicas: Sequence[str], *, leaving: Sequence[PartitionDir]
-) -> Price:
-    """What its going costs; reads it all unless the metadata has other replicas in sync. `UsageError`."""
+    partition: PartitionDir, broker: BrokerDirs, replicas: Sequence[str], *,
+    leaving: Sequence[PartitionDir], tell: Callable[[int], None] = lambda _: None,
+) -> Price:  # fmt: skip
+    """What its going costs; reads it all unless the metadata has other replicas in sync. `UsageError`.
+
+    `tell` is told the size of each log that was read.
+    """
     if partition.unreadable is not None:
         raise partition.unreadable
-    own = ReplicaLog.of(partition)
+    own = ReplicaLog.of(partition, tell)
     others = [*_beside(partition, broker, leaving), *_given(partition, replicas)]
     for other in others:
         if has_all(own, ReplicaLog.of(other)):
@@ -48,12 +53,22 @@ def price_of(
             )
             return Price(partition=partition, why=why)
         why = _nobody(partition, broker)
-    batches = [item.header for item in own.items() if isinstance(item, Batch)]
-    records = own.records()
-    if not records:
-        return Price(partition=partition, why="no record that could be read is in it")
-    first, last = batches[0].base_offset, batches[-1].last_offset
-    return Price(partition=partition, why=why, records=records, first=first, last=last)
+    return _counted(partition, own, why)
+
+
+def _counted(partition: PartitionDir, own: ReplicaLog, why: str) -> Price:
+    found, hurt = Tally(), 0
+    for item in own.items():
+        if isinstance(item, Damaged):
+            hurt += 1
+        elif not item.header.is_control:
+            found.add(item.header)
+    if not (found.records or hurt):
+        return Price(partition=partition, why="no record is in it")
+    why += f"; {hurt} of its places are damaged, where more may be" if hurt else ""
+    return Price(
+        partition=partition, why=why, unsaved=True, records=found.records, first=found.first, last=found.last
+    )
 
 
 def _beside(

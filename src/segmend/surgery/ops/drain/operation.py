@@ -13,7 +13,7 @@ from segmend.errors import SegmendError, UsageError
 from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir, PartitionDir
-from segmend.surgery.ops.move.relocation import Move, plan_moves
+from segmend.surgery.ops.move.relocation import Move, plan_moves, throttle_option
 from segmend.surgery.options import required
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning.topic_dirs import topic_dirs
@@ -23,7 +23,8 @@ from segmend.surgery.writing.transfer import allocated
 NAME = "drain"
 EXAMPLES = """\
 examples:
-  segmend plan drain /data/a /data/b /data/c --from /data/a -o plan.json"""
+  segmend plan drain /data/a /data/b /data/c --from /data/a -o plan.json
+  segmend plan drain /data/a /data/b --from /data/a --throttle 50MB/s -o plan.json"""
 
 
 @frozen
@@ -31,6 +32,7 @@ class Options:
     """What `plan drain` may be asked."""
 
     from_: str = required("the log dir to empty", "DIR")
+    throttle: int | None = throttle_option()
 
 
 def plan(request: Request[Options]) -> Plan:
@@ -42,7 +44,8 @@ def plan(request: Request[Options]) -> Plan:
     moving = source.current
     stay = [f"{p.path} stays: {p.kind}" for p in source.partitions if p.kind != "current"]
     stay += [f"{source.path}/{name} stays: no partition" for name in source.foreign]
-    return plan_moves(NAME, {"from": request.options.from_}, request, spread(moving, source, targets), stay)
+    moves, arguments = spread(moving, source, targets), {"from": request.options.from_}
+    return plan_moves(NAME, arguments, request, moves, stay, throttle=request.options.throttle)
 
 
 def spread(partitions: Sequence[PartitionDir], source: LogDir, targets: Sequence[LogDir]) -> list[Move]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from segmend.errors import UsageError
 from segmend.frozen import frozen
 from segmend.logdir.tree import LogDir
-from segmend.surgery.ops.move.relocation import Move, plan_moves
+from segmend.surgery.ops.move.relocation import Move, plan_moves, throttle_option
 from segmend.surgery.options import required
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning.topic_dirs import check_target
@@ -22,7 +22,8 @@ NAME = "move"
 EXAMPLES = """\
 examples:
   segmend plan move /data/a /data/b --partition orders-3 --to /data/b -o plan.json
-  segmend plan move /data/a /data/b --partition orders-3 --partition orders-4 --to /data/b -o plan.json"""
+  segmend plan move /data/a /data/b --partition orders-3 --partition orders-4 --to /data/b -o plan.json
+  segmend plan move /data/a /data/b --partition orders-3 --to /data/b --throttle 50MB/s -o plan.json"""
 
 
 @frozen
@@ -31,6 +32,7 @@ class Options:
 
     partition: tuple[str, ...] = required("what to move; repeatable", "TOPIC-N")
     to: str = required("the log dir to move it to", "DIR")
+    throttle: int | None = throttle_option()
 
 
 def plan(request: Request[Options]) -> Plan:
@@ -39,7 +41,8 @@ def plan(request: Request[Options]) -> Plan:
     check_target(request.broker, target)
     names = dict.fromkeys(name.rstrip("/").rpartition("/")[2] for name in request.options.partition)
     moves = [_move(request, name, target) for name in names]
-    return plan_moves(NAME, {"partition": list(names), "to": request.options.to}, request, moves)
+    arguments = {"partition": list(names), "to": request.options.to}
+    return plan_moves(NAME, arguments, request, moves, throttle=request.options.throttle)
 
 
 def _move(request: Request[Options], name: str, target: LogDir) -> Move:

@@ -11,13 +11,16 @@ from segmend.formats.offset_checkpoint import FILE_NAMES
 from segmend.frozen import frozen
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.metadata_image import MetadataImage
-from segmend.surgery.plan import Plan
-from segmend.surgery.planning import assembly
+from segmend.surgery.options import option
+from segmend.surgery.plan import THROTTLE, Plan
+from segmend.surgery.planning import amounts, assembly
 from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.quarantine import Quarantine
+from segmend.surgery.writing.transfer import allocated
+from segmend.surgery.writing.work import device_of
 
 
 @frozen
@@ -35,7 +38,7 @@ class Move:
 
 def plan_moves(
     operation: str, arguments: Mapping[str, Any], request: Request[object], moves: Sequence[Move],
-    remarks: Sequence[str] = (),
+    remarks: Sequence[str] = (), *, throttle: int | None = None,
 ) -> Plan:  # fmt: skip
     """The plan for all of them; raises `UsageError` and `SegmendError` for what cannot be moved."""
     assembly.refuse_strangers(request.dirs, request.given)
@@ -49,11 +52,27 @@ def plan_moves(
         *(_step(move) for move in moves),
         *_lines(request, moves, of_target=False),
     ]
-    draft = Draft(
-        steps=steps, notes=[*remarks, *notes, *(_notes(request) if moves else ())],
-        extra={"kafka-reassign-partitions": _reassignment(request, moves)} if moves else {},
-    )  # fmt: skip
+    extra: dict[str, Any] = {"kafka-reassign-partitions": _reassignment(request, moves)} if moves else {}
+    if throttle is not None:
+        extra[THROTTLE] = throttle
+        arguments = {**arguments, THROTTLE: f"{throttle}/s"}
+        notes += list(_slowly(moves, throttle))
+    draft = Draft(steps=steps, notes=[*remarks, *notes, *(_notes(request) if moves else ())], extra=extra)
     return assembly.make(operation, arguments, request, draft)
+
+
+def throttle_option() -> Any:
+    """`--throttle`, the same for all that moves."""
+    return option("copy no more than so many bytes a second: 50MB/s", "RATE", amounts.rate)
+
+
+def _slowly(moves: Sequence[Move], throttle: int) -> Iterator[str]:
+    """How long a throttled copy takes at the least; what stays on its disk is only renamed."""
+    away = [m for m in moves if device_of(m.partition.path) != device_of(m.target.path)]
+    size = sum(allocated(move.partition.path) for move in away)
+    if size:
+        least = f"{size / throttle:,.0f} seconds at the least"
+        yield f"{size:,} bytes are copied to another disk at {throttle:,} a second: {least}"
 
 
 def _refuse(move: Move) -> None:

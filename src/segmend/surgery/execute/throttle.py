@@ -1,0 +1,39 @@
+"""Bytes written no faster than a plan allows, so that what shares the disk gets its part."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from segmend.surgery.plan import THROTTLE, Plan
+
+_NAP: Final = 0.2
+"""Who asks to stop waits no longer than that."""
+
+
+class Throttle:
+    """Waits after each piece as long as it should have taken; time that was not used is not made up for."""
+
+    def __init__(
+        self, plan: Plan, stopped: Callable[[], bool], *, now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:  # fmt: skip
+        self._rate = min(_rates(plan.extra.get(THROTTLE)), default=None)
+        self._stopped, self._now, self._sleep = stopped, now, sleep
+        self._free_at = now()
+
+    def wrote(self, count: int) -> None:
+        """So many bytes more."""
+        if self._rate is None:
+            return
+        self._free_at = max(self._free_at, self._now()) + count / self._rate
+        while (left := self._free_at - self._now()) > 0 and not self._stopped():
+            self._sleep(min(left, _NAP))
+
+
+def _rates(said: Any) -> Iterator[int]:
+    """Of one plan, or of those that it is composed of; a file may say anything."""
+    for each in said if isinstance(said, list) else [said]:
+        if isinstance(each, int) and not isinstance(each, bool) and each > 0:
+            yield each
