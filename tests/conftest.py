@@ -64,8 +64,15 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest comes first, so that no worker ends long before the other; Spark starts in one."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What takes longest comes first, so that no worker ends long before the other; Spark starts in one.
+
+    Samples go where that of which they are one runs.
+    """
+    if not config.option.markexpr:
+        samples = [item for item in items if item.get_closest_marker("sample")]
+        config.hook.pytest_deselected(items=samples)
+        items[:] = [item for item in items if item not in set(samples)]
 
     def place(item: pytest.Item) -> int:
         return next((n for n, mark in enumerate(LONG) if item.get_closest_marker(mark)), len(LONG))

@@ -78,40 +78,43 @@ def told(command: list[str]) -> list[str]:
 def test_zsh(script: Callable[[str], Path]) -> None:
     """At a terminal, since zsh completes nowhere else: what is the only one is written out."""
     with Zsh(script("zsh").parent) as ask:
-        assert "segmend check" in ask("segmend che\t")
-        assert "segmend check --deep" in ask("segmend check --de\t")
-        assert "segmend plan repair" in ask("segmend plan re\t")
-        assert "segmend explain retention" in ask("segmend explain ret\t")
-        assert "segmend plan move --to" in ask("segmend plan move --t\t")
-        assert all(word in ask("segmend show --sort s\t\t") for word in ("size", "segments", "start"))
+        ask("segmend che\t", "segmend check")
+        ask("segmend check --de\t", "segmend check --deep")
+        ask("segmend plan repai\t", "segmend plan repair")
+        ask("segmend explain ret\t", "segmend explain retention")
+        ask("segmend plan move --t\t", "segmend plan move --to")
+        ask("segmend show --sort s\t\t", "size", "segments", "start")
 
 
 class Zsh:
-    """A zsh at a terminal with a completion of its own; called, it types, and gives what is shown."""
+    """A zsh at a terminal with a completion of its own; called, it types, and waits for what is wanted."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def __enter__(self) -> Callable[[str], str]:
+    def __enter__(self) -> Callable[..., None]:
         self.process, self.terminal = pty.fork()
         if self.process == 0:
             os.environ["TERM"] = "dumb"
             os.execvp("zsh", ["zsh", "-f", "-i"])
         self.type(f"fpath=({self.folder} $fpath); autoload -U compinit; compinit -D -u\n")
-        self.type("echo rea''dy\n", until="ready")
-        return lambda words: self.type(words) + self.type("\x15")
+        self.type("echo rea''dy\n", "ready")
+        return self.ask
 
-    def type(self, words: str, until: str = "") -> str:
-        """Until `until` is shown, or nothing more comes."""
+    def ask(self, words: str, *wanted: str) -> None:
+        """Type it, and see them all; then the line is empty again."""
+        self.type(words, *wanted)
+        self.type("\x15echo rea''dy\n", "ready")
+
+    def type(self, words: str, *wanted: str) -> None:
+        """Until all of these are shown; a minute is enough."""
         os.write(self.terminal, words.encode())
         shown, late = "", time.monotonic() + 60
-        while time.monotonic() < late:
+        while time.monotonic() < late and not all(each in shown for each in wanted):
             ready, _, _ = select.select([self.terminal], [], [], 1.5)
             if ready:
                 shown += os.read(self.terminal, 65536).decode(errors="replace")
-            if until in shown if until else not ready:
-                break
-        return shown
+        assert all(each in shown for each in wanted), shown
 
     def __exit__(self, *_: object) -> None:
         os.kill(self.process, 9)

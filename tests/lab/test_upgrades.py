@@ -79,6 +79,7 @@ def agree(pairs: list[tuple[str, str]], tmp_path: Path) -> None:
     assert {pair: differ for pair, differ in found.items() if differ} == {}
 
 
+@pytest.mark.sample
 def test_some_pairs_end_as_forecast(tmp_path: Path) -> None:
     agree(PAIRS[::EACH], tmp_path)
 

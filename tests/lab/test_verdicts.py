@@ -35,7 +35,7 @@ from tests.lab.verdict import HEALTHY
 RECORDED = Path(__file__).parent / "verdicts"
 NAMES = sorted(path.stem for path in RECORDED.glob("*.json"))
 SINGLE = [name for name in NAMES if not name.endswith("-double")]
-EACH = 80
+EACH = 160
 """The fast tests take one fault of so many; the slow ones all."""
 NOT_LED = frozenset(
     {
@@ -156,6 +156,7 @@ def agree(name: str, faults: list[Fault], tmp_path: Path) -> set[str]:
     return excused
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("name", NAMES)
 def test_some_faults_end_as_forecast_and_found(name: str, tmp_path: Path) -> None:
     agree(name, recorded(name)[::EACH], tmp_path)

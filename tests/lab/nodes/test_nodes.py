@@ -40,6 +40,7 @@ def expected(name: str, step: int) -> set[str]:
     return {disaster for base, disaster in KNOWN if base == name and disaster in looked_at}
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("name", names())
 def test_some_nodes_start_as_forecast(name: str, tmp_path: Path) -> None:
     found = differing(name, EACH, tmp_path)

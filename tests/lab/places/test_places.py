@@ -205,6 +205,7 @@ def recorded(name: str) -> list[Trial]:
     return [TRIALS[each] for each in verdicts(name) if each != HEALTHY]
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("name", NAMES)
 def test_some_trials_end_as_forecast(name: str, home: Path, root: Path, capsys: Any) -> None:
     number = NAMES.index(name)

@@ -44,10 +44,10 @@ def wrong(version: str, row: Row, trial: Trial, log_dir: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("version", one_in(3, VERSIONS))
-def test_segments_go_as_they_did(version: str, tmp_path: Path) -> None:
+def test_segments_go_as_they_did(version: str, tmp_path: Path, all_cases: bool) -> None:
     rows = recorded(version)
     assert rows
-    for row in rows:
+    for row in rows if all_cases else rows[:1]:
         log_dir = tmp_path / str(row["seed"])
         trial = again(version, row, log_dir)
         assert wrong(version, row, trial, log_dir) == []
@@ -78,7 +78,7 @@ def _sum(lines: list[Later]) -> tuple[int, int]:
     return sum(line.segments for line in lines), sum(line.bytes_lost for line in lines)
 
 
-@pytest.mark.parametrize("version", one_in(3, VERSIONS))
+@pytest.mark.parametrize("version", one_in(len(VERSIONS), VERSIONS))
 def test_the_forecast_says_what_explain_says(version: str, tmp_path: Path) -> None:
     row = recorded(version)[-1]
     trial = again(version, row, tmp_path / "d")
