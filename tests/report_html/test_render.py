@@ -162,6 +162,11 @@ def test_times_are_told_in_utc() -> None:
     assert "2026-11-21 03:12 UTC" in html(generated_at=local)
 
 
+def test_what_it_cannot_know_of_retention_is_said(page_html: str) -> None:
+    assert "settings of topics not known" in page_html
+    assert "segmend explain retention DIR... --html PAGE" in page_html
+
+
 def test_the_sample_is_small(page_html: str) -> None:
     assert len(page_html.encode()) < 200_000
 
