@@ -116,6 +116,7 @@ WAYS: dict[str, Way] = {
     "plan move": lambda p: [
         [*p.dirs, "--partition", p.mine.name, "--to", next(each for each in p.dirs if each != p.mine.parent)]
     ],
+    "plan quorum": on_dirs(),
     "plan rename": lambda p: [[*p.dirs, "--topic", p.mine.name[:-2], "--to", "other"]],
     "plan repair": on_dirs(),
     "plan restamp": lambda p: [[*p.dirs, "--topic", p.mine.name[:-2]]],
@@ -131,7 +132,7 @@ ELSEWHERE = {"rescue", "fleet audit", "fleet forecast"}
 """They write elsewhere, or in processes out of the hook's sight: they have lines of their own in the test."""
 OF_AUDITS = {"fleet runs", "fleet diff-runs", "fleet growth"}
 """They open no log dir."""
-REFUSES = {"plan adopt", "plan balance", "plan rename", "plan restamp", "plan reverse"}
+REFUSES = {"plan adopt", "plan balance", "plan quorum", "plan rename", "plan restamp", "plan reverse"}
 """Plans that need a cause which a sound directory does not give them; they have read by then."""
 
 

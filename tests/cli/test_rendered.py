@@ -31,7 +31,7 @@ ASKED = [
     (["segmend", "check", "--de"], {"--deep"}),
     (["segmend", "show", "--sort", "s"], {"size", "segments", "start"}),
     (["segmend", "plan", "rep"], {"repair"}),
-    (["segmend", "plan", "move", "--t"], {"--to"}),
+    (["segmend", "plan", "move", "--t"], {"--throttle", "--to"}),
     (["segmend", "--json", "plan", "co"], {"compose"}),
     (["segmend", "completion", ""], {"bash", "zsh", "fish"}),
     (["segmend", "explain", "ret"], {"retention"}),
@@ -82,7 +82,7 @@ def test_zsh(script: Callable[[str], Path]) -> None:
         ask("segmend check --de\t", "segmend check --deep")
         ask("segmend plan repai\t", "segmend plan repair")
         ask("segmend explain ret\t", "segmend explain retention")
-        ask("segmend plan move --t\t", "segmend plan move --to")
+        ask("segmend plan move --par\t", "segmend plan move --partition")
         ask("segmend show --sort s\t\t", "size", "segments", "start")
 
 
