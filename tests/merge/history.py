@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from segmend.formats.batch import RecordBatch
 from segmend.merge.runs import Row, Walk
+from segmend.merge.second_look import Keyed
 from segmend.merge.values import Batch, Damaged, Replica
 
 TOMBSTONE = b"tombstone"
@@ -176,7 +177,7 @@ class History:
             damaged=tuple(damaged), cleaned=node.cleaned, thinned=max(node.cleaned, walk.removed_below),
         )  # fmt: skip
 
-    # What `agreement.Look` promises.
+    # What `second_look.Look` promises.
 
     def sound(self, number: int, first: int, last: int) -> Iterator[Stored]:
         """The sound batches with any of these offsets."""
@@ -191,9 +192,11 @@ class History:
         found = (offset for b in self.sound(replica, first, last) for offset, _, _ in b.records)
         return sum(first <= offset <= last for offset in found), ()
 
-    def keys(self, replica: int, first: int, last: int) -> Iterator[tuple[int, bytes | None]]:
+    def keys(self, replica: int, first: int, last: int) -> Iterator[Keyed]:
         for batch in self.sound(replica, first, last):
-            yield from ((offset, key) for offset, key, _ in batch.records if first <= offset <= last)
+            for offset, key, gone in batch.records:
+                if first <= offset <= last:
+                    yield Keyed(offset, key, gone)
 
 
 def played(seed: int, *, compacted: bool, steps: int = 40) -> History:
@@ -201,7 +204,7 @@ def played(seed: int, *, compacted: bool, steps: int = 40) -> History:
     draw = random.Random(seed)
     history = History(draw, draw.randrange(2, 5))
     for _ in range(draw.randrange(steps)):
-        what = draw.random()
+        what = draw.random() * (1.2 if compacted else 0.9)
         number = draw.randrange(len(history.nodes))
         if what < 0.6:
             history.write()
@@ -210,11 +213,11 @@ def played(seed: int, *, compacted: bool, steps: int = 40) -> History:
         elif what < 0.8:
             history.nodes[number].up = True
             history.follow()
-        elif what < 0.9 or not compacted:
+        elif what < 0.9:
             history.nodes[history.leader].up = draw.random() < 0.5
             history.elect(number)
         else:
             history.clean(number)
-    for _ in range(draw.randrange(4)):
+    for _ in range(draw.randrange(6)):
         history.hurt(draw.randrange(len(history.nodes)))
     return history

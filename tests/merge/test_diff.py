@@ -167,8 +167,47 @@ def test_compaction_and_retention_are_no_difference(
     assert told(capsys, one, two)[0] == 0
     log = two / "t-0" / f"{0:020d}.log"
     log.rename(log.with_name(f"{40:020d}.log")).write_bytes(b"".join(PLAIN[4:]))
+    assert told(capsys, one, two)[1][2]["damaged"] == [
+        {"first_offset": 0, "last_offset": 39, "sound_on": [1]}
+    ], "no broker deleted these: it would have moved the first epoch's line up"
+    (two / "t-0" / "leader-epoch-checkpoint").write_text("0\n1\n0 40\n")
     code, replicas, _ = told(capsys, one, two)
     assert (code, replicas[2]["log_start_offset"]) == (0, 40)
+
+
+def test_a_file_lost_below_what_was_compacted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a cleaner took came again later; what did not was lost."""
+    batches = [
+        build_batch(
+            [NewRecord(value=b"v", key=b"k%d" % (number % 7), offset=number * 10)],
+            base_offset=number * 10, leader_epoch=0,
+        )
+        for number in range(10)
+    ]  # fmt: skip
+    one, two = broker(tmp_path, 1, batches[3:6], mark=91), broker(tmp_path, 2, batches, mark=91)
+    for log_dir in (one, two):
+        (log_dir / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 91\n")
+    late = one / "t-0" / f"{80:020d}.log"
+    late.write_bytes(b"".join(batches[8:]))
+    code, replicas, _ = told(capsys, one, two)
+    assert (code, replicas[1]["relation"]) == (4, "damaged")
+    assert replicas[1]["damaged"] == [
+        {"first_offset": 60, "last_offset": 60, "sound_on": [2]},
+        {"first_offset": 70, "last_offset": 70, "sound_on": [2]},
+    ]
+    late.rename(late.with_name(f"{60:020d}.log")).write_bytes(b"".join(batches[6:]))
+    assert told(capsys, one, two)[0] == 0
+
+
+@pytest.mark.parametrize("at", [5, 9])
+def test_a_flipped_epoch_is_no_leader(at: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No checksum covers it; at the end of a log the other replica has the same bytes in another epoch."""
+    odd = [*PLAIN]
+    odd[at] = odd[at][:12] + b"\0\0\x10\0" + odd[at][16:]
+    one, two = broker(tmp_path, 1, odd, mark=100), broker(tmp_path, 2, PLAIN, mark=100)
+    code, replicas, partition = told(capsys, one, two)
+    assert (code, partition["verdict"], partition["best"]["broker"]) == (4, "damaged", 2)
+    assert replicas[1]["damaged"] == [{"first_offset": at * 10, "last_offset": at * 10 + 9, "sound_on": [2]}]
 
 
 def test_a_hole_between_files_is_no_compaction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

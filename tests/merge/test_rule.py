@@ -33,6 +33,12 @@ def judge(seed: int) -> None:
         if not batch.damaged
         for offset, _, _ in batch.records
     }
+    for part in merged.ranges:
+        for batch in history.sound(part.replica, part.first_offset, part.last_offset):
+            copies = sum(batch in node.log for node in history.nodes)
+            above = merged.high_watermark is not None and batch.first >= merged.high_watermark
+            if part.first_offset <= batch.first <= part.last_offset:
+                assert part.unacknowledged == (above and copies == 1), (seed, part)
     missing = {offset for first, last in merged.missing for offset in range(first, last + 1)}
     for batch in history.truth:
         for offset, key, gone in batch.records:
@@ -76,7 +82,7 @@ def judge_compacted(seed: int) -> None:
 
 def test_the_merge_is_the_true_log_wherever_a_sound_copy_exists() -> None:
     """A few hundred histories."""
-    for seed in range(200):
+    for seed in (*range(150), 1008, 1053, 1128, 1144):
         judge(seed)
         judge_compacted(seed)
 
@@ -84,6 +90,6 @@ def test_the_merge_is_the_true_log_wherever_a_sound_copy_exists() -> None:
 @pytest.mark.slow
 def test_the_merge_is_the_true_log_in_many_histories() -> None:
     """More of them."""
-    for seed in range(200, 20_000):
+    for seed in range(150, 20_000):
         judge(seed)
         judge_compacted(seed)

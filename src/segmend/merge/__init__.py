@@ -6,7 +6,10 @@ Used by `diff`, `rescue`, `export`, the data source and surgery's `merge`:
 - `runs.read_replica(partition)`: one replica read into runs, one pass over its logs.
 - `rule.merge(replicas, look)`: the true log as ranges of offsets, each from one replica; what nobody has,
   what an older branch has besides, what no rule decides. `look` reads batches and keys a second time, only
-  where runs do not tell (`look.Second` for files).
+  where runs do not tell (`second_look.Look`; `look.Second` for files).
 - `lineage`: which leader epoch owns which offsets. `agreement`: where two replicas hold the same bytes.
-- `superseded`: which records of a less compacted replica would come back from the dead.
+- `superseded`: which records of a less compacted replica would come back from the dead, and which no cleaner
+  took. `odd_epochs`: a flipped bit in an epoch, which no checksum covers.
+- `standing`: what each replica is beside the merged log. `compared`: all partitions of some directories, in
+  threads.
 """

@@ -5,29 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Protocol
 
 from segmend.merge.branch import Part
+from segmend.merge.second_look import Look
 from segmend.merge.spans import Span, united
-from segmend.merge.values import Batch
 
 _MASK = (1 << 64) - 1
-
-
-class Look(Protocol):
-    """A second look at replicas, by number, where their runs do not tell; offsets are inclusive."""
-
-    def batches(self, replica: int, first: int, last: int) -> Iterator[Batch]:
-        """The sound batches that have any of these offsets."""
-        ...
-
-    def tally(self, replica: int, first: int, last: int) -> tuple[int, tuple[int, ...]]:
-        """How many records there are at these offsets, and the first few producer ids."""
-        ...
-
-    def keys(self, replica: int, first: int, last: int) -> Iterator[tuple[int, bytes | None]]:
-        """Offset and key (or a hash of it) of the records there; None: no key, or a control record."""
-        ...
 
 
 class Stretch:

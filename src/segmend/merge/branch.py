@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
 from segmend.frozen import frozen
 from segmend.merge.lineage import claims_of
-from segmend.merge.spans import Span, united, without
+from segmend.merge.second_look import Look
+from segmend.merge.spans import Span, common, united, without
+from segmend.merge.superseded import unexplained
 from segmend.merge.values import NO_EPOCH, Epoch, Replica, Run
 
 
@@ -27,7 +30,8 @@ class Branch:
     `losing` are parts that another leader overwrote. `cover` are the offsets that it speaks for: those
     of its `parts`, and those that compaction took. Below `authority`, where its cleaner has been, and more
     weakly below `thinned`, what it does not have was removed. `left` is where it left the branch, by its
-    batches and checkpoint; None if it never did.
+    batches and checkpoint; None if it never did. `lost` are offsets that no cleaning took, though there
+    is no byte of them.
     """
 
     parts: tuple[Part, ...]
@@ -36,6 +40,7 @@ class Branch:
     authority: int
     thinned: int
     left: int | None
+    lost: tuple[Span, ...] = ()
 
     @property
     def end(self) -> int:
@@ -69,6 +74,23 @@ def on_branch(replica: Replica, chain: Sequence[Epoch]) -> Branch:
         parts=tuple(parts), losing=tuple(losing), cover=tuple(_cover(replica, parts, thinned)),
         authority=authority, thinned=thinned, left=left,
     )  # fmt: skip
+
+
+def without_lost(branches: Sequence[Branch], replicas: Sequence[Replica], look: Look) -> list[Branch]:
+    """Each without what it lacks between two files, where another replica shows that no cleaner took it."""
+    covers = [branch.cover for branch in branches]
+    found = []
+    for branch, replica in zip(branches, replicas, strict=True):
+        lost: list[Span] = []
+        gaps = [(first, last) for first, last in replica.gaps if last < branch.thinned]
+        for number, other in enumerate(branches):
+            held = united((part.first, part.last) for part in other.parts)
+            if other is not branch and (open_gaps := common(gaps, held)):
+                lost += unexplained(look, number, open_gaps, branch.thinned, covers)
+        spans = united(lost)
+        cover = tuple(without(branch.cover, spans))
+        found.append(replace(branch, cover=cover, lost=tuple(spans)) if spans else branch)
+    return found
 
 
 def _elsewhere(replica: Replica, chain: Sequence[Epoch]) -> Iterator[int]:

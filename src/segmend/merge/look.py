@@ -11,6 +11,7 @@ from segmend.formats.record import iter_records
 from segmend.logdir.tree import PartitionDir
 from segmend.logdir.walk import DECODE_LIMIT
 from segmend.merge.runs import iter_rows
+from segmend.merge.second_look import Keyed
 from segmend.merge.values import NO_EPOCH, Batch, Replica, Run
 
 PRODUCERS: Final = 10
@@ -18,7 +19,7 @@ PRODUCERS: Final = 10
 
 
 class Second:
-    """See `agreement.Look`, for the replicas that were read from these directories."""
+    """See `second_look.Look`, for the replicas that were read from these directories."""
 
     def __init__(self, partitions: Sequence[PartitionDir], replicas: Sequence[Replica]) -> None:
         self._partitions, self._replicas = partitions, replicas
@@ -60,7 +61,7 @@ class Second:
                 producers[batch.producer_id] = None
         return records, tuple(producers)
 
-    def keys(self, replica: int, first: int, last: int) -> Iterator[tuple[int, bytes | None]]:
+    def keys(self, replica: int, first: int, last: int) -> Iterator[Keyed]:
         """See `Look`; the keys are hashed."""
         for run, _, batch in self.headers(replica, first, last):
             if batch.size > DECODE_LIMIT:
@@ -70,7 +71,5 @@ class Second:
             for record in iter_records(data, batch, [], limit=DECODE_LIMIT):
                 if first <= record.offset <= last:
                     plain = record.key is None or batch.is_control
-                    yield (
-                        record.offset,
-                        None if plain else blake2b(record.key or b"", digest_size=16).digest(),
-                    )
+                    key = None if plain else blake2b(record.key or b"", digest_size=16).digest()
+                    yield Keyed(record.offset, key, record.value is None or batch.is_transactional)

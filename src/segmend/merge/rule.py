@@ -6,9 +6,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from segmend.errors import UsageError
-from segmend.merge.agreement import Look, disagreements
-from segmend.merge.branch import Branch, on_branch
+from segmend.merge.agreement import disagreements
+from segmend.merge.branch import Branch, on_branch, without_lost
 from segmend.merge.lineage import lineage
+from segmend.merge.odd_epochs import believed
+from segmend.merge.second_look import Look
 from segmend.merge.spans import Span, common, has, size, united, without
 from segmend.merge.standing import diverged_of, standings_of
 from segmend.merge.superseded import superseded
@@ -22,8 +24,9 @@ def merge(replicas: Sequence[Replica], look: Look, *, prefer: int | None = None)
     for replicas of different partitions, topics (by id) or clusters.
     """
     refuse_strangers(replicas)
-    chain, doubts = lineage(replicas)
-    branches = [on_branch(replica, chain) for replica in replicas]
+    replicas, doubts = believed(replicas, look)
+    chain, unproven = lineage(replicas)
+    branches = without_lost([on_branch(replica, chain) for replica in replicas], replicas, look)
     diverged = [
         each for number in range(len(branches)) for each in diverged_of(branches[number], number, look)
     ]
@@ -47,7 +50,7 @@ def merge(replicas: Sequence[Replica], look: Look, *, prefer: int | None = None)
         first_offset=first,
         next_offset=end,
         high_watermark=watermark,
-        doubts=(*doubts, *_doubts(replicas, branches, end)),
+        doubts=(*doubts, *unproven, *_doubts(replicas, branches, end)),
     )
 
 

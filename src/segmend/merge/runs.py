@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -15,6 +15,7 @@ from segmend.kernel.types import TAIL_KINDS, Problem
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogSegment, PartitionDir
+from segmend.merge.odd_epochs import in_order
 from segmend.merge.values import NO_EPOCH, Batch, Damaged, Mark, Replica, Run
 
 MARK_BITS: Final = 0x3FF
@@ -30,7 +31,8 @@ def read_replica(partition: PartitionDir) -> Replica:
     """What this directory says as one of several replicas; damage and refusals are part of the answer."""
     log_dir, key = partition.log_dir, partition.key
     reading = _Reading(partition)
-    runs = tuple(reading.runs())
+    runs, odd = in_order(tuple(reading.runs()))
+    reading.damaged += odd
     identity = log_dir.meta_properties.value
     start = log_dir.log_start_offsets.get(key)
     epochs = partition.leader_epochs.value
@@ -40,6 +42,11 @@ def read_replica(partition: PartitionDir) -> Replica:
     first = partition.base_offsets[0] if partition.base_offsets else 0
     cleaned = min(max(log_dir.cleaner_offsets.get(key, 0), 0), end)
     thinned = max(cleaned, reading.removed_below)
+    gaps = tuple(_gaps(reading.damaged, runs, partition))
+    if thinned and gaps:
+        # The cleaner writes its checkpoint last: a broker that was killed may have cleaned further.
+        thinned = max(thinned, gaps[-1][1] + 1)
+    lines = tuple((entry.epoch, entry.start_offset) for entry in epochs.entries) if epochs else ()
     return Replica(
         broker=None if identity is None else identity.node_id,
         dir=log_dir.path,
@@ -52,11 +59,16 @@ def read_replica(partition: PartitionDir) -> Replica:
         log_end_offset=end,
         deleted_below=start,
         high_watermark=log_dir.high_watermarks.get(key),
-        epochs=tuple((entry.epoch, entry.start_offset) for entry in epochs.entries) if epochs else (),
+        epochs=lines,
         runs=runs,
-        damaged=tuple(_with_gaps(reading.damaged, runs, partition, thinned)),
+        damaged=(
+            *_cut_off(partition, lines, start),
+            *reading.damaged,
+            *(_damage(max(a, thinned), b, name, 0, 0, "missing") for a, b, name in gaps if b >= thinned),
+        ),
         cleaned=cleaned,
         thinned=thinned,
+        gaps=tuple((a, min(b, thinned - 1)) for a, b, _ in gaps if a < thinned),
         unreadable=tuple(reading.unreadable),
     )
 
@@ -298,19 +310,31 @@ class _Open:
         )  # fmt: skip
 
 
-def _with_gaps(
-    damaged: list[Damaged], runs: tuple[Run, ...], partition: PartitionDir, thinned: int
-) -> Iterator[Damaged]:
-    """The damage, and offsets between two files that have no bytes at all, unless compaction took them."""
-    yield from damaged
-    told = [(each.first_offset, each.last_offset) for each in damaged]
+def _gaps(
+    damaged: list[Damaged], runs: tuple[Run, ...], partition: PartitionDir
+) -> Iterator[tuple[int, int, str]]:
+    """Offsets between two files of which there is no byte, and the file before."""
+    told = {(each.first_offset, each.last_offset) for each in damaged}
     ends: dict[int, int] = {}
     for run in runs:
         ends[run.segment] = run.last_offset
     for segment in partition.segments:
         following = segment.next_base_offset
         first = ends.get(segment.base_offset, segment.base_offset - 1) + 1
-        if following is None or first >= max(following, thinned + 1):
-            continue
-        if first < following and following > thinned and (first, following - 1) not in told:
-            yield _damage(max(first, thinned), following - 1, segment.name, 0, 0, "missing")
+        if following is not None and first < following and (first, following - 1) not in told:
+            yield first, following - 1, segment.name
+
+
+def _cut_off(
+    partition: PartitionDir, lines: Sequence[tuple[int, int]], start: int | None
+) -> Iterator[Damaged]:
+    """Offsets before the first file that no broker deleted.
+
+    Who deletes the beginning of a log moves the first line of leader-epoch-checkpoint up to where it then
+    begins (LeaderEpochFileCache.truncateFromStart). With remote storage log-start-offset-checkpoint tells
+    where it begins there.
+    """
+    bases = partition.base_offsets
+    tiered = start is not None and bases and start < bases[0]
+    if lines and bases and 0 <= lines[0][1] < bases[0] and not tiered:
+        yield _damage(lines[0][1], bases[0] - 1, f"{bases[0]:020d}.log", 0, 0, "missing")

@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from segmend.merge.agreement import Look
 from segmend.merge.branch import Branch
+from segmend.merge.second_look import Look
 from segmend.merge.spans import Span, common, has, size, united, without
 from segmend.merge.values import Conflict, Diverged, Hurt, Replica, Standing, Unique
 
@@ -37,14 +37,16 @@ def standings_of(
     held = common(whole, united(span for branch in branches for span in branch.cover))
     found = []
     for number, (replica, branch) in enumerate(zip(replicas, branches, strict=True)):
-        own = without(held, [(0, replica.log_start_offset - 1)]) if replica.log_start_offset else held
+        own = without(held, [(0, _begins(replica) - 1)]) if _begins(replica) else held
         lacking = without(own, branch.cover)
         unique = tuple(_unique(number, replicas, branches, whole, watermark, look))
         diverged_at = _diverged_at(number, branch, conflicts)
         if diverged_at is not None:
             relation = "diverged"
-        elif replica.unreadable or any(
-            each.first_offset < end or each.last_offset is None for each in replica.damaged
+        elif (
+            replica.unreadable
+            or branch.lost
+            or any(each.first_offset < end or each.last_offset is None for each in replica.damaged)
         ):
             relation = "damaged"
         elif lacking:
@@ -56,22 +58,28 @@ def standings_of(
         found.append(
             Standing(
                 relation=relation, behind_records=size(lacking), lacking=tuple(lacking),
-                hurt=tuple(_hurt(replica, branches)), unique=unique,
+                hurt=tuple(_hurt(replica, branch, branches)), unique=unique,
                 diverged_at=diverged_at,
             )
         )  # fmt: skip
     return tuple(found)
 
 
-def _hurt(replica: Replica, branches: Sequence[Branch]) -> Iterator[Hurt]:
+def _begins(replica: Replica) -> int:
+    """Where the log begins, or should."""
+    return min([replica.log_start_offset, *(each.first_offset for each in replica.damaged[:1])])
+
+
+def _hurt(replica: Replica, branch: Branch, branches: Sequence[Branch]) -> Iterator[Hurt]:
     """Its damage, cut where others have it or not; this replica has none of it sound."""
-    bounded = united((d.first_offset, d.last_offset) for d in replica.damaged if d.last_offset is not None)
-    ends = {place for branch in branches for first, last in branch.cover for place in (first, last + 1)}
+    known = ((d.first_offset, d.last_offset) for d in replica.damaged if d.last_offset is not None)
+    bounded = united([*known, *branch.lost])
+    ends = {place for each in branches for first, last in each.cover for place in (first, last + 1)}
     places = sorted(ends)
     for first, last in bounded:
         cuts = places[bisect_right(places, first) : bisect_right(places, last)]
         for begin, behind in pairwise([first, *cuts, last + 1]):
-            having = (number for number, branch in enumerate(branches) if has(branch.cover, begin))
+            having = (number for number, each in enumerate(branches) if has(each.cover, begin))
             yield Hurt(first_offset=begin, last_offset=behind - 1, sound_on=tuple(having))
     for each in replica.damaged:
         if each.last_offset is None:
@@ -100,7 +108,7 @@ def _unique(
         return
     having = united(span for other in others for span in branches[other].cover)
     # What all others deleted by retention is not theirs to lose.
-    begins = min(replicas[other].log_start_offset for other in others)
+    begins = min(_begins(replicas[other]) for other in others)
     own = united((part.first, part.last) for part in branches[number].parts)
     found = common(common(without(own, having), whole), [(begins, 1 << 62)])
     sides = [found] if watermark is None else [

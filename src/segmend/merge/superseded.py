@@ -1,19 +1,22 @@
-"""Records of a less compacted replica that fill a damaged place of one that was cleaned further.
+"""Records by their keys: which a cleaner had removed with right, and which it could not have.
 
-The cleaner had removed each record there whose key came again below its bound; brought back, a deleted key
-would live again. So only those are taken that nobody has a later record for.
+Of two replicas one is cleaned further. It had removed each record whose key came again below its bound. Where
+it is damaged and the other fills in, those are left out, for a deleted key must not live again. And where it
+has nothing between two files, those that never came again show that a file is lost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from segmend.merge.agreement import Look
+from segmend.merge.second_look import Keyed, Look
 from segmend.merge.spans import Span, common
 
 STEP: Final = 1 << 20
-"""So many offsets of a filling are held at a time, one key each."""
+"""So many keys are held at a time."""
+
+Held = dict[bytes, list[int]]
 
 
 def superseded(
@@ -21,24 +24,47 @@ def superseded(
 ) -> tuple[int, ...]:
     """The offsets of the filling to leave out; `covers` is what each replica has on the branch."""
     found: list[int] = []
-    first, last = filling
-    for begin in range(first, last + 1, STEP):
-        held: dict[bytes, list[int]] = {}
-        for offset, key in look.keys(replica, begin, min(begin + STEP - 1, last)):
-            if key is not None:
-                held.setdefault(key, []).append(offset)
-        for number, cover in enumerate(covers):
-            for span in common([(begin, bound - 1)], cover) if held else ():
-                found += _passed(look, number, span, held)
+    for held in _held(look.keys(replica, *filling)):
+        found += _passed(look, held, bound, covers)
     return tuple(sorted(found))
 
 
-def _passed(look: Look, number: int, span: Span, held: dict[bytes, list[int]]) -> list[int]:
-    """What is held and comes again in `span`; it is held no longer."""
+def unexplained(
+    look: Look, replica: int, gaps: Sequence[Span], bound: int, covers: Sequence[Sequence[Span]]
+) -> list[Span]:
+    """Offsets that this replica has in the gaps of another one, and that no cleaning up to `bound` took."""
+    found: list[Span] = []
+    for gap in gaps:
+        for held in _held(each for each in look.keys(replica, *gap) if not each.passing):
+            _passed(look, held, bound, covers)
+            found += [(offset, offset) for offsets in held.values() for offset in offsets]
+    return found
+
+
+def _held(records: Iterator[Keyed]) -> Iterator[Held]:
+    held: Held = {}
+    count = 0
+    for each in records:
+        if each.key is None:
+            continue
+        held.setdefault(each.key, []).append(each.offset)
+        count += 1
+        if count >= STEP:
+            yield held
+            held, count = {}, 0
+    if held:
+        yield held
+
+
+def _passed(look: Look, held: Held, bound: int, covers: Sequence[Sequence[Span]]) -> list[int]:
+    """What is held and comes again below the bound, on any replica; it is held no longer."""
     found: list[int] = []
-    for offset, key in look.keys(number, *span):
-        earlier = held.get(key) if key is not None else None
-        if earlier and earlier[0] < offset:
-            found += [each for each in earlier if each < offset]
-            earlier[:] = [each for each in earlier if each >= offset]
+    begin = min(offsets[0] for offsets in held.values())
+    for number, cover in enumerate(covers):
+        for span in common([(begin, bound - 1)], cover):
+            for each in look.keys(number, *span):
+                earlier = held.get(each.key) if each.key is not None else None
+                if earlier and earlier[0] < each.offset:
+                    found += [offset for offset in earlier if offset < each.offset]
+                    earlier[:] = [offset for offset in earlier if offset >= each.offset]
     return found

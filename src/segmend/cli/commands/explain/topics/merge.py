@@ -8,7 +8,8 @@ The newest leader's branch wins
     newest epoch, and back from there by those replicas that have it. They had truncated their logs to its
     leader's before they followed (KIP-101), so what they have below is the branch, too. A checkpoint line
     that the replica's own sound batches contradict does not count. Why: the cluster itself would go on with
-    this leader; any other choice takes away what was written since.
+    this leader; any other choice takes away what was written since. An epoch that one last batch alone tells,
+    while another replica has the same bytes in another one, is a flipped bit.
 
 What an older branch has beyond is a divergence
     It is told with offset, epoch, records and producers, and never mixed in. Why: at these offsets the newest
@@ -30,9 +31,12 @@ Compaction
     Tombstones that are there stay. One cleaned with records of a branch that lost is not trusted in this.
     Below what was compacted, bytes are not compared, for each broker cleans at its own time.
 
+    A gap between two files is compaction only if each key that another replica has there came again.
+
 Retention
     Each broker deletes at its own time, so what one still has is taken; but nothing below the highest log
-    start offset in a checkpoint, which DeleteRecords may have set. Why: that was deleted on purpose.
+    start offset in a checkpoint, which DeleteRecords may have set. Why: that was deleted on purpose. Where
+    the first line of leader-epoch-checkpoint begins before the first file, no broker deleted what is missing.
 
 Above the high watermark
     What only one replica has above the newest high watermark known is taken, and marked as unacknowledged: no

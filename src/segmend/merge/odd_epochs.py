@@ -1,0 +1,81 @@
+"""Leader epochs that cannot be: no checksum covers the field, so a flipped bit in it goes unseen.
+
+Within a file the batches beside it show it (`runs.Walk`). Here are the batch that ends a file, and the one
+that ends a log: an epoch of its own that no checkpoint and no other replica knows, while another has its
+bytes under another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from segmend.merge.lineage import claims_of
+from segmend.merge.second_look import Look
+from segmend.merge.values import Damaged, Replica, Run
+
+
+def in_order(runs: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[Damaged, ...]]:
+    """The runs of a log without single batches whose epoch goes up and down again from file to file."""
+    kept: list[Run] = []
+    odd: list[Run] = []
+    for run in runs:
+        while kept and kept[-1].epoch > run.epoch >= 0:
+            before = kept[-2].epoch if len(kept) > 1 else -1
+            if kept[-1].batches > 1 or before > run.epoch:
+                break
+            odd.append(kept.pop())
+        if kept and kept[-1].epoch > run.epoch >= 0 and run.batches == 1:
+            odd.append(run)
+        else:
+            kept.append(run)
+    return tuple(kept), tuple(map(misplaced, odd))
+
+
+def misplaced(run: Run) -> Damaged:
+    """A run of one batch, taken for damage."""
+    return Damaged(
+        first_offset=run.first_offset, last_offset=run.last_offset, file=run.file,
+        position=run.first_position, end=run.end_position, kind="misplaced",
+    )  # fmt: skip
+
+
+def believed(replicas: Sequence[Replica], look: Look) -> tuple[list[Replica], list[str]]:
+    """The replicas without a last batch whose epoch nobody else knows, and what of that stays in doubt."""
+    found, doubts = list(replicas), list[str]()
+    for number, replica in enumerate(replicas):
+        run = replica.runs[-1] if replica.runs else None
+        if run is None or run.batches > 1 or len(replica.runs) < 2 or _is_known(run.epoch, number, replicas):
+            continue
+        if _has_twin(number, run, replicas, look):
+            damaged = (*replica.damaged, misplaced(run))
+            found[number] = replace(replica, runs=replica.runs[:-1], damaged=damaged)
+        else:
+            doubts.append(
+                f"{replica.path}: epoch {run.epoch} is told by nothing but one batch at offset "
+                f"{run.first_offset}, and no checksum covers an epoch"
+            )
+    return found, doubts
+
+
+def _is_known(epoch: int, number: int, replicas: Sequence[Replica]) -> bool:
+    """Whether a checkpoint, or another replica, has this epoch or a newer one."""
+    return epoch < 0 or any(
+        each >= epoch
+        for other, replica in enumerate(replicas)
+        for each in (claims_of(replica) if other != number else dict(replica.epochs))
+    )
+
+
+def _has_twin(number: int, run: Run, replicas: Sequence[Replica], look: Look) -> bool:
+    """Whether another replica has the same bytes there under another epoch."""
+    mine = [
+        (each.first_offset, each.size, each.crc)
+        for each in look.batches(number, run.first_offset, run.last_offset)
+    ]
+    return any(
+        (each.first_offset, each.size, each.crc) in mine and each.epoch != run.epoch
+        for other in range(len(replicas))
+        if other != number
+        for each in look.batches(other, run.first_offset, run.last_offset)
+    )

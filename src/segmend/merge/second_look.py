@@ -1,0 +1,36 @@
+"""What a merge asks of the replicas a second time, where their runs do not tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+from segmend.merge.values import Batch
+
+
+class Keyed(NamedTuple):
+    """A record as compaction sees it: its key (or a hash of it), None without one and of control records.
+
+    `passing`: it may be gone although no later record has its key: a tombstone, or one of a transaction,
+    which may have been aborted.
+    """
+
+    offset: int
+    key: bytes | None
+    passing: bool
+
+
+class Look(Protocol):
+    """A second look at replicas, by number, where their runs do not tell; offsets are inclusive."""
+
+    def batches(self, replica: int, first: int, last: int) -> Iterator[Batch]:
+        """The sound batches that have any of these offsets."""
+        ...
+
+    def tally(self, replica: int, first: int, last: int) -> tuple[int, tuple[int, ...]]:
+        """How many records there are at these offsets, and the first few producer ids."""
+        ...
+
+    def keys(self, replica: int, first: int, last: int) -> Iterator[Keyed]:
+        """The records there by their keys."""
+        ...

@@ -1,0 +1,86 @@
+"""An unclean election on a real cluster: diff names where the deposed leader left; the broker cuts there."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+from tests.cli.run import run
+from tests.golden.produce import producer, send
+from tests.golden.records import events
+from tests.lab.admin import admin
+from tests.lab.base import QUIET
+from tests.lab.cluster import Cluster
+from tests.real.conftest import need_kafka
+
+pytestmark = pytest.mark.broker
+VERSION = "4.3.1"
+SETTINGS = {**QUIET, "unclean.leader.election.enable": "true", "broker.session.timeout.ms": "3000"}
+
+
+def write(cluster: Cluster, name: str, batches: int) -> None:
+    send(producer(cluster.bootstrap), "div", events(name, batches, 5))
+
+
+def leader(cluster: Cluster) -> int:
+    told = admin(cluster.bootstrap).list_topics("div", timeout=20).topics["div"]
+    return int(told.partitions[0].leader)
+
+
+def until_led_by(cluster: Cluster, node: int) -> None:
+    deadline = time.monotonic() + 90
+    while leader(cluster) != node:
+        assert time.monotonic() < deadline, leader(cluster)
+        time.sleep(0.5)
+
+
+def played(cluster: Cluster) -> None:
+    """Broker 2 leads alone and takes 30 records that broker 3, elected uncleanly, never saw; it writes 20."""
+    cluster.start()
+    client = admin(cluster.bootstrap)
+    topic = NewTopic("div", 1, replica_assignment=[[2, 3]], config={"unclean.leader.election.enable": "true"})
+    client.create_topics([topic])["div"].result(60)
+    one, two, three = cluster.brokers
+    write(cluster, "both", 8)
+    three.kill()
+    until_led_by(cluster, 2)
+    write(cluster, "old", 6)
+    time.sleep(6)  # high watermarks are written every 5 s
+    two.kill()
+    three.launch()
+    three.wait_ready()
+    until_led_by(cluster, 3)
+    write(cluster, "new", 4)
+    time.sleep(6)
+    one.kill()
+    three.kill()
+
+
+def test_diff_names_where_the_deposed_leader_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    need_kafka(VERSION)
+    with Cluster(VERSION, tmp_path / "live", 3, settings=SETTINGS) as cluster:
+        played(cluster)
+        dirs = sorted((tmp_path / "live").glob("b*/d*"))
+        ran = run(capsys, "diff", *dirs, "--topic", "div", "--json")
+        replicas = {line["broker"]: line for line in ran.of("replica")}
+        (partition,) = ran.of("partition")
+        assert (ran.code, partition["verdict"], partition["best"]["broker"]) == (4, "diverged", 3)
+        assert replicas[2]["diverged_at"] == {"offset": 40, "epoch": 0}, replicas[2]
+        assert [
+            (each["first_offset"], each["last_offset"], each["records"]) for each in replicas[2]["diverged"]
+        ] == [(40, 69, 30)]
+        assert partition["missing"] == []
+        assert (partition["next_offset"], partition["leader"]) == (60, 3)
+        one, two, three = cluster.brokers
+        for broker in (one, three):  # with broker 2 among them, it may be elected uncleanly
+            broker.launch()
+        three.wait_ready()
+        until_led_by(cluster, 3)
+        two.launch()
+        said = two.wait_for(r"partition=div-0.*[Tt]runcating to offset \d+")
+        until_led_by(cluster, 3)
+        cluster.stop()
+    assert said.rpartition("Truncating to offset ")[2].split()[0] == "40"
+    assert run(capsys, "diff", *dirs, "--topic", "div").code == 0
