@@ -116,8 +116,8 @@ WAYS: dict[str, Way] = {
     "plan move": lambda p: [
         [*p.dirs, "--partition", p.mine.name, "--to", next(each for each in p.dirs if each != p.mine.parent)]
     ],
-    "plan quorum": on_dirs(),
     "plan rename": lambda p: [[*p.dirs, "--topic", p.mine.name[:-2], "--to", "other"]],
+    "plan quorum": on_dirs(),
     "plan repair": on_dirs(),
     "plan restamp": lambda p: [[*p.dirs, "--topic", p.mine.name[:-2]]],
     "plan reverse": lambda p: [["--state-dir", p.away / "none"]],
@@ -128,7 +128,7 @@ WAYS: dict[str, Way] = {
 }  # fmt: skip
 """How each reading command is called; a test tells of one that is missing here."""
 CHANGING = {"apply", "undo", "quarantine restore", "quarantine discard", "fleet vacuum"}
-ELSEWHERE = {"rescue", "fleet audit", "fleet forecast"}
+ELSEWHERE = {"rescue", "fleet audit", "fleet diff", "fleet forecast"}
 """They write elsewhere, or in processes out of the hook's sight: they have lines of their own in the test."""
 OF_AUDITS = {"fleet runs", "fleet diff-runs", "fleet growth"}
 """They open no log dir."""

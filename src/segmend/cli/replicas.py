@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from segmend.cli.output import note
@@ -24,10 +24,17 @@ def replicas_asked(
     Raises `SegmendError`, and `UsageError` where the dirs are of more than one cluster.
     """
     targets = open_targets(paths)
-    members(targets.dirs)
-    refuse_topic(args.topic, (each for log_dir in targets.dirs for each in log_dir.partitions))
+    return targets.dirs, replicas_in(args, targets.dirs, targets.names)
+
+
+def replicas_in(
+    args: argparse.Namespace, dirs: Sequence[LogDir], names: Iterable[str] = ()
+) -> Mapping[Key, Sequence[PartitionDir]]:
+    """The same of dirs that are open; with `names` only directories of these names count."""
+    members(dirs)
+    refuse_topic(args.topic, (each for log_dir in dirs for each in log_dir.partitions))
     metadata = ("cluster-metadata",) if args.topic == CLUSTER_METADATA_TOPIC else ()
-    groups, twice = gathered(targets.dirs, targets.names, ("current", *metadata))
+    groups, twice = gathered(dirs, names, ("current", *metadata))
     for each in twice:
         note(f"{each}; counted once")
     only = getattr(args, "partition", None)
@@ -38,4 +45,4 @@ def replicas_asked(
     }
     if not chosen:
         raise UsageError("no partition here was asked for; give the log dirs of brokers (`segmend show DIR`)")
-    return targets.dirs, chosen
+    return chosen

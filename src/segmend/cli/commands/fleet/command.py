@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from segmend import __version__
 from segmend.cli.commands.fleet import history
+from segmend.cli.commands.fleet.comparing import EXAMPLES as COMPARES
+from segmend.cli.commands.fleet.comparing import configure_compare, run_compare
 from segmend.cli.commands.fleet.forecasting import EXAMPLES as FORECASTS
 from segmend.cli.commands.fleet.forecasting import configure_forecast, run_forecast
 from segmend.cli.commands.fleet.growth import EXAMPLES as GROWTH
@@ -81,7 +83,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     configure_forecast(ahead)
     ahead.set_defaults(run=_forecast)
-    for parser in (audit, ahead):
+    beside = commands.add_parser(
+        "diff",
+        help="compare the replicas of partitions: who has what, who left, what nobody has",
+        epilog=COMPARES,
+        formatter_class=Formatter,
+    )
+    configure_compare(beside)
+    beside.set_defaults(run=_compare)
+    for parser in (audit, ahead, beside):
         _add_shared_options(parser)
     _add_history(commands)
 
@@ -147,6 +157,13 @@ def _forecast(args: argparse.Namespace) -> int:
     from segmend.fleet import forecast
 
     return run_forecast(args, forecast, _driver)
+
+
+def _compare(args: argparse.Namespace) -> int:
+    _need("pyarrow")
+    from segmend.fleet import compare, listing
+
+    return run_compare(args, listing, compare, _driver)
 
 
 def run(args: argparse.Namespace) -> int:

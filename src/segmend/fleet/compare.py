@@ -1,0 +1,67 @@
+"""Replicas of a fleet compared in tasks: one partition with all its replicas is one piece of work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from segmend.errors import SegmendError
+from segmend.fleet.driver import Driver
+from segmend.fleet.pack import FILE_COST, pack
+from segmend.fleet.remote import files_of
+from segmend.frozen import frozen
+from segmend.logdir.file_system import Unreadable
+from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.merge.compared import Compared, compared
+from segmend.merge.gathered import Key
+
+
+@frozen
+class Replicas:
+    """The directories of one partition, as (log dir, name); `weight` is what reading them costs in bytes."""
+
+    key: Key
+    places: tuple[tuple[str, str], ...]
+    weight: int
+
+
+def compare_fleet(groups: Mapping[Key, Sequence[PartitionDir]], driver: Driver) -> Iterator[Compared]:
+    """Each partition compared, in the order of their names."""
+    pieces = [_piece(key, partitions) for key, partitions in groups.items()]
+    tasks = pack(pieces, cores=driver.cores)
+    found = (each for group in driver.run(compare_group, tasks) for each in group)
+    yield from sorted(found, key=lambda each: (each.topic, each.partition))
+
+
+def _piece(key: Key, partitions: Sequence[PartitionDir]) -> Replicas:
+    weight = sum(each.size + len(each.entries) * FILE_COST for each in partitions)
+    places = tuple((each.log_dir.path, each.name) for each in partitions)
+    return Replicas(key=key, places=places, weight=weight)
+
+
+def compare_group(group: Sequence[Replicas]) -> list[Compared]:
+    """What one task does. Of the runs travels what they are, without the marks within."""
+    opened = {path: _opened(path) for path in {path for each in group for path, _ in each.places}}
+    partitions = {each.key: [_there(opened[path], name) for path, name in each.places] for each in group}
+    return [_slim(each) for each in compared(partitions, jobs=1)]
+
+
+def _opened(path: str) -> LogDir:
+    try:
+        return LogDir.open(path, files_of(path))
+    except Unreadable as error:
+        raise SegmendError(f"{path}: {error.reason}") from error
+
+
+def _there(log_dir: LogDir, name: str) -> PartitionDir:
+    found = log_dir.partition(name)
+    if found is None:
+        raise SegmendError(f"{log_dir.path}/{name} vanished; give the same command again")
+    return found
+
+
+def _slim(found: Compared) -> Compared:
+    replicas = (
+        replace(each, runs=tuple(replace(run, marks=()) for run in each.runs)) for each in found.replicas
+    )
+    return replace(found, replicas=tuple(replicas))
