@@ -105,13 +105,13 @@ def make(name: str, into: Path) -> None:
     try:
         start(cluster)
         boot = ",".join(node.bootstrap for node in cluster)
-        make_topic(boot, "a")
+        make_topic(boot, "a", TOPICS["a"])
         fill(boot, "a")
         wait_for_snapshots(cluster)
         cluster[2].kill()
         time.sleep(11)
         boot = ",".join(node.bootstrap for node in cluster[:2])
-        make_topic(boot, "late")
+        make_topic(boot, "late", TOPICS["late"])
         fill(boot, "late")
         time.sleep(2)
     finally:
@@ -122,11 +122,11 @@ def make(name: str, into: Path) -> None:
     (into / "base.json").write_text(json.dumps(about))
 
 
-def make_topic(bootstrap: str, name: str) -> None:
+def make_topic(bootstrap: str, name: str, replicas: int) -> None:
     """With two partitions; asked again where the answer was lost with a connection."""
     for last in (False, False, True):
         try:
-            create(bootstrap, [Topic(name, {}, partitions=2)], replicas=TOPICS[name])
+            create(bootstrap, [Topic(name, {}, partitions=2)], replicas=replicas)
         except RuntimeError as error:
             if "already exists" in str(error).lower() or "TOPIC_ALREADY_EXISTS" in str(error):
                 return

@@ -68,16 +68,24 @@ def kept(copy: MetadataCopy, standing: Standing, cut: str | None) -> Iterator[St
     if run is None:
         yield from _aside(copy.partition.segments, "its newest snapshot goes further than the log")
         return
-    first = run.parts[0] if run.parts else None
-    if first is not None and run is not copy.runs[0]:
-        yield from _cut_free(copy.partition, first, base)
-    last = run.parts[-1] if run.parts else None
-    if cut is not None and last is not None and last.start == 0 and last.file.size > last.stop:
-        yield CutFile.to(last.file.path, last.stop, cut)
+    if run.parts and run is not copy.runs[0]:
+        yield from _cut_free(copy.partition, run.parts[0], base)
+    if cut is not None:
+        yield from _cut_off(copy.partition, run, cut, to_the_end=run is copy.runs[-1])
     if run is not copy.runs[-1]:
-        end = last.file.name if last is not None else ""
+        end = run.parts[-1].file.name if run.parts else ""
         behind = [each for each in copy.partition.segments if each.name > end]
         yield from _aside(behind, f"behind damage: the log ends at offset {run.end}")
+
+
+def _cut_off(partition: PartitionDir, run: Run, why: str, *, to_the_end: bool) -> Iterator[Step]:
+    """What follows the run in its last segment, and (`to_the_end`) in an active one without any of it."""
+    last = run.parts[-1] if run.parts else None
+    if last is not None and last.start == 0 and last.file.size > last.stop:
+        yield CutFile.to(last.file.path, last.stop, why)
+    active = partition.segments[-1]
+    if to_the_end and active.log is not None and active.base_offset == run.end and active.log.size:
+        yield CutFile.to(active.log.path, 0, why)
 
 
 def _cut_free(partition: PartitionDir, first: Part, base: int) -> Iterator[Step]:
@@ -142,17 +150,15 @@ def _copied(path: str, part: Part, like: Fingerprint, reason: str) -> Step:
     return AppendFile(path=name, before=MISSING, after=after, content=content, reason=reason)
 
 
-def ending(home: LogDir, standing: Standing, *, own: bool) -> Ending:
-    """Where the log will end after the steps above."""
+def ending(home: LogDir, standing: Standing, own: MetadataCopy | None) -> Ending:
+    """Where the log will go on after the steps above, of its own copy or of another one (None).
+
+    In a segment of its own, so that no file is changed; if one of that name stays, it is empty by then.
+    """
     path, offset, like = f"{home.path}/{CLUSTER_METADATA}", standing.position[1], model(home)
-    last = standing.run.parts[-1] if standing.run is not None and standing.run.parts else None
-    if last is None:
-        file = f"{path}/{offset:020d}.log"
-        there = own and standing.run is not None
-        before = look(file, content=False) if there else MISSING
-        return Ending(path=file, file=before, like=like, offset=offset)
-    size, like = last.stop - last.start, like.but(mtime_ns=last.file.stat().mtime_ns)
-    if own and last.start == 0:
-        like = look(last.file.path, content=False)
-    file = f"{path}/{last.offset:020d}.log"
-    return Ending(path=file, file=like.but(size=size), like=like, offset=offset)
+    file, run = f"{path}/{offset:020d}.log", standing.run
+    stays = (
+        own is not None and offset in own.partition.layout.logs and run is not None and run is own.runs[-1]
+    )
+    before = look(file, content=False).but(size=0) if stays else MISSING
+    return Ending(path=file, file=before, like=before if stays else like, offset=offset)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from segmend.checks import remedies
 from segmend.formats.names import CLUSTER_METADATA_TOPIC
 from segmend.node.metadata_log import MetadataLog
 from segmend.surgery.ops.quorum import log_files, standalone, votes
@@ -76,7 +77,7 @@ def _alone(case: Case, choice: Choice) -> Draft:
     voter_set = _log(case, files).voter_set
     found = standalone.survivor(case.node_id, case.home.directory_id, voter_set, case.config)
     epoch = votes.free_epoch(case, found.others)
-    ending = log_files.ending(case.home, choice.standing, own=choice.source is None)
+    ending = log_files.ending(case.home, choice.standing, None if choice.source else case.own)
     time = 0 if choice.standing.run is None else choice.standing.run.time
     steps = [
         votes.of_epoch(case, epoch, [found.node_id], in_log=bool(voter_set)), *files,
@@ -171,5 +172,4 @@ def _too_much(case: Case, choice: Choice) -> Left:
 
 
 def _with_another(case: Case) -> str:
-    dirs = " ".join(case.request.given)
-    return f"segmend plan quorum {dirs} --from OTHER_METADATA_DIR -o plan.json"
+    return remedies.quorum(case.home.path, "--from OTHER_METADATA_DIR").command

@@ -1,0 +1,66 @@
+"""`plan quorum` against real quorums of three: plans today as when real nodes were started on them.
+
+What a plan promised then came true: where the log ends, in which epoch one leads, topics and records.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.ports import is_free
+from tests.lab.quorums.record import recorded, unpacked
+from tests.lab.quorums.trial import Case, Scene, play
+from tests.real.conftest import need_kafka
+
+FEW = 40
+LIVE = (
+    Case("4.3.1-dynamic", 1, "alone", ("log-flip@0.3",)),
+    Case("3.9.2", 3, "from", ("all-gone",)),
+)
+
+
+@pytest.fixture(scope="module")
+def bases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("bases")
+
+
+def params() -> Iterator[Any]:
+    for number, (case, row) in enumerate(recorded()):
+        name = " ".join(map(str, row["case"]))
+        yield pytest.param(case, row, id=f"{number} {name}")
+
+
+def test_all_that_was_promised_came_true() -> None:
+    rows = [row for _, row in recorded()]
+    assert len(rows) > 50
+    assert [row["case"] for row in rows if row["wrong"]] == []
+
+
+@pytest.mark.parametrize(("case", "row"), [
+    pytest.param(*each.values, id=each.id, marks=() if number % FEW == 0 else pytest.mark.slow)
+    for number, each in enumerate(params())
+])  # fmt: skip
+def test_it_promises_the_same(case: Case, row: dict[str, Any], bases: Path, tmp_path: Path) -> None:
+    told = Scene.of(case, unpacked(case.base, bases / case.base), tmp_path).plan()
+    assert {"exit": told.exit, "promised": told.promised} == {key: row[key] for key in ("exit", "promised")}
+
+
+@pytest.mark.broker
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("case", LIVE, ids=str)
+def test_a_quorum_comes_up(case: Case, bases: Path, tmp_path: Path) -> None:
+    need_kafka(case.base.partition("-")[0])
+    base = unpacked(case.base, bases / case.base)
+    if not all(is_free(port) for pair in ports(base) for port in pair):
+        pytest.skip("a port of the recorded quorum is taken")
+    assert play(base, case, tmp_path).wrong == []
+
+
+def ports(base: Path) -> list[list[int]]:
+    found: list[list[int]] = json.loads((base / "base.json").read_text())["ports"]
+    return found
