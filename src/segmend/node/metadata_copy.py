@@ -107,7 +107,7 @@ class MetadataCopy:
     """The snapshots by offset, and the runs of the log in order; `first` is where its files begin.
 
     `beyond` is one after the offsets of damaged batches behind the last run, None without; a torn end counts
-    for nothing, since nobody was told that it had been written.
+    for nothing: a kill leaves one, before anybody is told that it was written.
     """
 
     partition: PartitionDir
@@ -147,6 +147,16 @@ class MetadataCopy:
         """Whether the log is gone, or ends before a snapshot made from it: nobody knows how far it went."""
         end = self.runs[-1].end if self.runs else -1
         return self.first is None or any(snapshot.end > end for snapshot in self.snapshots)
+
+    @property
+    def torn(self) -> bool:
+        """Whether bytes that are no batch follow in the active segment, as a kill leaves them."""
+        segments, run = self.partition.segments, self.runs[-1] if self.runs else None
+        log = segments[-1].log if segments else None
+        if log is None or run is None or self.beyond is not None:
+            return False
+        mine = [part.stop for part in run.parts if part.file.name == log.name]
+        return log.size > max(mine, default=0)
 
     @property
     def has_all(self) -> bool:

@@ -126,6 +126,11 @@ def _notes(case: Case, choice: Choice) -> Iterator[str]:
     elif case.lost or (case.own and case.own.cut_short):
         yield f"what is left of its own copy: {up_to}"
     else:
+        if case.own and case.own.torn:
+            yield (
+                f"behind offset {end} is a torn batch, as a kill leaves it; whether the disk lost more, "
+                "only other nodes can tell"
+            )
         yield f"its own copy {'is whole' if case.own and case.own.loads_all else 'has all'}: {up_to}"
 
 
