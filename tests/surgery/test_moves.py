@@ -16,9 +16,12 @@ from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
 from segmend.logdir.file_system import FileStat, Space
 from segmend.logdir.tree import LogDir
+from segmend.report.plan import plan_lines
+from segmend.report.style import PLAIN
 from segmend.surgery.execute.throttle import Throttle
 from segmend.surgery.ops.drain import operation as drain
 from segmend.surgery.ops.move import operation as move
+from segmend.surgery.ops.move import relocation
 from segmend.surgery.plan import THROTTLE
 from segmend.surgery.planning import amounts
 from segmend.surgery.request import Request
@@ -147,3 +150,22 @@ def test_the_metadata_may_lie_among_the_topics(dirs: list[Path], monkeypatch: py
     write_metadata(dirs[1], cluster("wxyz", directory_ids=IDS))
     on_disks(monkeypatch, {"b": 1_000_000, "c": 0}, {"a": 1, "b": 2, "c": 3})
     assert set(places(dirs).values()) == {"b"}
+
+
+def test_of_a_broker_with_very_many_partitions_those_that_move_are_forecast(
+    dirs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The steps are the same, and the plan says what it did not look at."""
+    asked = move.Options(partition=("w-0",), to=str(dirs[1]))
+    usual = move.plan(request(dirs, asked))
+    assert "looked_at" not in usual.forecast["before"]
+    monkeypatch.setattr(relocation, "_MANY", 3)
+    plan = move.plan(request(dirs, asked))
+    assert plan.steps == usual.steps
+    for start in (plan.forecast["before"], plan.forecast["after"]):
+        assert start["looked_at"] == 1
+        assert "3 partitions that the plan does not touch" in start["unknown"]
+        assert start["partitions"] == 4
+        assert start["seconds"] is None
+    said = list(plan_lines(plan, PLAIN))
+    assert sum("of 1 partition that it touches; the others were not looked at" in line for line in said) == 2

@@ -38,6 +38,7 @@ class Options:
     `user` is whom the broker runs as, None where nobody asks what he may do; `user_assumed` tells how
     he is known. `topics` are settings of topics where the log dirs do not tell them (ZooKeeper). `workers` is
     how many processes may load what is large; `unknown` stands against an all-clear, whatever the start.
+    `only` names the current partitions to load; the others are taken to stay as they are.
     """
 
     clean: bool | None = None
@@ -50,6 +51,7 @@ class Options:
     topics: TopicSettings | None = None
     workers: int = 1
     unknown: tuple[str, ...] = ()
+    only: frozenset[str] | None = None
 
 
 class Prelude:

@@ -150,6 +150,18 @@ def load_directory(dir_state: DirState, partition: PartitionDir, situation: Situ
     return _current(dir_state, partition, loaded, stray, failure, situation)
 
 
+def unseen(dir_state: DirState, partition: PartitionDir) -> Loaded:
+    """A current partition that is not looked at; it is there, and nothing is said of it."""
+    line = PartitionOutcome(
+        dir=dir_state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
+        before=Extent(), after=Extent(),
+    )  # fmt: skip
+    return Loaded(
+        outcome=line, dir_state=dir_state, path=partition.path, key=("current", *partition.key), failure=None,
+        open_transactions=False, before=Extent(), after=Extent(),
+    )  # fmt: skip
+
+
 def load_settings(dir_state: DirState, partition: PartitionDir, situation: Situation) -> Settings:
     """What the load of this partition is given."""
     key = (partition.topic, partition.partition)

@@ -29,7 +29,7 @@ from segmend.loading.futures import replaced
 from segmend.loading.led import aside, without_the_unled
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
-from segmend.loading.replicas import Loaded, Situation
+from segmend.loading.replicas import Loaded, Situation, unseen
 from segmend.loading.side_by_side import load_directories
 from segmend.loading.timing.estimate import estimate
 from segmend.loading.values import (
@@ -144,8 +144,10 @@ class _Run:
             partitions = [each for each in _as_listed(state.log_dir) if each.kind != "cluster-metadata"]
             # What other processes note of a release that is not known (`Release.asked`) goes with them.
             workers = self._options.workers if self._broker.release.asked is None else 1
-            loads = load_directories(state, partitions, situation, self._view, workers)
-            for partition, loaded in zip(partitions, loads, strict=True):
+            wanted = [each for each in partitions if not self._is_passed_over(each)]
+            loads = load_directories(state, wanted, situation, self._view, workers)
+            for partition in partitions:
+                loaded = unseen(state, partition) if self._is_passed_over(partition) else next(loads)
                 done += 1
                 if self._progress is not None:
                     self._progress(done, total)
@@ -165,6 +167,10 @@ class _Run:
                         dir=state.path, name=REMOTE_INDEX_CACHE, kind="remote-index-cache", outcome="kept"
                     )
                 )
+
+    def _is_passed_over(self, partition: PartitionDir) -> bool:
+        only = self._options.only
+        return only is not None and partition.kind == "current" and partition.name not in only
 
     def _loaded_one(self, state: DirState, partition: PartitionDir, loaded: Loaded) -> Loaded:
         if state.unread:

@@ -103,7 +103,7 @@ def _forecast(plan: Plan, look: Style) -> Iterator[str]:
     for when in ("before", "after"):
         found = plan.forecast.get(when)
         if found:
-            yield f"a broker {plan.release} started {when} it {_start(found, look)}"
+            yield f"a broker {plan.release} started {when} it {_start(found, look)}{_looked_at(found)}"
 
 
 def _start(found: Mapping[str, Any], look: Style) -> str:
@@ -111,6 +111,13 @@ def _start(found: Mapping[str, Any], look: Style) -> str:
         return look("red", f"refuses: {text.clean(found['reason'] or '')}")
     lost = found["records_lost"]
     return "starts and loses nothing" if not lost else look("red", f"starts and loses {lost:,} records")
+
+
+def _looked_at(found: Mapping[str, Any]) -> str:
+    """What of a broker with very many partitions the sentence before is about."""
+    if (count := found.get("looked_at")) is None:
+        return ""
+    return f" of {plural(count, 'partition')} that it touches; the others were not looked at"
 
 
 def plan_objects(plan: Plan, path: str | None) -> Iterator[dict[str, Any]]:

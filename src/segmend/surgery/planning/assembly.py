@@ -53,11 +53,12 @@ class Draft:
 
 def make(
     operation: str, arguments: Mapping[str, Any], request: Request[object], draft: Draft, *,
-    spare: bool = False,
+    spare: bool = False, only: frozenset[str] | None = None,
 ) -> Plan:  # fmt: skip
     """The plan; raises `Unreadable`. Without steps nothing is forecast.
 
-    With `spare` derived files stay as they are where a start would lose more with them than without.
+    With `spare` derived files stay as they are where a start would lose more with them than without. The
+    partitions `only` are forecast, if nothing becomes of the others by the plan; all, if it is not given.
     """
     broker, linked = request.broker, _linked(draft.steps, spare=spare)
     steps = [step for number, step in enumerate(draft.steps) if number not in linked]
@@ -73,7 +74,7 @@ def make(
         return plan
     broker = broker if spare else broker.settled  # What a start does decides of no step then.
     tell = request.on_progress
-    before, after = HarmOfStart.of(broker, tell), _after(plan, broker, tell)
+    before, after = HarmOfStart.of(broker, tell, only), _after(plan, broker, tell, only)
     if spare and (worse := after.worse_than(before)):
         # Where a start is no better without these steps, something else in the plan has made it so.
         helped = after.worse_than(_after(without_harmful(plan, worse), broker, tell)).keys() & worse.keys()
@@ -127,8 +128,10 @@ def _forgotten(broker: BrokerDirs) -> Iterator[str]:
         )
 
 
-def _after(plan: Plan, broker: BrokerDirs, tell: Callable[[int, int], None]) -> HarmOfStart:
-    return HarmOfStart.of(planned(broker, plan.steps), tell)
+def _after(
+    plan: Plan, broker: BrokerDirs, tell: Callable[[int, int], None], only: frozenset[str] | None = None
+) -> HarmOfStart:
+    return HarmOfStart.of(planned(broker, plan.steps), tell, only)
 
 
 def checkpoint_step(log_dir: LogDir, name: str, changes: Lines, reason: str, like: LogDir) -> Step | None:

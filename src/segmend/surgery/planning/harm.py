@@ -17,6 +17,7 @@ from segmend.loading.values import PartitionOutcome
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.step import Step
+from segmend.wording import plural
 
 Place = tuple[str, str]
 """Log dir and name of a partition directory."""
@@ -45,15 +46,22 @@ class HarmOfStart:
     harm: Mapping[Place, Harm] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, broker: BrokerDirs, on_progress: Callable[[int, int], None] | None = None) -> HarmOfStart:
-        """Of the dirs as they are."""
-        run = forecast(broker, Options(), on_progress)
+    def of(
+        cls, broker: BrokerDirs, on_progress: Callable[[int, int], None] | None = None,
+        only: frozenset[str] | None = None,
+    ) -> HarmOfStart:  # fmt: skip
+        """Of the dirs as they are, or only of some partitions by their names: then the line says so."""
+        run = forecast(broker, Options(only=only), on_progress)
         harm = {
             (line.dir, line.name): Harm(fails=line.failure is not None, records=line.records_lost)
             for line in run
             if isinstance(line, PartitionOutcome)
         }
         line = {} if run.broker is None else {**run.broker.to_json(), "kafka_because": "as the plan"}
+        if only is not None:
+            others = sum(each.name not in only for log_dir in broker.dirs for each in log_dir.current)
+            unknown = [*line["unknown"], f"{plural(others, 'partition')} that the plan does not touch"]
+            line |= {"looked_at": len(only), "unknown": unknown, "seconds": None, "breakdown": None}
         return cls(line=line, harm=harm)
 
     def worse_than(self, other: HarmOfStart) -> dict[Place, tuple[Harm, Harm]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.offset_checkpoint import FILE_NAMES
@@ -21,6 +21,8 @@ from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.writing.transfer import allocated
 from segmend.surgery.writing.work import device_of
+
+_MANY: Final = 500
 
 
 @frozen
@@ -58,7 +60,17 @@ def plan_moves(
         arguments = {**arguments, THROTTLE: f"{throttle}/s"}
         notes += list(_slowly(moves, throttle))
     draft = Draft(steps=steps, notes=[*remarks, *notes, *(_notes(request) if moves else ())], extra=extra)
-    return assembly.make(operation, arguments, request, draft)
+    return assembly.make(operation, arguments, request, draft, only=_alone(request, moves, markers))
+
+
+def _alone(request: Request[object], moves: Sequence[Move], markers: Sequence[Step]) -> frozenset[str] | None:
+    """The partitions that move, where a broker has so many others that to forecast them takes far longer.
+
+    None where all are to be: nothing is to be said of a start whose other partitions nobody looked at.
+    """
+    partitions = sum(len(log_dir.current) for log_dir in request.dirs)
+    few = partitions > _MANY and len(moves) * 4 <= partitions and not markers
+    return frozenset(move.partition.name for move in moves) if few else None
 
 
 def throttle_option() -> Any:

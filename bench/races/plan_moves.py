@@ -1,0 +1,32 @@
+"""`segmend plan move` of one partition, and a drain, on a broker of many; its forecast is the measure."""
+
+from __future__ import annotations
+
+from bench.data import finish, many_segments
+from bench.measure import race
+from bench.peers import segmend
+from bench.scale import Scale
+from bench.table import show_waits
+
+A_PARTITION = 10
+ONE_SECONDS = 1.0
+DRAIN_RATIO = 3.0
+OTHER_ID = "5Ck7mLhOSHGMUSQB0K3Dfg"
+
+
+def run(scale: Scale) -> None:
+    """20,000 segments in 2,000 partitions of one log dir, and an empty one beside it."""
+    count = scale.segments // 5
+    folder = many_segments(scale.folder / "brokers-plan", segments=count, a_partition=A_PARTITION)
+    other = scale.folder / "brokers-plan-empty"
+    other.mkdir(exist_ok=True)
+    finish(other, {})
+    identity = other / "meta.properties"
+    identity.write_text(identity.read_text().replace("JKf3ybmxTp6ZRMVaHZWYLA", OTHER_ID))
+    dirs = (folder, other, "--kafka", "4.3")
+    forecast = segmend("forecast of the whole", "forecast", *dirs)
+    one = segmend("plan move of one", "plan", "move", *dirs, "--partition", "tiny-7", "--to", other)
+    drain = segmend("plan drain of all", "plan", "drain", *dirs, "--from", folder)
+    race([forecast, one, drain], runs=scale.runs)
+    waits = [(one, ONE_SECONDS), (drain, DRAIN_RATIO * forecast.median)]
+    show_waits(f"plans for a broker of {count // A_PARTITION:,} partitions, {count:,} segments", waits)
