@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import struct
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from crc32c import crc32c
 from tests.checks import build_partition as build
 from tests.conftest import one_in
-from tests.faults.hands import flipped, in_batch, positions, resealed, with_number, zeroed
+from tests.faults.hands import Change, flipped, in_batch, positions, resealed, with_number, zeroed
 from tests.faults.hurts import Hurt, on
 from tests.faults.patient import Patient
 from tests.faults.table import fault_called
@@ -34,7 +35,10 @@ TWO = on("rolled", lambda data: flipped(8)(flipped(3)(data)))
 
 @pytest.mark.parametrize("hurt", [CRC, HOLE, FIRST, LAST, TWO], ids=["crc", "hole", "first", "last", "two"])
 def test_a_replica_gives_the_very_bytes_back(hurt: Hurt, patient_of: PatientOf) -> None:
-    patient = patient_of(hurt)
+    comes_back(patient_of(hurt))
+
+
+def comes_back(patient: Treated) -> None:
     planned = patient.mend("--from", patient.other)
     assert planned.code == 0, planned.out
     assert "lost: nothing" in planned.out
@@ -266,3 +270,61 @@ def test_damage_that_a_mended_header_brings_to_light_is_named(patient_of: Patien
     patient.apply()
     assert patient.mend("--blank").code == 4
     assert "--accept-loss" in patient.mend("--blank").out
+
+
+def wiped(data: bytes) -> bytes:
+    return bytes(len(data))
+
+
+def zeroed_from(number: int) -> Change:
+    """The log with all from this batch on turned to zeros."""
+    return lambda data: data[: positions(data)[number]] + bytes(len(data) - positions(data)[number])
+
+
+@pytest.mark.parametrize("hurt", [on("first", wiped), on("rolled", wiped), on("rolled", zeroed_from(3))])
+def test_zeros_to_the_end_of_a_rolled_segment_come_from_a_replica(hurt: Hurt, patient_of: PatientOf) -> None:
+    """All of a segment, too: the batches beside it lie in other segments."""
+    patient = patient_of(hurt)
+    (finding,) = (
+        row
+        for row in patient.run("check", *patient.dirs, "--kafka", patient.scene.release, "--json").of(
+            "finding"
+        )
+        if row["code"] == "L03"
+    )
+    assert "repair" in finding["remedy"]["command"]
+    assert finding["remedy"]["command"].endswith("--from REPLICA_PARTITION_DIR -o plan.json")
+    comes_back(patient)
+
+
+def test_each_batch_comes_from_a_replica_that_has_it(patient_of: PatientOf, tmp_path: Path) -> None:
+    """Three batches side by side are damaged; one replica has two of them, another one the third."""
+    patient = patient_of(THREE)
+    whole = content(patient.other)
+    second = tmp_path / "second"
+    shutil.copytree(patient.other, second)
+    for home, bad in ((patient.other, 8), (second, 9)):
+        log = home / f"{ROLLED}.log"
+        log.write_bytes(flipped(bad)(log.read_bytes()))
+    for alone in (patient.other, second):
+        assert patient.mend("--from", alone).code == 4
+    planned = patient.mend("--from", patient.other, "--from", second)
+    assert planned.code == 0, planned.out
+    patient.apply()
+    assert content(patient.dirs[0]) == whole
+    patient.undo()
+
+
+def test_replicas_that_differ_give_nothing_together(patient_of: PatientOf, tmp_path: Path) -> None:
+    patient = patient_of(THREE)
+    second = tmp_path / "second"
+    shutil.copytree(patient.other, second)
+    log = patient.other / f"{ROLLED}.log"
+    log.write_bytes(flipped(8)(log.read_bytes()))
+    log = second / f"{ROLLED}.log"
+    other = in_batch(7, lambda batch: build.seal(batch[:-1] + bytes([batch[-1] ^ 1])))
+    log.write_bytes(flipped(9)(other(log.read_bytes())))
+    planned = patient.mend("--from", patient.other, "--from", second)
+    assert planned.code == 4
+    assert "differ at offset" in planned.out
+    assert "nothing to do" in planned.out

@@ -345,10 +345,12 @@ class PartitionContext:
         """`segmend plan trim` of this partition."""
         return remedies.trim(self.dir.path, self.partition.name)
 
-    def good_batches(self) -> Remedy:
-        """`segmend plan repair --from` another replica; `--blank` where the metadata knows of no other."""
+    def good_batches(self, otherwise: Remedy | None = None) -> Remedy:
+        """`segmend plan repair --from` another replica; `--blank`, or this, if the metadata knows of none."""
         image = self.broker_dirs.metadata
         alone = image is not None and image.alone(*self.key)
+        if alone and otherwise is not None:
+            return otherwise
         wanted = remedies.blank if alone else remedies.from_replica
         return wanted(self.dir.path, self.partition.name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.recovery import INVALID_MESSAGES
-from segmend.findings import Finding
+from segmend.findings import Finding, Remedy
 from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC
 from segmend.wording import plural
 
@@ -124,9 +124,16 @@ def _finding(view: SegmentView, context: PartitionContext, kind: str, position: 
         file=view.segment.name,
         position=position,
         broker_says=cut if healed else too_small(view, 0),
-        remedy=context.trim(),
+        remedy=_remedy(view, context, kind),
         bytes=length,
     )
+
+
+def _remedy(view: SegmentView, context: PartitionContext, kind: str) -> Remedy:
+    """To cut it off, or what another replica has in its place, where there were records."""
+    following = view.segment.next_base_offset
+    zeroed = kind == "zero-tail" and following is not None and view.scan.next_offset < following
+    return context.good_batches(otherwise=context.trim()) if zeroed else context.trim()
 
 
 def _consequence(view: SegmentView, kind: str, healed: bool) -> str:

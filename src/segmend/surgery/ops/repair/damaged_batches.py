@@ -13,12 +13,15 @@ from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.tree import LogSegment, PartitionDir
 from segmend.surgery.derive.sources import log_of, segment_of
+from segmend.surgery.ops.repair.options import Options
 from segmend.surgery.ops.repair.scene import BeyondRepair
 
 NOT_A_BATCH: Final = frozenset(("L04",))
 BAD_CRC: Final = frozenset(("L05", "L06", "L07"))
 UNREADABLE: Final = frozenset(("L18", "L19", "L20"))
 CODES: Final = NOT_A_BATCH | BAD_CRC | UNREADABLE
+ZEROED: Final = frozenset(("L03",))
+"""Zeros up to the end of a segment: what a replica has there of a rolled one, nothing else brings back."""
 
 
 @frozen
@@ -48,9 +51,20 @@ class Region:
         return self.segment.base_offset if self.before is None else self.before.last_offset + 1
 
     @property
+    def wanted_to(self) -> int | None:
+        """The last offset that a replica may have in its place: there may be a segment behind this one."""
+        following = self.segment.next_base_offset
+        return following - 1 if self.after is None and following is not None else self.last_offset
+
+    @property
     def last_offset(self) -> int | None:
         """The last offset that can be missing, None at the end of the log."""
         return None if self.after is None else self.after.base_offset - 1
+
+
+def mended_by(options: Options) -> frozenset[str]:
+    """The codes that `repair` mends, or says itself why it does not, by what it is asked."""
+    return (CODES if options.mends_batches else frozenset()) | (ZEROED if options.from_ else frozenset())
 
 
 def region_of(finding: Finding, partition: PartitionDir) -> Region:
@@ -60,7 +74,7 @@ def region_of(finding: Finding, partition: PartitionDir) -> Region:
         raise BeyondRepair("the place of the damage is not known")
     segment = segment_of(partition, int(name.partition(".")[0]))
     with log_of(segment).reader() as reader:
-        header = None if finding.code in NOT_A_BATCH else _header(reader, position)
+        header = None if finding.code in NOT_A_BATCH | ZEROED else _header(reader, position)
         end = _end(finding, position, header)
         before, after = sound_around(reader, position, end, segment.base_offset)
         begins = 0 if before is None else before.end
@@ -105,6 +119,8 @@ def _header(reader: OpenFile, position: int) -> RecordBatch:
 def _end(finding: Finding, position: int, header: RecordBatch | None) -> int:
     if finding.code in NOT_A_BATCH:
         return int(finding.detail["end"])
+    if finding.code in ZEROED:
+        return position + int(finding.detail["bytes"])
     return (
         position + int(finding.detail["bytes"]) if header is None or "bytes" in finding.detail else header.end
     )

@@ -70,10 +70,15 @@ def _mend(finding: Finding, scene: Scene, found: LogRepair) -> list[Blank]:
             return [second_copy(_segment(finding, scene), finding.position or 0)]
         elif finding.code in damaged_batches.CODES and scene.request.options.mends_batches:
             region = region_of(finding, scene.partition(finding))
-            step = _transplanted(finding, region, scene, found)
-            if step is None:
+            steps = _transplanted(finding, region, scene, found)
+            if not steps:
                 return _blanks(region, scene.request) if scene.request.options.blank else []
-            found.steps.append(step)
+            found.steps += steps
+        elif finding.code in damaged_batches.ZEROED and scene.request.options.from_:
+            region = region_of(finding, scene.partition(finding))
+            if region.wanted_to is None or region.wanted_to < region.first_offset:
+                raise BeyondRepair(f"{finding.message}; segmend plan trim takes them off")
+            found.steps += _transplanted(finding, region, scene, found)
     except SegmendError as why:
         path = f"{finding.dir}/{finding.file}"
         found.left.append(Left(why=str(why), code=finding.code, path=path, position=finding.position))
@@ -85,21 +90,21 @@ def _blanks(region: Region, request: Request[Options]) -> list[Blank]:
     try:
         return [blank_of(each) for each in batches_of(region)]
     except BeyondRepair as why:
-        hint = "; another replica may have it: --from REPLICA_DIR" if request.options.from_ is None else ""
+        hint = "; another replica may have it: --from REPLICA_DIR" if not request.options.from_ else ""
         cut = f"segmend plan trim {region.segment.partition.path}"
         raise BeyondRepair(f"{why}{hint}; to cut the segment off there: {cut}") from None
 
 
-def _transplanted(finding: Finding, region: Region, scene: Scene, found: LogRepair) -> Step | None:
-    source = scene.request.options.from_
-    if source is None:
-        return None
+def _transplanted(finding: Finding, region: Region, scene: Scene, found: LogRepair) -> Sequence[Step]:
+    sources = scene.request.options.from_
+    if not sources:
+        return ()
     try:
-        other = _replica(source, region.segment.partition)
-        return transplant(region, other, f"{finding.code} {finding.message}")
+        others = [_replica(source, region.segment.partition) for source in sources]
+        return transplant(region, others, f"{finding.code} {finding.message}")
     except SegmendError as why:
         found.left.append(_left(region, str(why)))
-        return None
+        return ()
 
 
 def _replica(source: str, partition: PartitionDir) -> PartitionDir:

@@ -37,14 +37,15 @@ examples:
   segmend plan repair /data/a --kafka 1.1 -o plan.json       what that release would write
   segmend plan repair /data/a/orders-3 --from /mnt/b2/orders-3 -o plan.json
                                                              bad batches out of another replica
+  segmend plan repair /data/a/orders-3 --from /mnt/b2/orders-3 --from /mnt/b3/orders-3 -o plan.json
   segmend plan repair /data/a --blank --accept-loss 7-records -o plan.json"""
 
 
 def plan(request: Request[Options]) -> Plan:
     """The plan; without damage one without steps. Raises `UsageError` for a loss that was not accepted."""
-    source = request.options.from_
-    if source is not None and disk.path_type(source) != "dir":
-        raise UsageError(f"--from {source}: no such directory")
+    for source in request.options.from_:
+        if disk.path_type(source) != "dir":
+            raise UsageError(f"--from {source}: no such directory")
     read_ahead(request)
     findings = findings_of(request)
     logs, later = log_repair(request, findings), request
@@ -69,7 +70,7 @@ def plan(request: Request[Options]) -> Plan:
 def _come_to_light(findings: Sequence[Finding], options: Options, logs: LogRepair) -> list[Left]:
     """Faults of logs that are seen, or perhaps can be mended, only after the steps for them."""
     changed = {step.paths[0] for step in logs.steps}
-    wanted = ALWAYS | damaged_batches.CODES if options.mends_batches else ALWAYS
+    wanted = ALWAYS | damaged_batches.mended_by(options)
     told = {(left.code, left.path) for left in logs.left}
     found = []
     for finding in findings:
@@ -83,7 +84,7 @@ def _come_to_light(findings: Sequence[Finding], options: Options, logs: LogRepai
 
 def _needing_more(findings: Sequence[Finding], options: Options) -> Iterator[Finding]:
     """Those about which somebody has to do something else, and was not told so yet."""
-    told = mends().keys() | ALWAYS | (damaged_batches.CODES if options.mends_batches else frozenset())
+    told = mends().keys() | ALWAYS | damaged_batches.mended_by(options)
     return (finding for finding in findings if finding.code not in told)
 
 
@@ -104,6 +105,8 @@ def _beside_a_damaged_log(finding: Finding) -> Left:
 
 def _arguments(options: Options) -> dict[str, object]:
     found = {name.rstrip("_").replace("_", "-"): value for name, value in given_in(options)}
+    if len(options.from_) == 1:
+        found["from"] = options.from_[0]
     if options.accept_loss is not None:
         found["accept-loss"] = f"{options.accept_loss}-records"
     return found

@@ -12,8 +12,11 @@ class Options:
     """What `plan repair` may be asked."""
 
     deep: bool = flag("look at every CRC and every record")
-    from_: str | None = option(
-        "take damaged batches from this replica (its partition directory, or log dir); implies --deep", "DIR"
+    from_: tuple[str, ...] = option(
+        "take damaged batches from this replica (its partition directory, or log dir), several times for "
+        "several: each batch from one that has it sound; implies --deep",
+        "DIR",
+        default=(),
     )
     blank: bool = flag("make damaged batches empty ones, their records given up; implies --deep")
     accept_loss: int | None = option("how many records --blank gives up", "N-records", accepted_loss.records)
@@ -26,7 +29,7 @@ class Options:
     @property
     def mends_batches(self) -> bool:
         """Whether damaged batches are to be mended at all."""
-        return self.blank or self.from_ is not None
+        return self.blank or bool(self.from_)
 
     @property
     def is_deep(self) -> bool:

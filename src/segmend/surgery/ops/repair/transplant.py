@@ -1,19 +1,23 @@
-"""Good bytes of a damaged batch, out of another replica's log.
+"""Good bytes of damaged batches, out of other replicas' logs.
 
 Followers append a leader's bytes as they are, so replicas hold the same batches at the same
 offsets. What stands between two batches that both logs have, byte for byte (by CRC, offset, epoch
 and size), is what stood here, if its checksums are right and it has exactly the length of
-the damage. A batch alone in its segment is known by its stored checksum. After compaction
-replicas differ; then nothing fits, and nothing is taken.
+the damage. The batches beside it may lie in the segments before and after. A batch alone in its log
+is known by its stored checksum. Of several replicas each may be damaged elsewhere: then each batch comes
+from one that has it sound. After compaction replicas differ; then nothing fits, and nothing is taken.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from segmend.formats.batch import RecordBatch
+from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches
+from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogSegment, PartitionDir
 from segmend.surgery.derive.sources import log_of, segment_of
 from segmend.surgery.new_bytes import MOST_INLINE, NewBytes
@@ -23,20 +27,79 @@ from segmend.surgery.step import Step
 from segmend.surgery.steps.patch_file import PatchFile
 
 
-def transplant(region: Region, other: PartitionDir, reason: str) -> Step:
-    """The step that writes them in place; raises `BeyondRepair` if the other log does not prove them."""
-    segment = _segment(other, region.first_offset)
-    found = list(_between(segment, region))
-    size = region.end - region.position
-    if not found or sum(batch.size for batch in found) != size or not _proven(region, segment, found):
-        raise BeyondRepair(f"{other.path} does not have {size} bytes between the same batches")
-    log, start = log_of(segment), found[0].position
-    if size > MOST_INLINE:
-        piece = NewBytes.range_of(log.path, start, size)
+@frozen
+class _Found:
+    """A sound batch in a replica's segment."""
+
+    batch: RecordBatch
+    segment: LogSegment
+
+
+def transplant(region: Region, others: Sequence[PartitionDir], reason: str) -> list[Step]:
+    """The steps that write them in place; raises `BeyondRepair` if the other logs do not prove them."""
+    refusals = []
+    for other in others:
+        try:
+            return _written(region, _proven_of(region, [other]), reason)
+        except BeyondRepair as why:
+            refusals.append(str(why))
+    if len(others) > 1:
+        try:
+            return _written(region, _proven_of(region, others), reason)
+        except BeyondRepair as why:
+            refusals.append(f"together: {why}")
+    raise BeyondRepair("; ".join(refusals))
+
+
+def _proven_of(region: Region, others: Sequence[PartitionDir]) -> list[_Found]:
+    """The batches that fill the region, each from the first replica that has it; raises `BeyondRepair`."""
+    size, names = region.end - region.position, ", ".join(other.path for other in others)
+    found: dict[int, _Found] = {}
+    for other in others:
+        segment = _segment(other, region.first_offset)
+        batches = list(_between(segment, region))
+        if not batches:
+            continue
+        if not _is_ours(region, segment, batches):
+            raise BeyondRepair(f"{other.path} does not have {size} bytes between the same batches")
+        for batch in batches:
+            known = found.setdefault(batch.base_offset, _Found(batch=batch, segment=segment))
+            if known.batch._replace(position=0) != batch._replace(position=0):
+                raise BeyondRepair(f"{names} differ at offset {batch.base_offset}")
+    chosen = [found[offset] for offset in sorted(found)]
+    if not chosen or sum(each.batch.size for each in chosen) != size or not _in_order(region, chosen):
+        raise BeyondRepair(f"{names} does not have {size} bytes between the same batches")
+    return chosen
+
+
+def _written(region: Region, found: Sequence[_Found], reason: str) -> list[Step]:
+    """A step for each run of batches out of one log."""
+    steps: list[Step] = []
+    position = region.position
+    for path, run in groupby(found, lambda each: log_of(each.segment).path):
+        for start, end in _pieces([each.batch for each in run]):
+            steps.append(_patch(region.path, position, path, start, end, reason))
+            position += end - start
+    return steps
+
+
+def _pieces(batches: Sequence[RecordBatch]) -> Iterator[tuple[int, int]]:
+    """Where in their log batches stand that follow each other there."""
+    start = batches[0].position
+    for one, two in pairwise(batches):
+        if one.end != two.position:
+            yield start, one.end
+            start = two.position
+    yield start, batches[-1].end
+
+
+def _patch(path: str, position: int, source: str, start: int, end: int, reason: str) -> Step:
+    if end - start > MOST_INLINE:
+        piece = NewBytes.range_of(source, start, end - start)
     else:
-        with log.reader() as reader:
-            piece = NewBytes.inline(reader.read(size, start))
-    return PatchFile.at(region.path, region.position, piece, f"{reason}; from {log.path}")
+        with FileEntry.at(source).reader() as reader:
+            piece = NewBytes.inline(reader.read(end - start, start))
+    return PatchFile.at(path, position, piece, f"{reason}; from {source}")
 
 
 def _segment(other: PartitionDir, offset: int) -> LogSegment:
@@ -51,7 +114,7 @@ def _between(segment: LogSegment, region: Region) -> Iterator[RecordBatch]:
 
     Where this log ends the other one may go on: then no more of them than there are bytes here.
     """
-    last, room = region.last_offset, region.end - region.position
+    last, room = region.wanted_to, region.end - region.position
     with log_of(segment).reader() as reader:
         for batch in iter_batches(reader, crc=True, resync=True, base_offset=segment.base_offset):
             if batch.base_offset < region.first_offset:
@@ -62,19 +125,63 @@ def _between(segment: LogSegment, region: Region) -> Iterator[RecordBatch]:
             yield batch
 
 
-def _proven(region: Region, segment: LogSegment, found: Sequence[RecordBatch]) -> bool:
-    """Both neighbours are the same there; at most one may lie in another segment, or not exist.
+def _is_ours(region: Region, segment: LogSegment, found: Sequence[RecordBatch]) -> bool:
+    """Whether both neighbours are the same there; at most one may lie in another segment, or not exist.
 
-    For a batch alone in its segment its own stored checksum stands in for them.
+    For a batch alone in its segment its own stored checksum stands in for them; where it has no header
+    left, those in the segments before and after.
     """
     before, after = _neighbours(segment, found)
-    sides = [_same(region.before, before), _same(region.after, after)]
-    together = all(one.end == two.position for one, two in pairwise(found))
-    epochs = [
-        batch.partition_leader_epoch for batch in (region.before, *found, region.after) if batch is not None
-    ]
-    borne_out = True in sides or _is_its_checksum(region.header, found)
-    return together and False not in sides and borne_out and epochs == sorted(epochs)
+    sides = _same(region.before, before), _same(region.after, after)
+    if False in sides or True in sides:
+        return False not in sides
+    if region.header is not None and region.header.base_offset == found[0].base_offset:
+        return _is_its_checksum(region.header, found)
+    mine = region.before or _last_of(region.segment), region.after or _first_of(region.segment)
+    sides = (
+        _same(mine[0], before or _last_of(segment)),
+        _same(mine[1], after or (_first_of(segment) if _reaches_its_end(segment, found) else None)),
+    )
+    return False not in sides and True in sides
+
+
+def _reaches_its_end(segment: LogSegment, found: Sequence[RecordBatch]) -> bool:
+    return found[-1].end == log_of(segment).size
+
+
+def _in_order(region: Region, found: Sequence[_Found]) -> bool:
+    """Whether offsets do not overlap, and epochs never go back."""
+    around = (region.before, *(each.batch for each in found), region.after)
+    return all(
+        one.last_offset < two.base_offset and one.partition_leader_epoch <= two.partition_leader_epoch
+        for one, two in pairwise(batch for batch in around if batch is not None)
+    )
+
+
+def _beside(segment: LogSegment, step: int) -> LogSegment | None:
+    """The segment before (-1) or after (1) one."""
+    bases = sorted(segment.partition.layout.logs)
+    at = bases.index(segment.base_offset) + step
+    return segment_of(segment.partition, bases[at]) if 0 <= at < len(bases) else None
+
+
+def _last_of(segment: LogSegment) -> RecordBatch | None:
+    """The last sound batch of the segment before it."""
+    other = _beside(segment, -1)
+    if other is None:
+        return None
+    with log_of(other).reader() as reader:
+        batches = iter_batches(reader, crc=True, resync=True, base_offset=other.base_offset)
+        return next(iter(deque(batches, maxlen=1)), None)
+
+
+def _first_of(segment: LogSegment) -> RecordBatch | None:
+    """The first batch of the segment after it, if it is sound."""
+    other = _beside(segment, 1)
+    if other is None:
+        return None
+    with log_of(other).reader() as reader:
+        return next(iter_batches(reader, crc=True, base_offset=other.base_offset), None)
 
 
 def _is_its_checksum(header: RecordBatch | None, found: Sequence[RecordBatch]) -> bool:
