@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -97,6 +98,27 @@ def test_a_replica_that_fell_behind(fleet: Fleet, name: str, batch: int) -> None
     assert fleet.line("recovery-point", name) == leo
     assert picture(fleet.root / "b3") == theirs
     fleet.undo()
+
+
+@pytest.mark.parametrize("left", ["nothing", "its beginning"])
+def test_a_compacted_leader_is_copied_by_the_same_offsets_with_and_without_whole(
+    fleet: Fleet, left: str
+) -> None:
+    """Without `--whole` a plan named only those above what the leader had compacted."""
+    mine, dirty = fleet.replica("customers-2"), fleet.line("cleaner", "customers-2")
+    assert dirty
+    if left == "nothing":
+        shutil.rmtree(mine)
+    else:
+        fall_behind(mine, 1)
+    told = []
+    for options in ((), ("--whole",)):
+        shown = fleet.graft("customers-2", *options)
+        assert shown.code == 0, shown.err
+        plan = json.loads(fleet.plan_file.read_text())
+        told.append((plan["notes"], plan["extra"], plan["losses"], plan["steps"]))
+    assert told[0] == told[1]
+    assert "the leader's whole log is copied, offsets " in "".join(told[0][0])
 
 
 def test_a_compacted_replica_that_fell_behind(fleet: Fleet) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from segmend.errors import SegmendError
 from segmend.formats import epoch_checkpoint, offset_checkpoint, partition_metadata, producer_snapshot
@@ -75,14 +76,18 @@ def look_at(
     progress = _Progress(sum(partition.size for partition in both), tell)
     mine = ReplicaLog(()) if site.target is None else ReplicaLog.of(site.target, progress.add)
     theirs = ReplicaLog.of(site.leader.partition, progress.add)
-    low = 0 if whole_log else site.first_dirty_offset
+    empty, high = site.target is None or site.target.size == 0, site.leader.limit(live=live)
+    low = 0 if whole_log or empty else site.first_dirty_offset
     pair = Pair(
         target=f"{site.log_dir.path}/{site.name}", source=site.leader.path, leader=theirs,
-        same_id=site.same_id, low=low, empty=site.target is None or site.target.size == 0,
-        alone=site.leader.home is None,
+        same_id=site.same_id, low=low, empty=empty, alone=site.leader.home is None,
     )  # fmt: skip
-    found = compare(mine, theirs, low=low, high=site.leader.limit(live=live))
+    found = compare(mine, theirs, low=low, high=high)
     cut = decide(found, pair, whole=whole_log)
+    if cut is not None and cut.kept is None and low:
+        # All of it is copied, what was compacted too, and all that the replica has is replaced.
+        found = compare(mine, theirs, low=0, high=high)
+        cut = decide(found, replace(pair, low=0), whole=True)
     ends = newest_epoch(site.target, found.target), newest_epoch(site.leader.partition, found.source)
     refuse_stale(pair.target, pair.source, *ends, found, heard)
     return found, cut
