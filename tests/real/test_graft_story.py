@@ -35,8 +35,8 @@ REPLICAS = [[2, 1], [3, 2]]
 class Story:
     """The cluster, and what its clients see."""
 
-    def __init__(self, version: str, root: Path) -> None:
-        self.cluster = Cluster(version, root, brokers=3)
+    def __init__(self, version: str, root: Path, settings: dict[str, str] | None = None) -> None:
+        self.cluster = Cluster(version, root, brokers=3, settings=settings)
         self.cluster.start()
         client = admin(self.cluster.bootstrap)
         made = client.create_topics([NewTopic(TOPIC, num_partitions=2, replica_assignment=REPLICAS)])
@@ -115,11 +115,11 @@ class Story:
 
 
 @contextmanager
-def story(version: str, root: Path) -> Iterator[Story]:
+def story(version: str, root: Path, settings: dict[str, str] | None = None) -> Iterator[Story]:
     need_kafka(version)
     begun: list[Story] = []
     try:
-        begun.append(Story(version, root))
+        begun.append(Story(version, root, settings))
         yield begun[0]
     finally:
         for each in begun:
@@ -187,3 +187,46 @@ def test_back_in_the_isr(
         how = f"{version}, {leader}, {state}: {copied:,} of {total:,} bytes copied"
         with capsys.disabled():
             print(f"\n{how}, in the ISR {seconds:.1f} s after the start")
+
+
+@pytest.mark.timeout(400)
+def test_after_an_unclean_election_the_stale_side_is_no_source(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broker 2 led alone; then 1 was elected without it. What 1 got since stays, and 2 is mended from it."""
+    first, lost, after = range(2_000), range(2_000, 3_000), range(3_000, 4_800)
+    with story("4.3.1", tmp_path / "cluster", {"unclean.leader.election.enable": "true"}) as it:
+        it.produce(first)
+        it.wait("both replicas alike", lambda: _size(it.replica(1)) == _size(it.replica(2)) > 0)
+        it.broker(1).kill()
+        it.wait("an ISR without broker 1", lambda: it.isr() == {2})
+        it.produce(lost)
+        it.broker(2).kill()
+        it.broker(1).launch()
+        it.broker(1).wait_ready()
+        it.wait("an unclean election", lambda: it.leader(0) == 1)
+        it.produce(after)
+        it.broker(1).stop()
+        plan, one, two = tmp_path / "plan.json", it.replica(1), it.replica(2)
+        where = ("--partition", f"{TOPIC}-0", "-o", plan)
+        refused = run(capsys, "plan", "graft", *it.broker(1).dirs, *where, "--from", two)
+        assert refused.code == 8, refused.out
+        assert f"{two}: ends in leader epoch " in refused.err
+        assert f"{len(after) // 2} records (offsets 1000 to 1899)" in refused.err
+        assert "graft from the replica that led last" in refused.err
+        assert not plan.exists()
+        made = run(capsys, "plan", "graft", *it.broker(2).dirs, *where, "--from", one)
+        assert made.code == 0, made.err
+        (loss,) = json.loads(plan.read_text())["losses"]
+        assert (loss["records"], loss["first_offset"], loss["last_offset"]) == (len(lost) // 2, 1000, 1499)
+        assert run(capsys, "apply", plan, "--yes", "--state-dir", tmp_path / "state").code == 1
+        for number in (1, 2):
+            it.broker(number).launch()
+        for number in (1, 2):
+            it.broker(number).wait_ready()
+        it.wait("both in the ISR", lambda: it.isr() == {1, 2})
+        it.broker(1).stop()
+        it.wait("another leader", lambda: it.leader(0) == 2)
+        found = set(it.consume())
+        assert found >= {*first, *after}
+        assert not found & {number for number in lost if number % 2 == 0}
