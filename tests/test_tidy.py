@@ -153,13 +153,14 @@ WRITERS: set[str] = {
     "segmend/surgery/writing/effects.py",
     "segmend/cli/commands/fleet/command.py",
     "segmend/cli/main.py",
-    "segmend/fleet/audit.py",
+    "segmend/fleet/bundle.py",
     "segmend/fleet/delta.py",
     "segmend/fleet/publish.py",
     "segmend/fleet/vacuum.py",
     "segmend/spark/archive.py",
     "segmend/spark/java.py",
     "segmend/spark/session.py",
+    "segmend/spark/workers.py",
 }
 CHANGES_OF_OS = {
     "rename", "replace", "renames", "truncate", "ftruncate", "unlink", "remove", "rmdir", "removedirs",

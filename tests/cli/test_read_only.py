@@ -130,7 +130,7 @@ WAYS: dict[str, Way] = {
 CHANGING = {"apply", "undo", "quarantine restore", "quarantine discard", "fleet vacuum"}
 ELSEWHERE = {"rescue", "fleet audit", "fleet diff", "fleet forecast"}
 """They write elsewhere, or in processes out of the hook's sight: they have lines of their own in the test."""
-OF_AUDITS = {"fleet runs", "fleet diff-runs", "fleet growth"}
+OF_AUDITS = {"fleet runs", "fleet diff-runs", "fleet growth", "fleet pack"}
 """They open no log dir."""
 REFUSES = {"plan adopt", "plan balance", "plan quorum", "plan rename", "plan restamp", "plan reverse"}
 """Plans that need a cause which a sound directory does not give them; they have read by then."""

@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any
 
 from segmend.checks import Level
-from segmend.errors import ExitCode, SegmendError
+from segmend.errors import ExitCode, UsageError
 from segmend.findings import Finding, Severity
 from segmend.fleet import delta, history, rows
 from segmend.fleet.confirm import Suspect, confirm
@@ -73,10 +73,11 @@ def audit(request: AuditRequest, driver: Driver, progress: OnProgress = lambda *
     """Run it all. Bad files are findings; UsageError or SegmendError only for what stops us."""
     started, run = time.monotonic(), delta.new_run()
     progress(0, 0, "listing log dirs")
+    if "://" in request.out:
+        raise UsageError(f"--out {request.out}: tables are written to directories only, not to object stores")
     # A task's process may stand in another directory.
     job = AuditJob(out=os.path.abspath(request.out), run=run, level=request.level)
     plan = make_plan(request.paths, job, driver, request.release)
-    _make_folder(request.out)
     results = _scan(plan, driver, progress)
     parts = [part for result in results for part in result.parts]
     delta.commit(request.out, run, "scan", SCANNED, parts)
@@ -93,15 +94,6 @@ def audit(request: AuditRequest, driver: Driver, progress: OnProgress = lambda *
         by_code[code] += count
     unreadable = tuple(path for result in results for path in result.unreadable)
     return AuditOutcome(run=run, row=row, codes=dict(sorted(by_code.items())), unreadable=unreadable)
-
-
-def _make_folder(out: str) -> None:
-    try:
-        os.makedirs(out, exist_ok=True)
-    except OSError as error:
-        raise SegmendError(f"--out {out}: {error.strerror}") from error
-    if not os.access(out, os.W_OK):
-        raise SegmendError(f"--out {out}: no permission to write there")
 
 
 def _scan(plan: AuditPlan, driver: Driver, progress: OnProgress) -> list[Result]:

@@ -60,6 +60,16 @@ def new_run() -> AuditRun:
     return AuditRun(run_id=f"{stamp}-{uuid.uuid4().hex[:6]}", number=number)
 
 
+def make_folder(out: str) -> None:
+    """Make the directory of the tables; SegmendError where that is not possible."""
+    try:
+        os.makedirs(out, exist_ok=True)
+    except OSError as error:
+        raise SegmendError(f"--out {out}: {error.strerror}") from error
+    if not os.access(out, os.W_OK):
+        raise SegmendError(f"--out {out}: no permission to write there")
+
+
 def write_part(out: str, run: AuditRun, name: str, table: pa.Table) -> Part | None:
     """Write the rows, with their `run_id`, as one file of table `name`; None when there are none."""
     if not table.num_rows:
@@ -180,7 +190,12 @@ def read(out: str, name: str, *, run_id: str | None = None) -> pa.Table:
     if table is None:
         return schema.empty_table()
     wanted = {path: run for path, run in files(table).items() if run_id is None or run in (None, run_id)}
-    found = [_read(os.path.join(out, name, path), schema, run, run_id) for path, run in wanted.items()]
+    try:
+        found = [_read(os.path.join(out, name, path), schema, run, run_id) for path, run in wanted.items()]
+    except (OSError, pa.ArrowInvalid) as error:
+        raise SegmendError(
+            f"{out}/{name}: a file of an earlier run is gone or damaged ({error}); give another --out"
+        ) from error
     return pa.concat_tables([schema.empty_table(), *found])
 
 

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, closing
 from typing import Any, Protocol, TypeVar
 
 from segmend.errors import SegmendError
+from segmend.fleet.listing import Place
 from segmend.fleet.sql import Sql
 from segmend.fleet.sqlite import SQLite
 
@@ -28,6 +29,10 @@ class Driver(Protocol):
         self, function: Callable[[T], R], tasks: Sequence[T], done: Callable[[int], None] | None = None
     ) -> Iterator[R]:
         """The results in any order; `done` is told how many tasks are finished."""
+        ...
+
+    def ready(self, places: Sequence[Place], out: str | None = None) -> None:
+        """Raise `SegmendError` where tasks would not see these log dirs, or not share `out` with us."""
         ...
 
     def sql(self, files: Mapping[str, Sequence[str]]) -> AbstractContextManager[Sql]:
@@ -61,6 +66,9 @@ class LocalDriver:
                 yield _result(future)
                 if done:
                     done(number)
+
+    def ready(self, places: Sequence[Place], out: str | None = None) -> None:
+        """Processes of this machine see what we see."""
 
     def sql(self, files: Mapping[str, Sequence[str]]) -> AbstractContextManager[Any]:
         """SQLite in memory."""

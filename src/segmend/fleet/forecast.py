@@ -113,6 +113,7 @@ def forecast_fleet(
     """What becomes of one cluster; what cannot be listed, or is nobody's, is named as unknown."""
     known = {node_id: each for node_id, each in places.items() if node_id >= 0}
     every = [(node_id, place) for node_id, each in places.items() for place in each]
+    driver.ready([place for _, place in every])
     unknown = [f"{place.path}: {place.unreadable}" for _, place in every if place.unreadable]
     unknown += [NOBODYS.format(place.path) for node_id, place in every if node_id < 0]
     return ClusterForecast(FleetNodes(known, driver, options, release), only, unknown)

@@ -9,6 +9,7 @@ it. Its name says nothing: `broker-1` is as good a name for a broker as for a pa
 from __future__ import annotations
 
 import glob
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -54,6 +55,11 @@ class Place:
             return None if self.unreadable else LogDir.open(self.path, self.files)
         except Unreadable:
             return None
+
+
+def absolute(paths: Iterable[str]) -> list[str]:
+    """As workers find them, too, which may stand in other directories."""
+    return [path if "://" in path else os.path.abspath(path) for path in paths]
 
 
 def find_places(paths: Sequence[str]) -> list[Place]:

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Final
 
 from segmend.errors import UsageError
+from segmend.fleet import delta
 from segmend.fleet.driver import Driver
 from segmend.fleet.listing import Place, brokers, find_places
 from segmend.fleet.pack import ROUNDS, WORTH_A_CORE, chunks, pack, target_bytes
@@ -48,6 +49,8 @@ def make_plan(paths: Sequence[str], job: AuditJob, driver: Driver, release: Rele
     """List `paths` and pack their partitions; UsageError when a path or `out` makes no sense."""
     places = find_places(paths)
     _keep_out(job.out, places)
+    delta.make_folder(job.out)
+    driver.ready(places, job.out)
     groups = [Broker(places=tuple(group), release=release) for group in brokers(places).values()]
     lists = [groups[at : at + LISTED_AT_ONCE] for at in range(0, len(groups), LISTED_AT_ONCE)]
     found = map(list_brokers, lists) if len(lists) == 1 else driver.run(list_brokers, lists)

@@ -17,8 +17,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from segmend.errors import SegmendError
+from segmend.fleet.listing import Place
 from segmend.fleet.schemas import STORED
 from segmend.fleet.sql import COLUMNS, Row, Sql
+from segmend.spark.workers import make_ready
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -68,6 +70,10 @@ class SparkDriver:
         numbers = pa.array(range(len(pickled)), pa.int32())
         rows = pa.table({"number": numbers, "task": pa.array(pickled, pa.binary())})
         return self._spark.createDataFrame(rows).repartitionById(len(pickled), "number").select("task")
+
+    def ready(self, places: Sequence[Place], out: str | None = None) -> None:
+        """Ask the workers what they have and see."""
+        make_ready(self._spark, places, out)
 
     @contextmanager
     def _watched(self, done: Callable[[int], None] | None, count: int) -> Iterator[None]:

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from segmend.errors import UsageError
+from segmend.fleet.listing import absolute
 from segmend.fleet.options import parse_options
 from segmend.fleet.tables import BY_RANGE, open_table, read
 from segmend.spark.tasks import cores, run_tasks
@@ -35,6 +36,6 @@ def scan(
     wanted = {tuple(row) for row in segments.select(*KEYS).distinct().collect()}
     replicas = {"replicas": "all"} if table == "records" else {}
     parsed = parse_options({"table": table, "columns": ",".join(columns), **replicas, **options})
-    given = [paths] if isinstance(paths, str) else list(paths)
+    given = absolute([paths] if isinstance(paths, str) else paths)
     works = open_table(given, parsed, cores=cores(spark), only=wanted)
     return run_tasks(spark, works, read, from_arrow_schema(parsed.schema))

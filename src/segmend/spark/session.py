@@ -3,7 +3,8 @@
 What differs from Spark's defaults: Python workers run this very interpreter (Spark would
 take `python3` from PATH); data goes to them over unix sockets (25-40 % off the wall time);
 the UI is off, the JIT stops at C1, and classes come from an archive (see `archive`). All but
-the sockets is for `local` masters only: a cluster has its own ways.
+the sockets is for `local` masters only: a cluster has its own ways. To a cluster the packages that
+workers need are brought along (see `segmend.fleet.bundle`).
 """
 
 from __future__ import annotations
@@ -17,10 +18,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+import segmend
 from segmend.errors import SegmendError
+from segmend.fleet.bundle import NAME as BUNDLE
+from segmend.fleet.bundle import bundle_name, make_bundle
 from segmend.spark.archive import archive_later, is_wanted, options_with
 from segmend.spark.java import Java, find_java, java_home
 from segmend.spark.source import KafkaLogDataSource
@@ -65,21 +70,44 @@ def _start(
         "spark.python.unix.domain.socket.enabled": "true",
     }
     # The JVM that runs the workers has no other way to learn which Python this is.
-    environ = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    environ = {"PYSPARK_DRIVER_PYTHON": sys.executable}
     if master.startswith("local"):
+        environ["PYSPARK_PYTHON"] = sys.executable
         folder, java = cache or _temporary(), find_java(os.environ)
         environ["JAVA_HOME"] = str(java_home(java, folder))
         options = [*_java_options(java, folder, archive=cache is not None), *java_options]
         settings |= _LOCAL | {"spark.driver.extraJavaOptions": " ".join(options)}
         settings["spark.sql.shuffle.partitions"] = str(os.cpu_count() or 1)
+    if not _is_here(master):
+        settings |= _brought_along(cache or _temporary())
+        environ["PYTHONPATH"] = os.pathsep.join(_homes())
     builder = SparkSession.builder.master(master).appName("segmend")
     for key, value in (settings | dict(conf)).items():
         builder = builder.config(key, value)
     try:
-        with _environment(environ if master.startswith("local") else {}):
+        with _environment(environ):
             return builder.getOrCreate()
     except PySparkException as error:
         raise SegmendError(f"Spark did not start: {error}") from error
+
+
+def _is_here(master: str) -> bool:
+    """Whether the workers are of this machine and this Python."""
+    return master == "local" or master.startswith("local[")
+
+
+def _brought_along(folder: Path) -> dict[str, str]:
+    """Settings by which executors get segmend and its packages: they need Spark and Python only."""
+    bundle = folder / bundle_name()
+    if not bundle.exists():
+        make_bundle(bundle)
+    return {"spark.archives": f"{bundle}#{BUNDLE}", "spark.executorEnv.PYTHONPATH": BUNDLE}
+
+
+def _homes() -> list[str]:
+    """Where segmend and its packages are here: the workers' Python also plans reads, beside the driver."""
+    homes = [str(Path(file).parent.parent) for file in (segmend.__file__, pyarrow.__file__)]
+    return list(dict.fromkeys([*homes, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]))
 
 
 _LOCAL = {

@@ -30,6 +30,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from segmend.errors import UsageError
+from segmend.fleet.listing import absolute
 from segmend.fleet.options import Options, parse_options
 from segmend.fleet.tables import TableTask, open_table, read
 
@@ -116,7 +117,7 @@ def paths_of(options: Mapping[str, str]) -> list[str]:
     if not any(paths):
         raise UsageError("kafka-log needs a path: .load('/brokers/*/data')")
     # Spark makes some paths into URLs of the local disk.
-    return [path.removeprefix("file://") if path.startswith("file:///") else path for path in paths]
+    return absolute(path.removeprefix("file://") if path.startswith("file:///") else path for path in paths)
 
 
 def _nullable(schema: StructType) -> StructType:

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from segmend.fleet.listing import absolute
 from segmend.fleet.options import parse_options
 from segmend.fleet.summary import KEYS, SUMMARY, check_keys, summarize_task
 from segmend.fleet.tables import TableTask, open_table
@@ -26,7 +27,7 @@ def summarize(
     """
     check_keys(tuple(by))
     parsed = parse_options({**options, "table": "records"})
-    given = [paths] if isinstance(paths, str) else list(paths)
+    given = absolute([paths] if isinstance(paths, str) else paths)
     works = open_table(given, parsed, cores=cores(spark))
     by_day = "day" in by
 

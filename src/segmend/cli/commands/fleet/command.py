@@ -19,6 +19,7 @@ from segmend.cli.commands.fleet.forecasting import EXAMPLES as FORECASTS
 from segmend.cli.commands.fleet.forecasting import configure_forecast, run_forecast
 from segmend.cli.commands.fleet.growth import EXAMPLES as GROWTH
 from segmend.cli.commands.fleet.growth import configure_growth, show_growth
+from segmend.cli.commands.fleet.packing import PACK, configure_pack, pack
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.parser import Formatter
@@ -94,6 +95,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for parser in (audit, ahead, beside):
         _add_shared_options(parser)
     _add_history(commands)
+    packed = commands.add_parser(
+        "pack",
+        help="one archive with all that workers need beside Spark and Python",
+        epilog=PACK,
+        formatter_class=Formatter,
+    )
+    configure_pack(packed)
+    packed.set_defaults(run=_pack)
+
+
+def _pack(args: argparse.Namespace) -> int:
+    _need("pyarrow")
+    from segmend.fleet import bundle
+
+    return pack(args, bundle)
 
 
 def _add_history(commands: Any) -> None:
@@ -156,6 +172,7 @@ def _forecast(args: argparse.Namespace) -> int:
     _need("pyarrow")
     from segmend.fleet import forecast
 
+    args.paths = _paths(args)
     return run_forecast(args, forecast, _driver)
 
 
@@ -177,6 +194,7 @@ def run(args: argparse.Namespace) -> int:
     from segmend.fleet.listing import find_places
 
     # A path that is not there is told at once, not after Spark has started.
+    args.paths = _paths(args)
     find_places(args.paths)
     request = AuditRequest(
         paths=tuple(args.paths),
@@ -202,6 +220,15 @@ def _alert_file(value: str) -> str:
     if not os.path.isdir(os.path.dirname(value) or "."):
         raise argparse.ArgumentTypeError(f"'{value}': no such directory")
     return value
+
+
+def _paths(args: argparse.Namespace) -> list[str]:
+    """As given where the workers are children of this process, else as they find them, too."""
+    if args.driver == "local" or args.master == "local" or args.master.startswith("local["):
+        return list(args.paths)
+    from segmend.fleet.listing import absolute
+
+    return absolute(args.paths)
 
 
 def _need(*modules: str) -> None:

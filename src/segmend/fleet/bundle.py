@@ -1,0 +1,90 @@
+"""All that a worker needs beside Python and Spark, in one archive: segmend and the packages it computes with.
+
+Spark unpacks it beside each executor (`spark.archives`). It fits a Python of the same minor
+version on the same kind of machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+import tarfile
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Final
+
+import segmend
+from segmend.errors import SegmendError
+
+NAME: Final = "segmend_workers"
+"""The directory that executors find it in."""
+
+_ROOTS: Final = (
+    "pyarrow", "numpy", "deltalake", "obstore", "crc32c", "cramjam", "isal", "lz4", "zstandard",
+)  # fmt: skip
+_PACKAGES: Final = ("segmend", "pyspark_segmend")
+_LEFT_OUT: Final = ("tests", "include", "__pycache__", "src")
+
+
+def bundle_name() -> str:
+    """Names what is in it: another one is made where anything of it is newer."""
+    parts = [f"{each.metadata['Name']}-{each.version}" for each in _distributions()]
+    for folder in _folders():
+        files = sorted(folder.rglob("*.py")) + sorted(folder.rglob("*.so"))
+        parts += [f"{file.name}-{file.stat().st_mtime_ns}" for file in files]
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+    python = f"py{sys.version_info[0]}.{sys.version_info[1]}"
+    return f"segmend-workers-{python}-{platform.machine()}-{digest}.tar.gz"
+
+
+def make_bundle(target: Path) -> None:
+    """Write the archive, under its name only when it is whole; SegmendError if it cannot be written."""
+    fresh = target.with_name(f"{target.name}.{os.getpid()}.new")
+    try:
+        with (
+            open(fresh, "wb") as file,
+            tarfile.open(fileobj=file, mode="w:gz", compresslevel=1) as archive,
+        ):
+            for each in _distributions():
+                for name in each.files or ():
+                    path = Path(str(name.locate()))
+                    if ".." not in name.parts and not set(_LEFT_OUT) & set(name.parts) and path.is_file():
+                        archive.add(path, str(name), recursive=False)
+            for folder in _folders():
+                for path in sorted(folder.rglob("*")):
+                    if path.suffix in (".py", ".so"):
+                        archive.add(path, str(path.relative_to(folder.parent)), recursive=False)
+        fresh.replace(target)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise SegmendError(f"{target}: {error.strerror or error}") from error
+
+
+def _distributions() -> list[Distribution]:
+    """The roots that are installed, and what they ask for."""
+    found: dict[str, Distribution] = {}
+    waiting = list(_ROOTS)
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        try:
+            found[name] = distribution(name)
+        except PackageNotFoundError:
+            continue
+        asked = found[name].requires or ()
+        waiting += [_bare(each) for each in asked if "extra ==" not in each]
+    return [found[name] for name in sorted(found)]
+
+
+def _bare(requirement: str) -> str:
+    """The name in front of versions and markers."""
+    end = next((at for at, sign in enumerate(requirement) if not (sign.isalnum() or sign in "-_.")), None)
+    return requirement[:end]
+
+
+def _folders() -> list[Path]:
+    home = Path(segmend.__file__).parent
+    return [folder for name in _PACKAGES if (folder := home.parent / name).is_dir()]

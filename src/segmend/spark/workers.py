@@ -1,0 +1,196 @@
+"""What the workers of a Spark session have and see, asked before anything is read or written.
+
+A worker may lack a package, another Python may run there, a log dir of the driver may not be
+mounted, and a directory of the same name may be another disk. The questions travel as a plain
+function that needs nothing but Python's own library on the other side.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import socket
+import sys
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sql
+
+from segmend.errors import SegmendError, UsageError
+from segmend.fleet.listing import Place
+from segmend.frozen import frozen
+from segmend.spark.tasks import cores
+
+MODULES = ("pyarrow", "numpy", "deltalake", "lz4", "cramjam", "isal", "zstandard", "crc32c", "segmend")
+_IDENTITY = "meta.properties"
+_MARK = ".segmend-probe-"
+_VERSIONS = re.compile(r"different version: (\S+) than that in driver: ([\d.]+\d)")
+
+
+@frozen
+class Worker:
+    """What one of the processes on the workers said: names of modules, paths and its own mark in OUT."""
+
+    host: str
+    python: str
+    lacks: tuple[str, ...]
+    unseen: tuple[str, ...]
+    mark: str | None
+    refusal: str | None
+
+
+def make_ready(spark: SparkSession, places: Sequence[Place], out: str | None) -> None:
+    """Raise `SegmendError` in one line where workers cannot run the tasks, see the dirs, or share `out`."""
+    if is_local(spark):
+        return
+    local = [place.path for place in places if "://" not in place.path]
+    token = uuid.uuid4().hex
+    if out is not None:
+        _write(out, token)
+    try:
+        workers = ask_workers(spark, {path: _identity(path) for path in local}, out, token)
+        _judge(workers, out)
+    finally:
+        if out is not None:
+            _sweep(out, token)
+
+
+def is_local(spark: SparkSession) -> bool:
+    """Whether its workers are children of this process; Spark Connect does not tell."""
+    context = getattr(spark, "_sc", None)
+    return context is not None and str(context.master).startswith("local") and "cluster" not in context.master
+
+
+def ask_workers(
+    spark: SparkSession, dirs: dict[str, str | None], out: str | None, token: str
+) -> list[Worker]:
+    """Ask as many tasks as run at once, twice; SegmendError where they do not even start."""
+    count = 2 * cores(spark)
+    question = sql.udf(_question(MODULES, dirs, out, token), "string", useArrow=False)
+    try:
+        rows = spark.range(0, count, 1, count).select(question("id").alias("said")).collect()
+    except PySparkException as error:
+        raise SegmendError(_not_started(str(error))) from None
+    return [_worker(json.loads(said)) for said in sorted({row.said for row in rows})]
+
+
+def _worker(said: dict[str, Any]) -> Worker:
+    return Worker(
+        host=said["host"],
+        python=said["python"],
+        lacks=tuple(said["lacks"]),
+        unseen=tuple(said["unseen"]),
+        mark=said["mark"],
+        refusal=said["refusal"],
+    )
+
+
+def _question(
+    modules: Sequence[str], dirs: dict[str, str | None], out: str | None, token: str
+) -> Callable[[Any], str]:
+    """A function that travels whole: a worker without segmend can run it."""
+    mark, identity = _MARK, _IDENTITY
+
+    def read(path: str) -> str | None:
+        try:
+            with open(path, errors="replace") as file:
+                return file.read(4096)
+        except OSError:
+            return None
+
+    def seen(path: str, known: str | None) -> bool:
+        return os.path.isdir(path) and read(f"{path}/{identity}") == known
+
+    def shared(host: str) -> tuple[str | None, str | None]:
+        if out is None:
+            return None, None
+        if read(f"{out}/{mark}{token}") != token:
+            return None, "does not see what the driver writes there"
+        name = f"{mark}{token}-{host}-{os.getpid()}"
+        try:
+            with open(f"{out}/{name}", "w") as file:
+                file.write(host)
+        except OSError as error:
+            return None, f"cannot write there: {error.strerror}"
+        return name, None
+
+    def ask(_number: Any) -> str:
+        host = socket.gethostname()
+        name, refusal = shared(host)
+        return json.dumps(
+            {
+                "host": host,
+                "python": "{}.{}".format(*sys.version_info[:2]),
+                "lacks": [each for each in modules if importlib.util.find_spec(each) is None],
+                "unseen": [path for path, known in dirs.items() if not seen(path, known)],
+                "mark": name,
+                "refusal": refusal,
+            }
+        )
+
+    return ask
+
+
+def _judge(workers: Iterable[Worker], out: str | None) -> None:
+    for worker in workers:
+        if worker.lacks:
+            raise SegmendError(
+                f"the Python {worker.python} of the worker on {worker.host} lacks {', '.join(worker.lacks)}: "
+                "hand the archive of `segmend fleet pack` to the session (spark.archives)"
+            )
+        if worker.unseen:
+            more = f" and {len(worker.unseen) - 1} more" if len(worker.unseen) > 1 else ""
+            raise SegmendError(
+                f"the worker on {worker.host} does not see {worker.unseen[0]}{more} as it is here: mount it "
+                "there at the same path, or run with --driver local"
+            )
+        if worker.refusal:
+            raise SegmendError(f"--out {out}: the worker on {worker.host} {worker.refusal}; {_SHARED}")
+        if worker.mark and not os.path.exists(os.path.join(out or "", worker.mark)):
+            raise SegmendError(f"--out {out}: not what the worker on {worker.host} has there; {_SHARED}")
+
+
+_SHARED = "give a directory that the driver and all workers share, or run with --driver local"
+
+
+def _not_started(text: str) -> str:
+    """Of a failed job the line that says why."""
+    versions = _VERSIONS.search(text)
+    if versions:
+        return (
+            f"a worker runs Python {versions[1]}, the driver {versions[2]}: set PYSPARK_PYTHON to a Python "
+            f"{versions[2]} of the workers"
+        )
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    told = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
+    return f"the workers cannot run Python: {(told or lines or ['no reason'])[-1]}"
+
+
+def _identity(path: str) -> str | None:
+    try:
+        with open(f"{path}/{_IDENTITY}", errors="replace") as file:
+            return file.read(4096)
+    except OSError:
+        return None
+
+
+def _write(out: str, token: str) -> None:
+    try:
+        with open(f"{out}/{_MARK}{token}", "w") as file:
+            file.write(token)
+    except OSError as error:
+        raise UsageError(f"--out {out}: cannot write there: {error.strerror}") from error
+
+
+def _sweep(out: str, token: str) -> None:
+    for name in os.listdir(out):
+        if name.startswith(f"{_MARK}{token}"):
+            try:
+                os.unlink(os.path.join(out, name))
+            except OSError:
+                continue

@@ -1,0 +1,28 @@
+"""The archive for workers has all that a task imports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from segmend.cli.main import main
+from segmend.errors import ExitCode
+
+
+@pytest.mark.slow
+def test_a_python_with_nothing_but_the_archive_runs_a_task(tmp_path: Path) -> None:
+    archive = tmp_path / "workers.tar.gz"
+    assert main(["fleet", "pack", "-o", str(archive)]) == ExitCode.NOTHING_WRONG
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path / "there", filter="data")
+    modules = "segmend.fleet.tables, segmend.fleet.object_store, segmend.kernel.engine as kernel"
+    program = f"import {modules}; print(kernel.ENGINE.name)"
+    command = [sys.executable, "-S", "-c", program]
+    done = subprocess.run(
+        command, env={"PYTHONPATH": str(tmp_path / "there")}, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "native", done.stderr

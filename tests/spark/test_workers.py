@@ -1,0 +1,59 @@
+"""What workers lack, do not see or do not share is one line, before anything is written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.fleet.build import plain, write_broker
+
+from segmend.errors import SegmendError
+from segmend.fleet.listing import find_places
+from segmend.spark import workers
+from segmend.spark.workers import make_ready
+
+pytestmark = pytest.mark.spark
+
+
+def test_the_question_finds_what_is_not_the_same_there(tmp_path: Path) -> None:
+    """Asked here, of a worker that has other disks under the same names."""
+    there, out = write_broker(tmp_path, 1, [plain("t", 0)]), tmp_path / "out"
+    out.mkdir()
+    (out / ".segmend-probe-x").write_text("x")
+    dirs = {str(there): (there / "meta.properties").read_text(), str(tmp_path / "gone"): None}
+    told = json.loads(workers._question(("json", "nopackage"), dirs, str(out), "x")(0))
+    assert (told["lacks"], told["unseen"]) == (["nopackage"], [str(tmp_path / "gone")])
+    assert (out / told["mark"]).exists()
+    assert json.loads(workers._question((), {str(there): "another"}, None, "x")(0))["unseen"] == [str(there)]
+    (out / ".segmend-probe-x").unlink()
+    told = json.loads(workers._question((), {}, str(out), "x")(0))
+    assert told["refusal"] == "does not see what the driver writes there"
+
+
+def test_workers_are_asked_before_anything_is_written(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_broker(tmp_path, 1, [plain("t", 0)])
+    places, out = find_places([str(tmp_path)]), tmp_path / "out"
+    out.mkdir()
+    monkeypatch.setattr(workers, "is_local", lambda _: False)
+    make_ready(spark, places, str(out))
+    monkeypatch.setattr(workers, "MODULES", ("pyarrow", "nopackage"))
+    with pytest.raises(SegmendError, match="lacks nopackage: hand the archive of `segmend fleet pack`"):
+        make_ready(spark, places, str(out))
+    monkeypatch.setattr(workers, "MODULES", ())
+    monkeypatch.setattr(workers, "_identity", lambda _: "another disk")
+    with pytest.raises(SegmendError, match=r"does not see .*b1/data as it is here"):
+        make_ready(spark, places, None)
+    monkeypatch.setattr(workers, "_identity", lambda path: (Path(path) / "meta.properties").read_text())
+    monkeypatch.setattr(workers, "_write", lambda _out, _token: None)
+    with pytest.raises(SegmendError, match="does not see what the driver writes there; give a directory"):
+        make_ready(spark, places, str(out))
+    assert list(out.iterdir()) == []
+
+
+def test_a_python_of_another_version_is_a_line() -> None:
+    said = "Python in worker has different version: 3.9 than that in driver: 3.11, PySpark cannot run"
+    assert workers._not_started(said).startswith("a worker runs Python 3.9, the driver 3.11: set PYSPARK")
