@@ -80,12 +80,12 @@ def offsets(bootstrap: str, topics: list[str], seconds: float = 12) -> dict[str,
     return found
 
 
-def read(bootstrap: str, topics: list[str]) -> dict[str, Any]:
-    """The offsets of all records that a read_uncommitted consumer gets of each topic, and its errors."""
+def read(bootstrap: str, topics: list[str], isolation: str = "read_uncommitted") -> dict[str, Any]:
+    """The offsets of all records that a consumer gets of each topic, and its errors."""
     seen: dict[str, list[int]] = {topic: [] for topic in topics}
     errors: dict[str, list[str]] = {topic: [] for topic in topics}
     waiting = set(led(bootstrap, topics))
-    client = consumer(bootstrap, "read_uncommitted")
+    client = consumer(bootstrap, isolation)
     client.assign([TopicPartition(topic, 0, OFFSET_BEGINNING) for topic in sorted(waiting)])
     last = time.monotonic()
     while waiting and time.monotonic() - last < IDLE_SECONDS:
