@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial, wraps
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from segmend.formats.byte_columns import nonzero_size
 from tests.checks import build_metadata as metadata
 from tests.checks import build_partition as build
 from tests.checks.build_partition import PartitionWriter
@@ -35,6 +38,34 @@ def plain(topic: str, *, segments: int = 3, batches: int = 6) -> PartitionWriter
     return writer
 
 
+def written_once(base: Base) -> Base:
+    """Thousands of tests ask for the same log dirs: what was written the first time is written again."""
+
+    @cache
+    def files(clean: bool) -> tuple[list[str], list[tuple[str, bytes, int]]]:
+        with TemporaryDirectory() as made:
+            dirs = base(Path(made), clean)
+            found = sorted(path for path in Path(made).rglob("*") if path.is_file())
+            contents = [(path, path.read_bytes()) for path in found]
+            return [path.name for path in dirs], [
+                (str(path.relative_to(made)), data[: nonzero_size(data)], len(data))
+                for path, data in contents
+            ]
+
+    def again(root: Path, clean: bool = True) -> Dirs:
+        names, found = files(clean)
+        for folder in sorted({os.path.dirname(name) for name, _, _ in found}):
+            (root / folder).mkdir(parents=True, exist_ok=True)
+        for name, data, size in found:
+            with open(root / name, "wb") as file:
+                file.write(data)
+                file.truncate(size)
+        return [root / name for name in names]
+
+    return wraps(base)(again)
+
+
+@written_once
 def clean_dir(root: Path, clean: bool = True) -> Dirs:
     """One log dir: `t-0` with four segments and `u-0`, short and plain."""
     return [build.write_log_dir(root / "a", [build.story("t"), plain("u")], clean=clean)]
@@ -45,6 +76,7 @@ def killed_dir(root: Path) -> Dirs:
     return clean_dir(root, clean=False)
 
 
+@written_once
 def two_dirs(root: Path, clean: bool = True) -> Dirs:
     """Two log dirs of one broker: `t-0` and `u-0` in `a`, `v-0` in `b`."""
     second = build.write_log_dir(root / "b", [plain("v")], clean=clean, directory_id=SECOND_ID)

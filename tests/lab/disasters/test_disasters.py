@@ -53,9 +53,9 @@ def test_every_disaster_ends_as_forecast(version: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_what_was_learnt_stays_known(name: str) -> None:
+def test_what_was_learnt_stays_known(name: str, all_cases: bool) -> None:
     root = scratch("learnt")  # where any user comes in
-    for version, number in NAMED[name].items():
+    for version, number in list(NAMED[name].items())[: None if all_cases else 1]:
         row = next((row for row in replayable(version) if row["n"] == number), None)
         if row is not None:
             assert wrong(compared(Disaster.from_json(version, row), row["verdict"], root)) == []
