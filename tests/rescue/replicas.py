@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from segmend.formats.batch import RecordBatch
+from segmend.formats.record import decode
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader
 
@@ -40,15 +42,21 @@ def hurt(dirs: list[Path], draw: random.Random, choose: Callable[[], set[int]]) 
     for log in sorted(dirs[0].glob("*/*.log")):
         with FileReader(str(log)) as reader:
             batches = list(iter_batches(reader))
-        for batch in batches:
+        spans = [range(first_of(batch, log), batch.last_offset + 1) for batch in batches]
+        for batch, span in zip(batches, spans, strict=True):
             whom = choose()
             for number in whom:
                 path = dirs[number] / log.parent.name / log.name
-                flip(path, draw.randrange(batch.position + 21, batch.end))
+                flip(path, draw.randrange(batch.position + (21 if batch.magic == 2 else 16), batch.end))
             if len(whom) == len(dirs):
-                offsets = range(batch.base_offset, batch.last_offset + 1)
-                gone.setdefault(log.parent.name, set()).update(offsets)
+                gone.setdefault(log.parent.name, set()).update(span)
     return gone
+
+
+def first_of(batch: RecordBatch, log: Path) -> int:
+    """Its first offset, which a wrapper of magic 0 or 1 has inside."""
+    data = log.read_bytes()[batch.position : batch.end]
+    return decode(data, batch)[0][0].offset if batch.magic < 2 and batch.codec else batch.base_offset
 
 
 def flip(path: Path, position: int) -> None:

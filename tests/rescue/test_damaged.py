@@ -34,12 +34,19 @@ def test_three_hurt_replicas_give_everything(
     assert {source["broker"] for row in rows for source in row["sources"]} == {1, 2, 3}
 
 
-@pytest.mark.parametrize("seed", one_in(8, range(8)))
+HURT = {
+    "4.3.1-killed": ("codec-none-0", "codec-zstd-0", "single-0"),
+    "1.1.0-killed": ("v0-gzip-0", "v1-lz4-0", "v1-none-0", "upgraded-0"),
+}
+
+
+@pytest.mark.parametrize("case", one_in(99, [(name, seed) for name in HURT for seed in range(8)]))
 def test_what_is_hurt_on_all_of_them_is_named_and_the_rest_is_there(
-    seed: int, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    case: tuple[str, int], golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    name, seed = case
     draw = random.Random(seed)
-    dirs = replicas(golden("4.3.1-killed"), tmp_path, ("codec-none-0", "codec-zstd-0", "single-0"))
+    dirs = replicas(golden(name), tmp_path, HURT[name])
     run(capsys, "rescue", dirs[0], "--out", tmp_path / "whole", "--as", "jsonl")
     gone = hurt(dirs, draw, lambda: {0, 1, 2} if draw.random() < 0.2 else {draw.randrange(3)})
     ran = run(capsys, "rescue", *dirs, "--out", tmp_path / "out", "--as", "jsonl", "--json")
@@ -47,8 +54,8 @@ def test_what_is_hurt_on_all_of_them_is_named_and_the_rest_is_there(
     assert ran.code == 4
     assert gone
     for row in ran.of("partition"):
-        name = f"{row['topic']}-{row['partition']}"
+        partition = f"{row['topic']}-{row['partition']}"
         lost = {offset for first, last in row["missing"] for offset in range(first, last + 1)}
-        assert lost == gone.get(name, set())
-        assert out[name] == [each for each in whole[name] if each["offset"] not in lost]
-        assert row["records"] == len(out[name])
+        assert lost == gone.get(partition, set())
+        assert out[partition] == [each for each in whole[partition] if each["offset"] not in lost]
+        assert row["records"] == len(out[partition])

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
 from segmend.crc32c import crc32c
+from segmend.formats import legacy
 from segmend.formats.batch import CRC_START_LEGACY, CRC_START_V2, HEADER_SIZE_V2, RecordBatch, read_header
 from segmend.kernel.batch_rows import WIDTH, batch_rows
-from segmend.kernel.types import TAIL_KINDS, Problem
+from segmend.kernel.types import DECODE_LIMIT, TAIL_KINDS, Problem
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogSegment, PartitionDir
@@ -143,7 +144,7 @@ class _Reading:
         log, base = segment.log, segment.base_offset
         if log is None:
             return
-        walk = Walk(log.name, base, segment.next_base_offset)
+        walk = Walk(log.name, base, segment.next_base_offset, lambda batch: _first_inside(log, batch))
         problems: list[Problem] = []
         size = 0
         try:
@@ -161,14 +162,31 @@ class _Reading:
         yield from walk.runs
 
 
+def _first_inside(log: FileEntry, batch: RecordBatch) -> int | None:
+    """The offset of the first message of a compressed wrapper; None if that cannot be read."""
+    try:
+        with log.reader() as reader:
+            data = reader.read(min(batch.size, DECODE_LIMIT), batch.position)
+    except Unreadable:
+        return None
+    return legacy.base_offset(data, batch, limit=DECODE_LIMIT)
+
+
 class Walk:
     """Batches of one file put into runs; each is held back until the next one shows whether it fits."""
 
-    def __init__(self, file: str, base: int, next_base: int | None) -> None:
+    def __init__(
+        self,
+        file: str,
+        base: int,
+        next_base: int | None,
+        inside: Callable[[RecordBatch], int | None] = lambda batch: batch.last_offset,
+    ) -> None:
         self.runs: list[Run] = []
         self.damaged: list[Damaged] = []
         self.removed_below = 0
         self._file, self._base, self._next_base = file, base, next_base
+        self._inside = inside
         self._last, self._epoch = base - 1, NO_EPOCH
         self._held: RecordBatch | None = None
         self._open: _Open | None = None
@@ -220,7 +238,7 @@ class Walk:
             return
         first = batch.base_offset
         if batch.magic < 2 and batch.codec:  # a wrapper tells its last offset only
-            first = min(self._last + 1, batch.last_offset)
+            first = min(self._first_of(batch), batch.last_offset)
         epoch = batch.partition_leader_epoch
         span = batch.last_offset - first + 1
         if batch.magic >= 2 and batch.records_count < span:
@@ -233,6 +251,12 @@ class Walk:
             self.removed_below = max(self.removed_below, first)
         run.add(batch, first, batch.records_count if batch.magic >= 2 else span)
         self._last, self._epoch = batch.last_offset, max(epoch, self._epoch)
+
+    def _first_of(self, batch: RecordBatch) -> int:
+        """It goes on behind the batch before, unless there is damage in between."""
+        behind = self._open.end if self._open else 0
+        found = None if batch.position == behind else self._inside(batch)
+        return self._last + 1 if found is None else max(found, self._last + 1)
 
     def _close(self) -> None:
         if self._open is not None:
