@@ -15,7 +15,7 @@ from segmend.errors import SegmendError
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.rescue.request import Request
-from segmend.rescue.run import rescue
+from segmend.rescue.run import here, rescue
 from segmend.surgery.writing.effects import Effects
 
 Golden = Callable[[str], Path]
@@ -26,9 +26,8 @@ def go(dirs: Iterable[Path], out: Path, form: str, fx: Effects) -> int:
     """The rescue; how many lines it told."""
     paths = tuple(map(str, dirs))
     request = Request(dirs=paths, out=str(out), form=form, release=Release.parse("4.3"))
-    return len(
-        list(rescue(request, [LogDir.open(path) for path in paths], (), lambda *_: None, lambda _: (), fx))
-    )
+    opened, each = [LogDir.open(path) for path in paths], here(lambda *_: None)
+    return len(list(rescue(request, opened, (), each, lambda _: (), fx)))
 
 
 def content(out: Path) -> dict[str, bytes]:

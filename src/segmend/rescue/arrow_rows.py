@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from segmend.kernel.arrow import HEADERS_TYPE, record_batches
-from segmend.rescue.outlet import Outlet
+from segmend.rescue.outlet import Folder
 from segmend.rescue.pieces import Piece
 from segmend.rescue.request import Job, Written
 from segmend.rescue.rows import Row, Tally, wanted_of
@@ -125,7 +125,7 @@ def _instant(milliseconds: pa.Array, kind: pa.DataType) -> pa.Array:
     return pa.array(np.clip(milliseconds.to_numpy(), -most, most) * 1000).cast(kind)
 
 
-def write_parquet(job: Job, outlet: Outlet, wanted: pa.Schema, name: str) -> Written:
+def write_parquet(job: Job, outlet: Folder, wanted: pa.Schema, name: str) -> Written:
     """One Parquet file, zstd, of a partition."""
     tally = Tally()
     with outlet.file(name) as stream:

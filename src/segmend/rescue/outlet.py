@@ -17,6 +17,7 @@ from typing import Any, Final
 from segmend.errors import SegmendError, UsageError, system_words
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
+from segmend.logdir.files import FileEntry
 from segmend.surgery.writing.atomic import TEMPORARY, part_of
 from segmend.surgery.writing.effects import Effects, sync_dir
 from segmend.surgery.writing.work import Workplace
@@ -44,11 +45,20 @@ class Stream:
             self.flush()
         return len(view)
 
-    def write_part(self, work: Workplace, source: str, start: int, length: int) -> None:
-        """Add bytes of another file, read back and compared."""
+    def write_part(self, work: Workplace, source: FileEntry, start: int, length: int) -> None:
+        """Add bytes of another file, on a disk read back and compared; raises `SegmendError`."""
         self.flush()
-        part_of(source, work, start, length, self._at, holes=False)(self._fd)
-        self._at += length
+        if source.files is disk:
+            part_of(source.path, work, start, length, self._at, holes=False)(self._fd)
+            self._at += length
+            return
+        with source.reader() as reader:
+            for at in range(start, start + length, _BUFFER):
+                wanted = min(_BUFFER, start + length - at)
+                if len(data := reader.read(wanted, at)) < wanted:
+                    raise SegmendError(f"{source.path}: became shorter while it was read")
+                self.write(data)
+                work.tell(wanted)
 
     def flush(self) -> None:
         """Hand on what is held."""
@@ -70,32 +80,18 @@ class Stream:
         """Who opened it closes it."""
 
 
-class Outlet:
-    """OUT, opened by `open_outlet`; `done` are the lines of its journal but the first."""
+class Folder:
+    """OUT as the writer of one partition sees it. `tell` hears of the source's bytes that are behind."""
 
-    def __init__(self, path: str, fx: Effects, journal: int, size: int, done: list[Line]) -> None:
-        self.path, self.done = path, done
+    def __init__(self, path: str, fx: Effects) -> None:
+        self.path = path
         self.tell: Callable[[int], None] = lambda _: None
-        self._fx, self._journal, self._size = fx, journal, size
+        self._fx = fx
 
     @property
     def work(self) -> Workplace:
         """For copies."""
         return Workplace(fx=self._fx, vault=self.path, tell=lambda count: self.tell(count))
-
-    @property
-    def summary(self) -> Line | None:
-        """The last line of a rescue that is over."""
-        return self.done[-1] if self.done and self.done[-1]["type"] == "summary" else None
-
-    def record(self, line: Line) -> None:
-        """A partition is done, and on the disk."""
-        sync_dir(self._fx, self.path)
-        data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
-        self._fx.write(self._journal, data, self._size)
-        self._fx.sync(self._journal)
-        self._size += len(data)
-        self.done.append(line)
 
     @contextmanager
     def file(self, name: str) -> Iterator[Stream]:
@@ -136,19 +132,49 @@ class Outlet:
         self._fx.remove_dir(folder)
 
 
+class Outlet(Folder):
+    """OUT with its journal, opened by `open_outlet`; `done` are the lines of it but the first."""
+
+    def __init__(self, path: str, fx: Effects, journal: int, size: int, done: list[Line]) -> None:
+        super().__init__(path, fx)
+        self.done = done
+        self._journal, self._size = journal, size
+
+    @property
+    def summary(self) -> Line | None:
+        """The last line of a rescue that is over."""
+        return self.done[-1] if self.done and self.done[-1]["type"] == "summary" else None
+
+    def record(self, line: Line) -> None:
+        """A partition is done, and on the disk."""
+        sync_dir(self._fx, self.path)
+        data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
+        self._fx.write(self._journal, data, self._size)
+        self._fx.sync(self._journal)
+        self._size += len(data)
+        self.done.append(line)
+
+
 @contextmanager
 def open_outlet(path: str, asked: Line, fx: Effects) -> Iterator[Outlet]:
     """OUT for the rescue `asked` for, new or as far as it came.
 
     Raises `UsageError` if something else is in there, and `SegmendError` for what the system refuses.
     """
-    try:
+    with in_words(path):
         _prepare(path, asked, fx)
         fd = fx.open(f"{path}/{JOURNAL}")
         try:
             yield _resumed(path, fd, asked, fx)
         finally:
             fx.close(fd)
+
+
+@contextmanager
+def in_words(path: str) -> Iterator[None]:
+    """What the system refuses while OUT is written becomes a `SegmendError`."""
+    try:
+        yield
     except OSError as error:
         raise _refused(path, error) from None
 

@@ -8,7 +8,9 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from segmend.errors import SegmendError, UsageError
+from segmend.frozen import frozen
 from segmend.logdir import disk
+from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.gathered import gathered
 from segmend.merge.look import Second
@@ -18,7 +20,7 @@ from segmend.merge.values import Range, Replica
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
 from segmend.rescue.fates import fates
-from segmend.rescue.outlet import Line, open_outlet, refuse_overlap
+from segmend.rescue.outlet import Folder, Line, open_outlet, refuse_overlap
 from segmend.rescue.pieces import Piece, pieces
 from segmend.rescue.request import Job, Request, Written, home_of
 from segmend.surgery.writing.effects import Effects
@@ -33,16 +35,16 @@ def rescue(
     request: Request,
     dirs: Sequence[LogDir],
     names: Sequence[str],
-    told: Told,
+    each: Each,
     text: Text,
     fx: Effects | None = None,
 ) -> Iterator[Line]:
     """The lines of the report: one a partition, and the summary.
 
-    `names` are partition directories where only some of `dirs` were given; `text` makes the report for
-    people of all lines. Raises `SegmendError`.
+    `names` are partition directories where only some of `dirs` were given; `each` writes the partitions,
+    and `text` makes the report for people of all lines. Raises `SegmendError`.
     """
-    refuse_overlap(request.out, (each.path for each in dirs))
+    refuse_overlap(request.out, (log_dir.path for log_dir in dirs))
     form, home = forms.form(request.form), home_of(dirs, request.broker)
     wanted = _wanted(request, dirs, names)
     release = BrokerDirs(dirs, release=request.release).release
@@ -51,20 +53,57 @@ def rescue(
         if outlet.summary is not None:
             return
         done = {(line["topic"], line["partition"]) for line in outlet.done}
-        todo = [places for key, places in wanted.items() if key not in done]
+        todo = [
+            Task(request=request, places=wanted[key], release=release) for key in wanted if key not in done
+        ]
         _require_space(request, todo)
-        sizes = [sum(place.size for place in places) for places in todo]
-        for number, places in enumerate(todo):
-            watch = _Watch(told, sum(sizes[:number]), sizes[number], sum(sizes), places[0].name)
-            job = _job(request, places, release, watch)
-            outlet.tell = watch.written
-            outlet.record(_line(job, form.write(job, outlet)))
-            yield outlet.done[-1]
-        form.finish(home, outlet, outlet.done)
-        lines = [*outlet.done, _summary(outlet.done)]
+        for line in each(todo, outlet):
+            outlet.record(line)
+            yield line
+        lines = sorted(outlet.done, key=lambda line: (line["topic"], line["partition"]))
+        form.finish(home, outlet, lines)
+        lines.append(_summary(lines))
         outlet.put(REPORT, "".join(f"{line}\n" for line in text(lines)).encode("utf-8", "backslashreplace"))
         outlet.record(lines[-1])
         yield lines[-1]
+
+
+@frozen
+class Task:
+    """One partition to write, out of the replicas in these directories."""
+
+    request: Request
+    places: Sequence[PartitionDir]
+    release: Release
+
+    @property
+    def size(self) -> int:
+        """Of the logs of all replicas, in bytes."""
+        return sum(place.size for place in self.places)
+
+
+Each = Callable[[Sequence[Task], Folder], Iterator[Line]]
+"""Writes partitions into OUT, and gives the line of each that is done."""
+
+
+def here(told: Told) -> Each:
+    """One after the other, in this process."""
+
+    def each(tasks: Sequence[Task], folder: Folder) -> Iterator[Line]:
+        sizes = [task.size for task in tasks]
+        for number, task in enumerate(tasks):
+            watch = _Watch(told, sum(sizes[:number]), sizes[number], sum(sizes), task.places[0].name)
+            folder.tell = watch.written
+            yield written(task, folder, watch.read)
+
+    return each
+
+
+def written(task: Task, folder: Folder, merged: Callable[[int], None] = lambda _: None) -> Line:
+    """Write one partition; `merged` hears how many bytes that will be. Raises `SegmendError`, `OSError`."""
+    job = _job(task)
+    merged(sum(piece.size for piece in job.pieces))
+    return _line(job, forms.form(task.request.form).write(job, folder))
 
 
 def _wanted(
@@ -110,14 +149,14 @@ class _Watch:
         self._told(self._behind + self._size // 2 * self._done // self._of, self._total, self._name)
 
 
-def _job(request: Request, places: Sequence[PartitionDir], release: Any, watch: _Watch) -> Job:
+def _job(task: Task) -> Job:
+    request, places = task.request, task.places
     replicas = [read_replica(place) for place in places]
     merged = merge(replicas, Second(places, replicas))
     found = tuple(pieces(replicas, places, _within(merged.ranges, request)))
-    watch.read(sum(piece.size for piece in found))
     return Job(
         request=request, topic=replicas[0].topic, partition=replicas[0].partition, places=places,
-        replicas=replicas, merged=merged, pieces=found, release=release,
+        replicas=replicas, merged=merged, pieces=found, release=task.release,
         # How a transaction ended may stand behind the offsets that are wanted.
         fates=functools.cache(
             lambda: fates(tuple(pieces(replicas, places, merged.ranges)), merged.missing, places)
@@ -135,11 +174,11 @@ def _within(ranges: Sequence[Range], request: Request) -> Iterator[Range]:
             )  # fmt: skip
 
 
-def _require_space(request: Request, wanted: Sequence[Sequence[PartitionDir]]) -> None:
+def _require_space(request: Request, tasks: Sequence[Task]) -> None:
     """Raise `SegmendError` where even the largest replica of each partition finds no room."""
     if request.form in ("parquet", "delta") or request.offsets or request.since or request.until:
         return
-    needed = sum(max(place.size for place in places) for places in wanted)
+    needed = sum(max(place.size for place in task.places) for task in tasks)
     available = disk.space(request.out).available
     if needed > available:
         raise SegmendError(

@@ -12,18 +12,18 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from segmend.errors import MissingExtra
-from segmend.rescue.outlet import Line, Outlet
+from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.request import Home, Job, Written
 
 
 class Form(Protocol):
     """What the module of a form looks like."""
 
-    def write(self, job: Job, outlet: Outlet) -> Written:
+    def write(self, job: Job, outlet: Folder) -> Written:
         """Write one partition."""
         ...
 
-    def finish(self, home: Home, outlet: Outlet, lines: Sequence[Line]) -> None:
+    def finish(self, home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
         """All partitions are written: `lines` is what the journal says of them."""
         ...
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from segmend.rescue.outlet import Line, Outlet
+from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.request import Home, Job, Written
 from segmend.rescue.rows import Row, Tally, rows
 from segmend.rescue.texts import base64, headers, instant
 
 
-def write(job: Job, outlet: Outlet) -> Written:
+def write(job: Job, outlet: Folder) -> Written:
     """`<topic>-<partition>.csv`."""
     tally = Tally()
     with outlet.file(f"{job.name}.csv") as stream:
@@ -41,6 +41,6 @@ def _field(value: object) -> str:
     return '"' + str(value).replace('"', '""') + '"'
 
 
-def finish(home: Home, outlet: Outlet, lines: Sequence[Line]) -> None:
+def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
     """Nothing is left to do."""
     del home, outlet, lines

@@ -17,19 +17,19 @@ from deltalake.transaction import AddAction
 
 from segmend.errors import SegmendError
 from segmend.rescue.arrow_rows import schema, write_parquet
-from segmend.rescue.outlet import Line, Outlet
+from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.request import Home, Job, Written
 
 _APPLICATION: Final = "segmend-rescue"
 _SCHEMA: Final = schema(pa.timestamp("us", tz="UTC"))
 
 
-def write(job: Job, outlet: Outlet) -> Written:
+def write(job: Job, outlet: Folder) -> Written:
     """`<topic>-<partition>.parquet`."""
     return write_parquet(job, outlet, _SCHEMA, f"{job.name}.parquet")
 
 
-def finish(home: Home, outlet: Outlet, lines: Sequence[Line]) -> None:
+def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
     """Commit; a second time this does nothing. Raises `SegmendError`."""
     del home
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from segmend.rescue.outlet import Line, Outlet
+from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.request import Home, Job, Written
 from segmend.rescue.rows import Row, Tally, rows
 from segmend.rescue.texts import base64, headers, instant
@@ -13,7 +13,7 @@ from segmend.rescue.texts import base64, headers, instant
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
-def write(job: Job, outlet: Outlet) -> Written:
+def write(job: Job, outlet: Folder) -> Written:
     """`<topic>-<partition>.jsonl`."""
     tally = Tally()
     with outlet.file(f"{job.name}.jsonl") as stream:
@@ -32,6 +32,6 @@ def _object(row: Row) -> dict[str, object]:
     }
 
 
-def finish(home: Home, outlet: Outlet, lines: Sequence[Line]) -> None:
+def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
     """Nothing is left to do."""
     del home, outlet, lines

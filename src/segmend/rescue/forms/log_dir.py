@@ -29,7 +29,7 @@ from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.runs import iter_rows
 from segmend.rescue.cut import kept_of, recut
-from segmend.rescue.outlet import Line, Outlet
+from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.pieces import Piece
 from segmend.rescue.request import Home, Job, Written
 from segmend.rescue.segments import LARGEST, NewSegment, roll
@@ -44,7 +44,7 @@ _CHECKPOINTS: Final = (
 )
 
 
-def write(job: Job, outlet: Outlet) -> Written:
+def write(job: Job, outlet: Folder) -> Written:
     """The directory of the partition."""
     end, chosen = _end(job), list(_whole_at_start(job))
     cap = max((segment.size for place in job.places for segment in _logs(place)), default=LARGEST)
@@ -85,20 +85,20 @@ def _whole_at_start(job: Job) -> Iterator[Piece]:
         yield replace(piece, cut=False) if ends else piece
 
 
-def _write_log(segment: NewSegment, name: str, outlet: Outlet) -> None:
+def _write_log(segment: NewSegment, name: str, outlet: Folder) -> None:
     with outlet.file(name) as stream:
         for piece in segment.pieces:
             if piece.cut:
                 stream.write(recut(piece))
             else:
-                stream.write_part(outlet.work, piece.log.path, piece.start, piece.size)
+                stream.write_part(outlet.work, piece.log, piece.start, piece.size)
         if segment.pieces:
             # Retention goes by it where records have no time.
             stream.set_mtime(segment.pieces[-1].log.stat().mtime_ns)
 
 
 def _write_beside(
-    job: Job, segments: Sequence[NewSegment], folder: str, outlet: Outlet
+    job: Job, segments: Sequence[NewSegment], folder: str, outlet: Folder
 ) -> Iterator[SegmentScan]:
     """Indexes, aborted transactions and snapshots; what was written is read for them, every checksum."""
     place = job.places[job.merged.best]
@@ -127,7 +127,7 @@ def _looked_into(segment: JoinedSegment) -> SegmentScan:
         return scan_log(reader, base_offset=segment.base, records=True)
 
 
-def _write_partition_files(job: Job, bounds: tuple[int, int], folder: str, outlet: Outlet) -> None:
+def _write_partition_files(job: Job, bounds: tuple[int, int], folder: str, outlet: Folder) -> None:
     start, end = bounds
     if LEADER_EPOCHS.of(job.release):
         owned = [each for each in job.merged.lineage if each.last_offset is None or each.last_offset >= start]
@@ -154,7 +154,7 @@ def _transactional(job: Job, scans: Sequence[SegmentScan]) -> tuple[int, int]:
     return found[True], found[None]
 
 
-def finish(home: Home, outlet: Outlet, lines: Sequence[Line]) -> None:
+def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
     """Whose dir it is, the checkpoints, and last that it was closed in order."""
     if home.identity is not None:
         _copy(home.identity, meta_properties.FILE_NAME, outlet)
@@ -166,12 +166,12 @@ def finish(home: Home, outlet: Outlet, lines: Sequence[Line]) -> None:
     outlet.put(clean_shutdown.FILE_NAME, b"")
 
 
-def _checkpoint(name: str, rows: Sequence[tuple[Line, int]], outlet: Outlet) -> None:
+def _checkpoint(name: str, rows: Sequence[tuple[Line, int]], outlet: Folder) -> None:
     entries = tuple(CheckpointEntry(line["topic"], line["partition"], offset) for line, offset in rows)
     outlet.put(name, offset_checkpoint.render(OffsetCheckpoint(entries=entries)))
 
 
-def _bring_metadata(dirs: Sequence[LogDir], outlet: Outlet) -> None:
+def _bring_metadata(dirs: Sequence[LogDir], outlet: Folder) -> None:
     """The metadata log of the node, without which a KRaft broker knows none of its topics."""
     log_dir = next((each for each in dirs if each.cluster_metadata is not None), None)
     if log_dir is None or log_dir.cluster_metadata is None:
@@ -179,11 +179,11 @@ def _bring_metadata(dirs: Sequence[LogDir], outlet: Outlet) -> None:
     with outlet.folder(CLUSTER_METADATA) as folder:
         for name, file in log_dir.cluster_metadata.files.items():
             with outlet.file(f"{folder}/{name}") as stream:
-                stream.write_part(outlet.work, file.path, 0, file.size)
+                stream.write_part(outlet.work, file, 0, file.size)
     _copy(log_dir, BOOTSTRAP_CHECKPOINT, outlet)
 
 
-def _copy(log_dir: LogDir, name: str, outlet: Outlet) -> None:
+def _copy(log_dir: LogDir, name: str, outlet: Folder) -> None:
     file = log_dir.entry(name)
     if file is not None:
         outlet.put(name, file.read())

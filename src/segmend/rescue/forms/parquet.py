@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from segmend.rescue.arrow_rows import schema, write_parquet
-from segmend.rescue.outlet import Line, Outlet
+from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.request import Home, Job, Written
 
 
-def write(job: Job, outlet: Outlet) -> Written:
+def write(job: Job, outlet: Folder) -> Written:
     """`<topic>-<partition>.parquet`."""
     return write_parquet(job, outlet, schema(pa.timestamp("ms", tz="UTC")), f"{job.name}.parquet")
 
 
-def finish(home: Home, outlet: Outlet, lines: Sequence[Line]) -> None:
+def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
     """Nothing is left to do."""
     del home, outlet, lines

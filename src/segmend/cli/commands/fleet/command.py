@@ -23,7 +23,9 @@ from segmend.cli.commands.fleet.packing import PACK, configure_pack, pack
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.parser import Formatter
+from segmend.cli.rescue import add_rescue_options, request_of, tell
 from segmend.errors import MissingExtra
+from segmend.logdir.tree import LogDir
 from segmend.report import text
 from segmend.report.progress import Progress
 from segmend.report.style import Style
@@ -44,6 +46,16 @@ OUT gets a Delta table each of partitions, segments, findings, ..., report.html 
 summary.json. Auditing into the same OUT again adds a run.
 
 exit codes: 0 no error and no warning, 4 findings, 8 something could not be read, 16 usage"""
+
+RESCUES = """\
+examples:
+  segmend fleet rescue '/disks/*' --out /big/orders --as parquet --topic 'orders*'
+  segmend fleet rescue '/disks/*' --out /big/clean --driver local       without Java
+
+The same as `segmend rescue`, which see, of all log dirs below the paths, a task a partition. OUT must be one
+directory for all tasks.
+
+exit codes: 0 all is there, 4 something is missing, diverged or in doubt, 8 operational error, 16 usage"""
 
 # What needs a package, the extra that has it, and what does without.
 _NEEDS = {
@@ -92,7 +104,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     configure_compare(beside)
     beside.set_defaults(run=_compare)
-    for parser in (audit, ahead, beside):
+    anew = commands.add_parser(
+        "rescue",
+        help="merge damaged replicas of many brokers, a task a partition",
+        epilog=RESCUES,
+        formatter_class=Formatter,
+    )
+    add_rescue_options(anew)
+    add_output_options(anew)
+    anew.set_defaults(run=_rescue)
+    for parser in (audit, ahead, beside, anew):
         _add_shared_options(parser)
     _add_history(commands)
     packed = commands.add_parser(
@@ -181,6 +202,20 @@ def _compare(args: argparse.Namespace) -> int:
     from segmend.fleet import compare, listing
 
     return run_compare(args, listing, compare, _driver)
+
+
+def _rescue(args: argparse.Namespace) -> int:
+    _need("pyarrow")
+    from segmend.fleet.listing import find_places
+    from segmend.rescue.run import rescue
+    from segmend.rescue.spread import spread
+
+    dirs = [LogDir.attempt(place.path, place.files) for place in find_places(args.paths)]
+    request = request_of(args, args.paths)
+    progress = Progress(sys.stderr)
+    with _driver(args) as driver:
+        each = spread(driver, progress.update)
+        return tell(args, request, progress, lambda text: rescue(request, dirs, (), each, text))
 
 
 def run(args: argparse.Namespace) -> int:

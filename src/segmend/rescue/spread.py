@@ -1,0 +1,61 @@
+"""The partitions of a rescue as tasks of the fleet's drivers, on Spark or on the cores of this machine.
+
+OUT must be one directory for all of them. Merging and writing of a partition happen where its task runs;
+what comes back is its line of the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from segmend.errors import SegmendError
+from segmend.fleet.driver import Driver
+from segmend.fleet.remote import files_of
+from segmend.frozen import frozen
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+from segmend.rescue.outlet import Folder, Line, in_words
+from segmend.rescue.request import Request
+from segmend.rescue.run import Each, Task, written
+from segmend.surgery.writing.effects import Effects
+
+
+@frozen
+class Sent:
+    """A `Task` that can go to another machine: log dirs and names of the directories."""
+
+    request: Request
+    places: tuple[tuple[str, str], ...]
+    release: Release
+
+
+def spread(driver: Driver, told: Callable[[int, int, str], None]) -> Each:
+    """Each partition as a task; the largest begin first. `told` hears of tasks as if they were bytes."""
+
+    def each(tasks: Sequence[Task], folder: Folder) -> Iterator[Line]:
+        del folder
+        ordered = sorted(tasks, key=lambda task: -task.size)
+        sent = [
+            Sent(
+                request=task.request, release=task.release,
+                places=tuple((place.log_dir.path, place.name) for place in task.places),
+            )
+            for task in ordered
+        ]  # fmt: skip
+        yield from driver.run(write_one, sent, lambda done: told(0, 0, f"{done} of {len(sent)} partitions"))
+
+    return each
+
+
+def write_one(sent: Sent) -> Line:
+    """In a task: write one partition; raises `SegmendError`."""
+    places = []
+    for path, name in sent.places:
+        place = LogDir.open(path, files_of(path)).partition(name)
+        if place is None:
+            raise SegmendError(f"{path}/{name}: is gone")
+        places.append(place)
+    out = sent.request.out
+    with in_words(out):
+        task = Task(request=sent.request, places=places, release=sent.release)
+        return written(task, Folder(out, Effects()))
