@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 from tests.brokers import broker_of
 from tests.cli.run import run
+from tests.conftest import golden_params
 from tests.golden.judge import copy_tree
+
+from segmend.checks import CheckOfAny, Level
+from segmend.findings import Severity
+from segmend.loading import BrokerOutcome, Options, forecast_any
+from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
 
 Golden = Callable[[str], Path]
 
@@ -54,6 +61,19 @@ def test_an_index_that_is_corrupt_to_some_of_the_releases_is_named(
     )
     (row,) = (row for row in run(capsys, "check", *dirs, "--startup", "--json").json if row.get("file"))
     assert row["detail"]["kafka"] == "0.11"
+
+
+@pytest.mark.parametrize("name", golden_params())
+def test_no_release_that_a_golden_dir_may_be_of_finds_fault_with_it(golden: Golden, name: str) -> None:
+    for home in sorted(golden(name).glob("b*")):
+        dirs = [LogDir.open(str(path.parent)) for path in sorted(home.rglob("meta.properties"))]
+        dirs = dirs or [LogDir.open(str(path)) for path in sorted(home.iterdir())]  # 0.8 has none
+        found = CheckOfAny(BrokerDirs(dirs), level=Level.DEEP)
+        assert [each for each in found if each.severity is not Severity.INFO] == []
+        assert not any("more" in line for line in found.summary.releases)
+        start = forecast_any(BrokerDirs(dirs), Options())
+        worse = [line for line in start if isinstance(line, BrokerOutcome) for line in line.unknown]
+        assert not [line for line in worse if "may be of any Kafka" in line]
 
 
 LOG = "[2018-05-01 10:00:00,123] INFO KafkaConfig values: \n\tlog.dirs = {}\n"
