@@ -776,3 +776,37 @@ def test_a_move_that_was_stopped_needs_no_room_for_what_it_has_copied(
             told(apply(plan, str(world.state), fx=Disk(world.b)))
         told(undo(find(str(world.state), None), fx=Disk(world.b)))
         assert world.tree() == before
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_leaves_a_full_disk_makes_room_for_the_lines_that_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, linked: bool
+) -> None:
+    """Not a byte is free on `a`: a partition goes to `b`, then a checkpoint of `a` is written anew."""
+    world = make(tmp_path / "world")
+    log = world.a / "far-0" / "0.log"
+    log.write_bytes(bytes(range(256)) * 64)
+    if linked:
+        for path in (world.a / "far-0").rglob("*"):
+            if path.is_file():
+                os.link(path, tmp_path / f"link-{path.name}")
+    home = str(world.a)
+    move = MoveDir.of(f"{home}/far-0", str(world.b / "far-0"), "moved")
+    lines = ReplaceFile.with_bytes(f"{home}/recovery-point-offset-checkpoint", b"0\n0\n", "its line")
+    plan = plan_of(world, [move, lines])
+
+    def disk_of(path: str) -> tuple[str, int]:
+        return path, 1 if f"{path}/".startswith(f"{home}/") else 2
+
+    def space(path: str) -> Space:
+        left = 0 if disk_of(path)[1] == 1 else 1 << 30
+        return Space(total=1 << 30, free=left, available=left, read_only=False)
+
+    monkeypatch.setattr(expectations, "_device", disk_of)
+    monkeypatch.setattr(expectations.disk, "space", space)
+    if linked:
+        with pytest.raises(SegmendError, match="bytes are needed here and 0 are free"):
+            apply(plan, str(world.state), fx=Disk(world.b))
+    else:
+        told(apply(plan, str(world.state), fx=Disk(world.b)))
+        assert (world.b / "far-0").is_dir()

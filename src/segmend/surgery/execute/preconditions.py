@@ -12,10 +12,11 @@ from segmend.formats import meta_properties
 from segmend.logdir import disk
 from segmend.surgery.execute.journal import Run
 from segmend.surgery.execute.journal_events import FORWARD, Direction, Status
+from segmend.surgery.fingerprint import below
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Need, Neighbours, Step
 from segmend.surgery.steps.quarantine import Quarantine
-from segmend.surgery.writing.atomic import TEMPORARY
+from segmend.surgery.writing.atomic import TEMPORARY, other_names
 from segmend.surgery.writing.transfer import allocated, leftovers, vault_name
 from segmend.surgery.writing.work import folder
 
@@ -149,14 +150,27 @@ def refuse_lost_backups(run: Run, steps: Sequence[int]) -> None:
 
 
 def refuse_full(run: Run, steps: Sequence[int], vaults: str, direction: Direction) -> None:
-    """Raise `SegmendError` if a file system cannot take what these steps write to it."""
+    """Raise `SegmendError` if a file system cannot take what these steps write to it, when they do.
+
+    What an earlier step brought to another file system is free by then, also on a disk that was full.
+    """
     wanted: dict[int, tuple[str, int]] = {}
+    freed: dict[int, int] = {}
+    sums: dict[int, int] = {}
     for number in steps:
+        left = []
         for need in _needs(run, number, f"{vaults}/{number + 1:04d}", direction):
             where, device = _device(need.where)
-            if need.origin is None or _device(need.origin)[1] != device:
-                before = wanted.get(device, (where, 0))
-                wanted[device] = before[0], before[1] + need.bytes
+            origin = None if need.origin is None else _device(need.origin)[1]
+            if origin == device:
+                continue
+            sums[device] = sums.get(device, 0) + need.bytes
+            most = max(wanted.get(device, (where, 0))[1], sums[device] - freed.get(device, 0))
+            wanted[device] = wanted.get(device, (where, 0))[0], most
+            if origin is not None:
+                left.append((origin, _alone(run.plan.steps[number], need.bytes)))
+        for device, count in left:
+            freed[device] = freed.get(device, 0) + count
     for where, count in wanted.values():
         available = disk.space(where).available
         if count > available:
@@ -164,6 +178,17 @@ def refuse_full(run: Run, steps: Sequence[int], vaults: str, direction: Directio
                 f"{where}: {count:,} bytes are needed here and {available:,} are free; nothing was changed "
                 "(--backup-dir puts the old bytes on another disk)"
             )
+
+
+def _alone(step: Step, most: int) -> int:
+    """Bytes that come free where a step takes something away: not those of files with other names."""
+    path = next((each for each in step.paths if disk.path_type(each) in ("file", "dir")), None)
+    if path is None:
+        return 0
+    if disk.path_type(path) == "file":
+        return 0 if other_names(path) else min(most, allocated(path))
+    rows = [status for _, status in below(path) if status.type == "file"]
+    return min(most, sum(status.allocated for status in rows if status.nlink == 1))
 
 
 def _needs(run: Run, number: int, vault: str, direction: Direction) -> Iterator[Need]:
