@@ -22,7 +22,7 @@ from segmend.surgery.writing.effects import Effects
 
 CHANGES = (
     "create", "write", "truncate", "set_owner", "set_mode", "set_attributes", "set_mtime", "sync",
-    "rename", "remove", "make_dir", "remove_dir", "clone",
+    "rename", "remove", "make_dir", "remove_dir", "clone", "link",
 )  # fmt: skip
 
 
@@ -65,6 +65,12 @@ class Disk(Effects):
         if self._other is not None and source.startswith(self._other) is not target.startswith(self._other):
             return False
         return super().clone(fd, source, position, length, at)
+
+    def link(self, path: str, new: str) -> None:
+        """Refused from one disk to the other."""
+        if self._other is not None and path.startswith(self._other) is not new.startswith(self._other):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
+        super().link(path, new)
 
     def rename(self, old: str, new: str) -> None:
         """Refused from one disk to the other."""
@@ -253,6 +259,10 @@ class Unplugged(Mortal):
                 os.rename(saved, new)
 
         self._names((old, new), revert)
+
+    def link(self, path: str, new: str) -> None:
+        super().link(path, new)
+        self._name(new, lambda: os.unlink(new))
 
     def remove(self, path: str) -> None:
         saved = self._save(path)

@@ -20,7 +20,9 @@ from segmend.surgery.execute.undo import undo
 from segmend.surgery.plan import Plan
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.cut_file import CutFile
+from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.patch_file import PatchFile
+from segmend.surgery.steps.replace_file import ReplaceFile
 from segmend.surgery.writing.effects import Effects
 
 
@@ -30,14 +32,28 @@ class Snapped:
     def __init__(self, root: Path) -> None:
         self.world = make(root / "world")
         self.shots = root / "snapshot"
-        for path in sorted(self.world.a.rglob("*.log")):
+        self.files = [*sorted(self.world.a.rglob("*.log")), self.world.a / "recovery-point-offset-checkpoint"]
+        for path in self.files:
             link = self.shots / path.relative_to(self.world.a)
-            link.parent.mkdir(parents=True)
+            link.parent.mkdir(parents=True, exist_ok=True)
             os.link(path, link)
         self.plan: Plan = plan_of(
-            self.world, [s for s in steps(self.world) if isinstance(s, PatchFile | AppendFile | CutFile)]
+            self.world,
+            [
+                s
+                for s in steps(self.world)[:-1]
+                if isinstance(s, PatchFile | AppendFile | CutFile | ReplaceFile | MoveDir)
+            ],
         )
         self.shot, self.before = picture(self.shots), self.world.tree()
+
+    def disk(self) -> Disk:
+        """One on which the second log dir lies on another disk."""
+        return Disk(self.world.b)
+
+    def is_one(self) -> bool:
+        """Whether each file is one with its other name."""
+        return all(path.samefile(self.shots / path.relative_to(self.world.a)) for path in self.files)
 
     def apply(self, fx: Effects) -> None:
         acknowledge(fx, apply(self.plan, str(self.world.state), fx=fx).run, lambda: 0.0)
@@ -47,18 +63,19 @@ class Snapped:
 
 
 def calls(root: Path, command: str) -> int:
-    snapped, disk = Snapped(root), Disk()
+    snapped = Snapped(root)
+    disk = snapped.disk()
     if command == "undo":
-        snapped.apply(Disk())
+        snapped.apply(snapped.disk())
         snapped.undo(disk)
     else:
         snapped.apply(disk)
     return disk.calls
 
 
-def powerless(at: int, stash: Path) -> Unplugged:
-    stash.mkdir()
-    return Unplugged(at, stash)
+def powerless(at: int, snapped: Snapped) -> Unplugged:
+    stash = snapped.shots.with_name("stash")
+    return Unplugged(at, stash, snapped.world.b)
 
 
 @pytest.mark.parametrize("command", ["apply", "undo"])
@@ -69,17 +86,33 @@ def test_stopped_anywhere(tmp_path: Path, command: str, how: str, all_cases: boo
         root = tmp_path / f"{at}"
         snapped = Snapped(root)
         if command == "undo":
-            snapped.apply(Disk())
-        fx = Mortal(at) if how == "killed" else powerless(at, root / "stash")
+            snapped.apply(snapped.disk())
+        fx = Mortal(at, snapped.world.b) if how == "killed" else powerless(at, snapped)
         with contextlib.suppress(Died):
             (snapped.apply if command == "apply" else snapped.undo)(fx)
         if isinstance(fx, Unplugged):
             fx.power_off()
         assert picture(snapped.shots) == snapped.shot, at
         if snapped.world.tree() != snapped.before:
-            snapped.undo(Disk())
+            snapped.undo(snapped.disk())
         assert snapped.world.tree() == snapped.before, at
         assert picture(snapped.shots) == snapped.shot, at
+        assert snapped.is_one(), at
+
+
+def test_a_name_that_was_changed_meanwhile_stays_another_file(tmp_path: Path) -> None:
+    snapped = Snapped(tmp_path)
+    snapped.apply(snapped.disk())
+    assert not snapped.is_one()
+    # A plan stays the same whatever becomes of its files: by that it finds what it left on the way.
+    assert Plan.parse(snapped.plan.render(), "plan.json").sha256 == snapped.plan.sha256
+    changed = snapped.shots / "cut-0" / "0.log"
+    changed.write_bytes(changed.read_bytes()[:-1] + b"!")
+    os.utime(changed, ns=(1, (snapped.world.a / "cut-0" / "0.log").stat().st_mtime_ns))
+    snapped.undo(snapped.disk())
+    assert snapped.world.tree() == snapped.before
+    assert not changed.samefile(snapped.world.a / "cut-0" / "0.log")
+    assert changed.read_bytes().endswith(b"!")
 
 
 def test_the_plan_says_so_and_the_snapshot_keeps_its_bytes(patient_of: PatientOf, tmp_path: Path) -> None:

@@ -153,9 +153,12 @@ class OnePath(StepValue):
         """What it changes."""
         return (self.path,)
 
-    def room_for_a_copy(self) -> Iterator[Need]:
-        """What a step takes that changes a file in place, where that has other names (`change_in_place`)."""
-        if other_names(self.path):
+    def room_for_a_copy(self, vault: str) -> Iterator[Need]:
+        """What a step takes that changes a file in place, where that has other names (`change_in_place`).
+
+        Not before there is a vault: how many names a file has is no part of a plan, which asks no disk.
+        """
+        if vault and other_names(self.path):
             yield Need(folder(self.path), self.before.size or 0)
 
     def differs(self, expected: Fingerprint) -> str | None:

@@ -113,7 +113,8 @@ def _parted(steps: Sequence[Step]) -> Iterator[str]:
         if isinstance(step, PatchFile | AppendFile | CutFile) and (count := other_names(step.path)):
             yield (
                 f"{step.path}: has {plural(count, 'other name')} (a snapshot of hard links?): the copy of it "
-                "that is changed has none; an undo brings its bytes back, not its being one file with them"
+                "that is changed has none; an undo makes it one file with them again, if the old bytes are "
+                "kept on the same disk and those names were not changed"
             )
 
 

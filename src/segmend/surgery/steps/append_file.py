@@ -17,6 +17,7 @@ from segmend.surgery.writing.atomic import (
     keep,
     part_of,
     require,
+    restore_link,
     settle,
     write_atomically,
 )
@@ -59,7 +60,7 @@ class AppendFile(OnePath):
     def needs(self, vault: str) -> Iterator[Need]:
         """The new bytes."""
         yield Need(folder(self.path), self.content.length)
-        yield from self.room_for_a_copy()
+        yield from self.room_for_a_copy(vault)
 
     def not_before(self) -> str | None:
         """Compares size, owner, mode and time; also the source of the new bytes."""
@@ -105,6 +106,8 @@ class AppendFile(OnePath):
             self._take_away(work)
         self._settle(work)
         require(self.differs(self.before), self.path)
+        if not self._new:
+            restore_link(work, self.path)
 
     def preview(self, view: View, release: Release) -> None:
         """Appends in the view."""

@@ -10,7 +10,15 @@ from segmend.frozen import frozen
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint, hash_of, look
 from segmend.surgery.step import Need, OnePath, View
-from segmend.surgery.writing.atomic import change_in_place, keep, part_of, read_kept, require, settle
+from segmend.surgery.writing.atomic import (
+    change_in_place,
+    keep,
+    part_of,
+    read_kept,
+    require,
+    restore_link,
+    settle,
+)
 from segmend.surgery.writing.work import Workplace
 
 TAIL = "tail"
@@ -51,7 +59,7 @@ class CutFile(OnePath):
     def needs(self, vault: str) -> Iterator[Need]:
         """The tail."""
         yield Need(vault, self._sizes[0] - self._sizes[1])
-        yield from self.room_for_a_copy()
+        yield from self.room_for_a_copy(vault)
 
     def not_before(self) -> str | None:
         """Compares size, owner, mode, time, and the bytes of the tail."""
@@ -81,6 +89,7 @@ class CutFile(OnePath):
         """Writes the tail again."""
         if self.not_before() is None:
             settle(work, self.path)
+            restore_link(work, self.path)
             return
         self._must_be_ours()
         kept = read_kept(work, TAIL, self.tail_sha256)
@@ -89,6 +98,7 @@ class CutFile(OnePath):
             work.fx.truncate(fd, self._sizes[1])
             part_of(kept, work, at=self._sizes[1])(fd)
         require(self.not_before(), self.path)
+        restore_link(work, self.path)
 
     def preview(self, view: View, release: Release) -> None:
         """Cuts in the view."""

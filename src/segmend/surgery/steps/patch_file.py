@@ -11,7 +11,15 @@ from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import hash_of, look
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.step import Need, OnePath, View
-from segmend.surgery.writing.atomic import change_in_place, keep, part_of, read_kept, require, settle
+from segmend.surgery.writing.atomic import (
+    change_in_place,
+    keep,
+    part_of,
+    read_kept,
+    require,
+    restore_link,
+    settle,
+)
 from segmend.surgery.writing.work import Workplace
 
 OLD = "old"
@@ -50,7 +58,7 @@ class PatchFile(OnePath):
     def needs(self, vault: str) -> Iterator[Need]:
         """The old bytes."""
         yield Need(vault, self.content.length)
-        yield from self.room_for_a_copy()
+        yield from self.room_for_a_copy(vault)
 
     def not_before(self) -> str | None:
         """Compares size, owner, mode, time, and the bytes of the range; also the source of the new ones."""
@@ -81,12 +89,14 @@ class PatchFile(OnePath):
         """Writes the old bytes again."""
         if self._differs(self.old_sha256) is None:
             settle(work, self.path)
+            restore_link(work, self.path)
             return
         self._must_be_ours()
         kept = read_kept(work, OLD, self.old_sha256)
         with change_in_place(work, self.path, self.before) as fd:
             part_of(kept, work, at=self.position, holes=False)(fd)
         require(self._differs(self.old_sha256), self.path)
+        restore_link(work, self.path)
 
     def preview(self, view: View, release: Release) -> None:
         """Overwrites in the view."""

@@ -22,10 +22,12 @@ from segmend.surgery.typed_json import fields_to_json
 from segmend.surgery.writing.atomic import (
     bytes_of,
     clear,
+    hold_link,
     keep,
     part_of,
     read_kept,
     require,
+    restore_link,
     write_atomically,
 )
 from segmend.surgery.writing.effects import sync_dir
@@ -122,6 +124,7 @@ class ReplaceFile(OnePath):
             sync_dir(work.fx, folder(self.path))
             return
         data = self._data(work.release, disk)
+        hold_link(work, self.path)
         write_atomically(work, self.path, bytes_of(data, work), self.after)
         require(self.not_after(), self.path)
 
@@ -137,6 +140,8 @@ class ReplaceFile(OnePath):
             write_atomically(work, self.path, part_of(kept, work), self.before)
         sync_dir(work.fx, folder(self.path))
         require(self.before.difference(look(self.path)), self.path)
+        if self.before.kind == "file":
+            restore_link(work, self.path)
 
     def preview(self, view: View, release: Release) -> None:
         """The new file in the view; a recipe sees the view's log dir."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -11,13 +12,16 @@ from segmend.errors import SegmendError
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.file_system import Unreadable
-from segmend.surgery.fingerprint import Fingerprint, hash_of
+from segmend.surgery.fingerprint import Fingerprint, hash_of, look
 from segmend.surgery.writing.copying import PIECE, copy
 from segmend.surgery.writing.effects import Effects, sync_dir
 from segmend.surgery.writing.work import Workplace, folder
 
 TEMPORARY: Final = ".segmend.tmp"
 """Ends the name of a file that is being written: loaders of all releases ignore `.tmp`."""
+
+LINKED: Final = "linked"
+"""In the vault, another name of a file that was parted from the others it had."""
 
 Fill = Callable[[int], None]
 
@@ -156,6 +160,7 @@ def change_in_place(work: Workplace, path: str, like: Fingerprint) -> Iterator[i
     assert not path.startswith(f"{work.vault}/"), "old bytes are never written over"
     clear(work.fx, path)
     if other_names(path):
+        hold_link(work, path)
         write_atomically(work, path, part_of(path, work), like)
     fd = work.fx.open(path)
     try:
@@ -164,6 +169,38 @@ def change_in_place(work: Workplace, path: str, like: Fingerprint) -> Iterator[i
         work.fx.sync(fd)
     finally:
         work.fx.close(fd)
+
+
+def hold_link(work: Workplace, path: str, name: str = LINKED) -> None:
+    """Before a file with other names goes: one more in the vault, if that is on the same disk."""
+    place = f"{work.vault}/{name}"
+    if not other_names(path) or os.path.lexists(place):
+        return
+    try:
+        work.fx.link(path, place)
+    except OSError as error:
+        if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP):
+            raise
+        return
+    sync_dir(work.fx, work.vault)
+
+
+def restore_link(work: Workplace, path: str, name: str = LINKED) -> None:
+    """Of a file that is again what it was, one with its other names, unless these were changed meanwhile."""
+    place = f"{work.vault}/{name}"
+    if disk.path_type(place) != "file" or disk.file_stat(place).device != disk.file_stat(path).device:
+        return
+    if os.path.samefile(place, path):
+        work.fx.remove(place)
+    elif look(place) == look(path):
+        try:
+            work.fx.rename(place, path)
+        except OSError as error:
+            if error.errno != errno.EXDEV:  # two mounts of one disk
+                raise
+            return
+        sync_dir(work.fx, folder(path))
+    sync_dir(work.fx, work.vault)
 
 
 def other_names(path: str) -> int:

@@ -127,6 +127,10 @@ class Effects:
         """Rename; a file (never a directory) that has the new name is replaced."""
         os.rename(old, new)
 
+    def link(self, path: str, new: str) -> None:
+        """Another name for a file."""
+        os.link(path, new, follow_symlinks=False)
+
     def remove(self, path: str) -> None:
         """Unlink a file."""
         os.unlink(path)

@@ -10,6 +10,7 @@ file is removed.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import posixpath
 import stat
@@ -21,7 +22,17 @@ from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.file_system import FileStat
 from segmend.surgery.fingerprint import Fingerprint, below, look
-from segmend.surgery.writing.atomic import TEMPORARY, clear, dress, part_of, settle, write_atomically
+from segmend.surgery.writing.atomic import (
+    LINKED,
+    TEMPORARY,
+    clear,
+    dress,
+    hold_link,
+    part_of,
+    restore_link,
+    settle,
+    write_atomically,
+)
 from segmend.surgery.writing.copying import PIECE, copy
 from segmend.surgery.writing.effects import Effects, sync_dir
 from segmend.surgery.writing.pairwise import each
@@ -42,6 +53,7 @@ def transfer(work: Workplace, source: str, target: str) -> None:
         sync_dir(work.fx, folder(target))
         _same(source, target, copied)
         assert os.path.lexists(target), "nothing is removed that is nowhere else"
+        _hold_links(work, source)
         _remove(work, source)
     # The new name first: if only one of the two reached the disk, there would be two and not none.
     sync_dir(work.fx, folder(target))
@@ -86,6 +98,7 @@ def _copy(work: Workplace, source: str, target: str) -> frozenset[str]:
     found = look(source, content=False)
     if found.kind == "file":
         write_atomically(work, target, part_of(source, work), found)
+        restore_link(work, target, _held(""))
         return frozenset()
     if found.kind != "dir":
         raise SegmendError(f"{source}: is neither a file nor a directory; move it by hand")
@@ -93,6 +106,21 @@ def _copy(work: Workplace, source: str, target: str) -> frozenset[str]:
     copied = _copy_tree(work, source, part)
     work.fx.rename(part, target)
     return copied
+
+
+def _hold_links(work: Workplace, source: str) -> None:
+    """Of files with other names, as in a snapshot by `cp -al`: brought back, they are one file with them."""
+    if look(source, content=False).kind == "file":
+        hold_link(work, source, _held(""))
+        return
+    for name, status in below(source):
+        if stat.S_ISREG(status.mode):
+            hold_link(work, f"{source}/{name}", _held(name))
+
+
+def _held(name: str) -> str:
+    """Under which name in the vault: one for each file of a directory."""
+    return f"{LINKED}-{hashlib.sha256(os.fsencode(name)).hexdigest()[:32]}"
 
 
 def _remove(work: Workplace, source: str) -> None:
@@ -129,6 +157,7 @@ def _copy_tree(work: Workplace, source: str, part: str) -> frozenset[str]:
     for name, _ in files:
         if os.path.lexists(f"{part}/{name}{TEMPORARY}"):
             work.fx.rename(f"{part}/{name}{TEMPORARY}", f"{part}/{name}")
+        restore_link(work, f"{part}/{name}", _held(name))
     for name in reversed(folders):
         _dress_dir(work.fx, _join(source, name), _join(part, name))
     return frozenset(name for (name, _), now in zip(files, done, strict=True) if now)
