@@ -13,6 +13,7 @@ from tests.surgery.faulty import Died, Disk, Mortal
 from tests.surgery.picture import picture
 from tests.surgery.recovery_rule import batches_of
 from tests.surgery.shows.names import OTHER, stamp
+from tests.surgery.small_fleet import Fleet
 
 from segmend.formats import partition_metadata
 from segmend.formats.names import is_legal_topic, topics_collide
@@ -182,3 +183,13 @@ def test_killed_anywhere_both_ways_are_open(clean: Desk, asked: tuple[str, ...])
             assert picture(clean.home, folder_times=False) == after, number
         assert clean.run("undo", *yes).code == 0, number
         assert clean.tree() == before, number
+
+
+def test_what_the_metadata_has_in_sync_elsewhere_is_not_lost(whole: Fleet) -> None:
+    """Who stopped last knows of no other in sync."""
+    asked = ("--partition", "orders-3", "-o", whole.plan_file)
+    for broker, others in (("b2", False), ("b3", True)):
+        ran = whole.run("plan", "delete", *sorted((whole.disks / broker).iterdir()), *asked)
+        assert (ran.code, ran.out.count("lost: nothing")) == ((0, 1) if others else (4, 0))
+        assert ("in sync with it by the metadata here" in ran.out) is others
+        assert ("no other replica is in sync with it" in ran.out) is not others

@@ -32,8 +32,9 @@ PAGE = Page(
     more="Before 3.0 it refuses requests for it. The name is never compared.",
     advice="""
         Make sure that the data belongs to the topic as it is now; only then put the right id into
-        partition.metadata, as `segmend plan repair` does where the file alone is wrong. Two directories under
-        each other's names get their names back instead. Otherwise move the directory away.""",
+        partition.metadata: `segmend plan repair` does where the file alone is wrong, `segmend plan restamp`
+        where you say so. Two directories under each other's names get their names back instead
+        (`segmend plan rename`). Otherwise set the directory aside: `segmend plan delete`.""",
     kafka="LogManager.isStrayKraftReplica, InconsistentTopicIdException, KIP-516.",
 )
 SCOPE = Scope.BROKER

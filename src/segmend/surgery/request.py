@@ -12,6 +12,8 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 
+Tell = Callable[[int, int], None]
+"""Is told (done, total) bytes."""
 OptionsType = TypeVar("OptionsType", covariant=True)
 
 
@@ -27,7 +29,7 @@ class Request(Generic[OptionsType]):
     given: Sequence[str]
     options: OptionsType
     names: frozenset[str] = frozenset()
-    on_progress: Callable[[int, int], None] = lambda _done, _total: None
+    on_progress: Tell = lambda _done, _total: None
 
     @property
     def dirs(self) -> tuple[LogDir, ...]:

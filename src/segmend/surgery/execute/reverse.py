@@ -27,7 +27,7 @@ from segmend.surgery.execute.reverse_steps import Kept, back
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import Draft, Lines
-from segmend.surgery.request import Request
+from segmend.surgery.request import Request, Tell
 from segmend.surgery.step import OnePath, Step
 from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.replace_file import KEPT, ReplaceFile
@@ -45,7 +45,7 @@ class _Group:
     names: frozenset[str]
 
 
-def reverse(run: Run) -> Plan:
+def reverse(run: Run, on_progress: Tell = lambda _done, _total: None) -> Plan:
     """The plan; raises `UsageError` if nothing was done, `BrokerRunning`, `SegmendError`."""
     done = [number for number, status in enumerate(run.statuses()) if status is Status.AFTER]
     if not done or any(status is Status.BETWEEN for status in run.statuses()):
@@ -78,7 +78,8 @@ def reverse(run: Run) -> Plan:
     lines, stay = _lines(run, done, dirs, reversed_names)
     marks = list(_markers(dirs, steps))
     draft = Draft(steps=[*marks, *lines, *steps], notes=[*notes, *stay, *_marker_notes(run, done)], left=left)
-    request = Request(broker=broker, given=[each.given for each in run.plan.dirs], options=None)
+    names = [each.given for each in run.plan.dirs]
+    request = Request(broker=broker, given=names, options=None, on_progress=on_progress)
     plan = assembly.make("reverse", {"journal": run.name}, request, draft)
     twin = next(twins(plan), None)
     if twin is not None:

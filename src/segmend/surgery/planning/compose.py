@@ -24,7 +24,7 @@ from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import Draft
-from segmend.surgery.request import Request
+from segmend.surgery.request import Request, Tell
 from segmend.surgery.step import Neighbours, Step
 from segmend.surgery.steps.cut_file import CutFile
 from segmend.surgery.steps.patch_file import PatchFile
@@ -36,7 +36,7 @@ _LIMIT: Final = 64 << 20
 Entries = dict[tuple[str, int], CheckpointEntry]
 
 
-def composed(plans: Sequence[Plan]) -> Plan:
+def composed(plans: Sequence[Plan], on_progress: Tell = lambda _done, _total: None) -> Plan:
     """The plan of all; raises `UsageError` if they do not go together, `SegmendError` if one is too old."""
     releases = sorted({str(plan.release) for plan in plans})
     if len(releases) > 1:
@@ -49,7 +49,8 @@ def composed(plans: Sequence[Plan]) -> Plan:
         notes=[note for plan in plans for note in plan.notes],
         left=list(dict.fromkeys(_left(plans))), extra=_extra(plans),
     )  # fmt: skip
-    request = Request(broker=broker, given=[each.path for each in dirs], options=None)
+    given = [each.path for each in dirs]
+    request = Request(broker=broker, given=given, options=None, on_progress=on_progress)
     name, arguments = ", ".join(plan.operation for plan in plans), {"plans": [plan.sha256 for plan in plans]}
     found = assembly.make(name, arguments, request, draft)
     twin = next(twins(found), None)

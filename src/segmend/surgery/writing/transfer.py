@@ -118,6 +118,15 @@ def _hold_links(work: Workplace, source: str) -> None:
             hold_link(work, f"{source}/{name}", _held(name))
 
 
+def _restore_links(work: Workplace, part: str, folders: Collection[str], names: Collection[str]) -> None:
+    """A name leaves the vault only for a directory that is there for good."""
+    held = [name for name in names if os.path.lexists(f"{work.vault}/{_held(name)}")]
+    for place in sorted({folder(_join(part, name)) for name in folders}) if held else ():
+        sync_dir(work.fx, place)
+    for name in held:
+        restore_link(work, f"{part}/{name}", _held(name))
+
+
 def _held(name: str) -> str:
     """Under which name in the vault: one for each file of a directory."""
     return f"{LINKED}-{hashlib.sha256(os.fsencode(name)).hexdigest()[:32]}"
@@ -157,7 +166,7 @@ def _copy_tree(work: Workplace, source: str, part: str) -> frozenset[str]:
     for name, _ in files:
         if os.path.lexists(f"{part}/{name}{TEMPORARY}"):
             work.fx.rename(f"{part}/{name}{TEMPORARY}", f"{part}/{name}")
-        restore_link(work, f"{part}/{name}", _held(name))
+    _restore_links(work, part, folders, [name for name, _ in files])
     for name in reversed(folders):
         _dress_dir(work.fx, _join(source, name), _join(part, name))
     return frozenset(name for (name, _), now in zip(files, done, strict=True) if now)

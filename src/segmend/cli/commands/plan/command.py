@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -24,7 +26,7 @@ from segmend.surgery.ops import Operation
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning.any_release import plan_for_any
 from segmend.surgery.planning.compose import composed
-from segmend.surgery.request import Request
+from segmend.surgery.request import Request, Tell
 
 EXAMPLES = """\
 A plan is a JSON file. `segmend apply plan.json` carries it out, `segmend undo` takes it back.
@@ -108,12 +110,18 @@ def _show(args: argparse.Namespace) -> int:
 
 def _compose(args: argparse.Namespace) -> int:
     refuse_output(args.output)
-    return _made(args, composed([Plan.load(path) for path in args.plans]))
+    plans = [Plan.load(path) for path in args.plans]
+    with _telling() as tell:
+        plan = composed(plans, tell)
+    return _made(args, plan)
 
 
 def _reverse(args: argparse.Namespace) -> int:
     refuse_output(args.output)
-    return _made(args, reverse(find(args.state_dir, args.journal)))
+    found = find(args.state_dir, args.journal)
+    with _telling() as tell:
+        plan = reverse(found, tell)
+    return _made(args, plan)
 
 
 def _made(args: argparse.Namespace, plan: Plan) -> int:
@@ -128,15 +136,22 @@ def _make(args: argparse.Namespace, operation: Operation) -> Plan:
     running = next((log_dir.path for log_dir in targets.dirs if log_dir.broker_running()), None)
     if running is not None:
         note(f"{running}: a broker runs here; stop it, and plan again, before `segmend apply`")
-    progress = Progress(sys.stderr)
-    request = Request(
-        broker=BrokerDirs([LogDir.open(disk.real_path(path)) for path in given], release=args.kafka),
-        given=given,
-        options=options_from(args, operation.Options),
-        names=targets.names,
-        on_progress=lambda done, total: progress.update(done, total, ""),
-    )
-    try:
+    with _telling() as tell:
+        request = Request(
+            broker=BrokerDirs([LogDir.open(disk.real_path(path)) for path in given], release=args.kafka),
+            given=given,
+            options=options_from(args, operation.Options),
+            names=targets.names,
+            on_progress=tell,
+        )
         return plan_for_any(operation.plan, request)
+
+
+@contextmanager
+def _telling() -> Iterator[Tell]:
+    """Shows how far it is, and wipes that in the end."""
+    progress = Progress(sys.stderr)
+    try:
+        yield lambda done, total: progress.update(done, total, "")
     finally:
         progress.done()

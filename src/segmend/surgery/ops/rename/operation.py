@@ -70,8 +70,12 @@ def plan(request: Request[Options]) -> Plan:
         for each in names
         for other in replaced(request.dirs, each.key, each.partition.path, allowed=options.replace)
     ]
-    made = (step for each in names for step in (copied(each) if options.copy else moved(each)))
-    steps: list[Step] = [*aside, *_lines(request, names), *made]
+    steps: list[Step] = [*aside, *_lines(request, names)]
+    total, done = sum(each.partition.size for each in names), 0
+    for each in names:
+        request.on_progress(done, total)
+        steps += copied(each) if options.copy else moved(each)
+        done += each.partition.size
     arguments = {name.replace("_", "-"): value for name, value in given_in(options)}
     return assembly.make(NAME, arguments, request, Draft(steps=steps, notes=list(_notes(request, names))))
 
