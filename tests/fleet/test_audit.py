@@ -191,6 +191,14 @@ def test_out_may_not_lie_in_a_log_dir(tmp_path: Path) -> None:
     assert not (root / "b1/data/out").exists()
 
 
+def test_out_is_no_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    root = three_brokers(tmp_path / "fleet")
+    with pytest.raises(UsageError, match="directories only, not to object stores"):
+        audit(AuditRequest(paths=(str(root),), out="s3://bucket/report"), LocalDriver(1))
+    assert not (tmp_path / "s3:").exists()
+
+
 def test_the_summary_file(tmp_path: Path) -> None:
     out = tmp_path / "out"
     outcome = run(three_brokers(tmp_path / "fleet"), out)

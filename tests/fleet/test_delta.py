@@ -50,6 +50,16 @@ def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
         delta.commit(str(tmp_path), delta.new_run(), "scan", ["segments"], [])
 
 
+def test_a_file_that_is_gone_is_one_line(tmp_path: Path) -> None:
+    out, run = str(tmp_path), delta.new_run()
+    part = delta.write_part(out, run, "segments", rows("a"))
+    assert part
+    delta.commit(out, run, "scan", ["segments"], [part])
+    (tmp_path / "segments" / part.path).unlink()
+    with pytest.raises(SegmendError, match="a file of an earlier run is gone or damaged"):
+        delta.read(out, "segments")
+
+
 def test_names_that_are_no_utf8_are_stored_readably() -> None:
     found = table("segments", [{"topic": b"caf\xe9".decode("utf-8", "surrogateescape")}])
     assert found["topic"].to_pylist() == ["caf\\xe9"]

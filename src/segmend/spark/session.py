@@ -78,7 +78,7 @@ def _start(
         options = [*_java_options(java, folder, archive=cache is not None), *java_options]
         settings |= _LOCAL | {"spark.driver.extraJavaOptions": " ".join(options)}
         settings["spark.sql.shuffle.partitions"] = str(os.cpu_count() or 1)
-    if not _is_here(master):
+    if not master.startswith("local"):
         settings |= _brought_along(cache or _temporary())
         environ["PYTHONPATH"] = os.pathsep.join(_homes())
     builder = SparkSession.builder.master(master).appName("segmend")
@@ -89,11 +89,6 @@ def _start(
             return builder.getOrCreate()
     except PySparkException as error:
         raise SegmendError(f"Spark did not start: {error}") from error
-
-
-def _is_here(master: str) -> bool:
-    """Whether the workers are of this machine and this Python."""
-    return master == "local" or master.startswith("local[")
 
 
 def _brought_along(folder: Path) -> dict[str, str]:
