@@ -139,6 +139,10 @@ def test_damage_names_who_has_it_sound(tmp_path: Path, capsys: pytest.CaptureFix
     assert (replicas[2]["relation"], replicas[2]["behind_records"]) == ("damaged", 10)
     ran = run(capsys, "diff", one, two)
     assert "lost: offsets 60 to 69 are sound on no replica" in ran.out
+    last = next(line for line in ran.out.splitlines() if "segmend rescue" in line).partition("rescue")[2]
+    words = shlex.split(last)
+    words[words.index("--out") + 1] = str(tmp_path / "out")
+    assert run(capsys, "rescue", *words).code == 4
 
 
 def test_the_next_command_mends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from segmend.kernel.types import KINDS
 from segmend.merge.compared import Compared
 from segmend.merge.values import Merged, Replica, Standing
 from segmend.report import text
@@ -174,7 +175,8 @@ def _consequences(
     for first, last in merged.missing[:SHOWN]:
         yield f"lost: {_offsets(first, last)} are sound on no replica"
     yield from _more(len(merged.missing), "missing range")
-    yield from (f"not known: {text.clean(doubt)}" for doubt in merged.doubts)
+    yield from (f"not known: {text.clean(doubt)}" for doubt in merged.doubts[:SHOWN])
+    yield from _more(len(merged.doubts), "such place")
 
 
 def _hurt(found: Compared, number: int, standing: Standing) -> Iterator[str]:
@@ -210,19 +212,30 @@ def _offsets(first: int, last: int) -> str:
 
 
 def _next(found: Compared, merged: Merged) -> Iterator[str]:
-    """Commands that help: a damaged replica takes batches of one that has them all."""
+    """What helps: a damaged replica takes batches of one that has them all, else all give what they have."""
+    together = False
     for number, standing in enumerate(merged.standings):
         replica = found.replicas[number]
         if standing.relation == "diverged":
             at = (standing.diverged_at or (0, 0))[0]
+            together = True
             yield f"segmend show {shlex.quote(replica.path)} --records --offset {at}.."
         elif standing.relation == "damaged" and (source := _source(found, standing, number)) is not None:
             here, there = shlex.quote(replica.path), shlex.quote(source.path)
             yield f"segmend plan repair {here} --from {there} -o plan.json"
+        elif standing.relation == "damaged":
+            together = True
+    if together:
+        paths = " ".join(shlex.quote(replica.path) for replica in found.replicas)
+        out = shlex.quote(f"rescued-{found.topic}-{found.partition}")
+        yield f"segmend rescue {paths} --out {out} --as log-dir"
 
 
 def _source(found: Compared, standing: Standing, number: int) -> Replica | None:
-    """One replica that has sound all that is damaged here."""
+    """One replica that has sound all that is damaged here, if the damage is within batches."""
+    kinds = {each.kind for each in found.replicas[number].damaged}
+    if not kinds or not kinds <= KINDS.keys():
+        return None
     having = set(range(len(found.replicas))) - {number}
     for each in standing.hurt:
         having &= set(each.sound_on)

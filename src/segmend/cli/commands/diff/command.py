@@ -45,4 +45,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compare, tell, and say by the exit code whether all are equal."""
     dirs, groups = replicas_asked(args, args.paths)
-    return tell(args, dirs, compared(groups, jobs=args.jobs or len(os.sched_getaffinity(0))))
+    return tell(
+        args, dirs, compared(groups, jobs=args.jobs if args.jobs > 0 else len(os.sched_getaffinity(0)))
+    )
