@@ -20,7 +20,8 @@ NOW_MS = 1_790_000_000_000
 def told(dirs: list[Path], workers: int) -> list[object]:
     broker = BrokerDirs([LogDir.open(str(each)) for each in dirs])
     options = Options(clean=False, now_ms=NOW_MS, workers=workers, user=User.named("0:0"))
-    return [line.to_json() for line in forecast(broker, options)]
+    lines: list[object] = [line.to_json() for line in forecast(broker, options)]
+    return [*lines, sorted(broker.release.asked or ())]  # the latter also out of other processes
 
 
 @pytest.mark.parametrize("granted", [0, 2, 2_000])

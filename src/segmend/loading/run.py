@@ -142,16 +142,15 @@ class _Run:
         for state in states:
             found = []
             partitions = [each for each in _as_listed(state.log_dir) if each.kind != "cluster-metadata"]
-            # What other processes note of a release that is not known (`Release.asked`) goes with them.
-            workers = self._options.workers if self._broker.release.asked is None else 1
             wanted = [each for each in partitions if not self._is_passed_over(each)]
-            loads = load_directories(state, wanted, situation, self._view, workers)
+            loads = load_directories(state, wanted, situation, self._view, self._options.workers)
             for partition in partitions:
                 loaded = unseen(state, partition) if self._is_passed_over(partition) else next(loads)
                 done += 1
                 if self._progress is not None:
                     self._progress(done, total)
                 found.append(self._loaded_one(state, partition, loaded))
+            next(loads, None)  # It comes to its end, and so do the processes it began.
             for loaded in sorted(found, key=_place):
                 self._loaded.append(loaded)
                 if isinstance(loaded.outcome, DirectoryOutcome):

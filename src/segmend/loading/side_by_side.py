@@ -55,6 +55,8 @@ class _Told:
     job: Job
     asked: tuple[int, ...]
     unasked: int
+    rules: frozenset[tuple[int, ...]]
+    """What was asked of a release that is not known (`Release.asked`), by this load or one before it."""
 
 
 def load_directories(
@@ -105,8 +107,10 @@ def _apart(
         budget, before = _Asked(), 0 if view is None else view.unasked
         loaded = load_directory(state, partition.afresh(), replace(situation, budget=budget))
         unasked = 0 if view is None else view.unasked - before
+        rules = frozenset(situation.broker.release.asked or ())
         sizes = tuple(budget.sizes)
-        found.append(_Told(values=_VALUES(loaded), job=state.jobs[-1], asked=sizes, unasked=unasked))
+        values, job = _VALUES(loaded), state.jobs[-1]
+        found.append(_Told(values=values, job=job, asked=sizes, unasked=unasked, rules=rules))
     return found
 
 
@@ -117,6 +121,8 @@ def _taken(
     budget = situation.budget
     if told is None or (not budget.spent and any(size <= budget.bytes for size in told.asked)):
         return load_directory(state, partition.afresh(), situation)
+    if (noted := situation.broker.release.asked) is not None:
+        noted.update(told.rules)
     budget.refused += len(told.asked)
     state.jobs.append(told.job)
     if view is not None:
