@@ -7,6 +7,7 @@ the run, which the snapshot covers. `quorum-state` is never touched here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from segmend.broker.metadata_log import METADATA_TOPIC_ID
 from segmend.formats import epoch_checkpoint, partition_metadata, quorum_state
@@ -15,16 +16,22 @@ from segmend.formats.names import CLUSTER_METADATA
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.frozen import frozen
 from segmend.logdir.files import FileEntry
+from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 from segmend.node.metadata_copy import MetadataCopy, Part, Run, Standing
-from segmend.surgery.fingerprint import MISSING, Fingerprint, look
+from segmend.surgery.fingerprint import MISSING, Fingerprint, hash_bytes, look
 from segmend.surgery.new_bytes import NewBytes
+from segmend.surgery.recipes import Rebuild
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.cut_file import CutFile
 from segmend.surgery.steps.make_dir import MakeDir
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
+
+_INDEXES: Final = {"index": "offset-index", "timeindex": "time-index"}
+_INTERVAL: Final = 4096
+"""index.interval.bytes, which the metadata log has as by default."""
 
 
 @frozen
@@ -162,3 +169,21 @@ def ending(home: LogDir, standing: Standing, own: MetadataCopy | None) -> Ending
     )
     before = look(file, content=False).but(size=0) if stays else MISSING
     return Ending(path=file, file=before, like=before if stays else like, offset=offset)
+
+
+def indexes(home: LogDir, after: LogDir, steps: Sequence[Step], release: Release) -> Iterator[Step]:
+    """The indexes of new logs; `after` is the home as the steps leave it. A start makes them anew as well."""
+    partition = PartitionDir.forced(after, CLUSTER_METADATA)
+    new = {step.path for step in steps if isinstance(step, AppendFile) and step.before.kind == "missing"}
+    for base, name in sorted(partition.layout.logs.items()):
+        path = f"{home.path}/{CLUSTER_METADATA}/{name}"
+        for suffix, recipe in _INDEXES.items() if path in new else ():
+            file = f"{base:020d}.{suffix}"
+            made = Rebuild.within(partition, file, recipe, base_offset=base, interval=_INTERVAL)
+            data = made.build(release)
+            after_it = model(home).but(size=len(data), sha256=hash_bytes(data))
+            yield ReplaceFile(
+                path=f"{home.path}/{CLUSTER_METADATA}/{file}", before=MISSING, after=after_it,
+                reason="entries of this log", recipe=recipe, arguments=made.arguments, log_dir=home.path,
+                partition=CLUSTER_METADATA,
+            )  # fmt: skip

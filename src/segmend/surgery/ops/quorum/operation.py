@@ -64,7 +64,7 @@ def _mended(case: Case, choice: Choice) -> Draft:
     """A voter, or any node, that goes on among the others."""
     files = list(_files(case, choice))
     after = _log(case, files)
-    steps = _in_order([*votes.steps(case, after), *files])
+    steps = _in_order(case, [*votes.steps(case, after), *files])
     notes = [*_notes(case, choice), *votes.notes(case, after)]
     facts = {"end": choice.standing.position[1]}
     left = list(_cut_short(case, choice))
@@ -89,12 +89,14 @@ def _alone(case: Case, choice: Choice) -> Draft:
     notes = [*_notes(case, choice), *standalone.price(found, epoch, (covered, end), unseen)]
     facts = {"end": end + (found.entry is not None), "epoch": epoch, "voters": [found.node_id]}
     losses = _losses(case, choice)
-    return Draft(steps=_in_order(steps), losses=losses, notes=notes, extra={NAME: facts})
+    return Draft(steps=_in_order(case, steps), losses=losses, notes=notes, extra={NAME: facts})
 
 
-def _in_order(steps: Sequence[Step]) -> list[Step]:
-    """The directory comes before what is put into it, the vote before the log."""
-    return sorted(steps, key=lambda step: step.KIND != "make_dir")
+def _in_order(case: Case, steps: Sequence[Step]) -> list[Step]:
+    """The directory comes before what is put into it, the vote before the log, and its indexes last."""
+    found = sorted(steps, key=lambda step: step.KIND != "make_dir")
+    after = planned(case.broker, found).dirs[case.broker.dirs.index(case.home)]
+    return [*found, *log_files.indexes(case.home, after, found, case.broker.release)]
 
 
 def _files(case: Case, choice: Choice) -> Iterator[Step]:
