@@ -310,7 +310,7 @@ class Unplugged(Mortal):
         self._pending.append(_Pending({_key(s)}, revert, names=False, handles=[handle]))
 
     def _dress(self, fd: int, revert: Callable[[int], object]) -> None:
-        handle = _reopened(fd)
+        handle = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY)  # its mode may be that of a closed file already
         key = _key(os.fstat(fd))
         self._pending.append(_Pending({key}, lambda: revert(handle), names=False, handles=[handle]))
 

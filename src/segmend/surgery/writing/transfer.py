@@ -156,6 +156,8 @@ def _copy_tree(work: Workplace, source: str, part: str) -> frozenset[str]:
     for name in folders:
         if not os.path.lexists(_join(part, name)):
             work.fx.make_dir(_join(part, name))
+        else:  # An earlier attempt may have given it its mode already.
+            _open_up(work.fx, _join(part, name))
     files = [(name, status) for name, status in rows if stat.S_ISREG(status.mode)]
 
     def copy_one(shared: Workplace, row: tuple[str, FileStat]) -> bool:
@@ -186,6 +188,8 @@ def _copy_file(work: Workplace, source: str, target: str, status: FileStat) -> b
             settle(work, done)
             return False
     like = look(source, content=False)
+    if not os.access(target + TEMPORARY, os.W_OK, effective_ids=True):
+        clear(work.fx, target)
     fd = work.fx.create(target + TEMPORARY)
     try:
         with FileReader(source) as reader:
