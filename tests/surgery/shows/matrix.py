@@ -105,7 +105,9 @@ def judge(bed: Bed, done: Sequence[Asked]) -> None:
         assert not elsewhere, f"the broker put them elsewhere: {elsewhere}"
         if any(asked.moved for asked in done) and bed.release >= (1, 1):
             told = {
-                name: place for name, place in server.places(broker, bed.root).items() if name not in moving
+                name: place
+                for name, place in server.places(broker, bed.root).items()
+                if name not in moving | deleted
             }
             assert {name: put.get(name) for name in told} == told, "kafka-log-dirs sees them elsewhere"
             assert len(told) > len(put) // 2
