@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -35,6 +36,7 @@ def test_several_processes_say_what_one_says(
     monkeypatch.setattr("segmend.loading.run.Budget", partial(Budget, segments=granted))
     alone = told(dirs, 1)
     monkeypatch.setattr(side_by_side, "MANY", 2)
+    monkeypatch.setattr(threading, "active_count", lambda: 1)  # other tests leave threads behind
     forks, apart = [], side_by_side._apart
 
     def worked(*given: object) -> object:
