@@ -11,6 +11,7 @@ from tests.faults.written import known_dirs, removed
 
 from segmend.loading import Options, forecast, side_by_side
 from segmend.loading.reads import Budget
+from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.logdir.user import User
 from segmend.node.broker_dirs import BrokerDirs
@@ -19,7 +20,7 @@ NOW_MS = 1_790_000_000_000
 
 
 def told(dirs: list[Path], workers: int) -> list[object]:
-    broker = BrokerDirs([LogDir.open(str(each)) for each in dirs])
+    broker = BrokerDirs([LogDir.open(str(each)) for each in dirs], release=Release.parse("4.3"))
     options = Options(clean=False, now_ms=NOW_MS, workers=workers, user=User.named("0:0"))
     lines: list[object] = [line.to_json() for line in forecast(broker, options)]
     return [*lines, sorted(broker.release.asked or ())]  # the latter also out of other processes
