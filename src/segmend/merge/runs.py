@@ -34,6 +34,9 @@ def read_replica(partition: PartitionDir) -> Replica:
     reading = _Reading(partition)
     runs, odd = in_order(tuple(reading.runs()))
     reading.damaged += odd
+    cleaned = max(log_dir.cleaner_offsets.get(key, 0), 0)
+    if not cleaned and not reading.removed_below:
+        runs = reading.without_leaps(runs)
     identity = log_dir.meta_properties.value
     start = log_dir.log_start_offsets.get(key)
     epochs = partition.leader_epochs.value
@@ -41,7 +44,7 @@ def read_replica(partition: PartitionDir) -> Replica:
     ends = (*(run.last_offset for run in runs[-1:]), *claimed)
     end = max([0, *partition.base_offsets[-1:], start or 0, *(last + 1 for last in ends)])
     first = partition.base_offsets[0] if partition.base_offsets else 0
-    cleaned = min(max(log_dir.cleaner_offsets.get(key, 0), 0), end)
+    cleaned = min(cleaned, end)
     thinned = max(cleaned, reading.removed_below)
     gaps = tuple(_gaps(reading.damaged, runs, partition))
     if thinned and gaps:
@@ -130,6 +133,7 @@ class _Reading:
         self.damaged: list[Damaged] = []
         self.unreadable: list[str] = []
         self.removed_below = 0
+        self.leaps: dict[int, tuple[int, int, int | None]] = {}
         if partition.unreadable is not None:
             self.unreadable.append(str(partition.unreadable))
 
@@ -139,6 +143,18 @@ class _Reading:
             yield from self._segment(segment)
         for found in self._partition.shadowed:
             self.unreadable.append(f"{found.path}: no broker reads this name")
+
+    def without_leaps(self, runs: Sequence[Run]) -> tuple[Run, ...]:
+        """Where nothing was compacted: offsets follow one another, and who left some out is misplaced."""
+        kept = []
+        for run in runs:
+            first, due, last = self.leaps.get(run.segment, (-1, -1, None))
+            if run.first_offset != first:
+                kept.append(run)
+                continue
+            place = run.first_position, run.end_position
+            self.damaged.append(_damage(due, last, run.file, *place, "misplaced"))
+        return tuple(kept)
 
     def _segment(self, segment: LogSegment) -> Iterator[Run]:
         log, base = segment.log, segment.base_offset
@@ -159,6 +175,9 @@ class _Reading:
         walk.finish(problems, size)
         self.damaged += walk.damaged
         self.removed_below = max(self.removed_below, walk.removed_below)
+        if walk.leap is not None:
+            ends = None if segment.next_base_offset is None else segment.next_base_offset - 1
+            self.leaps[base] = (*walk.leap, ends)
         yield from walk.runs
 
 
@@ -185,6 +204,10 @@ class Walk:
         self.runs: list[Run] = []
         self.damaged: list[Damaged] = []
         self.removed_below = 0
+        self.leap: tuple[int, int] | None = None
+        """The first offset of a last batch that leaves offsets out without a batch behind it that agrees, and
+        the one that it should have: compaction leaves such gaps, and so does one bit, for no checksum covers
+        a base offset."""
         self._file, self._base, self._next_base = file, base, next_base
         self._inside = inside
         self._last, self._epoch = base - 1, NO_EPOCH
@@ -232,7 +255,7 @@ class Walk:
         claimed = batch.last_offset if kind != "misplaced" else None
         self._unsound.append((batch.position, batch.end, kind, claimed))
 
-    def _accept(self) -> None:
+    def _accept(self, *, last: bool = False) -> None:
         batch, self._held = self._held, None
         if batch is None:
             return
@@ -245,6 +268,10 @@ class Walk:
             self.removed_below = batch.last_offset + 1
         run = self._open
         if run is None or run.end != batch.position or run.epoch != epoch:
+            self._close()
+            run = self._open = _Open(first, epoch, batch.position, batch.magic)
+        elif first > self._last + 1 and last and batch.last_offset + 1 != self._next_base:
+            self.leap = first, self._last + 1
             self._close()
             run = self._open = _Open(first, epoch, batch.position, batch.magic)
         elif first > self._last + 1:
@@ -271,7 +298,7 @@ class Walk:
 
     def finish(self, problems: list[Problem], size: int) -> None:
         """The end of the file: name the damage in it, between the sound batches beside it."""
-        self._accept()
+        self._accept(last=True)
         self._close()
         found = [*self._unsound, *(_located(each, size) for each in problems)]
         ends = [run.end_position for run in self.runs]
