@@ -239,7 +239,8 @@ SURGERY = ["plan", "apply", "undo", "journal", "quarantine"]
 
 def _examples(text: str) -> list[list[str]]:
     """The commands of a help page; what stands behind three spaces says what they do."""
-    lines = [line.strip() for line in text.splitlines() if line.startswith("  segmend ")]
+    whole = re.sub(r"\\\n +", "", text)
+    lines = [line.strip() for line in whole.splitlines() if line.startswith("  segmend ")]
     return [shlex.split(re.split(r"   +", line)[0])[1:] for line in lines]
 
 
