@@ -14,7 +14,10 @@ from tests.surgery.desk import Desk
 from tests.surgery.faulty import Died
 from tests.surgery.story import NOBODY, as_user
 
+from segmend.formats import posix_acl
+from segmend.formats.posix_acl import MASK, OTHERS, OWNER, OWNING_GROUP, USER, Acl, AclEntry
 from segmend.surgery.execute.apply import apply
+from segmend.surgery.fingerprint import look
 from segmend.surgery.plan import Plan
 from segmend.surgery.writing.effects import Effects
 
@@ -119,3 +122,30 @@ def test_check_and_forecast_say_that_surgery_was_stopped(desk: Desk, monkeypatch
     assert desk.run("undo", "--yes").code == 0
     assert "segmend's journal" not in desk.run("check", *desk.dirs).out
     assert "segmend's journal" not in desk.run("forecast", *desk.dirs).out
+
+
+@pytest.mark.parametrize("closed", ["by its mode", "by its access list"])
+def test_a_file_that_its_owner_may_not_write_keeps_its_attributes(desk: Desk, closed: str) -> None:
+    path = desk.dirs[0] / "txn-0" / "leader-epoch-checkpoint"
+    mine = AclEntry(tag=OWNER, permissions=4)
+    others = [AclEntry(tag=tag, permissions=4) for tag in (OWNING_GROUP, MASK, OTHERS)]
+    acl = Acl(entries=(mine, AclEntry(tag=USER, permissions=6, id=NOBODY), *others))
+    try:
+        os.setxattr(path, "user.note", b"kept")
+        if closed == "by its access list":
+            os.setxattr(path, posix_acl.ATTRIBUTE, posix_acl.render(acl))
+    except OSError:
+        lacking("this file system has no attributes of users, or no access lists")
+    if closed == "by its mode":
+        path.chmod(0o444)
+    before = look(str(path), content=False)
+    assert (before.mode or 0) & 0o222 == 0
+
+    def act() -> None:
+        assert desk.plan(*MOVE, desk.dirs[1]).code == 0
+        desk.apply()
+        assert look(str(desk.dirs[1] / "txn-0" / path.name), content=False) == before
+        desk.undo()
+
+    as_user(act)
+    assert look(str(path), content=False) == before

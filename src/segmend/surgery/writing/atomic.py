@@ -49,13 +49,16 @@ def write_atomically(work: Workplace, path: str, fill: Fill, like: Fingerprint) 
 
 
 def dress(fx: Effects, fd: int, like: Fingerprint) -> None:
-    """Owner, mode, attributes and time of an open file as they are to be; the time last, all unsynced."""
+    """Owner, attributes, mode and time of an open file as they are to be; the time last, all unsynced.
+
+    The mode after the attributes: of a file that is read-only even its owner may set none.
+    """
     if like.uid is not None and like.gid is not None:
         fx.set_owner(fd, like.uid, like.gid)
-    if like.mode is not None:
-        fx.set_mode(fd, like.mode)
     if like.xattrs is not None:
         fx.set_attributes(fd, {name: bytes.fromhex(value) for name, value in like.xattrs})
+    if like.mode is not None:
+        fx.set_mode(fd, like.mode)
     if like.mtime_ns is not None:
         fx.set_mtime(fd, like.mtime_ns)
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
+from segmend.formats import posix_acl
 from segmend.logdir.disk import link_target
 
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -85,7 +86,8 @@ class Effects:
         """The extended attributes: an SELinux label, an ACL; those that are right are left alone."""
         with _named(fd):
             have = {name: os.getxattr(fd, name) for name in os.listxattr(fd)}
-            for name, value in wanted.items():
+            # An access list is a mode as well: what it closes to its owner gets no other attribute after it.
+            for name, value in sorted(wanted.items(), key=lambda each: each[0] == posix_acl.ATTRIBUTE):
                 if have.get(name) != value:
                     os.setxattr(fd, name, value)
             for name in have.keys() - wanted.keys():
