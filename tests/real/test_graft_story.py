@@ -134,6 +134,11 @@ def first_fetch(broker: Broker) -> int:
     return int(found[1] or found[2])
 
 
+def scanned(broker: Broker) -> list[str]:
+    """What it told of segments that its start recovered."""
+    return [line for line in broker.lines() if "Recovering unflushed segment" in line and TOPIC in line]
+
+
 def _size(replica: Path) -> int:
     return sum(path.stat().st_size for path in replica.glob("*.log"))
 
@@ -150,10 +155,11 @@ def _size(replica: Path) -> int:
 def test_back_in_the_isr(
     version: str, leader: str, state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with story(version, tmp_path / "cluster") as it:
+    with story(version, tmp_path / "cluster", {"log.segment.bytes": str(8 << 20)}) as it:
         it.produce(range(RECORDS // 2))
         it.wait("both replicas alike", lambda: _size(it.replica(1)) == _size(it.replica(2)) > 0)
         it.broker(1).kill()
+        assert len(list(it.replica(1).glob("*.log"))) > 2
         it.produce(range(RECORDS // 2, RECORDS))
         it.wait("an ISR without broker 1", lambda: it.isr() == {2})
         mine, source = it.replica(1), it.replica(2)
@@ -181,6 +187,7 @@ def test_back_in_the_isr(
         it.broker(1).wait_ready()
         seconds = it.wait("broker 1 in the ISR", lambda: it.isr() == {1, 2})
         assert first_fetch(it.broker(1)) == RECORDS // 2
+        assert len(scanned(it.broker(1))) == 1, "only the active segment, which every start recovers"
         it.broker(2).stop()
         it.wait("another leader", lambda: it.leader(0) == 1)
         assert sorted(it.consume()) == list(range(RECORDS))

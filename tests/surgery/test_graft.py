@@ -503,3 +503,29 @@ def test_other_segment_boundaries(fleet: Fleet) -> None:
     assert f"{end:020d}.log" in {path.name for path in mine.iterdir()}
     assert not (leader / f"{end:020d}.log").exists()
     assert fleet.findings() == []
+
+
+@pytest.mark.parametrize("leader", ["whole", "began later"])
+def test_a_start_scans_nothing_of_what_a_kill_had_left_unflushed(fleet: Fleet, leader: str) -> None:
+    """The recovery point goes over what the graft proved, synced, and gave its indexes; over no more."""
+    mine, theirs = fleet.replica("payments-1"), fleet.replica("payments-1", "b3")
+    fall_behind(mine, 13, torn=11)
+    (mine.parent / ".kafka_cleanshutdown").unlink()
+    recovery = mine.parent / "recovery-point-offset-checkpoint"
+    write(recovery, lines(recovery) | {("payments", 1): 0})
+    index, log = min(mine.glob("*.index")), min(mine.glob("*.log"))
+    index.write_bytes(b"rotten" * 4)
+    if leader == "began later":
+        for path in theirs.glob(f"{log.stem}.*"):
+            path.unlink()
+    assert fleet.graft("payments-1").code == 0
+    words = [step["reason"] for step in fleet.planned()["steps"] if step["path"] in (str(log), str(index))]
+    proven = leader == "whole"
+    assert words == (
+        ["is right, and perhaps not on the disk yet", "entries of the new log"] if proven else []
+    )
+    fleet.apply()
+    leo = last(theirs)[1][-1].last_offset + 1
+    assert fleet.line("recovery-point", "payments-1") == (leo if proven else 0)
+    assert fleet.findings() == []
+    fleet.undo()

@@ -118,6 +118,8 @@ def _patched(step: PatchFile, run: Run, number: int, _dirs: Sequence[LogDir]) ->
 
 def _appended(step: AppendFile, _run: Run, _number: int, _dirs: Sequence[LogDir]) -> Iterator[Step]:
     start, now = step.before.size or 0, look(step.path, content=False)
+    if step.before == step.after:
+        return  # It was only synced.
     if now.size != step.after.size or hash_of(step.path, start) != step.content.sha256:
         raise Kept(step.path, "more came behind what the plan has put there, and it stays")
     if step.before.kind == "missing":

@@ -53,6 +53,8 @@ class AppendFile(OnePath):
 
     def words(self) -> str:
         """One line."""
+        if not self.content.length and not self._new:
+            return f"sync {self.path}: {self.reason}"
         source = "" if self.content.source is None else f" of {self.content.source}"
         how = "copy" if self._new else "append"
         return f"{how} {self.content.length} bytes{source} to {self.path}: {self.reason}"

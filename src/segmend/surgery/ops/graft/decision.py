@@ -14,8 +14,9 @@ class Splice:
     """What stays of the target, and what comes behind it.
 
     `kept` is where the target's own batches end, None if nothing of it stays; `offset` the first that is
-    copied, from `copied_from` in the source up to `end`; `end_offset` the log end offset then; `why` says
-    what is wrong with the rest of the target.
+    copied, from `copied_from` in the source up to `end`; `end_offset` the log end offset then; `proven` the
+    offset from which on all that stays is as the source has it; `why` says what is wrong with the rest of
+    the target.
     """
 
     offset: int
@@ -23,6 +24,7 @@ class Splice:
     copied_from: Position
     end: Position
     end_offset: int
+    proven: int = 0
     why: str = "replaced by the leader's log"
 
 
@@ -80,7 +82,8 @@ def _tail(found: Comparison, pair: Pair) -> Splice | None:
     end = found.source_end or found.copied_from
     return Splice(
         offset=found.shared.end, kept=found.kept, copied_from=found.copied_from, end=end,
-        end_offset=found.source.end or found.shared.end, why=_why(found, found.shared.end),
+        end_offset=found.source.end or found.shared.end, proven=max(pair.low, found.shared.first or 0),
+        why=_why(found, found.shared.end),
     )  # fmt: skip
 
 

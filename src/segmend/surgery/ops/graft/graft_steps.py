@@ -27,6 +27,8 @@ from segmend.surgery.steps.make_dir import MakeDir
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
 
+_RIGHT = "is right, and perhaps not on the disk yet"
+
 
 @frozen
 class Graft:
@@ -113,6 +115,8 @@ def _segment(graft: Graft, found: Derived, model: Fingerprint, gone: set[str]) -
     if segment.copied is not None:
         content = found.copied or _piece(segment.copied)
         yield _append(f"{graft.path}/{stem}.log", content, segment.kept, model)
+    elif segment.kept is not None and disk.file_size(segment.kept.path) == segment.kept.length:
+        yield _synced(f"{graft.path}/{stem}.log")
     for suffix, recipe, data, sound in (
         (".index", "offset-index", found.built.offset_index, found.sound[0]),
         (".timeindex", "time-index", found.built.time_index, found.sound[1]),
@@ -122,7 +126,10 @@ def _segment(graft: Graft, found: Derived, model: Fingerprint, gone: set[str]) -
             yield _copied(graft, theirs, model, "the leader's index, which agrees with the log")
             continue
         step = _small(graft, stem + suffix, data, model, gone, "entries of the new log")
-        yield step if len(data) <= MOST_INLINE else _cooked(graft, step, recipe, segment.base)
+        if isinstance(step, ReplaceFile) and len(data) > MOST_INLINE:
+            yield _cooked(graft, step, recipe, segment.base)
+        else:
+            yield step
     has_one = graft.target is not None and f"{stem}.txnindex" in graft.target.entries
     if found.txn_index or (has_one and f"{stem}.txnindex" not in gone):
         yield _small(graft, f"{stem}.txnindex", found.txn_index, model, gone, "aborted transactions")
@@ -148,13 +155,19 @@ def _copied(graft: Graft, entry: FileEntry, model: Fingerprint, reason: str) -> 
     return AppendFile(path=path, before=MISSING, after=after, content=content, reason=reason)
 
 
+def _synced(path: str) -> AppendFile:
+    """A file that is right already, as far as a kill of its broker left it in memory only."""
+    return AppendFile.to(path, NewBytes.inline(b""), _RIGHT)
+
+
 def _small(
     graft: Graft, name: str, data: bytes, model: Fingerprint, gone: set[str], reason: str
-) -> ReplaceFile:
+) -> ReplaceFile | AppendFile:
     """A file with these bytes: a new one, or in place of what will be there by then."""
     path = f"{graft.path}/{name}"
     if graft.target is not None and name in graft.target.entries and name not in gone:
-        return ReplaceFile.with_bytes(path, data, reason)
+        step = ReplaceFile.with_bytes(path, data, reason)
+        return _synced(path) if step.after == step.before else step
     content = NewBytes.inline(data)
     after = model.but(size=len(data), sha256=content.sha256)
     return ReplaceFile(path=path, before=MISSING, after=after, reason=reason, content=content)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 
 from segmend.errors import SegmendError
 from segmend.formats import epoch_checkpoint, offset_checkpoint, partition_metadata, producer_snapshot
@@ -120,7 +121,8 @@ def make(site: Site, cut: Splice) -> Graft:
     leader = site.leader.partition
     theirs = _logs(leader)
     segments = _joined(mine, theirs, cut)
-    changed = [s for s in segments if s.copied is not None or _is_cut(s, mine)]
+    vouched = _vouched_from(site, cut, [log.base for log in mine])
+    changed = [s for s in segments if s.copied is not None or _is_cut(s, mine) or s.base >= vouched]
     interval = interval_of(leader, leader.base_offsets, None)
     states = _states_before(site, cut, changed[0].base) if changed else ()
     rows = ((segment, _indexes(site, segment)) for segment in changed)
@@ -133,6 +135,19 @@ def make(site: Site, cut: Splice) -> Graft:
         replaced=site.target if cut.kept is None else None,
         derived=derived, interval=interval, snapshots=[entry for _, entry in snapshots], own=own,
     )  # fmt: skip
+
+
+def _vouched_from(site: Site, cut: Splice, bases: Sequence[int]) -> float:
+    """The base offset from which on the graft answers for the segments that stay, and no start scans them.
+
+    Kafka recovers those from the recovery point on (`LogLoader.recoverLog`); newer releases look at no index
+    below it. Of none where a clean marker says that all is flushed, or where not all of them is proven.
+    """
+    if not bases or site.log_dir.is_clean:
+        return inf
+    point = site.log_dir.recovery_points.get(site.key, 0)
+    first = max((base for base in bases if base <= point), default=bases[0])
+    return first if first >= cut.proven else inf
 
 
 def _logs(partition: PartitionDir | None) -> list[LogFile]:
@@ -215,8 +230,8 @@ def _epochs(partition: PartitionDir) -> list[tuple[int, int]]:
 def lines(site: Site, cut: Splice, graft: Graft) -> Lines:
     """The partition's offsets in the checkpoints of its log dir.
 
-    The recovery point goes up to the end if everything above the old one is written, and synced, by
-    this graft; else it stays, and an unclean start looks at those segments once more.
+    The recovery point goes up to the end if everything above the old one is proven, or written, and synced
+    by this graft; else it stays, and an unclean start looks at those segments once more.
     """
     key, log_dir, leader = site.key, site.log_dir, site.leader
     kept = cut.kept is not None
@@ -225,7 +240,7 @@ def lines(site: Site, cut: Splice, graft: Graft) -> Lines:
     start = max(leader.log_start_offset, log_dir.log_start_offsets.get(key, first) if kept else first)
     point = log_dir.recovery_points.get(key)
     changed = min((d.segment.base for d in graft.derived), default=cut.end_offset)
-    synced = not kept or log_dir.is_clean or (point is not None and point >= changed)
+    synced = not kept or log_dir.is_clean or max(point or 0, first) >= changed
     mark = _least(leader.high_watermark, cut.end_offset)
     if mark is None and kept:
         mark = _least(log_dir.high_watermarks.get(key), cut.offset)
