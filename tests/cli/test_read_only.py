@@ -128,7 +128,7 @@ WAYS: dict[str, Way] = {
 }  # fmt: skip
 """How each reading command is called; a test tells of one that is missing here."""
 CHANGING = {"apply", "undo", "quarantine restore", "quarantine discard", "fleet vacuum"}
-ELSEWHERE = {"rescue", "fleet audit", "fleet diff", "fleet forecast", "fleet rescue"}
+ELSEWHERE = {"rescue", "export", "fleet audit", "fleet diff", "fleet forecast", "fleet rescue"}
 """They write elsewhere, or in processes out of the hook's sight: they have lines of their own in the test."""
 OF_AUDITS = {"fleet runs", "fleet diff-runs", "fleet growth", "fleet pack"}
 """They open no log dir."""
@@ -197,7 +197,8 @@ def test_no_reading_command_changes_anything(
     assert told["opened"] > 100
     audit = ["fleet", "audit", str(root), "--out", str(tmp_path / "report"), "--driver", "local", "--deep"]
     rescue = ["rescue", *map(str, place.dirs), "--out", str(tmp_path / "rescued")]
-    for each in (audit, ["fleet", "forecast", str(root), "--driver", "local"], rescue):
+    export = ["export", *map(str, place.dirs), "--out", str(tmp_path / "exported")]
+    for each in (audit, ["fleet", "forecast", str(root), "--driver", "local"], rescue, export):
         assert run(capsys, *each).code in {0, 4}
     assert state(root) == before
 

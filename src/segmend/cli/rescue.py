@@ -1,4 +1,4 @@
-"""What `rescue` and `fleet rescue` have in common: options, and what is told."""
+"""What `rescue`, `export` and `fleet rescue` have in common: options, and what is told."""
 
 from __future__ import annotations
 
@@ -31,12 +31,7 @@ def add_rescue_options(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--offsets", metavar="A..B", type=number_range, help="only these offsets")
     which.add_argument("--since", metavar="TIME", type=moment, help="tables: from this time on (UTC, or ms)")
     which.add_argument("--until", metavar="TIME", type=moment, help="tables: up to this time")
-    which.add_argument(
-        "--isolation",
-        choices=("read_uncommitted", "read_committed"),
-        default="read_uncommitted",
-        help="tables: with records of aborted transactions, marked (default), or without",
-    )
+    add_isolation(which, "tables: with records of aborted transactions, marked (default), or without")
     parser.add_argument(
         "--broker",
         metavar="N",
@@ -44,6 +39,12 @@ def add_rescue_options(parser: argparse.ArgumentParser) -> None:
         help="log-dir: as that of this node (default: the first)",
     )
     add_release_option(parser)
+
+
+def add_isolation(group: argparse._ArgumentGroup, help: str) -> None:
+    """Whether records of aborted transactions are wanted."""
+    levels = ("read_uncommitted", "read_committed")
+    group.add_argument("--isolation", choices=levels, default=levels[0], help=help)
 
 
 def request_of(args: argparse.Namespace, dirs: Sequence[str]) -> Request:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
@@ -46,7 +47,7 @@ def rescue(
     """
     refuse_overlap(request.out, (log_dir.path for log_dir in dirs))
     form, home = forms.form(request.form), home_of(dirs, request.broker)
-    wanted = _wanted(request, dirs, names)
+    wanted = replicas_wanted(request, dirs, names)
     release = BrokerDirs(dirs, release=request.release).release
     with open_outlet(request.out, request.identity, fx or Effects()) as outlet:
         yield from outlet.done
@@ -62,7 +63,7 @@ def rescue(
             yield line
         lines = sorted(outlet.done, key=lambda line: (line["topic"], line["partition"]))
         form.finish(home, outlet, lines)
-        lines.append(_summary(lines))
+        lines.append(summary_of(lines))
         outlet.put(REPORT, "".join(f"{line}\n" for line in text(lines)).encode("utf-8", "backslashreplace"))
         outlet.record(lines[-1])
         yield lines[-1]
@@ -86,27 +87,32 @@ Each = Callable[[Sequence[Task], Folder], Iterator[Line]]
 """Writes partitions into OUT, and gives the line of each that is done."""
 
 
-def here(told: Told) -> Each:
-    """One after the other, in this process."""
+def here(told: Told, form: forms.Form | None = None) -> Each:
+    """One after the other, in this process; `form` is one that has no name."""
 
     def each(tasks: Sequence[Task], folder: Folder) -> Iterator[Line]:
         sizes = [task.size for task in tasks]
         for number, task in enumerate(tasks):
             watch = _Watch(told, sum(sizes[:number]), sizes[number], sum(sizes), task.places[0].name)
             folder.tell = watch.written
-            yield written(task, folder, watch.read)
+            yield written(task, folder, watch.read, form)
 
     return each
 
 
-def written(task: Task, folder: Folder, merged: Callable[[int], None] = lambda _: None) -> Line:
+def written(
+    task: Task,
+    folder: Folder,
+    merged: Callable[[int], None] = lambda _: None,
+    form: forms.Form | None = None,
+) -> Line:
     """Write one partition; `merged` hears how many bytes that will be. Raises `SegmendError`, `OSError`."""
     job = _job(task)
     merged(sum(piece.size for piece in job.pieces))
-    return _line(job, forms.form(task.request.form).write(job, folder))
+    return _line(job, (form or forms.form(task.request.form)).write(job, folder))
 
 
-def _wanted(
+def replicas_wanted(
     request: Request, dirs: Sequence[LogDir], names: Sequence[str]
 ) -> dict[tuple[str, int], Sequence[PartitionDir]]:
     """The replicas of each partition that is asked for; raises `UsageError`."""
@@ -162,6 +168,13 @@ def _job(task: Task) -> Job:
             lambda: fates(tuple(pieces(replicas, places, merged.ranges)), merged.missing, places)
         ),
     )  # fmt: skip
+
+
+def within(job: Job, low: int, high: int) -> Job:
+    """Of these offsets only."""
+    request = replace(job.request, offsets=(low, high))
+    found = tuple(pieces(job.replicas, job.places, _within(job.merged.ranges, request)))
+    return replace(job, request=request, pieces=found)
 
 
 def _within(ranges: Sequence[Range], request: Request) -> Iterator[Range]:
@@ -247,7 +260,8 @@ def _sources(found: Sequence[Piece]) -> Iterator[dict[str, Any]]:
         yield {"broker": broker, "dir": dir, "batches": batches, "bytes": size}
 
 
-def _summary(lines: Sequence[Line]) -> dict[str, Any]:
+def summary_of(lines: Sequence[Line]) -> dict[str, Any]:
+    """The last line."""
     return {
         "type": "summary",
         "partitions": len(lines),

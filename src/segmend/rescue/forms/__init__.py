@@ -9,6 +9,7 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import Protocol, cast
 
 from segmend.errors import MissingExtra
@@ -35,10 +36,15 @@ def names() -> list[str]:
 
 def form(name: str) -> Form:
     """The form that is one of `names`; raises `MissingExtra`."""
+    return cast(Form, loaded(f"{__name__}.{name.replace('-', '_')}", name))
+
+
+def loaded(module: str, name: str, instead: str = ", or take --as jsonl") -> ModuleType:
+    """A module that may need packages of an extra, for `--as name`; raises `MissingExtra`."""
     try:
-        return cast(Form, import_module(f"{__name__}.{name.replace('-', '_')}"))
+        return import_module(module)
     except ModuleNotFoundError as error:
         if str(error.name).startswith("segmend"):
             raise
         extra = "arrow" if error.name in ("pyarrow", "numpy") else "fleet"
-        raise MissingExtra(f"--as {name} needs {error.name}", extra, ", or take --as jsonl") from None
+        raise MissingExtra(f"--as {name} needs {error.name}", extra, instead) from None

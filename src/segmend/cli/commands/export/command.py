@@ -1,0 +1,68 @@
+"""`segmend export`: what is new in the logs, added to a table."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from segmend.cli.options import add_output_options, add_release_option
+from segmend.cli.rescue import add_isolation, tell
+from segmend.cli.targets import open_targets
+from segmend.report.progress import Progress
+from segmend.rescue import forms
+from segmend.rescue.request import Request
+from segmend.rescue.run import Each, here
+
+EXAMPLES = """\
+DIR is a log dir of any broker that has replicas, or a partition directory that was saved.
+
+examples:
+  segmend export /disks/b1/data /disks/b2/data --out /lake/kafka
+  segmend export /disks/*/data --out /lake/orders --topic 'orders*' --isolation read_committed
+
+The first run takes all, as `segmend rescue --as delta` does; each later one into the same OUT what is new
+since then. How far OUT reaches is in the Delta commits that added the records, so a run that was killed is
+given again, and each record is there once. OUT is partitioned by topic and date (of the record's timestamp,
+UTC; null for a record that has none).
+
+With read_committed a partition is taken up to its first transaction that is still open, as a consumer would;
+otherwise records of it are taken with `aborted` null, and stay so. Offsets that no replica had sound in one
+run are named by it, and not looked for again, but for those at the end of the log; `segmend rescue` into
+a new OUT takes what other replicas have of them.
+
+A topic that was made anew, and a log that is shorter than what OUT has or that has another record where OUT
+ends, are refused. If the log was truncated below, and the last record that OUT has is no longer in it,
+nothing tells. Files of a killed run that no commit has are left in OUT; a Delta VACUUM removes them.
+
+exit codes: 0 all that any replica could have is there, 4 something is missing, diverged or in doubt
+(it is said what), 8 operational error, or another log than that of OUT, 16 usage"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("paths", nargs="+", metavar="DIR", help="log dirs, or partition directories")
+    parser.add_argument(
+        "--out", required=True, metavar="OUT", help="the table: a new directory, or that of before"
+    )
+    parser.add_argument("--as", dest="form", choices=("delta",), default="delta", help="the kind of table")
+    which = parser.add_argument_group("which records")
+    which.add_argument("--topic", metavar="GLOB", help="partitions of these topics only")
+    add_isolation(which, "with records of aborted transactions, marked (default), or without")
+    add_release_option(parser)
+    add_output_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Add what is new, and say by the exit code whether all is there."""
+    request = Request(
+        dirs=tuple(args.paths), out=args.out, form=args.form, topic=args.topic,
+        committed_only=args.isolation == "read_committed", release=args.kafka,
+    )  # fmt: skip
+    targets = open_targets(args.paths)
+    progress = Progress(sys.stderr)
+    export = forms.loaded("segmend.rescue.export", args.form, "").export
+
+    def each(form: forms.Form) -> Each:
+        return here(progress.update, form)
+
+    return tell(args, request, progress, lambda _: export(request, targets.dirs, sorted(targets.names), each))

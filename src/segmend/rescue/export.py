@@ -1,0 +1,101 @@
+"""An export: run after run, the records that are new are added to one Delta table, each of them once.
+
+There is no journal: a run that was killed left files without a name in the table, and the next one begins
+where the table ends. Partitions come into the table many at a time, a commit for about `_BUNDLE` bytes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final
+
+from segmend.errors import SegmendError, UsageError
+from segmend.formats.java_number import LONG_MAX
+from segmend.logdir import disk
+from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.rescue.additions import Additions, is_table
+from segmend.rescue.forms import Form
+from segmend.rescue.outlet import Folder, Line, in_words, refuse_overlap
+from segmend.rescue.request import Request
+from segmend.rescue.run import Each, Task, replicas_wanted, summary_of
+from segmend.surgery.writing.effects import Effects, sync_dir
+
+_LOCK: Final = "_export.lock"
+_BUNDLE: Final = 256 << 20
+
+
+def export(
+    request: Request,
+    dirs: Sequence[LogDir],
+    names: Sequence[str],
+    each: Callable[[Form], Each],
+    fx: Effects | None = None,
+) -> Iterator[Line]:
+    """The lines of the report: of a partition once what is new of it is in the table, last the summary.
+
+    `names` are as of `rescue`; `each` gives what writes the partitions in a form. Raises `SegmendError`.
+    """
+    refuse_overlap(request.out, (log_dir.path for log_dir in dirs))
+    wanted, fx = replicas_wanted(request, dirs, names), fx or Effects()
+    release = BrokerDirs(dirs, release=request.release).release
+    with _opened(request.out, fx):
+        table = Additions(request.out)
+        lows = {key: table.reached(f"{key[0]}-{key[1]}").next_offset for key in wanted}
+        tasks = [
+            Task(request=replace(request, offsets=(lows[key], LONG_MAX)), places=wanted[key], release=release)
+            for key in sorted(wanted)
+        ]
+        told, pending = list[Line](), list[Line]()
+        for line in each(table)(tasks, Folder(request.out, fx)):
+            pending.append(_said(line, lows[line["topic"], line["partition"]]))
+            if sum(held["bytes"] for held in pending) >= _BUNDLE:
+                yield from _commit(table, pending, request.out, fx)
+                told, pending = told + pending, []
+        yield from _commit(table, pending, request.out, fx)
+        yield summary_of(told + pending)
+
+
+def _commit(table: Additions, lines: Sequence[Line], out: str, fx: Effects) -> Sequence[Line]:
+    """The lines, once what they tell is in the table."""
+    sync_dir(fx, out)
+    table.commit(lines)
+    return lines
+
+
+def _said(line: Line, low: int) -> Line:
+    """A line of `rescue` as what is true of this run: up to where it took, and from where the table ended."""
+    end = line["form"]["next_offset"]
+    # Without a run before, the log begins where it begins.
+    gone = [[low, line["first_offset"] - 1]] if 0 < low < line["first_offset"] else []
+    words = [f"offsets {a} to {b} were deleted from the log before an export took them" for a, b in gone]
+    first = min(line["first_offset"], end)
+    return {
+        **line, "first_offset": first, "next_offset": end, "missing": gone + line["missing"],
+        "doubts": [*words, *line["doubts"]],
+    }  # fmt: skip
+
+
+@contextmanager
+def _opened(out: str, fx: Effects) -> Iterator[None]:
+    """OUT for one export at a time; raises `UsageError` if something else is in there."""
+    with in_words(out):
+        kind = disk.path_type(out)
+        if kind is not None and kind != "dir":
+            raise UsageError(f"{out}: not a directory")
+        if kind is None:
+            fx.make_dir(out, 0o755)
+        if not is_table(out) and set(disk.names(out)) - {_LOCK}:
+            raise UsageError(f"{out}: is not empty, and has no Delta table; give a new directory")
+        fd = fx.create(f"{out}/{_LOCK}", 0o644)
+        try:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise SegmendError(f"{out}: another export is at work there") from None
+            yield
+        finally:
+            fx.close(fd)
