@@ -96,3 +96,4 @@ def test_the_command_starts_a_cluster_of_its_own(fleet: Path, tmp_path: Path) ->
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=os.environ)
     assert done.returncode == 4, done.stderr
     assert "on spark" in done.stdout
+    assert "ERROR" not in done.stderr, "the cluster was not told that we have gone"

@@ -283,8 +283,12 @@ def _driver(args: argparse.Namespace) -> Iterator[Driver]:
     from segmend.spark.driver import SparkDriver
     from segmend.spark.session import session
 
-    # The JVM ends with this process; a stop of the session would only make the user wait.
-    yield SparkDriver(session(args.master, cache=_cache()))
+    spark = session(args.master, cache=_cache())
+    yield SparkDriver(spark)
+    # Here the JVM ends with this process, and a stop would only make the user wait. A cluster is told,
+    # or it starts executors anew for one that has gone, and complains.
+    if not args.master.startswith("local["):
+        spark.stop()
 
 
 def _cache() -> Path | None:
