@@ -44,6 +44,16 @@ def test_of_a_killed_1_1_0_nothing_is_planned_by_the_rules_of_2_2(
     assert same.code == 0, "nobody is asked where each release has the same plan"
 
 
+def test_of_very_many_partitions_some_are_compared_and_that_is_said(
+    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("segmend.loading.any_release.COMPARED", 12)
+    dirs = world(golden, "1.1.0-killed", tmp_path)
+    told = run(capsys, "forecast", *dirs).out
+    assert "other rules than those of 2.2 were tried on" in told
+    assert "by the rules of 1.1" in told, "those of which anything is said are among them"
+
+
 def test_an_index_that_is_corrupt_to_some_of_the_releases_is_named(
     golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,7 +1,8 @@
 """A start by the rules of each release that the disks may be of, where they do not tell which.
 
 The lines are those of the release that is taken for granted. Where another one does something else, the
-last line says so; where it is worse, that is something not known, and no all-clear.
+last line says so; where it is worse, that is something not known, and no all-clear. Of a broker with very
+many partitions only some are compared, those of which anything was said first; the last line says so, too.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from segmend.loading.values import (
     Extent,
     Later,
     PartitionOutcome,
+    Service,
 )
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.candidates import each_release
@@ -29,6 +31,9 @@ from segmend.wording import plural
 
 Place = tuple[str, str]
 _FAILED: Final = "failed"
+_SERVED: Final = str(Service.SERVED)
+COMPARED: Final = 1_000
+"""Partitions that the start by another release's rules is played for."""
 
 
 class AnyForecast(Forecast):
@@ -40,11 +45,17 @@ class AnyForecast(Forecast):
         for line in next(plays)[1]:
             taken.note(line)
             if isinstance(line, BrokerOutcome):
-                line = self.broker = _with_others(line, self._broker, taken, plays)
+                self._only = taken.worth_comparing(COMPARED)
+                line = self.broker = _with_others(line, self._broker, taken, plays, self._only)
             yield line
 
     def _play(self, broker: BrokerDirs) -> Forecast:
-        return Forecast(broker, self._options, self._progress if broker is self._broker else None)
+        if broker is self._broker:
+            return Forecast(broker, self._options, self._progress)
+        options = self._options if self._only is None else replace(self._options, only=self._only)
+        return Forecast(broker, options)
+
+    _only: frozenset[str] | None = None
 
 
 def forecast_any(
@@ -78,6 +89,16 @@ class _Becomes:
         """Whether its load fails."""
         return self.state == _FAILED
 
+    @property
+    def is_told(self) -> bool:
+        """Whether anything is to be said of it."""
+        return bool(self.effects) or self.state != _SERVED
+
+    def is_worse_than(self, other: _Becomes) -> bool:
+        """Whether it loses more, fails, or is served no longer."""
+        unserved = self.state != _SERVED and other.state == _SERVED
+        return self.records_lost > other.records_lost or self.failed > other.failed or unserved
+
 
 class _Start:
     """What one start does, small enough to be compared with others."""
@@ -103,6 +124,24 @@ class _Start:
         elif not isinstance(line, Later):
             self._outcome = line
 
+    def worth_comparing(self, count: int) -> frozenset[str] | None:
+        """So many partitions: those of which anything is said, and others all over; None if these are all."""
+        names = [name for (_, name), found in self.places.items() if name]
+        if len(names) <= count:
+            return None
+        told = [name for (_, name), found in self.places.items() if name and found.is_told]
+        chosen = told[:: -(-len(told) // (count // 2) or 1)] if len(told) > count // 2 else told
+        return frozenset([*chosen, *names[:: -(-len(names) // (count - len(chosen)))]])
+
+    def of(self, only: frozenset[str] | None) -> _Start:
+        """The same of these partitions, and of the dirs."""
+        if only is None:
+            return self
+        found = _Start()
+        found._outcome = self._outcome
+        found.places = {key: each for key, each in self.places.items() if not key[1] or key[1] in only}
+        return found
+
     def is_worse_than(self, other: _Start) -> bool:
         """Whether it takes anything from anybody that the other does not."""
         mine, theirs = self.outcome, other.outcome
@@ -111,24 +150,35 @@ class _Start:
         if len(mine.unknown) > len(theirs.unknown) or mine.lost.partitions > theirs.lost.partitions:
             return True
         pairs = ((found, other.places[key]) for key, found in self.places.items() if key in other.places)
-        return any(a.records_lost > b.records_lost or a.failed > b.failed for a, b in pairs)
+        return any(a.is_worse_than(b) for a, b in pairs)
 
 
 def _with_others(
-    line: BrokerOutcome, broker: BrokerDirs, taken: _Start, plays: Iterator[tuple[BrokerDirs, Forecast]]
+    line: BrokerOutcome,
+    broker: BrokerDirs,
+    whole: _Start,
+    plays: Iterator[tuple[BrokerDirs, Forecast]],
+    only: frozenset[str] | None,
 ) -> BrokerOutcome:
     worse: list[str] = []
     other: list[str] = []
+    taken, candidate = whole.of(only), None
     for candidate, play in plays:
         start = _Start()
         for each in play:
             start.note(each)
+        start = start.of(only)
         if words := "; ".join(_differences(taken, start)):
             found = worse if start.is_worse_than(taken) else other
             found.append(f"by the rules of {candidate.release} {words}")
+    said = f"these dirs may be of any Kafka of {broker.guess.words} (--kafka says which)"
+    if only is not None and candidate is not None:
+        some = (
+            f"{said}: other rules than those of {broker.release} were tried on {len(only):,} partitions only"
+        )
+        line = replace(line, assumed=(*line.assumed, some))
     if not worse and not other:
         return replace(line, release_reason=broker.guess.same_words)
-    said = f"these dirs may be of any Kafka of {broker.guess.words} (--kafka says which)"
     if worse:
         line = replace(line, unknown=(*line.unknown, f"{said}: {', '.join(worse)}"))
     if other:
