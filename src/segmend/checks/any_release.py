@@ -1,7 +1,8 @@
 """The checks by the rules of each release that the disks may be of, where they do not tell which.
 
 The findings are those of the release that is taken for granted. What only another one has follows, with its
-name, so that no all-clear rests on a guess; the summary says how many there are by which rules.
+name, so that no all-clear rests on a guess; the summary says how many there are by which rules. Logs of
+many bytes are not read once more: there releases are compared by what a start looks at.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.candidates import each_release
 from segmend.wording import plural
 
+from .levels import Level
+from .registry import all_checks
 from .runner import CheckRun
 
 COMPARED: Final = 20_000
 """Findings up to which releases are compared; a ruin has millions, and needs no second opinion."""
+READ_AGAIN: Final = 256 << 20
+"""Bytes of logs up to which each release has its whole check; beyond it, what a start looks at."""
 
 
 class CheckOfAny(CheckRun):
@@ -29,26 +34,35 @@ class CheckOfAny(CheckRun):
         super().__init__(broker, **options)
         self._given = broker
         self._options = {**options, "on_progress": None, "on_partition": None}
+        size = sum(partition.size for log_dir in broker.dirs for partition in log_dir.partitions)
+        self._shortened = self._level > Level.STARTUP and size > READ_AGAIN
+        if self._shortened:
+            self._options["level"] = Level.STARTUP
 
     def __iter__(self) -> Iterator[Finding]:
         runs = each_release(self._given, self._run)
         ranks: dict[int, int] = {}
+        compared: set[int] = set()
+        codes = _codes(Level.STARTUP if self._shortened else self._level)
         for finding in next(runs)[1]:
             if len(ranks) <= COMPARED:
                 ranks[_place(finding)] = finding.severity.rank
+                if finding.code in codes:
+                    compared.add(_place(finding))
             yield finding
         if len(ranks) > COMPARED:
             self.summary.releases.append(
                 f"rules of {self._given.release} alone: too many findings to compare"
             )
             return
-        usual = frozenset(ranks)
+        usual = frozenset(compared)
         for other, run in runs:
             yield from self._more(other.release, run, usual, ranks)
         guess = self._given.guess
         if " to " in guess.words:
             said = self.summary.releases or ["by the rules of each of them the same is found"]
-            self.summary.releases[:] = [f"any Kafka of {guess.words} may be (--kafka says which)", *said]
+            how = ", compared by what a start looks at" if self._shortened else ""
+            self.summary.releases[:] = [f"any Kafka of {guess.words} may be (--kafka says which){how}", *said]
 
     def _run(self, broker: BrokerDirs) -> Iterable[Finding]:
         return super().__iter__() if broker is self._given else CheckRun(broker, **self._options)
@@ -75,6 +89,11 @@ class CheckOfAny(CheckRun):
         ]
         if words:
             self.summary.releases.append(f"by the rules of {release} {' and '.join(words)}")
+
+
+def _codes(level: Level) -> frozenset[str]:
+    """Those that a check of this level may report."""
+    return frozenset(code.name for check in all_checks() if check.level <= level for code in check.codes)
 
 
 def _place(finding: Finding) -> int:
