@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from tests.lab.admin import admin
 from tests.lab.cluster import Cluster
 from tests.lab.errors import LabError
 from tests.lab.reader import read
+from tests.lacking import lacking
 from tests.real.conftest import Start, need_kafka
 
 pytestmark = pytest.mark.broker
@@ -164,9 +166,73 @@ def test_a_full_disk_gets_the_room_that_a_start_needs(
         assert offsets(cluster, "red")["red"][: len(written["red"])] == written["red"]
 
 
-def _send_for_ever(client: Producer) -> None:
+@pytest.fixture
+def real_disk(tmp_path: Path) -> Iterator[Path]:
+    """The first log dir of two is a disk of its own of 48 MiB, of which root may use all.
+
+    Of ext4: a full XFS has no room for what is renamed or locked there either, and `apply` stops.
+    """
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a small file system")
+    place, image = tmp_path / "live" / "b1" / "d0", tmp_path / "image"
+    place.mkdir(parents=True)
+    with open(image, "wb") as file:
+        file.truncate(48 << 20)
+    subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], check=True, capture_output=True)
+    mounted = subprocess.run(["mount", "-o", "loop", image, place], capture_output=True)
+    if mounted.returncode != 0:
+        lacking(f"no loop mount of ext4 here: {mounted.stderr.decode().strip()}")
+    shutil.rmtree(place / "lost+found", ignore_errors=True)  # no broker starts beside it
+    yield place
+    subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def test_the_way_out_of_a_full_disk_as_it_is_printed(
+    real_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing there may go, so `plan free` names a move; its commands are typed as they stand."""
+    need_kafka(NEWEST)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
+    with Cluster(NEWEST, tmp_path / "live", settings={"log.retention.ms": "-1"}) as cluster:
+        cluster.start()
+        fill(cluster)
+        broker = cluster.brokers[0]
+        full = next(name for name in TOPICS if (real_disk / f"{name}-0").is_dir())
+        client = producer(cluster.bootstrap)
+        for _ in range(20):
+            send(client, full, events(full, 60))
+        written = offsets(cluster, *TOPICS)
+        _fill_up(real_disk)
+        with pytest.raises(RuntimeError):
+            _send_for_ever(producer(cluster.bootstrap, message_timeout_ms=10000), full)
+        broker.kill()
+        _fill_up(real_disk)
+        with pytest.raises(LabError):
+            broker.start()
+        broker.kill()
+        asked = ("--bytes", "1MB", "--config", broker.config, "-o", "free.json")
+        ran = run(capsys, "plan", "free", *broker.dirs, *asked)
+        move = _printed(ran.out + ran.err, "segmend plan move ")
+        ran = run(capsys, *move)
+        assert ran.code == 0, ran.err
+        ran = run(capsys, *_printed(ran.out + ran.err, "segmend apply "), "--yes")
+        assert ran.code == 1, ran.err
+        assert os.statvfs(real_disk).f_bavail * os.statvfs(real_disk).f_frsize >= 1_000_000
+        cluster.start()
+        found = offsets(cluster, *TOPICS)
+        assert {name: found[name][: len(written[name])] for name in TOPICS} == written
+        send(producer(cluster.bootstrap), full, events(full, 60))
+
+
+def _printed(text: str, command: str) -> list[str]:
+    """The arguments of a command that stands in what was printed, as a shell takes them apart."""
+    return shlex.split(text[text.index(command) :].splitlines()[0], comments=True)[1:]
+
+
+def _send_for_ever(client: Producer, topic: str = "red") -> None:
     while True:
-        send(client, "red", events("red", 60))
+        send(client, topic, events(topic, 60))
 
 
 def _until_gone(path: Path) -> None:
@@ -179,7 +245,7 @@ def _until_gone(path: Path) -> None:
 
 def _fill_up(disk: Path) -> None:
     """Take every block that is left."""
-    with open(disk / "filler", "wb", buffering=0) as file:
+    with open(disk / "filler", "ab", buffering=0) as file:
         while True:
             try:
                 file.write(bytes(4096))
