@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from tests.cli.run import Ran, run
-from tests.rescue.replicas import replicas
+from tests.rescue.replicas import flip, replicas
 from tests.surgery.faulty import Died, Disk, Mortal
 
 from segmend.kernel.batches import iter_batches
@@ -122,6 +122,28 @@ def test_of_a_growing_log_each_run_adds_what_is_new(
         assert ran.code in ({0} if not more else {0, 4}), ran.err
         assert [row["next_offset"] for row in ran.of("partition")] == [end]
         assert offsets(out) == [*range(end)]
+
+
+def test_a_batch_that_is_not_sound_at_the_end_is_looked_at_again(
+    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, out = Growing(golden("4.3.1-killed"), tmp_path), tmp_path / "out"
+    end = log.show(len(log.ends))
+    name, behind, _ = log.ends[-1]
+    flip(log.home / name, behind - 1)
+    assert log.export(capsys, out).code == 4
+    assert len(offsets(out)) < end
+    flip(log.home / name, behind - 1)
+    assert log.export(capsys, out).code == 0
+    assert offsets(out) == [*range(end)]
+
+
+def test_records_without_a_time_have_no_date(
+    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dirs = sorted(golden("1.1.0-killed").glob("b1/d*"))
+    assert run(capsys, "export", *dirs, "--out", tmp_path / "out", "--topic", "v0-gzip").code == 0
+    assert {row["date"] for row in table(tmp_path / "out")} == {None}
 
 
 def test_another_log_is_refused(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
