@@ -7,12 +7,14 @@ The model does what brokers do to whole batches in memory. Each replica becomes 
 from __future__ import annotations
 
 import random
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from segmend.formats.batch import RecordBatch
 from segmend.merge.runs import Row, Walk
 from segmend.merge.second_look import Keyed
+from segmend.merge.spans import Span
 from segmend.merge.values import Batch, Damaged, Replica
 
 TOMBSTONE = b"tombstone"
@@ -39,6 +41,8 @@ class Node:
     high_watermark: int = 0
     cleaned: int = 0
     up: bool = True
+    gap: tuple[int, int] | None = None
+    """Offsets between two files, of one that is gone."""
 
     def cut(self, offset: int) -> None:
         """Truncate, as a follower does; what was cleaned above is no longer there."""
@@ -153,28 +157,55 @@ class History:
             for each in range(at, min(at + self.draw.randrange(1, 4), len(log))):
                 log[each] = replace(log[each], damaged=True)
 
+    def lose(self, number: int) -> None:
+        """A file is gone from between two others."""
+        log = self.nodes[number].log
+        if len(log) > 2:
+            at = self.draw.randrange(1, len(log) - 1)
+            behind = self.draw.randrange(at + 1, len(log))
+            self.nodes[number].gap = log[at - 1].last + 1, log[behind].first - 1
+            del log[at:behind]
+
     def replicas(self) -> list[Replica]:
         """What would be read from the disks."""
         return [self._replica(number) for number in range(len(self.nodes))]
 
     def _replica(self, number: int) -> Replica:
         node = self.nodes[number]
-        walk = Walk("0.log", 0, None)
+        starts = [0] if node.gap is None else [0, node.gap[1] + 1]
+        walks = [
+            Walk(f"{base}.log", base, following)
+            for base, following in zip(starts, [*starts[1:], None], strict=True)
+        ]
         position = 0
         for batch in node.log:
             header = RecordBatch(
                 position, 100, batch.first, batch.last, batch.epoch, 2, batch.crc, 0,
                 batch.last - batch.first, 0, 0, -1, -1, -1, len(batch.records),
             )  # fmt: skip
-            walk.take(Row(header, not batch.damaged))
+            walks[bisect_right(starts, batch.first) - 1].take(Row(header, not batch.damaged))
             position += 100
-        walk.finish([], position)
-        damaged: list[Damaged] = walk.damaged
+        for walk in walks:
+            walk.finish([], position)
+        damaged: list[Damaged] = [each for walk in walks for each in walk.damaged]
+        thinned = max(node.cleaned, *(walk.removed_below for walk in walks))
+        gaps = () if node.gap is None else (node.gap,)
+        if thinned and gaps:
+            thinned = max(thinned, gaps[0][1] + 1)
+        elif gaps:
+            damaged.append(
+                Damaged(
+                    first_offset=gaps[0][0], last_offset=gaps[0][1], file="0.log", position=0, end=0,
+                    kind="missing",
+                )
+            )  # fmt: skip
         return Replica(
             broker=number, dir="d", name="t-0", topic="t", partition=0, log_start_offset=0,
             log_end_offset=self.end(number),
-            high_watermark=node.high_watermark, epochs=tuple(node.epochs), runs=tuple(walk.runs),
-            damaged=tuple(damaged), cleaned=node.cleaned, thinned=max(node.cleaned, walk.removed_below),
+            high_watermark=node.high_watermark, epochs=tuple(node.epochs),
+            runs=tuple(run for walk in walks for run in walk.runs),
+            damaged=tuple(damaged), cleaned=node.cleaned, thinned=thinned,
+            gaps=gaps if thinned else (),
         )  # fmt: skip
 
     # What `second_look.Look` promises.
@@ -198,6 +229,9 @@ class History:
                 if first <= offset <= last:
                     yield Keyed(offset, key, gone)
 
+    def aborted(self, replica: int, first: int, last: int) -> Iterator[Span]:
+        return iter(())
+
 
 def played(seed: int, *, compacted: bool, steps: int = 40) -> History:
     """A history of so many steps, some replicas down at its end, some hurt."""
@@ -220,4 +254,6 @@ def played(seed: int, *, compacted: bool, steps: int = 40) -> History:
             history.clean(number)
     for _ in range(draw.randrange(6)):
         history.hurt(draw.randrange(len(history.nodes)))
+    if draw.random() < 0.3:
+        history.lose(draw.randrange(len(history.nodes)))
     return history

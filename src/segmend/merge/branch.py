@@ -67,9 +67,8 @@ def on_branch(replica: Replica, chain: Sequence[Epoch]) -> Branch:
             losing.append(Part(run.first_offset, run.last_offset, run))
     left = min((*(part.first for part in losing), *_elsewhere(replica, chain)), default=None)
     # What a branch that lost had removed says nothing about this one.
-    trusted = left is None or left >= replica.cleaned
-    authority = replica.cleaned if trusted else 0
-    thinned = max(replica.thinned, authority) if trusted else 0
+    authority = replica.cleaned if left is None or left >= replica.cleaned else 0
+    thinned = max(replica.thinned, authority) if left is None or left >= replica.thinned else authority
     return Branch(
         parts=tuple(parts), losing=tuple(losing), cover=tuple(_cover(replica, parts, thinned)),
         authority=authority, thinned=thinned, left=left,
@@ -79,18 +78,36 @@ def on_branch(replica: Replica, chain: Sequence[Epoch]) -> Branch:
 def without_lost(branches: Sequence[Branch], replicas: Sequence[Replica], look: Look) -> list[Branch]:
     """Each without what it lacks between two files, where another replica shows that no cleaner took it."""
     covers = [branch.cover for branch in branches]
+    hurts = [
+        without(_hurt(replica, -1), united((part.first, part.last) for part in branch.parts))
+        for branch, replica in zip(branches, replicas, strict=True)
+    ]
     found = []
     for branch, replica in zip(branches, replicas, strict=True):
         lost: list[Span] = []
-        gaps = [(first, last) for first, last in replica.gaps if last < branch.thinned]
-        for number, other in enumerate(branches):
-            held = united((part.first, part.last) for part in other.parts)
-            if other is not branch and (open_gaps := common(gaps, held)):
-                lost += unexplained(look, number, open_gaps, branch.thinned, covers)
+        for gap in replica.gaps:
+            if gap[1] < branch.thinned and (gone := _lost_in(gap, branch, branches, look, covers)):
+                # So is what damage hides there on the others.
+                lost += [*gone, *(each for hurt in hurts for each in common([gap], hurt))]
         spans = united(lost)
         cover = tuple(without(branch.cover, spans))
         found.append(replace(branch, cover=cover, lost=tuple(spans)) if spans else branch)
     return found
+
+
+def _lost_in(
+    gap: Span, branch: Branch, branches: Sequence[Branch], look: Look, covers: Sequence[Sequence[Span]]
+) -> list[Span]:
+    """What others have there, if some of it cannot have been removed: then a file is lost."""
+    certain, possible = list[Span](), list[Span]()
+    bounds = branch.thinned, max(each.authority for each in branches)
+    for number, other in enumerate(branches):
+        held = united((part.first, part.last) for part in other.parts)
+        if other is not branch and (spans := common([gap], held)):
+            found = unexplained(look, number, spans, bounds, covers)
+            certain += found[0]
+            possible += found[1]
+    return [*certain, *possible] if certain else []
 
 
 def _elsewhere(replica: Replica, chain: Sequence[Epoch]) -> Iterator[int]:
@@ -113,9 +130,15 @@ def _rest(run: Run, first: int, last: int) -> list[Part]:
 def _cover(replica: Replica, parts: Sequence[Part], thinned: int) -> list[Span]:
     held = united((part.first, part.last) for part in parts)
     below = min(thinned, replica.log_end_offset) - 1
-    hurt = united(
+    removed = without(
+        without([(replica.log_start_offset, below)] if below >= 0 else [], held), _hurt(replica, below)
+    )
+    return united([*held, *removed])
+
+
+def _hurt(replica: Replica, below: int) -> list[Span]:
+    """The offsets of its damage; where nothing tells how far it goes, up to `below`."""
+    return united(
         (each.first_offset, below if each.last_offset is None else each.last_offset)
         for each in replica.damaged
     )
-    removed = without(without([(replica.log_start_offset, below)] if below >= 0 else [], held), hurt)
-    return united([*held, *removed])

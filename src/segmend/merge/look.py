@@ -6,16 +6,20 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Final
 
-from segmend.formats.batch import RecordBatch
+from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch
 from segmend.formats.record import iter_records
+from segmend.kernel.producers import ABORT
+from segmend.kernel.records import end_txn_marker
 from segmend.logdir.tree import PartitionDir
 from segmend.logdir.walk import DECODE_LIMIT
 from segmend.merge.runs import iter_rows
 from segmend.merge.second_look import Keyed
+from segmend.merge.spans import Span
 from segmend.merge.values import NO_EPOCH, Batch, Replica, Run
 
 PRODUCERS: Final = 10
 """So many producer ids of a range are named."""
+_END: Final = 1 << 62
 
 
 class Second:
@@ -72,4 +76,24 @@ class Second:
                 if first <= record.offset <= last:
                     plain = record.key is None or batch.is_control
                     key = None if plain else blake2b(record.key or b"", digest_size=16).digest()
-                    yield Keyed(record.offset, key, record.value is None or batch.is_transactional)
+                    yield Keyed(record.offset, key, record.value is None)
+
+    def aborted(self, replica: int, first: int, last: int) -> Iterator[Span]:
+        """See `Look`."""
+        open_ones: dict[int, list[Span]] = {}
+        for run, begin, batch in self.headers(replica, first, _END):
+            if begin > last and not open_ones:
+                return
+            if batch.is_control:
+                spans = open_ones.pop(batch.producer_id, [])
+                if spans and self._aborts(replica, run, batch):
+                    yield from spans
+            elif batch.is_transactional and begin <= last:
+                span = max(begin, first), min(batch.last_offset, last)
+                open_ones.setdefault(batch.producer_id, []).append(span)
+
+    def _aborts(self, replica: int, run: Run, batch: RecordBatch) -> bool:
+        with self._partitions[replica].entry(run.file).reader() as reader:
+            data = reader.read(min(batch.size, DECODE_LIMIT), batch.position)
+        marker = end_txn_marker(batch, data[HEADER_SIZE_V2:])
+        return marker is not None and marker[0] == ABORT

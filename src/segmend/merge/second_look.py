@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
+from segmend.merge.spans import Span
 from segmend.merge.values import Batch
 
 
 class Keyed(NamedTuple):
     """A record as compaction sees it: its key (or a hash of it), None without one and of control records.
 
-    `passing`: it may be gone although no later record has its key: a tombstone, or one of a transaction,
-    which may have been aborted.
+    A `tombstone` may be gone although no later record has its key.
     """
 
     offset: int
     key: bytes | None
-    passing: bool
+    tombstone: bool
 
 
 class Look(Protocol):
@@ -33,4 +33,12 @@ class Look(Protocol):
 
     def keys(self, replica: int, first: int, last: int) -> Iterator[Keyed]:
         """The records there by their keys."""
+        ...
+
+    def aborted(self, replica: int, first: int, last: int) -> Iterator[Span]:
+        """Offsets there of transactions that a marker of this replica says were aborted.
+
+        A cleaner takes those at once, whatever comes later. It goes nowhere near an open transaction, so
+        what has no marker is none of them.
+        """
         ...

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from segmend.merge.second_look import Keyed, Look
-from segmend.merge.spans import Span, common
+from segmend.merge.spans import Span, common, has, united
 
 STEP: Final = 1 << 20
 """So many keys are held at a time."""
@@ -30,15 +30,39 @@ def superseded(
 
 
 def unexplained(
-    look: Look, replica: int, gaps: Sequence[Span], bound: int, covers: Sequence[Sequence[Span]]
-) -> list[Span]:
-    """Offsets that this replica has in the gaps of another one, and that no cleaning up to `bound` took."""
-    found: list[Span] = []
+    look: Look,
+    replica: int,
+    gaps: Sequence[Span],
+    bounds: tuple[int, int],
+    covers: Sequence[Sequence[Span]],
+) -> tuple[list[Span], list[Span]]:
+    """What this replica has in the gaps of another one, and no cleaning need have taken.
+
+    First the records that it cannot have taken; then tombstones and markers, which it may have. `bounds`:
+    what cleaning may have come to, and what it did by a checkpoint. Tombstones live until the second time.
+    """
+    bound, proven = bounds
+    certain, possible = list[Span](), list[Span]()
     for gap in gaps:
-        for held in _held(each for each in look.keys(replica, *gap) if not each.passing):
+        aborted = united(look.aborted(replica, *gap))
+        tombstones = set[int]()
+        for held in _held(_noted(look.keys(replica, *gap), tombstones, possible)):
             _passed(look, held, bound, covers)
-            found += [(offset, offset) for offsets in held.values() for offset in offsets]
-    return found
+            for offset in (offset for offsets in held.values() for offset in offsets):
+                if not has(aborted, offset):
+                    (possible if offset in tombstones and offset < proven else certain).append(
+                        (offset, offset)
+                    )
+    return certain, possible
+
+
+def _noted(records: Iterator[Keyed], tombstones: set[int], keyless: list[Span]) -> Iterator[Keyed]:
+    for each in records:
+        if each.tombstone:
+            tombstones.add(each.offset)
+        if each.key is None:
+            keyless.append((each.offset, each.offset))
+        yield each
 
 
 def _held(records: Iterator[Keyed]) -> Iterator[Held]:

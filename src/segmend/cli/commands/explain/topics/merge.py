@@ -31,7 +31,8 @@ Compaction
     Tombstones that are there stay. One cleaned with records of a branch that lost is not trusted in this.
     Below what was compacted, bytes are not compared, for each broker cleans at its own time.
 
-    A gap between two files is compaction only if each key that another replica has there came again.
+    A gap between two files is compaction only if each key that another replica has there came again, or
+    its transaction was aborted; else a file is lost, with its tombstones and markers.
 
 Retention
     Each broker deletes at its own time, so what one still has is taken; but nothing below the highest log
