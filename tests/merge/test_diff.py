@@ -214,6 +214,16 @@ def test_a_flipped_epoch_is_no_leader(at: int, tmp_path: Path, capsys: pytest.Ca
     assert replicas[1]["damaged"] == [{"first_offset": at * 10, "last_offset": at * 10 + 9, "sound_on": [2]}]
 
 
+def test_a_checkpoint_denies_a_flipped_epoch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No other replica has those bytes, but its own checkpoint has an older epoch begin later."""
+    odd = [*PLAIN[:4], PLAIN[4][:12] + b"\0\0\x10\0" + PLAIN[4][16:]]
+    one = broker(tmp_path, 1, odd, epochs="0 0, 1 100", mark=100)
+    two = broker(tmp_path, 2, [*PLAIN[:4], *PLAIN[5:]], epochs="0 0, 1 100", mark=100)
+    _, replicas, partition = told(capsys, one, two)
+    assert partition["verdict"] == "damaged"
+    assert all(replica["relation"] != "diverged" for replica in replicas.values())
+
+
 def test_a_hole_between_files_is_no_compaction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one = broker(tmp_path, 1, PLAIN[:4], mark=100)
     (one / "t-0" / f"{60:020d}.log").write_bytes(b"".join(PLAIN[6:]))

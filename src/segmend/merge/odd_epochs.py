@@ -47,7 +47,7 @@ def believed(replicas: Sequence[Replica], look: Look) -> tuple[list[Replica], li
         run = replica.runs[-1] if replica.runs else None
         if run is None or run.batches > 1 or len(replica.runs) < 2 or _is_known(run.epoch, number, replicas):
             continue
-        if _has_twin(number, run, replicas, look):
+        if _is_denied(run, replica) or _has_twin(number, run, replicas, look):
             damaged = (*replica.damaged, misplaced(run))
             found[number] = replace(replica, runs=replica.runs[:-1], damaged=damaged)
         else:
@@ -65,6 +65,11 @@ def _is_known(epoch: int, number: int, replicas: Sequence[Replica]) -> bool:
         for other, replica in enumerate(replicas)
         for each in (claims_of(replica) if other != number else dict(replica.epochs))
     )
+
+
+def _is_denied(run: Run, replica: Replica) -> bool:
+    """Whether its own checkpoint has an older epoch begin later; a new epoch takes such lines away."""
+    return any(0 <= epoch < run.epoch and start > run.last_offset for epoch, start in replica.epochs)
 
 
 def _has_twin(number: int, run: Run, replicas: Sequence[Replica], look: Look) -> bool:
