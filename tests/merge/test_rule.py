@@ -82,7 +82,7 @@ def judge_compacted(seed: int) -> None:
 
 def test_the_merge_is_the_true_log_wherever_a_sound_copy_exists() -> None:
     """A few hundred histories."""
-    for seed in (*range(150), 649, 1008, 1053, 1128, 1144, 1798, 3773):
+    for seed in (*range(150), 649, 1008, 1053, 1128, 1144, 1798, 3773, 22283):
         judge(seed)
         judge_compacted(seed)
 

@@ -85,8 +85,8 @@ def without_lost(branches: Sequence[Branch], replicas: Sequence[Replica], look: 
     found = []
     for branch, replica in zip(branches, replicas, strict=True):
         lost: list[Span] = []
-        for gap in replica.gaps:
-            if gap[1] < branch.thinned and (gone := _lost_in(gap, branch, branches, look, covers)):
+        for gap in common(replica.gaps, [(0, branch.thinned - 1)]):
+            if gone := _lost_in(gap, branch, branches, look, covers):
                 # So is what damage hides there on the others.
                 lost += [*gone, *(each for hurt in hurts for each in common([gap], hurt))]
         spans = united(lost)
