@@ -65,8 +65,10 @@ def seen(verdict: dict[str, Any], *, snapshots: bool) -> dict[str, Any]:
     read = partition.get("read", {})
     files = {(kind, name) for kind in ("gone", "new", "resized") for name in partition.get(kind, ())}
     sizes = {**partition.get("new", {}), **partition.get("resized", {})}
-    # A leader whose log dir is offline says so until the controller has taken the lead from it.
-    offsets = None if partition.get("offsets") == "KAFKA_STORAGE_ERROR" else partition.get("offsets")
+    # A leader whose log dir is offline says so until the controller has taken the lead from it, and a client
+    # that asks in that moment knows of no leader.
+    unled = partition.get("offsets") in ("KAFKA_STORAGE_ERROR", "_UNKNOWN_PARTITION")
+    offsets = None if unled else partition.get("offsets")
     return {
         "outcome": verdict["outcome"],
         "offline": verdict.get("offline"),
