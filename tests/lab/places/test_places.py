@@ -12,6 +12,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -64,12 +65,17 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Iterator[Path]:
-    """Where a trial is done; taken away whatever was done to it."""
-    for path in (tmp_path, *tmp_path.parents):
-        if path.stat().st_uid == os.geteuid() and path != path.parent:
-            path.chmod(path.stat().st_mode | 0o711)  # the broker's user passes
-    yield tmp_path / "trial"
-    clear(tmp_path / "trial")
+    """Where a trial is done; taken away whatever was done to it.
+
+    Not in pytest's own place: another run of tests that begins meanwhile closes that to the broker's user.
+    """
+    everyones = (path for path in tmp_path.parents if path.stat().st_mode & 0o007 == 0o007)
+    with TemporaryDirectory(prefix="segmend-places-", dir=next(everyones, tmp_path)) as folder:
+        for path in (Path(folder), *Path(folder).parents):
+            if path.stat().st_uid == os.geteuid() and path != path.parent:
+                path.chmod(path.stat().st_mode | 0o711)  # the broker's user passes
+        yield Path(folder, "trial")
+        clear(Path(folder, "trial"))
 
 
 def config(b1: Path, trial: Trial, version: str) -> Path:
