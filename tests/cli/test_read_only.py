@@ -118,7 +118,7 @@ WAYS: dict[str, Way] = {
     ],
     "plan rename": lambda p: [[*p.dirs, "--topic", p.mine.name[:-2], "--to", "other"]],
     "plan quorum": on_dirs(),
-    "plan repair": on_dirs(),
+    "plan repair": lambda p: [[*p.dirs, "--kafka", p.root.name.partition("-")[0]]],
     "plan restamp": lambda p: [[*p.dirs, "--topic", p.mine.name[:-2]]],
     "plan reverse": lambda p: [["--state-dir", p.away / "none"]],
     "plan show": lambda p: [[p.plan]],

@@ -341,7 +341,7 @@ def test_a_partition_behind_a_link_is_left_alone(desk: Desk) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "operation", [["repair"], ["drain", "--from", "{first}"], ["free", "--bytes", "1GB"]]
+    "operation", [["repair", "--kafka", "1.1"], ["drain", "--from", "{first}"], ["free", "--bytes", "1GB"]]
 )
 def test_a_plan_is_the_same_anywhere(
     golden: Callable[[str], Path], tmp_path: Path, operation: list[str]
