@@ -274,11 +274,13 @@ def test_json_is_ascii_lines_with_a_type(data: Path, capsys: pytest.CaptureFixtu
         assert all("type" in json.loads(line) for line in out.splitlines())
 
 
-def test_a_partition_dir_may_have_any_name(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_partition_dir_may_have_any_name(
+    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     os.rename(data / "orders-0", data / "copy of orders")
     row = run(capsys, "show", data / "copy of orders", "--json").of("partition")[0]
     assert row["log_end_offset"] == 30
-    os.chdir(data / "orders-1")
+    monkeypatch.chdir(data / "orders-1")
     assert run(capsys, "show", ".", "--json").of("partition")[0]["topic"] == "orders"
 
 
