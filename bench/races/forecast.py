@@ -1,4 +1,7 @@
-"""`segmend forecast` of a broker with very many partitions after a clean stop; processes whole."""
+"""`segmend forecast` of a broker with very many partitions after a clean stop; processes whole.
+
+With the release given, and without: then the others that the disk may be of are tried on a part of it.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ def run(scale: Scale) -> None:
     ):
         folder = many_segments(scale.folder / name, segments=count, a_partition=A_PARTITION)
         words = f"forecast, {count // A_PARTITION:,} partitions, {count:,} segments"
+        waits.append((segmend(f"{words}, --kafka 4.3", "forecast", "--kafka", "4.3", folder), bound))
         waits.append((segmend(words, "forecast", folder), bound))
     race([contender for contender, _ in waits], runs=scale.runs)
     show_waits("forecast of a start after a clean stop", waits)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 
 import pytest
 from tests.cli.run import run
 from tests.fleet.build import three_brokers
+from tests.fleet.test_audit import refuse
+
+from segmend.errors import SegmendError
+from segmend.fleet.driver import LocalDriver
+from segmend.fleet.listing import Place
 
 
 def lines(out: str) -> list[object]:
@@ -30,7 +36,38 @@ def test_it_says_what_diff_says(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "damaged" in told
 
 
-def test_a_dir_that_cannot_be_listed_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_path_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ran = run(capsys, "fleet", "diff", tmp_path / "none", "--driver", "local")
     assert (ran.code, ran.out) == (8, "")
     assert "no such directory" in ran.err
+
+
+def test_what_could_not_be_listed_is_no_all_clear(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = three_brokers(tmp_path / "fleet")
+    refuse(monkeypatch, "b3/data", errno.EACCES)
+    ran = run(capsys, "fleet", "diff", root, "--driver", "local")
+    assert ran.code == 8
+    assert "b3/data" in ran.err
+    assert "its replicas are not compared" in ran.err
+
+
+@pytest.mark.parametrize("command", [("diff",), ("rescue", "--as", "jsonl", "--out", "OUT")])
+def test_workers_are_asked_what_they_see_before_they_read(
+    command: tuple[str, ...],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def other_disks(_: object, places: list[Place], out: str | None = None) -> None:
+        assert len(places) == 3
+        assert out == (str(tmp_path / "out") if "rescue" in command else None)
+        raise SegmendError("a worker has other dirs there")
+
+    monkeypatch.setattr(LocalDriver, "ready", other_disks)
+    monkeypatch.setattr(LocalDriver, "run", lambda *_: pytest.fail("a task ran"))
+    words = [str(tmp_path / "out") if word == "OUT" else word for word in command]
+    ran = run(capsys, "fleet", *words, three_brokers(tmp_path / "fleet"), "--driver", "local")
+    assert ran.code == 8
+    assert ran.err.endswith("a worker has other dirs there\n")

@@ -83,7 +83,7 @@ def test_vacuum_drops_old_runs_and_nothing_else(fleet: Path, capsys: pytest.Capt
     dry = told(capsys, "vacuum", fleet, "--keep", 1, "--dry-run")
     assert (dry[0], dry[1]["runs"], sorted(out.rglob("*.parquet"))) == (0, sorted(ids[:2]), files)
     swept = told(capsys, "vacuum", fleet, "--keep", 1)
-    assert (swept[0], swept[1]["runs"], swept[1]["files"]) == (1, sorted(ids[:2]), dry[1]["files"])
+    assert (swept[0], swept[1]["runs"], swept[1]["files"]) == (0, sorted(ids[:2]), dry[1]["files"])
     assert not stray.exists()
     assert young.exists()
     assert {name: delta.read(str(out), name) for name in STORED} == kept

@@ -59,7 +59,7 @@ class CheckOfAny(CheckRun):
         for other, run in runs:
             yield from self._more(other.release, run, usual, ranks)
         guess = self._given.guess
-        if " to " in guess.words:
+        if guess.several:
             said = self.summary.releases or ["by the rules of each of them the same is found"]
             how = ", compared by what a start looks at" if self._shortened else ""
             self.summary.releases[:] = [f"any Kafka of {guess.words} may be (--kafka says which){how}", *said]

@@ -145,17 +145,28 @@ class Guess:
     newest: Release
 
     @property
+    def several(self) -> bool:
+        """Whether it may be another one than the one taken, as far as words tell them apart."""
+        low, high = self._ends
+        return low != high
+
+    @property
     def words(self) -> str:
         """The releases that it may be."""
+        low, high = self._ends
+        return f"{low} to {high}" if self.several else str(low)
+
+    @property
+    def _ends(self) -> tuple[Release, Release]:
         low, high = (
             Release(each.numbers[: 3 if each < (1, 0) else 2]) for each in (self.oldest, self.newest)
         )
-        return str(low) if low == high else f"{low} to {high}"
+        return low, high
 
     @property
     def same_words(self) -> str:
         """The reason, where all these releases do the same."""
-        return f"{self.reason}; any of {self.words} does the same" if " to " in self.words else self.reason
+        return f"{self.reason}; any of {self.words} does the same" if self.several else self.reason
 
 
 def guess_release(log_dirs: Iterable[LogDir], registered: int | None, told: Told | None = None) -> Guess:

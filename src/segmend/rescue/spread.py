@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from segmend.errors import SegmendError
 from segmend.fleet.driver import Driver
+from segmend.fleet.listing import Place
 from segmend.fleet.remote import files_of
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
@@ -29,11 +30,16 @@ class Sent:
     release: Release
 
 
-def spread(driver: Driver, told: Callable[[int, int, str], None]) -> Each:
-    """Each partition as a task; the largest begin first. `told` hears of tasks as if they were bytes."""
+def spread(driver: Driver, places: Sequence[Place], told: Callable[[int, int, str], None]) -> Each:
+    """Each partition as a task; the largest begin first. `told` hears of tasks as if they were bytes.
+
+    `places` are all log dirs: that tasks see them as they are here, and share OUT, is asked before.
+    """
 
     def each(tasks: Sequence[Task], folder: Folder) -> Iterator[Line]:
         del folder
+        if tasks:
+            driver.ready(places, tasks[0].request.out)
         ordered = sorted(tasks, key=lambda task: -task.size)
         sent = [
             Sent(

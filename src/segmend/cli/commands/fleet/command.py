@@ -201,6 +201,7 @@ def _compare(args: argparse.Namespace) -> int:
     _need("pyarrow")
     from segmend.fleet import compare, listing
 
+    args.paths = _paths(args)
     return run_compare(args, listing, compare, _driver)
 
 
@@ -210,11 +211,15 @@ def _rescue(args: argparse.Namespace) -> int:
     from segmend.rescue.run import rescue
     from segmend.rescue.spread import spread
 
-    dirs = [LogDir.attempt(place.path, place.files) for place in find_places(args.paths)]
+    args.paths = _paths(args)
+    if not _is_here(args):
+        args.out = os.path.abspath(args.out)
+    places = find_places(args.paths)
+    dirs = [LogDir.attempt(place.path, place.files) for place in places]
     request = request_of(args, args.paths)
     progress = Progress(sys.stderr)
     with _driver(args) as driver:
-        each = spread(driver, progress.update)
+        each = spread(driver, places, progress.update)
         return tell(args, request, progress, lambda text: rescue(request, dirs, (), each, text))
 
 
@@ -257,9 +262,14 @@ def _alert_file(value: str) -> str:
     return value
 
 
+def _is_here(args: argparse.Namespace) -> bool:
+    """Whether the workers are children of this process, and end with it."""
+    return "local" in (args.driver, args.master) or str(args.master).startswith("local[")
+
+
 def _paths(args: argparse.Namespace) -> list[str]:
-    """As given where the workers are children of this process, else as they find them, too."""
-    if args.driver == "local" or args.master == "local" or args.master.startswith("local["):
+    """As given where the workers stand where we do, else as they find them, too."""
+    if _is_here(args):
         return list(args.paths)
     from segmend.fleet.listing import absolute
 
@@ -287,7 +297,7 @@ def _driver(args: argparse.Namespace) -> Iterator[Driver]:
     yield SparkDriver(spark)
     # Here the JVM ends with this process, and a stop would only make the user wait. A cluster is told,
     # or it starts executors anew for one that has gone, and complains.
-    if not args.master.startswith("local["):
+    if not _is_here(args):
         spark.stop()
 
 

@@ -50,4 +50,5 @@ def run_compare(
             code |= 8
     groups = replicas_in(args, dirs)
     with driver(args) as running:
+        running.ready(places)
         return code | tell(args, dirs, fleet.compare_fleet(groups, running))

@@ -23,7 +23,9 @@ examples:
   segmend fleet growth report --since 20261115     against that run (the beginning of its id)
   segmend fleet growth report --json
 
-The rate of a disk is what its free space lost, whoever took it; of a topic, all its replicas together."""
+The rate of a disk is what its free space lost, whoever took it; of a topic, all its replicas together.
+
+exit codes: 0 told, 8 OUT has no run, 16 usage (there is no earlier run)"""
 
 _SHOWN = 20
 _DIRS = (
