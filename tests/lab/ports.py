@@ -5,7 +5,11 @@ import functools
 import os
 import socket
 import tempfile
+import time
+from collections.abc import Sequence
 from pathlib import Path
+
+from tests.lab.errors import LabError
 
 _given: set[int] = set()
 
@@ -40,3 +44,12 @@ def is_free(port: int) -> bool:
     """Whether nothing listens on it."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def wait_until_free(ports: Sequence[int], seconds: float = 60) -> None:
+    """Recorded log dirs name their ports, and a broker stopped before may hold them a moment longer."""
+    until = time.monotonic() + seconds
+    while not all(map(is_free, ports)):
+        if time.monotonic() > until:
+            raise LabError(f"one of the ports {list(ports)} is taken: the recorded log dirs need them")
+        time.sleep(0.5)

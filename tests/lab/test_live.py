@@ -10,7 +10,6 @@ import json
 import os
 import random
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,9 +19,8 @@ import pytest
 
 from tests.golden.unpack import unpack
 from tests.lab.base import Base
-from tests.lab.errors import LabError
 from tests.lab.known import KNOWN, KNOWN_READS
-from tests.lab.ports import free_port, is_free
+from tests.lab.ports import free_port, wait_until_free
 from tests.lab.releases import release
 from tests.lab.test_verdicts import NAMES, archive, compare, hurt_copy, recorded, verdicts
 from tests.lab.verdict import HEALTHY, Recorder
@@ -51,11 +49,7 @@ class Live(Recorder):
         ports: Sequence[int] = (free_port(), free_port())
         if release(self.version).number >= (4, 0):
             ports = json.loads((self.root / "base.json").read_text())["ports"]
-        until = time.monotonic() + 60  # a broker stopped before this one may hold them a moment longer
-        while not all(map(is_free, ports)):
-            if time.monotonic() > until:
-                raise LabError(f"one of the ports {ports} is taken: the recorded log dirs need both")
-            time.sleep(0.5)
+        wait_until_free(ports)
         return Base(self.version, self.mark, self.root, (ports[0], ports[1]))
 
 

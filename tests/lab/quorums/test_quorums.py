@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.lab.ports import is_free
+from tests.lab.ports import wait_until_free
 from tests.lab.quorums.record import recorded, unpacked
 from tests.lab.quorums.trial import Case, Scene, play
 from tests.real.conftest import need_kafka
@@ -56,8 +56,7 @@ def test_it_promises_the_same(case: Case, row: dict[str, Any], bases: Path, tmp_
 def test_a_quorum_comes_up(case: Case, bases: Path, tmp_path: Path) -> None:
     need_kafka(case.base.partition("-")[0])
     base = unpacked(case.base, bases / case.base)
-    if not all(is_free(port) for pair in ports(base) for port in pair):
-        pytest.skip("a port of the recorded quorum is taken")
+    wait_until_free([port for pair in ports(base) for port in pair])
     assert play(base, case, tmp_path).wrong == []
 
 
