@@ -113,6 +113,21 @@ def test_a_partition_gets_another_name_with_all_that_is_said_of_it(clean: Desk) 
     assert "after this plan" not in notes(clean)
 
 
+@pytest.mark.parametrize("beside", [True, False])
+def test_an_empty_partition_of_the_new_name_is_set_aside_in_whichever_dir(clean: Desk, beside: bool) -> None:
+    home = home_of(clean, "single-0")
+    empty = next(each for each in clean.dirs if (each == home.parent) is beside) / "other-0"
+    empty.mkdir()
+    asked = ("rename", "--topic", "single", "--to", "other", "--topic-id", OTHER, "--even-stray")
+    assert "--replace sets it aside" in clean.plan(*asked).err
+    assert clean.plan(*asked, "--replace").code == 0
+    logs = sorted(path.name for path in home.glob("*.log"))
+    clean.apply()
+    assert sorted(path.name for path in (home.parent / "other-0").glob("*.log")) == logs
+    assert not home.exists()
+    clean.undo()
+
+
 def test_a_copy_leaves_all_as_it_is(clean: Desk) -> None:
     home = home_of(clean, "single-0")
     empty = home.parent / "copy-0"

@@ -29,12 +29,15 @@ class MoveDir(StepValue):
     allocated: int
 
     @classmethod
-    def of(cls, source: str, target: str, reason: str) -> Self:
-        """The step for the directory as it is now; raises `Unreadable`."""
+    def of(cls, source: str, target: str, reason: str, *, replacing: bool = False) -> Self:
+        """The step for the directory as it is now; raises `Unreadable`.
+
+        `replacing`: a step before this one sets aside what is at `target`.
+        """
         before = look(source)
         if before.kind != "dir":
             raise SegmendError(f"{source}: is no directory, or a link to one; move it by hand")
-        if os.path.lexists(target):
+        if not replacing and os.path.lexists(target):
             raise SegmendError(f"{target}: is there already")
         return cls(source=source, target=target, before=before, allocated=allocated(source), reason=reason)
 

@@ -98,9 +98,7 @@ def _steps(
     for other in empty:
         yield Quarantine.of(other.path, f"empty, and in the place of {source}")
     yield from _lines(request, found, loaded)
-    yield MoveDir(
-        source=source, target=target, before=look(source), allocated=allocated(source), reason="adopted"
-    )
+    yield MoveDir.of(source, target, "adopted", replacing=bool(empty))
     index = _active_index(found)
     if index is not None:
         yield Quarantine(

@@ -19,10 +19,11 @@ from segmend.surgery.steps.replace_file import ReplaceFile
 from segmend.surgery.writing.transfer import allocated
 
 
-def moved(each: NewName) -> Iterator[Step]:
+def moved(each: NewName, *, replacing: bool) -> Iterator[Step]:
     """The directory renamed, and its topic id set, or set aside where the broker is to write it."""
     source, path = each.partition.path, f"{each.replica.path}/{FILE_NAME}"
-    yield MoveDir.of(source, each.replica.path, f"{each.partition.topic} is {each.topic} from now on")
+    reason = f"{each.partition.topic} is {each.topic} from now on"
+    yield MoveDir.of(source, each.replica.path, reason, replacing=replacing)
     old = look(f"{source}/{FILE_NAME}")
     if each.replica.topic_id is not None and each.replica.topic_id != each.partition.topic_id:
         yield _stamped(each, old)

@@ -71,10 +71,11 @@ def plan(request: Request[Options]) -> Plan:
         for other in replaced(request.dirs, each.key, each.partition.path, allowed=options.replace)
     ]
     steps: list[Step] = [*aside, *_lines(request, names)]
+    cleared = {step.path for step in aside}
     total, done = sum(each.partition.size for each in names), 0
     for each in names:
         request.on_progress(done, total)
-        steps += copied(each) if options.copy else moved(each)
+        steps += copied(each) if options.copy else moved(each, replacing=each.replica.path in cleared)
         done += each.partition.size
     arguments = {name.replace("_", "-"): value for name, value in given_in(options)}
     return assembly.make(NAME, arguments, request, Draft(steps=steps, notes=list(_notes(request, names))))
