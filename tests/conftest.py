@@ -28,6 +28,8 @@ ROOM = 8 << 30
 """Bytes; they take up 2 GB."""
 SHARED = ("spark", "browser")
 """What is started once for all its tests, which therefore run in one worker."""
+LIVE = ("spark", "broker", "browser")
+"""They wait for processes of others, one of which is late once in a while. See `pytest_terminal_summary`."""
 LONG = ("spark", "broker", "xdist_group", "browser", "slow")
 QUICK = frozenset({"0.8.2.2-killed", "4.3.1-killed"})
 
@@ -78,9 +80,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return next((n for n, mark in enumerate(LONG) if item.get_closest_marker(mark)), len(LONG))
 
     for item in items:
+        if any(map(item.get_closest_marker, LIVE)):
+            item.add_marker(pytest.mark.flaky(reruns=1))
         if (shared := next(filter(item.get_closest_marker, SHARED), None)) is not None:
             item.add_marker(pytest.mark.xdist_group(shared))
     items.sort(key=place)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """A live test gets a second go, but never in silence: why it failed at first is shown."""
+    for report in terminalreporter.stats.get("rerun", []):
+        terminalreporter.write_sep("=", f"failed at first: {report.nodeid}")
+        terminalreporter.write_line(report.longreprtext[-4000:])
 
 
 def pytest_collection_finish() -> None:
