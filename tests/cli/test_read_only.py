@@ -128,7 +128,15 @@ WAYS: dict[str, Way] = {
 }  # fmt: skip
 """How each reading command is called; a test tells of one that is missing here."""
 CHANGING = {"apply", "undo", "quarantine restore", "quarantine discard", "fleet vacuum"}
-ELSEWHERE = {"rescue", "export", "fleet audit", "fleet diff", "fleet forecast", "fleet rescue"}
+ELSEWHERE = {
+    "rescue",
+    "export",
+    "fleet audit",
+    "fleet diff",
+    "fleet export",
+    "fleet forecast",
+    "fleet rescue",
+}
 """They write elsewhere, or in processes out of the hook's sight: they have lines of their own in the test."""
 OF_AUDITS = {"fleet runs", "fleet diff-runs", "fleet growth", "fleet pack"}
 """They open no log dir."""

@@ -1,4 +1,4 @@
-"""What `rescue`, `export` and `fleet rescue` have in common: options, and what is told."""
+"""What `rescue`, `export` and those of the fleet have in common: options, and what is told."""
 
 from __future__ import annotations
 
@@ -41,6 +41,18 @@ def add_rescue_options(parser: argparse.ArgumentParser) -> None:
     add_release_option(parser)
 
 
+def add_export_options(parser: argparse.ArgumentParser) -> None:
+    """Of `export` and `fleet export`: into which table, and what of the logs."""
+    parser.add_argument(
+        "--out", required=True, metavar="OUT", help="the table: a new directory, or that of before"
+    )
+    parser.add_argument("--as", dest="form", choices=("delta",), default="delta", help="the kind of table")
+    which = parser.add_argument_group("which records")
+    which.add_argument("--topic", metavar="GLOB", help="partitions of these topics only")
+    add_isolation(which, "with records of aborted transactions, marked (default), or without")
+    add_release_option(parser)
+
+
 def add_isolation(group: argparse._ArgumentGroup, help: str) -> None:
     """Whether records of aborted transactions are wanted."""
     levels = ("read_uncommitted", "read_committed")
@@ -61,6 +73,14 @@ def request_of(args: argparse.Namespace, dirs: Sequence[str]) -> Request:
         dirs=tuple(dirs), out=args.out, form=args.form, topic=args.topic,
         committed_only=args.isolation == "read_committed", offsets=args.offsets,
         since=args.since, until=args.until, release=args.kafka, broker=args.broker,
+    )  # fmt: skip
+
+
+def export_request(args: argparse.Namespace, dirs: Sequence[str]) -> Request:
+    """What the options of an export ask for."""
+    return Request(
+        dirs=tuple(dirs), out=args.out, form=args.form, topic=args.topic,
+        committed_only=args.isolation == "read_committed", release=args.kafka,
     )  # fmt: skip
 
 

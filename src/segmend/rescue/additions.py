@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import date, timedelta
 from hashlib import sha256
+from secrets import token_hex
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from deltalake.transaction import AddAction
 
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.names import is_legal_topic
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.rescue.arrow_rows import batches, schema
 from segmend.rescue.fates import Fates
@@ -77,22 +79,11 @@ class Additions:
 
     def write(self, job: Job, outlet: Folder) -> Written:
         """The files of what is new; raises `SegmendError` where this is not the log that the table has."""
-        before = self.reached(job.name)
-        now = _origin(job)
-        _refuse_other(job, before, now)
-        end = _end(job, before)
-        job = within(job, before.next_offset, end - 1)
-        files, tally, last = _write_files(job, outlet)
-        size = sum(each["size"] for each in files)
-        kept = {
-            each: getattr(now, each) or getattr(before, each)
-            for each in ("topic_id", "cluster_id", "isolation")
-        }
-        after = before._replace(next_offset=end, **kept)
-        if last is not None:
-            after = after._replace(last_offset=last + 1, last_record=_record(job, last) or 0)
-        changed = {} if after == before else after._asdict()
-        return tally.written(size, files=files, reached=changed, next_offset=end)
+        return _write(job, outlet, self.reached(job.name))
+
+    def elsewhere(self, name: str) -> Elsewhere:
+        """The form by which a task on another machine writes what is new of a partition."""
+        return Elsewhere(before=self.reached(name))
 
     def commit(self, lines: Sequence[Line]) -> None:
         """Add the files of these partitions, and how far they reach; raises `SegmendError`."""
@@ -123,6 +114,41 @@ class Additions:
     def finish(self, home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
         """Nothing is left to do."""
         del home, outlet, lines
+
+
+@frozen
+class Elsewhere:
+    """What is new of one partition, written by a task: a form that is told how far the table has it.
+
+    Its files have names that no other attempt gives: one that was taken for lost may still be writing.
+    """
+
+    before: Reached
+
+    def write(self, job: Job, outlet: Folder) -> Written:
+        """As of `Additions`."""
+        return _write(job, outlet, self.before, f"-{token_hex(8)}")
+
+    def finish(self, home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
+        """Nothing is left to do."""
+        del home, outlet, lines
+
+
+def _write(job: Job, outlet: Folder, before: Reached, attempt: str = "") -> Written:
+    now = _origin(job)
+    _refuse_other(job, before, now)
+    end = _end(job, before)
+    job = within(job, before.next_offset, end - 1)
+    files, tally, last = _write_files(job, outlet, attempt)
+    size = sum(each["size"] for each in files)
+    kept = {
+        each: getattr(now, each) or getattr(before, each) for each in ("topic_id", "cluster_id", "isolation")
+    }
+    after = before._replace(next_offset=end, **kept)
+    if last is not None:
+        after = after._replace(last_offset=last + 1, last_record=_record(job, last) or 0)
+    changed = {} if after == before else after._asdict()
+    return tally.written(size, files=files, reached=changed, next_offset=end)
 
 
 def _application(name: str, what: str) -> str:
@@ -196,9 +222,9 @@ def _end(job: Job, before: Reached) -> int:
     return max(min([end, *open_]), before.next_offset)
 
 
-def _write_files(job: Job, outlet: Folder) -> tuple[list[dict[str, Any]], Tally, int | None]:
+def _write_files(job: Job, outlet: Folder, attempt: str) -> tuple[list[dict[str, Any]], Tally, int | None]:
     """The new records in files, what they are, and the offset of the last one."""
-    tally, files, last = Tally(), _Files(job, outlet), None
+    tally, files, last = Tally(), _Files(job, outlet, attempt), None
     with files:
         for batch in batches(job, _ROWS, tally, outlet.tell):
             last = batch["offset"][-1].as_py()
@@ -224,13 +250,13 @@ class _Files:
     Their names begin with the first offset that was not in the table, so none of a commit is written over.
     """
 
-    def __init__(self, job: Job, outlet: Folder) -> None:
+    def __init__(self, job: Job, outlet: Folder, attempt: str) -> None:
         topic = (
             job.topic
             if is_legal_topic(job.topic)
             else sha256(job.topic.encode("utf-8", "replace")).hexdigest()
         )
-        self._stem = f"{topic}-{job.partition}-{job.request.low:020}"
+        self._stem = f"{topic}-{job.partition}-{job.request.low:020}{attempt}"
         self._outlet = outlet
         self._open: dict[str | None, _File] = {}
         self._count = 0

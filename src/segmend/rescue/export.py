@@ -18,7 +18,6 @@ from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue.additions import Additions, is_table
-from segmend.rescue.forms import Form
 from segmend.rescue.outlet import Folder, Line, in_words, refuse_overlap
 from segmend.rescue.request import Request
 from segmend.rescue.run import Each, Task, replicas_wanted, summary_of
@@ -32,12 +31,14 @@ def export(
     request: Request,
     dirs: Sequence[LogDir],
     names: Sequence[str],
-    each: Callable[[Form], Each],
+    each: Callable[[Additions], Each],
     fx: Effects | None = None,
+    bundle: int | None = _BUNDLE,
 ) -> Iterator[Line]:
     """The lines of the report: of a partition once what is new of it is in the table, last the summary.
 
-    `names` are as of `rescue`; `each` gives what writes the partitions in a form. Raises `SegmendError`.
+    `names` are as of `rescue`; `each` gives what writes the partitions for a table; there is a commit
+    for about `bundle` bytes, or one for all. Raises `SegmendError`.
     """
     refuse_overlap(request.out, (log_dir.path for log_dir in dirs))
     wanted, fx = replicas_wanted(request, dirs, names), fx or Effects()
@@ -52,7 +53,7 @@ def export(
         told, pending = list[Line](), list[Line]()
         for line in each(table)(tasks, Folder(request.out, fx)):
             pending.append(_said(line, lows[line["topic"], line["partition"]]))
-            if sum(held["bytes"] for held in pending) >= _BUNDLE:
+            if bundle is not None and sum(held["bytes"] for held in pending) >= bundle:
                 yield from _commit(table, pending, request.out, fx)
                 told, pending = told + pending, []
         yield from _commit(table, pending, request.out, fx)

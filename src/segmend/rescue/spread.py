@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from segmend.errors import SegmendError
+from segmend.errors import SegmendError, UsageError
 from segmend.fleet.driver import Driver
 from segmend.fleet.listing import Place
 from segmend.fleet.remote import files_of
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
+from segmend.rescue.forms import Form
 from segmend.rescue.outlet import Folder, Line, in_words
 from segmend.rescue.request import Request
 from segmend.rescue.run import Each, Task, written
@@ -28,12 +29,27 @@ class Sent:
     request: Request
     places: tuple[tuple[str, str], ...]
     release: Release
+    form: Form | None
 
 
-def spread(driver: Driver, places: Sequence[Place], told: Callable[[int, int, str], None]) -> Each:
+@frozen
+class Refused:
+    """What stops a task, in words: an exception would come back with those of the driver around them."""
+
+    words: str
+    usage: bool
+
+
+def spread(
+    driver: Driver,
+    places: Sequence[Place],
+    told: Callable[[int, int, str], None],
+    form: Callable[[str], Form | None] = lambda _: None,
+) -> Each:
     """Each partition as a task; the largest begin first. `told` hears of tasks as if they were bytes.
 
-    `places` are all log dirs: that tasks see them as they are here, and share OUT, is asked before.
+    `places` are all log dirs: that tasks see them as they are here, and share OUT, is asked before. `form`
+    is told the partition, and gives one that has no name.
     """
 
     def each(tasks: Sequence[Task], folder: Folder) -> Iterator[Line]:
@@ -43,18 +59,28 @@ def spread(driver: Driver, places: Sequence[Place], told: Callable[[int, int, st
         ordered = sorted(tasks, key=lambda task: -task.size)
         sent = [
             Sent(
-                request=task.request, release=task.release,
+                request=task.request, release=task.release, form=form(task.places[0].name),
                 places=tuple((place.log_dir.path, place.name) for place in task.places),
             )
             for task in ordered
         ]  # fmt: skip
-        yield from driver.run(write_one, sent, lambda done: told(0, 0, f"{done} of {len(sent)} partitions"))
+        for line in driver.run(write_one, sent, lambda done: told(0, 0, f"{done} of {len(sent)} partitions")):
+            if isinstance(line, Refused):
+                raise (UsageError if line.usage else SegmendError)(line.words)
+            yield line
 
     return each
 
 
-def write_one(sent: Sent) -> Line:
-    """In a task: write one partition; raises `SegmendError`."""
+def write_one(sent: Sent) -> Line | Refused:
+    """In a task: write one partition."""
+    try:
+        return _written(sent)
+    except SegmendError as error:
+        return Refused(words=str(error), usage=isinstance(error, UsageError))
+
+
+def _written(sent: Sent) -> Line:
     places = []
     for path, name in sent.places:
         place = LogDir.open(path, files_of(path)).partition(name)
@@ -64,4 +90,4 @@ def write_one(sent: Sent) -> Line:
     out = sent.request.out
     with in_words(out):
         task = Task(request=sent.request, places=places, release=sent.release)
-        return written(task, Folder(out, Effects()))
+        return written(task, Folder(out, Effects()), form=sent.form)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from segmend.cli.options import add_output_options, add_release_option
-from segmend.cli.rescue import add_isolation, tell
+from segmend.cli.options import add_output_options
+from segmend.cli.rescue import add_export_options, export_request, tell
 from segmend.cli.targets import open_targets
 from segmend.report.progress import Progress
 from segmend.rescue import forms
-from segmend.rescue.request import Request
 from segmend.rescue.run import Each, here
 
 EXAMPLES = """\
@@ -41,28 +40,18 @@ exit codes: 0 all that any replica could have is there, 4 something is missing, 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("paths", nargs="+", metavar="DIR", help="log dirs, or partition directories")
-    parser.add_argument(
-        "--out", required=True, metavar="OUT", help="the table: a new directory, or that of before"
-    )
-    parser.add_argument("--as", dest="form", choices=("delta",), default="delta", help="the kind of table")
-    which = parser.add_argument_group("which records")
-    which.add_argument("--topic", metavar="GLOB", help="partitions of these topics only")
-    add_isolation(which, "with records of aborted transactions, marked (default), or without")
-    add_release_option(parser)
+    add_export_options(parser)
     add_output_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Add what is new, and say by the exit code whether all is there."""
-    request = Request(
-        dirs=tuple(args.paths), out=args.out, form=args.form, topic=args.topic,
-        committed_only=args.isolation == "read_committed", release=args.kafka,
-    )  # fmt: skip
+    request = export_request(args, args.paths)
     targets = open_targets(args.paths)
     progress = Progress(sys.stderr)
     export = forms.loaded("segmend.rescue.export", args.form, "").export
 
-    def each(form: forms.Form) -> Each:
-        return here(progress.update, form)
+    def each(table: forms.Form) -> Each:
+        return here(progress.update, table)
 
     return tell(args, request, progress, lambda _: export(request, targets.dirs, sorted(targets.names), each))

@@ -23,7 +23,7 @@ from segmend.cli.commands.fleet.packing import PACK, configure_pack, pack
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.parser import Formatter
-from segmend.cli.rescue import add_rescue_options, request_of, tell
+from segmend.cli.rescue import add_export_options, add_rescue_options, export_request, request_of, tell
 from segmend.errors import MissingExtra
 from segmend.logdir.tree import LogDir
 from segmend.report import text
@@ -56,6 +56,18 @@ The same as `segmend rescue`, which see, of all log dirs below the paths, a task
 directory for all tasks.
 
 exit codes: 0 all is there, 4 something is missing, diverged or in doubt, 8 operational error, 16 usage"""
+
+EXPORTS = """\
+examples:
+  segmend fleet export '/disks/*' --out /lake/kafka
+  segmend fleet export '/disks/*' --out /lake/orders --topic 'orders*' --master spark://host:7077
+
+The same as `segmend export`, which see, of all log dirs below the paths, a task a partition: each run adds
+what is new in one Delta commit, with how far it reaches. A run that was killed has added nothing; give it
+again. Either command goes on where the other ended. OUT must be one directory for all tasks.
+
+exit codes: 0 all is there, 4 something is missing, diverged or in doubt, 8 operational error, or another log
+than that of OUT, 16 usage"""
 
 # What needs a package, the extra that has it, and what does without.
 _NEEDS = {
@@ -104,16 +116,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     configure_compare(beside)
     beside.set_defaults(run=_compare)
-    anew = commands.add_parser(
-        "rescue",
-        help="merge damaged replicas of many brokers, a task a partition",
-        epilog=RESCUES,
-        formatter_class=Formatter,
-    )
-    add_rescue_options(anew)
-    add_output_options(anew)
-    anew.set_defaults(run=_rescue)
-    for parser in (audit, ahead, beside, anew):
+    for parser in (audit, ahead, beside, *_add_rescues(commands)):
         _add_shared_options(parser)
     _add_history(commands)
     packed = commands.add_parser(
@@ -124,6 +127,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     configure_pack(packed)
     packed.set_defaults(run=_pack)
+
+
+def _add_rescues(commands: Any) -> Iterator[argparse.ArgumentParser]:
+    """What writes records anew."""
+    anew = commands.add_parser(
+        "rescue",
+        help="merge damaged replicas of many brokers, a task a partition",
+        epilog=RESCUES,
+        formatter_class=Formatter,
+    )
+    add_rescue_options(anew)
+    add_output_options(anew)
+    anew.set_defaults(run=_rescue)
+    yield anew
+    added = commands.add_parser(
+        "export",
+        help="add the records that are new to a Delta table, a task a partition, one commit",
+        epilog=EXPORTS,
+        formatter_class=Formatter,
+    )
+    add_export_options(added)
+    add_output_options(added)
+    added.set_defaults(run=_export)
+    yield added
 
 
 def _pack(args: argparse.Namespace) -> int:
@@ -211,9 +238,7 @@ def _rescue(args: argparse.Namespace) -> int:
     from segmend.rescue.run import rescue
     from segmend.rescue.spread import spread
 
-    args.paths = _paths(args)
-    if not _is_here(args):
-        args.out = os.path.abspath(args.out)
+    _as_workers_find_them(args)
     places = find_places(args.paths)
     dirs = [LogDir.attempt(place.path, place.files) for place in places]
     request = request_of(args, args.paths)
@@ -221,6 +246,33 @@ def _rescue(args: argparse.Namespace) -> int:
     with _driver(args) as driver:
         each = spread(driver, places, progress.update)
         return tell(args, request, progress, lambda text: rescue(request, dirs, (), each, text))
+
+
+def _export(args: argparse.Namespace) -> int:
+    _need("pyarrow", "deltalake")
+    from segmend.fleet.listing import find_places
+    from segmend.rescue.additions import Additions
+    from segmend.rescue.export import export
+    from segmend.rescue.run import Each
+    from segmend.rescue.spread import spread
+
+    _as_workers_find_them(args)
+    places = find_places(args.paths)
+    dirs = [LogDir.attempt(place.path, place.files) for place in places]
+    request = export_request(args, args.paths)
+    progress = Progress(sys.stderr)
+    with _driver(args) as driver:
+
+        def each(table: Additions) -> Each:
+            return spread(driver, places, progress.update, table.elsewhere)
+
+        return tell(args, request, progress, lambda _: export(request, dirs, (), each, bundle=None))
+
+
+def _as_workers_find_them(args: argparse.Namespace) -> None:
+    """The paths, and OUT, for those who stand elsewhere."""
+    args.paths = _paths(args)
+    args.out = os.path.abspath(args.out)
 
 
 def run(args: argparse.Namespace) -> int:
