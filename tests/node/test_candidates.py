@@ -40,6 +40,17 @@ def test_of_a_killed_1_1_0_nothing_is_planned_by_the_rules_of_2_2(
     assert (
         "any Kafka of 1.1 to 2.3 (--kafka says which): by the rules of 1.1 6 index-rebuilt more" in told.out
     )
+    for asked in (["forecast", "--cluster", *dirs], ["fleet", "forecast", tmp_path, "--driver", "local"]):
+        assumed = "; ".join(run(capsys, *asked, "--json").json[-1]["assumed"])
+        assert "of 1.1 to 2.3 (--kafka says which): by the rules of 1.1 6 index-rebuilt more" in assumed
+    times = run(capsys, "explain", "startup", *dirs, "--json")
+    assert (times.of("machine")[0]["kafka"], times.of("machine")[0]["kafka_may_be"]) == ("2.2", "1.1 to 2.3")
+    other = {line["kafka"]: line for line in times.of("other-release")}
+    assert other["2.3"]["worst"] > other["1.1"]["worst"]
+    assert times.of("kubernetes")[0]["worst_seconds"] >= other["2.3"]["worst"], (
+        "a probe waits for the slowest"
+    )
+    assert "  by the rules of 2.3: clean stop" in run(capsys, "explain", "startup", *dirs).out
     same = run(capsys, "plan", "move", *dirs, "--partition", "v1-none-0", "--to", dirs[1])
     assert same.code == 0, "nobody is asked where each release has the same plan"
 

@@ -27,7 +27,7 @@ from segmend.surgery.execute import journal
 from segmend.surgery.execute import preconditions as expectations
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.journal import acknowledge, find, runs
-from segmend.surgery.execute.run import Outcome, Watch
+from segmend.surgery.execute.run import Outcome, StepState, Watch
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.fingerprint import look
 from segmend.surgery.new_bytes import NewBytes
@@ -240,6 +240,40 @@ def test_a_lock_that_a_broker_removes_while_it_stops_holds_nobody_off(world: Wor
     with pytest.raises(BrokerRunning, match=r"removed its \.lock; try again"):
         apply(plan, str(world.state), fx=Stopping())
     assert (world.a.stat().st_mtime_ns, not_done(plan)) == (before, True)
+
+
+class NoRoom(Disk):
+    """Disks on which no new `.lock` can be made."""
+
+    def __init__(self, *full: Path) -> None:
+        super().__init__()
+        self._full = {str(each / ".lock") for each in full}
+
+    def room(self) -> None:
+        """Something is free by now."""
+        self._full.clear()
+
+    def create(self, path: str, mode: int = 0o600) -> int:
+        if path in self._full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+        return super().create(path, mode)
+
+
+def test_a_full_disk_without_room_for_a_lock_is_locked_as_soon_as_it_has_some(world: World) -> None:
+    """XFS needs room to make one; nor can a broker make it meanwhile."""
+    plan, full = plan_of(world), NoRoom(world.a, world.b)
+    seen = []
+
+    def tell(number: int, _step: object, state: StepState) -> None:
+        if state == StepState.DOING and number <= 3:
+            seen.append([(each / ".lock").exists() for each in (world.a, world.b)])
+        if number == 2:
+            full.room()
+
+    told(apply(plan, str(world.state), fx=full, watch=Watch(tell=tell)))
+    assert seen == [[False, False], [False, False], [True, True]]
+    assert all(step.not_after() is None for step in plan.steps)
+    assert not list(world.root.glob("*/.lock"))
 
 
 def not_done(plan: Plan) -> bool:

@@ -156,8 +156,8 @@ def test_no_step_is_taken_without_the_locks(world: World, monkeypatch: pytest.Mo
     before = world.tree()
 
     @contextmanager
-    def unlocked(_fx: Effects, _dirs: list[str], _made: list[str]) -> Iterator[frozenset[str]]:
-        yield frozenset()
+    def unlocked(fx: Effects, _dirs: list[str], made: list[str]) -> Iterator[lock.Locks]:
+        yield lock.Locks(fx, [], made, ExitStack())
 
     monkeypatch.setattr(lock, "locked", unlocked)
     with pytest.raises(AssertionError, match="whose lock is not held"):

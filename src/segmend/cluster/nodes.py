@@ -13,7 +13,7 @@ from segmend.broker.election import MIN_INSYNC, UNCLEAN_ELECTION
 from segmend.cluster.values import Name, NodeOutcome
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.frozen import frozen
-from segmend.loading import DirOutcome, Options, PartitionOutcome, forecast
+from segmend.loading import DirOutcome, Options, PartitionOutcome, forecast_any
 from segmend.logdir.as_user import user_of
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
@@ -161,7 +161,7 @@ def start(
     """Play the start of one node, by its own metadata if `image` is None."""
     user, assumed = user_of(as_user, broker.dirs)
     options = replace(options, user=user, user_assumed=assumed)
-    lines, clean, replicas = forecast(broker if image is None else broker.told(image), options), True, {}
+    lines, clean, replicas = forecast_any(broker if image is None else broker.told(image), options), True, {}
     for line in lines:
         if isinstance(line, PartitionOutcome):
             replicas[line.topic, line.partition] = line

@@ -156,5 +156,10 @@ def _highest(marks: Iterable[Mapping[Name, int]]) -> dict[Name, int]:
 
 
 def _assumed(nodes: list[NodeOutcome]) -> Iterator[str]:
-    yield from dict.fromkeys(each for node in nodes for each in node.broker.assumed)
+    of: dict[str, list[str]] = {}
+    for node in nodes:
+        for each in node.broker.assumed:
+            of.setdefault(each, []).append(str(node.node_id))
+    for each, named in of.items():
+        yield each if len(named) == len(nodes) else f"node {', '.join(named)}: {each}"
     yield "that nodes reach each other, and that nothing is written before all are up"

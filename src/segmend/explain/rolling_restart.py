@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from segmend.explain.startup import Study
@@ -69,14 +69,15 @@ def bounce(study: Study, brokers: int, *, eager: bool | None = None) -> Bounce:
     return Bounce(brokers=brokers, stop=study.stop, start=study.estimate("clean", eager=eager).seconds)
 
 
-def probe(study: Study, given: Mapping[str, str]) -> Probe:
-    """The settings that follow from the worst kill; `given` is server.properties."""
-    worst = max(study.estimate(case).seconds for case in ("killed", "worst"))
+def probe(studies: Sequence[Study], given: Mapping[str, str]) -> Probe:
+    """The settings that follow from the worst kill by any of these rules; `given` is server.properties."""
+    worst = max(study.estimate(case).seconds for study in studies for case in ("killed", "worst"))
+    stop = max(study.stop for study in studies)
     seconds = max(worst * SAFETY, LEAST_SECONDS)
     return Probe(
         worst=worst,
         failure_threshold=math.ceil(seconds / PERIOD_SECONDS),
-        grace_seconds=max(LEAST_SECONDS, math.ceil(study.stop * SAFETY / 60) * 60),
+        grace_seconds=max(LEAST_SECONDS, math.ceil(stop * SAFETY / 60) * 60),
         port=_port(given),
     )
 

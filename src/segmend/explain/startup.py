@@ -69,6 +69,10 @@ class Study:
         work = [self._work(log_dir, found, case, check) for log_dir, found in self.dirs]
         return estimate(work, self.release, threads or self.threads, self.machine)
 
+    def by_case(self) -> dict[str, Estimate]:
+        """The start in each of `CASES`."""
+        return {case: self.estimate(case) for case in CASES}
+
     @property
     def partitions(self) -> int:
         """In all dirs."""

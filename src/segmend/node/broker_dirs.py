@@ -93,7 +93,9 @@ class BrokerDirs:
 
     def of_release(self, release: Release) -> BrokerDirs:
         """The same dirs by the rules of another release that they may be of."""
-        return BrokerDirs(self.dirs, release=release, release_reason="it may be this one", given=self.given)
+        found = BrokerDirs(self.dirs, release=release, release_reason="it may be this one", given=self.given)
+        found.learned = self.learned
+        return found
 
     @cached_property
     def guess(self) -> Guess:

@@ -21,13 +21,18 @@ _HEADS = {"clean": "clean stop", "killed": "killed now", "worst": "worst kill", 
 
 @frozen
 class StartupPage:
-    """All that is told: `own` is the rolling restart of this release, `lazy` and `eager` those of KIP-263."""
+    """All that is told: `own` is the rolling restart of this release, `lazy` and `eager` those of KIP-263.
+
+    `releases` are those that the dirs may be of; `others` is the start by the rules of these that differ.
+    """
 
     dirs: Sequence[str]
     clean: Sequence[bool]
     rules: str
+    releases: str
     threads_from: str
     study: Study
+    others: Sequence[Study]
     lazy: Bounce
     eager: Bounce
     own: Bounce
@@ -46,6 +51,7 @@ def lines(page: StartupPage, style: Style = PLAIN) -> Iterator[str]:
     yield f"num.recovery.threads.per.data.dir={study.threads} ({page.threads_from}), {_cores(study)}"
     yield ""
     yield from _parts(study, style)
+    yield from _others(page)
     yield ""
     yield from _threads(study, style)
     yield ""
@@ -53,7 +59,7 @@ def lines(page: StartupPage, style: Style = PLAIN) -> Iterator[str]:
     yield ""
     yield from _bounce(page, style)
     yield ""
-    yield from _kubernetes(page.probe, style)
+    yield from _kubernetes(page, style)
 
 
 def _cores(study: Study) -> str:
@@ -77,7 +83,7 @@ def _disk(speed: Speed) -> str:
 
 
 def _parts(study: Study, style: Style) -> Iterator[str]:
-    found = {case: study.estimate(case) for case in CASES}
+    found = study.by_case()
     columns = [Column("seconds"), *(Column(_HEADS[case], right=True) for case in CASES)]
     rows = [
         [words, *(_seconds(each.parts[part]) for each in found.values())] for part, words in PARTS.items()
@@ -88,6 +94,22 @@ def _parts(study: Study, style: Style) -> Iterator[str]:
     yield (
         "worst kill: the last two segments of each partition not flushed; points lost: "
         "recovery-point-offset-checkpoint unreadable"
+    )
+
+
+def _others(page: StartupPage) -> Iterator[str]:
+    if not page.others:
+        return
+    yield f"these dirs may be of any Kafka of {page.releases} (--kafka says which):"
+    own = _told_in_short(page.study)
+    for other in page.others:
+        told = _told_in_short(other)
+        yield f"  by the rules of {other.release}: {'the same' if told == own else told}"
+
+
+def _told_in_short(study: Study) -> str:
+    return ", ".join(
+        f"{_HEADS[case]} {text.duration(each.seconds)}" for case, each in study.by_case().items()
     )
 
 
@@ -141,10 +163,12 @@ def _bounce(page: StartupPage, style: Style) -> Iterator[str]:
     yield "  (catching up is taken for as long as it was away; moving the leaders comes on top)"
 
 
-def _kubernetes(found: Probe, style: Style) -> Iterator[str]:
+def _kubernetes(page: StartupPage, style: Style) -> Iterator[str]:
+    found = page.probe
     yield style("bold", "Kubernetes")
+    any_of = " by the rules of any of these releases" if page.others else ""
     yield (
-        f"  the worst unclean start takes {text.duration(found.worst)}; the probe waits "
+        f"  the worst unclean start{any_of} takes {text.duration(found.worst)}; the probe waits "
         f"{text.duration(found.seconds)} ({SAFETY:g} times as long, at least 5 min)"
     )
     yield from (f"  {line}" for line in yaml(found))
@@ -178,9 +202,13 @@ def json_lines(page: StartupPage) -> Iterator[Mapping[str, Any]]:
         "cores": study.machine.cores,
         "threads": study.threads,
         "kafka": str(study.release),
+        "kafka_may_be": page.releases,
     }
     for case, words in CASES.items():
         yield {"type": "startup", "case": case, "what": words, **_estimate(study, study.estimate(case))}
+    for other in page.others:
+        seconds = {case: round(each.seconds, 2) for case, each in other.by_case().items()}
+        yield {"type": "other-release", "kafka": str(other.release), **seconds}
     for threads in _counts(study):
         found = {case: round(study.estimate(case, threads=threads).seconds, 2) for case in CASES}
         yield {"type": "threads", "threads": threads, **found}

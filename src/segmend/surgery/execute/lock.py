@@ -14,7 +14,7 @@ import fcntl
 import os
 import stat
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Final
 
@@ -23,7 +23,7 @@ from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.processes import brokers, writers
 from segmend.logdir.tree import LOCK
-from segmend.surgery.writing.effects import Effects, sync_dir
+from segmend.surgery.writing.effects import FULL, Effects, sync_dir
 
 _SET: Final[int] = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
 _NO_SUCH_LOCK: Final = (errno.EINVAL, errno.ENOSYS)
@@ -81,13 +81,43 @@ def alone(fx: Effects, dirs: Sequence[str]) -> Iterator[None]:
         yield
 
 
+class Locks:
+    """The locks of log dirs. Where a full disk has no room to make one (XFS), no broker can make it either.
+
+    So long as it is full its dir is offline to a broker that starts, or keeps it from starting; so the lock
+    is taken as soon as there is room.
+    """
+
+    def __init__(self, fx: Effects, dirs: Sequence[str], made: Collection[str], stack: ExitStack) -> None:
+        self._fx = fx
+        self._made = made
+        self._stack = stack
+        self._waiting = list(dirs)
+        self.held: set[str] = set()
+        self.full: set[str] = set()
+
+    def take(self) -> None:
+        """Take those that are not held. Raises `BrokerRunning`."""
+        for path in self._waiting:
+            try:
+                self._stack.enter_context(_locked(self._fx, path, remove=path in self._made))
+            except OSError as error:
+                if error.errno not in FULL:
+                    raise
+                self.full.add(path)
+            else:
+                self.held.add(path)
+                self.full.discard(path)
+        self._waiting = [path for path in self._waiting if path in self.full]
+
+
 @contextmanager
-def locked(fx: Effects, dirs: Sequence[str], made: Sequence[str]) -> Iterator[frozenset[str]]:
+def locked(fx: Effects, dirs: Sequence[str], made: Sequence[str]) -> Iterator[Locks]:
     """Hold the locks of all dirs, and give these; those in `made` are removed in the end. `BrokerRunning`."""
     with ExitStack() as stack:
-        for path in dirs:
-            stack.enter_context(_locked(fx, path, remove=path in made))
-        yield frozenset(dirs)
+        locks = Locks(fx, dirs, made, stack)
+        locks.take()
+        yield locks
 
 
 @contextmanager

@@ -34,7 +34,7 @@ from segmend.surgery.execute.throttle import Throttle
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step
 from segmend.surgery.twins import twins
-from segmend.surgery.writing.effects import Effects, sync_dir
+from segmend.surgery.writing.effects import FULL, Effects, sync_dir
 from segmend.surgery.writing.work import Workplace, folder
 
 
@@ -96,10 +96,12 @@ def carry_out(
     todo, vaults = examine(run, direction, backup_dir=backup_dir)
     with _said(run), lock.alone(fx, dirs), writing(fx, run, watch.now) as journal:
         _begin(fx, run, journal, direction, vaults)
-        with _folder_times(fx, run), lock.locked(fx, dirs, _last_begun(run)["locks"]) as held:
-            assert held >= set(dirs), "no step is taken in a log dir whose lock is not held"
+        with _folder_times(fx, run), lock.locked(fx, dirs, _last_begun(run)["locks"]) as locks:
+            assert locks.held | locks.full >= set(dirs), (
+                "no step is taken in a log dir whose lock is not held"
+            )
             refuse_changed(run.plan, run.statuses(), run=run if direction == BACK else None)
-            _take_steps(fx, run, journal, direction, watch, todo)
+            _take_steps(fx, run, journal, direction, watch, todo, locks)
         journal.write("finished", direction)
     return Outcome(run=run, steps=len(todo))
 
@@ -190,8 +192,9 @@ def _set_time(fx: Effects, path: str, mtime_ns: int) -> None:
 
 
 def _take_steps(
-    fx: Effects, run: Run, journal: JournalWriter, direction: Direction, watch: Watch, todo: Sequence[int]
-) -> None:
+    fx: Effects, run: Run, journal: JournalWriter, direction: Direction, watch: Watch, todo: Sequence[int],
+    locks: lock.Locks,
+) -> None:  # fmt: skip
     total = sum(need.bytes for n in todo for need in run.plan.steps[n].needs(run.vault(n)))
     counter = _Counter(watch, total, Throttle(run.plan, watch.stopped))
     vaults = {number: run.vault(number) for number in todo}
@@ -216,6 +219,7 @@ def _take_steps(
             step.do(work) if direction == FORWARD else step.undo(work)
             # Synced together with the next line: until then the step is one that may be done again.
             journal.write("done", direction, step=number, synced=number == todo[-1])
+        locks.take()
         watch.tell(number + 1, step, StepState.DONE if direction is FORWARD else StepState.UNDONE)
 
 
@@ -280,4 +284,5 @@ def _said(run: Run) -> Iterator[None]:
         yield
     except OSError as error:
         name = os.fsdecode(error.filename) if error.filename is not None else run.path
-        raise SegmendError(f"{name}: {system_words(error)}; {_ways(run)}") from None
+        room = "; make room there (XFS keeps some for itself)" if error.errno in FULL else ""
+        raise SegmendError(f"{name}: {system_words(error)}{room}; {_ways(run)}") from None

@@ -21,6 +21,8 @@ from segmend.logdir.disk import link_target
 
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD: Final = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+"""What the system says where there is no room."""
 _SOURCE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _FICLONERANGE: Final = 0x4020940D
 _AT_ONCE: Final = 256 << 10
@@ -113,7 +115,7 @@ class Effects:
         try:
             fcntl.ioctl(fd, _FICLONERANGE, struct.pack("qQQQ", origin, position, length, at))
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            if error.errno in (*FULL, errno.EIO):
                 raise
             return False
         finally:

@@ -4,7 +4,7 @@ On one file system that is a rename. Across two: a copy, synced and compared, ge
 when it is complete; then the old one is removed. Until then the copy of a directory has a name
 that ends in `-delete`, and the files in it names that end in `.tmp`: a broker that is started in
 between takes nothing of it for a partition. The old directory gets such a name before its first
-file is removed.
+file is removed; on a disk that has no room even for a name (XFS), as soon as a file less makes some.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from segmend.surgery.fingerprint import Fingerprint, below, look
 from segmend.surgery.writing.atomic import (
     LINKED,
     TEMPORARY,
+    bytes_of,
     clear,
     dress,
     hold_link,
@@ -34,7 +35,7 @@ from segmend.surgery.writing.atomic import (
     write_atomically,
 )
 from segmend.surgery.writing.copying import PIECE, copy
-from segmend.surgery.writing.effects import Effects, sync_dir
+from segmend.surgery.writing.effects import FULL, Effects, sync_dir
 from segmend.surgery.writing.pairwise import each
 from segmend.surgery.writing.work import Workplace, folder
 
@@ -89,6 +90,14 @@ def _tidy(work: Workplace, source: str, target: str) -> None:
         if os.path.lexists(path):
             _remove_copy(work, path)
             sync_dir(work.fx, folder(path))
+    for path, other in ((source, target), (target, source)):
+        clear(work.fx, _doomed(work, path))
+        if os.path.lexists(_doomed(work, path)):
+            if os.path.lexists(path):
+                assert os.path.lexists(other), "nothing is removed that is nowhere else"
+                _remove_tree(work, path)
+                sync_dir(work.fx, folder(path))
+            _forget(work, path)
     clear(work.fx, source)
     clear(work.fx, target)
 
@@ -138,9 +147,43 @@ def _remove(work: Workplace, source: str) -> None:
         work.fx.remove(source)
         return
     trash = _trash(work, source)
-    work.fx.rename(source, trash)
+    try:
+        work.fx.rename(source, trash)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        _rename_full(work, source, trash)
     sync_dir(work.fx, folder(source))
     _remove_copy(work, trash)
+    _forget(work, source)
+
+
+def _rename_full(work: Workplace, source: str, trash: str) -> None:
+    """Files go, the largest first, until there is room for the name; a note in the vault says so before."""
+    write_atomically(work, _doomed(work, source), bytes_of(b"", work), Fingerprint(kind="file", mode=0o600))
+    _open_up(work.fx, source)
+    files = [(status.allocated, name) for name, status in below(source) if stat.S_ISREG(status.mode)]
+    for left, (_, name) in enumerate(sorted(files, reverse=True), 1 - len(files)):
+        work.fx.remove(f"{source}/{name}")
+        sync_dir(work.fx, folder(f"{source}/{name}"))
+        try:
+            work.fx.rename(source, trash)
+        except OSError as error:
+            if error.errno not in FULL or not left:
+                raise
+        else:
+            return
+
+
+def _doomed(work: Workplace, path: str) -> str:
+    """In the vault, while a directory is no more than a second copy under its own name."""
+    return f"{work.vault}/doomed-{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}"
+
+
+def _forget(work: Workplace, path: str) -> None:
+    if os.path.lexists(_doomed(work, path)):
+        work.fx.remove(_doomed(work, path))
+        sync_dir(work.fx, work.vault)
 
 
 def _copy_tree(work: Workplace, source: str, part: str) -> frozenset[str]:

@@ -44,20 +44,23 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from segmend.cli.options import add_read_speed_option
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.targets import broker_of, open_log_dirs
 from segmend.explain.disk_speed import Speed
 from segmend.explain.rolling_restart import bounce, probe
-from segmend.explain.startup import study
+from segmend.explain.startup import Study, study
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.candidates import each_release
 from segmend.report.startup import StartupPage, json_lines, lines
 
 NAME = "startup"
 SUMMARY = "where the time of a start goes: threads, rolling restarts, Kubernetes probes"
 OPTIONS = ("brokers", "threads", "read_speed")
 BROKERS = 30
+THREADS = "num.recovery.threads.per.data.dir"
 
 
 def configure(parser: argparse._ArgumentGroup) -> None:
@@ -73,31 +76,42 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     """The time of a start over these log dirs of one broker, and what follows from it."""
     broker = broker_of(args, open_log_dirs(paths))
     config = broker.config
-    name = "num.recovery.threads.per.data.dir"
     given = None if args.read_speed is None else Speed(bytes_per_second=args.read_speed, given=True)
-    found = study(
-        broker,
-        args.threads or config.number(name),
-        cores=len(os.sched_getaffinity(0)),
-        speed=given,
-    )
+    studies = list(_studies(broker, args.threads, given))
+    found = studies[0]
     brokers = args.brokers or BROKERS
     page = StartupPage(
         dirs=[log_dir.path for log_dir in broker.dirs],
         clean=[log_dir.is_clean for log_dir in broker.dirs],
         rules=f"Kafka {broker.release} ({broker.release_reason})",
-        threads_from="--threads" if args.threads else config.source(name),
+        releases=broker.guess.words,
+        threads_from="--threads" if args.threads else config.source(THREADS),
         study=found,
+        others=studies[1:],
         lazy=bounce(found, brokers, eager=False),
         eager=bounce(found, brokers, eager=True),
         own=bounce(found, brokers),
-        probe=probe(found, config.given),
+        probe=probe(studies, config.given),
     )
     if args.json:
         emit_json(json_lines(page))
     else:
         emit(lines(page, style(args)))
     return 0
+
+
+def _studies(broker: BrokerDirs, threads: int | None, speed: Speed | None) -> Iterator[Study]:
+    """By the rules of the release that is taken for granted, then of those that it may be instead."""
+
+    def ask(candidate: BrokerDirs) -> Study:
+        nonlocal speed
+        count = threads or candidate.config.number(THREADS)
+        found = study(candidate, count, cores=len(os.sched_getaffinity(0)), speed=speed)
+        found.by_case()  # which asks for the rules that part the releases
+        speed = found.speed
+        return found
+
+    yield from (found for _, found in each_release(broker, ask))
 
 
 def _number(value: str) -> int:
