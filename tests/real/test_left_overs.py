@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import shutil
@@ -248,10 +249,10 @@ def _until_gone(path: Path) -> None:
 
 
 def _fill_up(disk: Path) -> None:
-    """Take every block that is left."""
+    """Take every block that is left; what ext4 holds back for blocks to come is free once they are there."""
     with open(disk / "filler", "ab", buffering=0) as file:
-        while True:
-            try:
-                file.write(bytes(4096))
-            except OSError:
-                return
+        for _ in range(3):
+            with contextlib.suppress(OSError):
+                while True:
+                    file.write(bytes(4096))
+            os.fsync(file.fileno())

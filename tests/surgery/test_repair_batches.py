@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 import shutil
 import struct
 from pathlib import Path
@@ -295,6 +296,52 @@ def test_zeros_to_the_end_of_a_rolled_segment_come_from_a_replica(hurt: Hurt, pa
     assert "repair" in finding["remedy"]["command"]
     assert finding["remedy"]["command"].endswith("--from REPLICA_PARTITION_DIR -o plan.json")
     comes_back(patient)
+
+
+@pytest.mark.parametrize(
+    ("hurt", "code"),
+    [
+        (on("first", lambda data: data[:-10]), "L01"),
+        (on("rolled", lambda data: data[: positions(data)[2] + 30]), "L01"),
+        (on("rolled", lambda data: data[: positions(data)[3] + 9]), "L02"),
+    ],
+)
+def test_the_end_that_a_rolled_segment_lost_comes_from_a_replica(
+    hurt: Hurt, code: str, patient_of: PatientOf
+) -> None:
+    patient = patient_of(hurt)
+    found = patient.run("check", *patient.dirs, "--kafka", patient.scene.release, "--json").of("finding")
+    (finding,) = (row for row in found if row["code"] == code)
+    assert finding["remedy"]["command"].endswith("--from REPLICA_PARTITION_DIR -o plan.json")
+    comes_back(patient)
+
+
+def test_a_replica_that_does_not_go_on_as_the_torn_batch_began_gives_nothing(patient_of: PatientOf) -> None:
+    patient = patient_of(on("rolled", lambda data: data[: positions(data)[3] + 70]))
+    log = patient.other / f"{ROLLED}.log"
+    log.write_bytes(in_batch(3, lambda batch: build.seal(batch[:65] + b"x" + batch[66:]))(log.read_bytes()))
+    planned = patient.mend("--from", patient.other)
+    assert (planned.code, "does not go on from there" in planned.out) == (4, True)
+    log.write_bytes(log.read_bytes()[:-10])
+    assert "in one run; next: segmend plan graft" in patient.mend("--from", patient.other).out
+
+
+def test_where_it_does_not_fit_the_graft_that_is_named_helps(
+    patient_of: PatientOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The replica was rolled elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    patient = patient_of(on("rolled", lambda data: data[: positions(data)[3] + 70]))
+    log = patient.other / f"{ROLLED}.log"
+    data, sixth = log.read_bytes(), batches_of(log)[6]
+    for index in log.parent.glob(f"{log.stem}.*index"):
+        index.unlink()
+    log.write_bytes(data[: sixth.position])
+    (log.parent / f"{sixth.base_offset:020}.log").write_bytes(data[sixth.position :])
+    said = patient.mend("--from", patient.other).out
+    patient.run(*shlex.split(said[said.index("plan graft ") :].splitlines()[0]))
+    assert patient.run("apply", "plan.json", "--yes").code == 1
+    assert patient.run("check", *patient.dirs, "--kafka", patient.scene.release, "--deep").code == 0
 
 
 def test_each_batch_comes_from_a_replica_that_has_it(patient_of: PatientOf, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.recovery import INVALID_MESSAGES
-from segmend.findings import Finding, Remedy
+from segmend.findings import Finding
 from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC
 from segmend.wording import plural
 
@@ -61,8 +61,8 @@ PAGE = Page(
         cut: readers stop there and go on with the next segment; the records that stood there are lost.""",
     advice="""
         With the marker: cut the log at the last whole batch (`segmend plan trim`) before the broker starts,
-        or remove the marker and let it recover. Rolled segment: take the segment from another replica; else
-        cut it.""",
+        or remove the marker and let it recover. Rolled segment: take what is missing from another replica
+        (`segmend plan repair --from`, `segmend plan graft`); else cut it.""",
     kafka="FileLogInputStream.nextBatch, LogSegment.recover, LogSegment.readNextOffset.",
 )
 SCOPE = Scope.SEGMENT
@@ -117,28 +117,28 @@ def _finding(view: SegmentView, context: PartitionContext, kind: str, position: 
         "header-fragment": f"{plural(length, 'byte')} follow the last batch",
         "zero-tail": f"{plural(length, 'zero byte')} follow the last batch",
     }
+    missing = _missing(view)
     cut = INVALID_MESSAGES.format(view.segment.name, position)
     return context.finding(
         _CODE_OF[kind],
-        f"{words[kind]}; {_consequence(view, kind, healed)}",
+        f"{words[kind]}; {_consequence(view, kind, healed, missing)}",
         file=view.segment.name,
         position=position,
         broker_says=cut if healed else too_small(view, 0),
-        remedy=_remedy(view, context, kind),
-        bytes=length,
+        remedy=context.trim() if missing is None else context.good_batches(otherwise=context.trim()),
+        detail={"bytes": length} if missing is None else {"bytes": length, "missing": list(missing)},
     )
 
 
-def _remedy(view: SegmentView, context: PartitionContext, kind: str) -> Remedy:
-    """To cut it off, or what another replica has in its place, where there were records."""
-    following = view.segment.next_base_offset
-    zeroed = kind == "zero-tail" and following is not None and view.scan.next_offset < following
-    return context.good_batches(otherwise=context.trim()) if zeroed else context.trim()
+def _missing(view: SegmentView) -> tuple[int, int] | None:
+    """First and last offset that a rolled segment should have behind its batches: a replica may have them."""
+    following, end = view.segment.next_base_offset, view.scan.next_offset
+    return (end, following - 1) if following is not None and end < following else None
 
 
-def _consequence(view: SegmentView, kind: str, healed: bool) -> str:
+def _consequence(view: SegmentView, kind: str, healed: bool, missing: tuple[int, int] | None) -> str:
     if not view.is_active:
-        return "the rest of this rolled segment is lost"
+        return "the next segment goes on" if missing is None else "the rest of this rolled segment is lost"
     if healed:
         return "the next start cuts them off"
     if kind == "zero-tail":

@@ -22,6 +22,8 @@ UNREADABLE: Final = frozenset(("L18", "L19", "L20"))
 CODES: Final = NOT_A_BATCH | BAD_CRC | UNREADABLE
 ZEROED: Final = frozenset(("L03",))
 """Zeros up to the end of a segment: what a replica has there of a rolled one, nothing else brings back."""
+TORN: Final = frozenset(("L01", "L02"))
+"""The same of a segment that ends too early."""
 
 
 @frozen
@@ -62,9 +64,13 @@ class Region:
         return None if self.after is None else self.after.base_offset - 1
 
 
-def mended_by(options: Options) -> frozenset[str]:
-    """The codes that `repair` mends, or says itself why it does not, by what it is asked."""
-    return (CODES if options.mends_batches else frozenset()) | (ZEROED if options.from_ else frozenset())
+def is_mended(finding: Finding, options: Options) -> bool:
+    """Whether `repair` mends it, or says itself why it does not, by what it is asked."""
+    if finding.code in TORN and "missing" not in finding.detail:
+        return False
+    return (finding.code in CODES and options.mends_batches) or (
+        finding.code in ZEROED | TORN and bool(options.from_)
+    )
 
 
 def region_of(finding: Finding, partition: PartitionDir) -> Region:
@@ -74,7 +80,7 @@ def region_of(finding: Finding, partition: PartitionDir) -> Region:
         raise BeyondRepair("the place of the damage is not known")
     segment = segment_of(partition, int(name.partition(".")[0]))
     with log_of(segment).reader() as reader:
-        header = None if finding.code in NOT_A_BATCH | ZEROED else _header(reader, position)
+        header = None if finding.code in NOT_A_BATCH | ZEROED | TORN else _header(reader, position)
         end = _end(finding, position, header)
         before, after = sound_around(reader, position, end, segment.base_offset)
         begins = 0 if before is None else before.end
@@ -119,7 +125,7 @@ def _header(reader: OpenFile, position: int) -> RecordBatch:
 def _end(finding: Finding, position: int, header: RecordBatch | None) -> int:
     if finding.code in NOT_A_BATCH:
         return int(finding.detail["end"])
-    if finding.code in ZEROED:
+    if finding.code in ZEROED | TORN:
         return position + int(finding.detail["bytes"])
     return (
         position + int(finding.detail["bytes"]) if header is None or "bytes" in finding.detail else header.end

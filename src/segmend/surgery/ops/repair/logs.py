@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import Final
 
+from segmend.checks import remedies
 from segmend.errors import SegmendError, UsageError
 from segmend.findings import Finding
 from segmend.frozen import dataclass
@@ -14,10 +15,10 @@ from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 from segmend.surgery.derive.sources import log_of, segment_of
 from segmend.surgery.ops.repair import damaged_batches, header_fields
 from segmend.surgery.ops.repair.blanking import Blank, blank_of, by_log, second_copy
-from segmend.surgery.ops.repair.damaged_batches import Region, batches_of, region_of
+from segmend.surgery.ops.repair.damaged_batches import TORN, Region, batches_of, is_mended, region_of
 from segmend.surgery.ops.repair.options import Options
 from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
-from segmend.surgery.ops.repair.transplant import transplant
+from segmend.surgery.ops.repair.transplant import rejoin, transplant
 from segmend.surgery.plan import Left, Loss
 from segmend.surgery.planning import accepted_loss
 from segmend.surgery.recipes import Rebuild
@@ -68,13 +69,13 @@ def _mend(finding: Finding, scene: Scene, found: LogRepair) -> list[Blank]:
             found.steps.append(header_fields.patch(finding))
         elif finding.code == SECOND_COPY:
             return [second_copy(_segment(finding, scene), finding.position or 0)]
-        elif finding.code in damaged_batches.CODES and scene.request.options.mends_batches:
+        elif finding.code in damaged_batches.CODES and is_mended(finding, scene.request.options):
             region = region_of(finding, scene.partition(finding))
             steps = _transplanted(finding, region, scene, found)
             if not steps:
                 return _blanks(region, scene.request) if scene.request.options.blank else []
             found.steps += steps
-        elif finding.code in damaged_batches.ZEROED and scene.request.options.from_:
+        elif is_mended(finding, scene.request.options):
             region = region_of(finding, scene.partition(finding))
             if region.wanted_to is None or region.wanted_to < region.first_offset:
                 raise BeyondRepair(f"{finding.message}; segmend plan trim takes them off")
@@ -99,11 +100,15 @@ def _transplanted(finding: Finding, region: Region, scene: Scene, found: LogRepa
     sources = scene.request.options.from_
     if not sources:
         return ()
+    home = region.segment.partition
+    others: list[PartitionDir] = []
     try:
-        others = [_replica(source, region.segment.partition) for source in sources]
-        return transplant(region, others, f"{finding.code} {finding.message}")
+        others += [_replica(source, home) for source in sources]
+        bring = rejoin if finding.code in TORN else transplant
+        return bring(region, others, f"{finding.code} {finding.message}")
     except SegmendError as why:
-        found.left.append(_left(region, str(why)))
+        graft = remedies.graft(home.log_dir.path, home.name, others[0].path).command if others else None
+        found.left.append(_left(region, str(why), None if scene.request.options.blank else graft))
         return ()
 
 
@@ -175,5 +180,5 @@ def _rewritten(request: Request[Options], blanks: Sequence[Blank]) -> Iterator[S
         yield ReplaceFile.with_recipe(made, codes, request.release)
 
 
-def _left(region: Region, why: str) -> Left:
-    return Left(why=why, code=region.code, path=region.path, position=region.position)
+def _left(region: Region, why: str, next: str | None = None) -> Left:
+    return Left(why=why, code=region.code, path=region.path, position=region.position, next=next)

@@ -70,13 +70,13 @@ def plan(request: Request[Options]) -> Plan:
 def _come_to_light(findings: Sequence[Finding], options: Options, logs: LogRepair) -> list[Left]:
     """Faults of logs that are seen, or perhaps can be mended, only after the steps for them."""
     changed = {step.paths[0] for step in logs.steps}
-    wanted = ALWAYS | damaged_batches.mended_by(options)
     told = {(left.code, left.path) for left in logs.left}
     found = []
     for finding in findings:
         left = left_by(finding, f"{finding.message}; apply this plan first, then plan again")
         again = finding.code in ALWAYS and left.path in changed
-        if again or (finding.code in wanted and (left.code, left.path) not in told):
+        wanted = finding.code in ALWAYS or damaged_batches.is_mended(finding, options)
+        if again or (wanted and (left.code, left.path) not in told):
             found.append(left)
             told.add((left.code, left.path))
     return found
@@ -84,8 +84,10 @@ def _come_to_light(findings: Sequence[Finding], options: Options, logs: LogRepai
 
 def _needing_more(findings: Sequence[Finding], options: Options) -> Iterator[Finding]:
     """Those about which somebody has to do something else, and was not told so yet."""
-    told = mends().keys() | ALWAYS | damaged_batches.mended_by(options)
-    return (finding for finding in findings if finding.code not in told)
+    told = mends().keys() | ALWAYS
+    return (
+        each for each in findings if each.code not in told and not damaged_batches.is_mended(each, options)
+    )
 
 
 def _left(finding: Finding) -> Left:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
+from typing import Final
 
 from segmend.formats.batch import RecordBatch
 from segmend.frozen import frozen
@@ -24,7 +25,10 @@ from segmend.surgery.new_bytes import MOST_INLINE, NewBytes
 from segmend.surgery.ops.repair.damaged_batches import Region
 from segmend.surgery.ops.repair.scene import BeyondRepair
 from segmend.surgery.step import Step
+from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.patch_file import PatchFile
+
+_PIECE: Final = 1 << 20
 
 
 @frozen
@@ -49,6 +53,47 @@ def transplant(region: Region, others: Sequence[PartitionDir], reason: str) -> l
         except BeyondRepair as why:
             refusals.append(f"together: {why}")
     raise BeyondRepair("; ".join(refusals))
+
+
+def rejoin(region: Region, others: Sequence[PartitionDir], reason: str) -> list[Step]:
+    """The step that goes on where a rolled segment breaks off; raises as `transplant`.
+
+    What is left of the batch that is torn must be how the replica's begins; what follows must reach up to
+    the next segment.
+    """
+    refusals = []
+    for other in others:
+        try:
+            return [_rest_of(region, other, reason)]
+        except BeyondRepair as why:
+            refusals.append(str(why))
+    raise BeyondRepair("; ".join(refusals))
+
+
+def _rest_of(region: Region, other: PartitionDir, reason: str) -> Step:
+    segment = _segment(other, region.first_offset)
+    batches, torn = list(_between(segment, region)), region.end - region.position
+    pieces = list(_pieces(batches)) if batches else []
+    if not batches or batches[-1].last_offset != region.wanted_to or len(pieces) > 1:
+        raise BeyondRepair(
+            f"{log_of(segment).path} does not have offsets "
+            f"{region.first_offset} to {region.wanted_to} in one run"
+        )
+    if not _is_ours(region, segment, batches) or not _goes_on(region, log_of(segment), pieces[0][0]):
+        raise BeyondRepair(f"{other.path} does not go on from there with the batch that is torn here")
+    start, end = pieces[0]
+    return AppendFile.to(region.path, _bytes_of(log_of(segment).path, start + torn, end), reason)
+
+
+def _goes_on(region: Region, other: FileEntry, position: int) -> bool:
+    """Whether the bytes of a region are those of the other log from this position on."""
+    torn = region.end - region.position
+    with log_of(region.segment).reader() as mine, other.reader() as theirs:
+        return all(
+            mine.read(min(_PIECE, torn - at), region.position + at)
+            == theirs.read(min(_PIECE, torn - at), position + at)
+            for at in range(0, torn, _PIECE)
+        )
 
 
 def _proven_of(region: Region, others: Sequence[PartitionDir]) -> list[_Found]:
@@ -94,12 +139,14 @@ def _pieces(batches: Sequence[RecordBatch]) -> Iterator[tuple[int, int]]:
 
 
 def _patch(path: str, position: int, source: str, start: int, end: int, reason: str) -> Step:
+    return PatchFile.at(path, position, _bytes_of(source, start, end), f"{reason}; from {source}")
+
+
+def _bytes_of(source: str, start: int, end: int) -> NewBytes:
     if end - start > MOST_INLINE:
-        piece = NewBytes.range_of(source, start, end - start)
-    else:
-        with FileEntry.at(source).reader() as reader:
-            piece = NewBytes.inline(reader.read(end - start, start))
-    return PatchFile.at(path, position, piece, f"{reason}; from {source}")
+        return NewBytes.range_of(source, start, end - start)
+    with FileEntry.at(source).reader() as reader:
+        return NewBytes.inline(reader.read(end - start, start))
 
 
 def _segment(other: PartitionDir, offset: int) -> LogSegment:
