@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from segmend.node.broker_dirs import BrokerDirs
 
     from .manual import Entry
+
+    Scanned = Callable[[SegmentView], SegmentScan | None]
+    """The scan of a segment as somebody else has it; None where its log is to be read."""
 
 T = TypeVar("T")
 
@@ -64,6 +67,7 @@ class BrokerContext:
         level: Level,
         codes: Mapping[str, Entry],
         max_map_count: int = MAX_MAP_COUNT,
+        scanned: Scanned | None = None,
     ) -> None:
         self.broker_dirs = broker_dirs
         self.dirs = broker_dirs.dirs
@@ -71,6 +75,7 @@ class BrokerContext:
         self.level = level
         self.codes = codes
         self.max_map_count = max_map_count
+        self.scanned = scanned
         self._contexts = {id(log_dir): DirContext(self, log_dir) for log_dir in self.dirs}
 
     def of(self, log_dir: LogDir) -> DirContext:

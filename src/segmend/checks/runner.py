@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from segmend.logdir.tree import PartitionDir
     from segmend.node.broker_dirs import BrokerDirs
 
+    from .context import Scanned
     from .weighing.judge import Judge
 
 # A slice of work for one thread: big enough that handing it over costs nothing.
@@ -192,7 +193,8 @@ class CheckRun:
     Gives findings; `summary` is complete once they are exhausted. `on_progress` is told
     (bytes done, bytes in all), `on_partition` is handed each partition with the scans of its
     segments when it is done. `max_map_count` is the machine's vm.max_map_count, if known.
-    Without `effects` no start is forecast to tell what each finding means.
+    Without `effects` no start is forecast to tell what each finding means. What `scanned` has of a
+    segment is taken for its scan, and its log is not read for that.
     """
 
     def __init__(
@@ -206,6 +208,7 @@ class CheckRun:
         jobs: int = 1,
         max_map_count: int | None = None,
         effects: bool = True,
+        scanned: Scanned | None = None,
     ) -> None:
         self._wanted = wanted or Wanted()
         checks = [c for c in all_checks() if c.level <= level and self._wanted.check(c)]
@@ -215,6 +218,7 @@ class CheckRun:
             level=level,
             codes=known_codes(),
             max_map_count=max_map_count or MAX_MAP_COUNT,
+            scanned=scanned,
         )
         self._plays = effects
         self._level = level

@@ -105,8 +105,13 @@ class SegmentView:
         """The scan of the whole `.log`, with the depth of the level; made once."""
         found: SegmentScan | None = self._kept.get("scan")
         if found is None:
-            found = self._kept["scan"] = self._known() or self._with_padding(self._read())
+            found = self._given() or self._known() or self._with_padding(self._read())
+            self._kept["scan"] = found
         return found
+
+    def _given(self) -> SegmentScan | None:
+        ask = self.context.dir.broker.scanned
+        return None if ask is None else ask(self)
 
     def _known(self) -> SegmentScan | None:
         """What somebody else has read: only without indexes to compare, and nothing asked of records."""

@@ -20,6 +20,7 @@ _HELP: Final = {
     "segmend_audit_unreadable": "Paths that could not be looked at.",
     "segmend_audit_partitions": "Partition directories that were looked at.",
     "segmend_audit_bytes": "Bytes of the logs that were looked at.",
+    "segmend_audit_carried_bytes": "Bytes of logs that were taken over from an earlier audit, unread.",
     "segmend_log_dir_bytes": "Bytes of the logs of a log dir.",
     "segmend_log_dir_disk_free_bytes": "Free bytes of its disk.",
     "segmend_log_dir_disk_total_bytes": "Size of its disk.",
@@ -42,7 +43,8 @@ def samples(outcome: AuditOutcome, dirs: Iterable[Mapping[str, Any]]) -> list[Sa
     found = [
         _sample("audit_started_timestamp_seconds", row["started"].timestamp()),
         _sample("audit_duration_seconds", row["seconds"]),
-        *(_sample(f"audit_{name}", row[name]) for name in ("exit_code", "partitions", "bytes")),
+        *(_sample(f"audit_{name}", row[name]) for name in ("exit_code", "partitions", "carried_bytes")),
+        _sample("audit_bytes", row["bytes"] - row["carried_bytes"]),
         *(_sample("audit_findings", row[f"{name}s"], severity=name) for name in ("error", "warning", "info")),
         *(_sample("audit_findings_by_code", count, code=code) for code, count in outcome.codes.items()),
         _sample("audit_unreadable", len(outcome.unreadable)),

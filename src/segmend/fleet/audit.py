@@ -17,7 +17,7 @@ from typing import Any
 from segmend.checks import Level
 from segmend.errors import ExitCode, UsageError
 from segmend.findings import Finding, Severity
-from segmend.fleet import delta, history, rows
+from segmend.fleet import carried, delta, history, rows
 from segmend.fleet.confirm import Suspect, confirm
 from segmend.fleet.cross import cross_findings
 from segmend.fleet.cross.replica import Cluster, Divergence, Group, Replica
@@ -31,13 +31,17 @@ from segmend.fleet.sql import Row, compare
 from segmend.fleet.task import AuditJob, Result, run_task
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
+from segmend.wording import plural
 
-SCANNED = ("log_dirs", "partitions", "segments", "checkpoints", "findings", "digests")
+SCANNED = ("log_dirs", "partitions", "segments", "checkpoints", "findings", "digests", "scans")
 _SKIPPED = {
     Level.STARTUP: ("batches", "indexes against batches", "CRCs", "records", "replicas against each other"),
     Level.DEFAULT: ("CRCs", "records"),
     Level.DEEP: (),
 }
+
+_READERS = 3
+"""So many runs are named whose readings were taken over."""
 
 OnProgress = Callable[[int, int, str], None]
 """(bytes done, bytes in all, what is being done)."""
@@ -45,13 +49,17 @@ OnProgress = Callable[[int, int, str], None]
 
 @frozen
 class AuditRequest:
-    """What to audit and where to put it; `release` None: read off each broker's disks."""
+    """What to audit and where to put it; `release` None: read off each broker's disks.
+
+    `since` names a run (see `carried.since`) whose readings are taken over where nothing has changed.
+    """
 
     paths: tuple[str, ...]
     out: str
     level: Level = Level.DEFAULT
     release: Release | None = None
     version: str | None = None
+    since: str | None = None
 
 
 @frozen
@@ -77,7 +85,9 @@ def audit(request: AuditRequest, driver: Driver, progress: OnProgress = lambda *
         raise UsageError(f"--out {request.out}: tables are written to directories only, not to object stores")
     # A task's process may stand in another directory.
     job = AuditJob(out=os.path.abspath(request.out), run=run, level=request.level)
-    plan = make_plan(request.paths, job, driver, request.release)
+    earlier = () if request.since is None else carried.since(job.out, request.since, request.level)
+    known = carried.files(job.out, earlier)
+    plan = make_plan(request.paths, job, driver, request.release, known)
     results = _scan(plan, driver, progress)
     parts = [part for result in results for part in result.parts]
     delta.commit(request.out, run, "scan", SCANNED, parts)
@@ -85,7 +95,7 @@ def audit(request: AuditRequest, driver: Driver, progress: OnProgress = lambda *
     compared = _compare(plan, driver, parts)
     delta.commit(request.out, run, "join", ("findings", "replicas"), compared.parts)
     row = _run_row(request, driver, plan, results, compared.codes)
-    row["seconds"] = round(time.monotonic() - started, 3)
+    row |= _carried(request, results, earlier, time.monotonic() - started)
     last = delta.write_part(request.out, run, "runs", rows.table("runs", [row]))
     delta.commit(request.out, run, "run", ("runs",), [last] if last else [])
     codes = _add_up(result.codes for result in results) + compared.codes
@@ -251,8 +261,25 @@ def _run_row(
         "infos": severities[Severity.INFO],
         "new_findings": new,
         "gone_findings": gone,
-        "skipped": list(_SKIPPED[request.level]),
         "exit_code": int((ExitCode.FINDINGS if left else 0) | (ExitCode.OPERATIONAL if refused else 0)),
+    }
+
+
+def _carried(
+    request: AuditRequest, results: Sequence[Result], earlier: Sequence[str], seconds: float
+) -> dict[str, Any]:
+    """Of the run's row: how long it took, and what was not read again."""
+    by_run = _add_up(result.carried for result in results)
+    segments, size = sum(by_run.values()), _add_up(result.counts for result in results)["carried_bytes"]
+    readers = ", ".join(f"{count:,} by {run}" for run, count in sorted(by_run.items())[:_READERS])
+    more = " and others" if len(by_run) > _READERS else ""
+    told = f"{plural(segments, 'sealed segment')} of {size:,} bytes that did not change, read {readers}{more}"
+    return {
+        "seconds": round(seconds, 3),
+        "since_run": earlier[-1] if earlier else None,
+        "carried_segments": segments,
+        "carried_bytes": size,
+        "skipped": [*_SKIPPED[request.level], *([told] if segments else [])],
     }
 
 

@@ -30,6 +30,7 @@ from segmend.frozen import frozen
 
 APPLICATION = "segmend"
 RUN = "run_id"
+_PART, _PARQUET = "part-", ".parquet"
 _ASKED_BY = (RUN, "cluster_id", "broker", "topic", "partition", "code", "severity")
 """Columns that files have statistics of."""
 
@@ -74,7 +75,7 @@ def write_part(out: str, run: AuditRun, name: str, table: pa.Table) -> Part | No
     """Write the rows, with their `run_id`, as one file of table `name`; None when there are none."""
     if not table.num_rows:
         return None
-    path = f"part-{run.run_id}-{uuid.uuid4().hex}.parquet"
+    path = f"{_PART}{run.run_id}-{uuid.uuid4().hex}{_PARQUET}"
     folder = os.path.join(out, name)
     os.makedirs(folder, exist_ok=True)
     table = _of_run(table, STORED[name], run.run_id)
@@ -82,6 +83,13 @@ def write_part(out: str, run: AuditRun, name: str, table: pa.Table) -> Part | No
     pq.write_table(table, full, compression="zstd")
     size = os.stat(full).st_size
     return Part(table=name, path=path, run_id=run.run_id, bytes=size, stats=_stats(table))
+
+
+def run_of(path: str) -> str | None:
+    """The run that wrote the file of this name, whether it was committed or not."""
+    if not (path.startswith(_PART) and path.endswith(_PARQUET)):
+        return None
+    return path.removeprefix(_PART).rpartition("-")[0] or None
 
 
 def _of_run(table: pa.Table, schema: pa.Schema, run_id: str) -> pa.Table:

@@ -18,6 +18,7 @@ from segmend.fleet.schemas import DIGEST_OFFSETS
 from segmend.formats.batch import RecordBatch
 from segmend.frozen import dataclass
 from segmend.kernel.batch_rows import WIDTH, batch_rows
+from segmend.kernel.records import signed64
 from segmend.kernel.types import Problem, Reader
 
 _I64: TypeAlias = npt.NDArray[np.int64]
@@ -38,33 +39,54 @@ class _Bucket:
     digest: int
 
 
+Parts = list[list[int]]
+"""What one segment adds to each bucket: its number, batches, first offset, end offset, sum."""
+
+
 @dataclass(slots=True)
 class PartitionDigest:
     """Folds the segments of one replica, in any order; many small ones at a time."""
 
     _buckets: dict[int, _Bucket] = field(default_factory=dict)
     _waiting: list[_I64] = field(default_factory=list)
+    _bases: list[int] = field(default_factory=list)
     _rows: int = 0
-    _holes: bool = False
+    _holes: set[int] = field(default_factory=set)
+    _parts: dict[int, Parts] = field(default_factory=dict)
 
     def add(self, reader: Reader, base_offset: int) -> None:
         """Take the batches of one `.log`; those behind damage too."""
         for data in batch_rows(reader, base_offset=base_offset, report=_ignore):
             rows = np.frombuffer(data, np.int64).reshape(-1, WIDTH)
             self._waiting.append(rows)
+            self._bases.append(base_offset)
             self._rows += len(rows)
             if self._rows >= _FOLD:
                 self._fold()
+
+    def take(self, base_offset: int, parts: Parts, *, has_holes: bool) -> None:
+        """Take a segment by what `parts` said of it."""
+        if has_holes:
+            self._holes.add(base_offset)
+        for part in parts:
+            self._merge(base_offset, part)
+
+    def parts(self, base_offset: int) -> tuple[Parts, bool]:
+        """What the segment of this base offset added to the buckets, and whether it has holes."""
+        self._fold()
+        return self._parts.get(base_offset, []), base_offset in self._holes
 
     @property
     def has_holes(self) -> bool:
         """Whether a batch has fewer records than offsets: the cleaner took some."""
         self._fold()
-        return self._holes
+        return bool(self._holes)
 
     def _fold(self) -> None:
         rows = np.concatenate(self._waiting) if self._rows else np.empty((0, WIDTH), np.int64)
+        bases: _I64 = np.repeat(np.array(self._bases, np.int64), [len(each) for each in self._waiting])
         self._waiting.clear()
+        self._bases.clear()
         self._rows = 0
         if len(rows) == 0:
             return
@@ -72,28 +94,34 @@ class PartitionDigest:
         last = np.minimum(last, _LAST)
         epoch = np.where(magic >= 2, rows[:, _EPOCH], -1)
         holes = (magic >= 2) & (count >= 0) & (count < last - base + 1)
-        self._holes = self._holes or bool(np.any(holes))
+        self._holes.update(np.unique(bases[holes]).tolist())
         hashes = _hash(base, last, epoch, crc)
         numbers: _I64 = base // DIGEST_OFFSETS
-        order = np.argsort(numbers, kind="stable")
-        starts = np.flatnonzero(np.diff(numbers[order], prepend=numbers[order[0]] - 1))
+        order = np.lexsort((numbers, bases))
+        numbers, bases = numbers[order], bases[order]
+        # A segment's rows of one bucket lie side by side now.
+        first = np.diff(numbers, prepend=numbers[0] - 1) != 0
+        first[1:] |= bases[1:] != bases[:-1]
+        starts = np.flatnonzero(first)
         sums = np.add.reduceat(hashes[order], starts)
         counts = np.diff(starts, append=len(order))
         firsts = np.minimum.reduceat(base[order], starts)
-        ends = np.maximum.reduceat(last[order], starts)
-        found = (numbers[order[starts]], counts, firsts, ends, sums)
-        for number, n, first, end, digest in zip(*(column.tolist() for column in found), strict=True):
-            self._merge(number, _Bucket(n, first, end + 1, digest))
+        ends = np.maximum.reduceat(last[order], starts) + 1
+        found = (bases[starts], numbers[starts], counts, firsts, ends, sums)
+        for segment, *part in zip(*(column.tolist() for column in found), strict=True):
+            self._merge(segment, part)
 
-    def _merge(self, number: int, new: _Bucket) -> None:
+    def _merge(self, segment: int, part: list[int]) -> None:
+        self._parts.setdefault(segment, []).append(part)
+        number, batches, first_offset, end_offset, digest = part
         old = self._buckets.get(number)
         if old is None:
-            self._buckets[number] = new
+            self._buckets[number] = _Bucket(batches, first_offset, end_offset, _unsigned(digest))
             return
-        old.batches += new.batches
-        old.first_offset = min(old.first_offset, new.first_offset)
-        old.end_offset = max(old.end_offset, new.end_offset)
-        old.digest = (old.digest + new.digest) & 0xFFFF_FFFF_FFFF_FFFF
+        old.batches += batches
+        old.first_offset = min(old.first_offset, first_offset)
+        old.end_offset = max(old.end_offset, end_offset)
+        old.digest = _unsigned(old.digest + digest)
 
     def rows(self, keys: dict[str, Any]) -> Iterable[dict[str, Any]]:
         """Rows of the `digests` table; `keys` are the columns that say whose they are."""
@@ -104,8 +132,12 @@ class PartitionDigest:
                 "batches": bucket.batches,
                 "first_offset": bucket.first_offset,
                 "end_offset": bucket.end_offset,
-                "digest": bucket.digest - (bucket.digest >> 63 << 64),
+                "digest": signed64(bucket.digest),
             }
+
+
+def _unsigned(digest: int) -> int:
+    return digest & 0xFFFF_FFFF_FFFF_FFFF
 
 
 def _hash(*columns: _I64) -> npt.NDArray[np.uint64]:

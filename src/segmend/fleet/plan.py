@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Final
 
 from segmend.errors import UsageError
 from segmend.fleet import delta
+from segmend.fleet.carried import Earlier, about, by_broker
 from segmend.fleet.driver import Driver
 from segmend.fleet.listing import Place, brokers, find_places
 from segmend.fleet.pack import ROUNDS, WORTH_A_CORE, chunks, pack, target_bytes
@@ -45,8 +46,17 @@ class Broker:
     release: Release | None
 
 
-def make_plan(paths: Sequence[str], job: AuditJob, driver: Driver, release: Release | None) -> AuditPlan:
-    """List `paths` and pack their partitions; UsageError when a path or `out` makes no sense."""
+def make_plan(
+    paths: Sequence[str],
+    job: AuditJob,
+    driver: Driver,
+    release: Release | None,
+    earlier: Sequence[Earlier] = (),
+) -> AuditPlan:
+    """List `paths` and pack their partitions; UsageError when a path or `out` makes no sense.
+
+    `earlier` are the files from which tasks take over what has not changed.
+    """
     places = find_places(paths)
     _keep_out(job.out, places)
     delta.make_folder(job.out)
@@ -55,11 +65,19 @@ def make_plan(paths: Sequence[str], job: AuditJob, driver: Driver, release: Rele
     lists = [groups[at : at + LISTED_AT_ONCE] for at in range(0, len(groups), LISTED_AT_ONCE)]
     found = map(list_brokers, lists) if len(lists) == 1 else driver.run(list_brokers, lists)
     tasks = pack_shares(chain.from_iterable(found), cores=driver.cores)
+    known = by_broker(earlier)
     return AuditPlan(
         job=job,
         places=tuple(places),
-        tasks=tuple(Task(job=job, shares=tuple(shares)) for shares in tasks),
+        tasks=tuple(Task(job=job, shares=tuple(_with(known, each) for each in shares)) for shares in tasks),
     )
+
+
+def _with(known: Mapping[int, Sequence[Earlier]], share: Share) -> Share:
+    """The share, with the files that may know of its pieces."""
+    names = [piece.name for piece in share.pieces if piece.name is not None]
+    files = known.get(share.places[0].broker, ())
+    return replace(share, earlier=about(files, names)) if files and names else share
 
 
 def list_brokers(group: Sequence[Broker]) -> list[Share]:

@@ -46,6 +46,7 @@ def _finding_object(row: Mapping[str, Any]) -> dict[str, Any]:
             "cluster_id": row["cluster_id"],
             "broker": row["broker"],
             "source": row["source"],
+            "read_by": row["read_by"],
             "fingerprint": row["fingerprint"],
         }
     )

@@ -289,6 +289,21 @@ REPLICAS: Final = pa.schema(
 )
 """What the SQL joins make of `partitions` and `digests`: one row a current replica."""
 
+SCANS: Final = pa.schema(
+    [
+        *_SEGMENT,
+        ("dir", pa.string()),  # the log dir, absolute
+        ("dir_name", pa.string()),
+        ("level", pa.string()),  # how deep it was read
+        ("mark", pa.string()),  # inode, size, times of the log and its indexes as they were read
+        ("read_by", pa.string()),  # the run that read it
+        ("scan", pa.string()),  # `kernel.types.SegmentScan` as JSON
+        ("has_holes", pa.bool_()),
+        ("buckets", _list_of(_list_of(pa.int64()))),  # its part of `digests`
+    ]
+)
+"""What the reading of a sealed segment gave, for an audit that finds it unchanged (`fleet/carried.py`)."""
+
 RUNS: Final = pa.schema(
     [
         ("started", _INSTANT),
@@ -309,6 +324,9 @@ RUNS: Final = pa.schema(
         ("infos", pa.int32()),
         ("new_findings", pa.int32()),  # against the run before, null in the first
         ("gone_findings", pa.int32()),
+        ("since_run", pa.string()),  # --since-run; null: every log was read
+        ("carried_segments", pa.int64()),  # of segments, those whose log was not read again
+        ("carried_bytes", pa.int64()),  # of bytes, those in them
         ("skipped", _list_of(pa.string())),  # what was not looked at, in words
         ("exit_code", pa.int32()),
     ]
@@ -339,13 +357,17 @@ TABLES: Final[dict[str, pa.Schema]] = {
 }
 """What `kafka-log` reads."""
 
+_READ_BY: Final = [("read_by", pa.string())]  # the run that read the log; another one: carried over
+_STORED_MORE: Final = {"segments": _READ_BY, "findings": _READ_BY}
+
 STORED: Final[dict[str, pa.Schema]] = {
-    name: pa.schema([("run_id", pa.string()), *schema])
+    name: pa.schema([("run_id", pa.string()), *schema, *_STORED_MORE.get(name, ())])
     for name, schema in {
         **TABLES,
         "log_dirs": LOG_DIRS,
         "digests": DIGESTS,
         "replicas": REPLICAS,
+        "scans": SCANS,
         "runs": RUNS,
     }.items()
     if name != "records"

@@ -104,6 +104,7 @@ def _by_partition(places: Sequence[Place], options: Options, cores: int) -> list
         level=Level.DEEP if options.crc else options.level,
         findings=options.table == "findings",
         digests=options.table == "partitions",
+        scans=False,
     )
     shares = (share for group in brokers(places).values() if (share := _share(group, options)).pieces)
     packed = pack_shares(shares, cores=cores, target=options.split_bytes)

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from itertools import groupby
 
 from segmend.checks import CheckRun, Level, Scope, Wanted
 from segmend.checks.context import PartitionContext
 from segmend.checks.registry import Check
 from segmend.checks.segment_view import SegmentView
 from segmend.findings import Finding, Severity
-from segmend.fleet import rows
+from segmend.fleet import carried, rows
 from segmend.fleet.delta import AuditRun, Part, write_part
 from segmend.fleet.digest import PartitionDigest
 from segmend.fleet.listing import Place
@@ -55,19 +56,22 @@ class AuditJob:
     level: Level
     findings: bool = True
     digests: bool = True
+    scans: bool = True
 
 
 @frozen
 class Share:
     """What one task reads of one broker: all its log dirs are opened together, as the checks want them.
 
-    `dir_bytes` (by log dir id) comes with the piece that stands for the broker as a whole.
+    `dir_bytes` (by log dir id) comes with the piece that stands for the broker as a whole; `earlier`
+    are files of the table `scans` that may know of these pieces.
     """
 
     release: str
     places: tuple[Place, ...]
     pieces: tuple[Piece, ...]
     dir_bytes: Mapping[int, int] = field(default_factory=dict)
+    earlier: tuple[str, ...] = ()
 
     @property
     def weight(self) -> int:
@@ -90,13 +94,17 @@ class Task:
 
 @frozen
 class Result:
-    """What a task tells the driver. `unreadable` are paths that were refused."""
+    """What a task tells the driver.
+
+    `unreadable` are paths that were refused, `carried` counts segments that another run has read, by it.
+    """
 
     parts: tuple[Part, ...]
     counts: dict[str, int]
     codes: dict[tuple[str, str], int]
     unreadable: tuple[str, ...]
     bytes: int
+    carried: dict[str, int]
 
 
 @dataclass(slots=True)
@@ -107,6 +115,7 @@ class Sink:
     counts: Counter[str] = field(default_factory=Counter)
     codes: Counter[tuple[str, str]] = field(default_factory=Counter)
     unreadable: list[str] = field(default_factory=list)
+    carried: Counter[str] = field(default_factory=Counter)
 
 
 @frozen
@@ -128,13 +137,17 @@ class _Only(Wanted):
 def run_task(task: Task) -> Result:
     """Look at every piece, write the rows found, and say which files they are in."""
     sink, job = gather(task), task.job
-    parts = [write_part(job.out, job.run, name, rows.table(name, found)) for name, found in sink.rows.items()]
+    # Of each broker a file of its own: a later audit opens what it has of one broker, and no more.
+    scans = groupby(sink.rows.pop("scans", []), lambda row: (row["cluster_id"], row["broker"]))
+    tables = [*sink.rows.items(), *(("scans", list(same)) for _, same in scans)]
+    parts = [write_part(job.out, job.run, name, rows.table(name, found)) for name, found in tables]
     return Result(
         parts=tuple(part for part in parts if part),
         counts=dict(sink.counts),
         codes=dict(sink.codes),
         unreadable=tuple(sink.unreadable),
         bytes=task.bytes,
+        carried=dict(sink.carried),
     )
 
 
@@ -154,29 +167,33 @@ def _run_broker(job: AuditJob, share: Share, sink: Sink) -> None:
     by_path = {place.path: place for place in places}
     names = frozenset((paths[p.log_dir_id], p.name) for p in pieces if p.name is not None)
 
+    known = carried.known(job.out, share.earlier, places, names, job.level)
+    readings = carried.Readings(job.run, job.level, known)
+
     def take(context: PartitionContext) -> None:
-        _partition_rows(job, by_path[context.dir.path], context, sink)
+        _partition_rows(job, by_path[context.dir.path], context, sink, readings)
 
     if names:
         wanted = _Only(scopes=_INNER if job.findings else frozenset(), directories=names)
-        run = CheckRun(checked, level=job.level, wanted=wanted, on_partition=take)
-        _collect(run, by_path, sink)
+        scanned = readings.scanned if job.scans else None
+        run = CheckRun(checked, level=job.level, wanted=wanted, on_partition=take, scanned=scanned)
+        _collect(run, by_path, sink, readings)
     for piece in pieces:
         if piece.name is None:
             if job.findings:
                 run = CheckRun(checked, level=job.level, wanted=_Only(scopes=_OUTER))
-                _collect(run, by_path, sink)
+                _collect(run, by_path, sink, readings)
             _dir_rows(share, dirs, sink)
 
 
-def _collect(run: CheckRun, by_path: dict[str, Place], sink: Sink) -> None:
+def _collect(run: CheckRun, by_path: dict[str, Place], sink: Sink, readings: carried.Readings) -> None:
     for finding in run:
-        _add(finding, by_path[finding.dir], sink)
+        _add(finding, by_path[finding.dir], sink, readings.of_finding(finding))
     sink.unreadable.extend(run.summary.unreadable)
 
 
-def _add(finding: Finding, place: Place, sink: Sink) -> None:
-    sink.rows["findings"].append(rows.finding_row(finding, place, "scan"))
+def _add(finding: Finding, place: Place, sink: Sink, read_by: str | None = None) -> None:
+    sink.rows["findings"].append(rows.finding_row(finding, place, "scan") | {"read_by": read_by})
     sink.codes[finding.code, finding.severity.value] += 1
 
 
@@ -204,23 +221,37 @@ def _unlisted(place: Place) -> Finding:
     )
 
 
-def _partition_rows(job: AuditJob, place: Place, context: PartitionContext, sink: Sink) -> None:
+def _partition_rows(
+    job: AuditJob, place: Place, context: PartitionContext, sink: Sink, readings: carried.Readings
+) -> None:
     partition = context.partition
     scans = context.scans or [None] * len(context.views)
     digest = PartitionDigest()
     for view, scan in zip(context.views, scans, strict=True):
-        sink.rows["segments"].append(rows.segment_row(place, view, scan))
+        read_by = None if scan is None else readings.read_by(view.log.path)
+        sink.rows["segments"].append(rows.segment_row(place, view, scan) | {"read_by": read_by})
         if scan is not None and job.digests and partition.kind in COMPARED_KINDS:
-            _digest(view, digest)
+            _digest(view, digest, readings)
+    keys = rows.partition_keys(place, partition)
+    if job.scans:
+        sink.rows["scans"].extend(keys | row for row in readings.rows(context, scans, digest))
     row = rows.partition_row(place, context, has_holes=digest.has_holes)
     sink.rows["partitions"].append(row)
-    sink.rows["digests"].extend(digest.rows(rows.partition_keys(place, partition)))
+    sink.rows["digests"].extend(digest.rows(keys))
     sink.rows["checkpoints"].extend(rows.epoch_rows(place, partition))
+    for view, scan in zip(context.views, scans, strict=True):
+        if scan is not None and (taken := readings.taken(view)) is not None:
+            sink.carried[taken.read_by] += 1
+            sink.counts["carried_bytes"] += scan.size
     sink.counts.update(partitions=1, segments=len(scans), batches=row["batches"], records=row["records"])
     sink.counts.update(bytes=sum(scan.size for scan in scans if scan is not None))
 
 
-def _digest(view: SegmentView, digest: PartitionDigest) -> None:
+def _digest(view: SegmentView, digest: PartitionDigest, readings: carried.Readings) -> None:
+    taken = readings.taken(view)
+    if taken is not None:
+        digest.take(view.base_offset, taken.parts, has_holes=taken.has_holes)
+        return
     try:
         with view.log.reader() as reader:
             digest.add(reader, view.base_offset)

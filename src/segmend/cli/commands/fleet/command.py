@@ -21,7 +21,7 @@ from segmend.cli.commands.fleet.growth import EXAMPLES as GROWTH
 from segmend.cli.commands.fleet.growth import configure_growth, show_growth
 from segmend.cli.commands.fleet.packing import PACK, configure_pack, pack
 from segmend.cli.options import add_output_options, add_release_option
-from segmend.cli.output import emit, emit_json, style
+from segmend.cli.output import emit, emit_json, note, style
 from segmend.cli.parser import Formatter
 from segmend.cli.rescue import add_export_options, add_rescue_options, export_request, request_of, tell
 from segmend.errors import MissingExtra
@@ -40,10 +40,16 @@ examples:
   segmend fleet audit '/brokers/*' --out report            every log dir below, on Spark
   segmend fleet audit /b1 /b2 /b3 --out report --deep      every CRC and every record
   segmend fleet audit '/brokers/*' --out report --driver local       without Java
+  segmend fleet audit '/brokers/*' --out report --since-run last     only what changed since the last audit
   segmend fleet audit '/brokers/*' --out report --alerts /var/lib/node_exporter/segmend.prom
 
 OUT gets a Delta table each of partitions, segments, findings, ..., report.html and
 summary.json. Auditing into the same OUT again adds a run.
+
+With --since-run RUN a sealed segment whose log and indexes have the inode, size and times that they had
+in RUN (or in an audit that was stopped after it) is not read again: what was read then is judged anew, and
+`read_by` in the tables and --json names the run that read it. Damage that changes none of these is not
+seen; an audit without --since-run, or with --full, reads everything.
 
 exit codes: 0 no error and no warning, 4 findings, 8 something could not be read, 16 usage"""
 
@@ -93,6 +99,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     depth.add_argument("--startup", action="store_true", help="only what a broker looks at while it loads")
     depth.add_argument("--deep", action="store_true", help="every CRC and every record")
     add_release_option(audit)
+    audit.add_argument(
+        "--since-run", metavar="RUN",
+        help="read only what changed since that run (the beginning of its id, or `last`), also a stopped one",
+    )  # fmt: skip
+    audit.add_argument("--full", action="store_true", help="read everything, whatever --since-run says")
     audit.add_argument("--no-report", action="store_true", help="tables only, no report.html")
     audit.add_argument(
         "--alerts", type=_alert_file, metavar="FILE",
@@ -294,7 +305,9 @@ def run(args: argparse.Namespace) -> int:
         level=Level.STARTUP if args.startup else Level.DEEP if args.deep else Level.DEFAULT,
         release=args.kafka,
         version=__version__,
+        since=None if args.full else args.since_run,
     )
+    _tell_of_stopped(args)
     progress = Progress(sys.stderr)
     try:
         progress.say("starting Spark" if args.driver == "spark" else "starting")
@@ -304,6 +317,15 @@ def run(args: argparse.Namespace) -> int:
         progress.done()
     _publish(args, outcome)
     return outcome.exit_code
+
+
+def _tell_of_stopped(args: argparse.Namespace) -> None:
+    """A stopped audit goes on only for who says so: what it read may be old."""
+    from segmend.fleet import carried
+
+    halves = carried.stopped(args.out)
+    if halves and not args.full and args.since_run is None and not args.startup:
+        note(f"the audit {halves[-1]} did not end; --since-run {halves[-1]} goes on from what it has read")
 
 
 def _alert_file(value: str) -> str:
@@ -405,7 +427,7 @@ def _lines(found: list[dict[str, Any]], outcome: AuditOutcome, look: Style) -> I
         times = f" (and {len(group) - 1:,} more)" if len(group) > 1 else ""
         head = f"{look.severity(severity, f'{severity:<7}')} {look('bold', f'{code:<4}')}"
         yield f"{head} {_where(first)}{times}"
-        yield f"             {text.clean(first['message'])}"
+        yield f"             {text.clean(first['message'])}{_told_by(first, outcome.run.run_id)}"
         if first["cause"] is not None:
             cause = first["cause"]
             yield f"             because of {cause['code']} {text.clean(cause['file'] or '')}"
@@ -420,6 +442,11 @@ def _lines(found: list[dict[str, Any]], outcome: AuditOutcome, look: Style) -> I
         shown = ", ".join(map(text.clean, outcome.unreadable[:3]))
         more = f" and {len(outcome.unreadable) - 3} more" if len(outcome.unreadable) > 3 else ""
         yield f"could not be read with this user's permissions: {shown}{more}"
+
+
+def _told_by(finding: Mapping[str, Any], run_id: str) -> str:
+    reader = finding["read_by"]
+    return "" if reader in (None, run_id) else f" (as {reader} read it; not read again)"
 
 
 def _where(finding: Mapping[str, Any]) -> str:
@@ -441,9 +468,12 @@ def _totals(row: Mapping[str, Any]) -> Iterator[str]:
         plural(row["segments"], "segment"),
         text.size(row["bytes"]),
     ]
+    carried = row["carried_segments"]
     yield f"{verdict} in {', '.join(looked)}; {text.duration(row['seconds'])} on {row['driver']}"
     if row["new_findings"] is not None:
         yield f"since the run before: {row['new_findings']} new, {row['gone_findings']} gone"
-    if row["skipped"]:
-        deeper = "" if row["level"] == "deep" else " (--deep)"
-        yield f"not looked at: {', '.join(row['skipped'])}{deeper}"
+    unseen = row["skipped"][:-1] if carried else row["skipped"]
+    if unseen:
+        yield f"not looked at: {', '.join(unseen)} (--deep)"
+    if carried:
+        yield f"not read again: {row['skipped'][-1]} (--full)"

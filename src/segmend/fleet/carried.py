@@ -1,0 +1,253 @@
+"""What an earlier audit read of sealed segments, taken over by a later one that finds them unchanged.
+
+A segment is unchanged where its log and indexes have the inode, size, modification time and change
+time that they had when they were read, under the same path. So damage that leaves no trace in
+these (a disk that forgets) is not seen: what is taken over says which run read it, and a run that is not
+told of an earlier one (or has `--full`) reads everything. The active segment is always read.
+
+What is taken over is the scan, the value that all checks go by, not the findings: they are made anew from it,
+by the rules of today, so that damage seen before is reported again, and what the start makes of it is
+asked of the files as they lie now.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from segmend.checks import Level
+from segmend.checks.context import PartitionContext
+from segmend.checks.segment_view import SegmentView
+from segmend.errors import UsageError
+from segmend.findings import Finding
+from segmend.fleet import delta, history, plain_values
+from segmend.fleet.delta import AuditRun
+from segmend.fleet.digest import PartitionDigest, Parts
+from segmend.fleet.listing import Place, absolute
+from segmend.fleet.schemas import SCANS
+from segmend.formats.names import parse_file_name
+from segmend.frozen import frozen
+from segmend.kernel.records import signed64
+from segmend.kernel.types import SegmentScan
+from segmend.logdir.file_system import FileStat, Unreadable
+from segmend.logdir.second_looks import TICK_NS
+
+LAST: Final = "last"
+"""Names the newest finished run, if there is one."""
+_LARGEST: Final = 1 << 20
+"""The scan of a segment that takes more bytes than this is not kept: the segment is read again."""
+_TABLE: Final = "scans"
+
+
+@frozen
+class Earlier:
+    """A file of the table `scans`, and of which broker and partition directories it is (from, to)."""
+
+    path: str
+    broker: int
+    first: str
+    last: str
+
+
+@frozen
+class Known:
+    """What an earlier run has of one segment."""
+
+    mark: str
+    read_by: str
+    scan: str
+    has_holes: bool
+    parts: Parts
+
+
+def since(out: str, wanted: str, level: Level) -> tuple[str, ...]:
+    """The runs to carry over from, the newest first: the one that is named, and those stopped since it.
+
+    `wanted` is the beginning of its id, or `last`: then none is no error. UsageError where none is
+    named so, or several, or one that looked less or more deeply.
+    """
+    if level == Level.STARTUP:
+        raise UsageError("--since-run: an audit with --startup reads no logs; there is nothing to carry over")
+    rows = history.finished(out) if delta.runs(out) else []
+    finished = {row["run_id"]: row["level"] for row in rows}
+    halves = stopped(out)
+    if wanted == LAST:
+        named = list(finished)[-1:] or halves[-1:]
+    else:
+        known = sorted({*finished, *halves})
+        named = [each for each in known if each.startswith(wanted)]
+        if len(named) != 1:
+            told = "no run begins" if not named else f"{len(named)} runs begin"
+            raise UsageError(f"--since-run: {told} with {wanted}; there are: {', '.join(known) or 'none'}")
+    for each in named:
+        looked = finished.get(each, level.name.lower())
+        if looked != level.name.lower():
+            raise UsageError(f"--since-run: {each} was an audit of level {looked}; give the same, or no run")
+    return tuple(sorted({*named, *(each for each in halves if named and each > named[0])}, reverse=True))
+
+
+def stopped(out: str) -> list[str]:
+    """The ids of runs that left readings and did not finish, the oldest first."""
+    done = set(delta.runs(out))
+    folder = os.path.join(out, _TABLE)
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    found = {run for name in names if (run := delta.run_of(name)) is not None}
+    return sorted(found - done)
+
+
+def files(out: str, runs: Sequence[str]) -> list[Earlier]:
+    """The files of these runs, the newest first; one that a killed run left torn gives nothing."""
+    folder = os.path.join(out, _TABLE)
+    table = delta.opened(out, _TABLE)
+    paths = {path for path, run in (delta.files(table) if table else {}).items() if run in runs}
+    if os.path.isdir(folder):
+        paths |= {name for name in os.listdir(folder) if delta.run_of(name) in runs}
+    found: list[Earlier] = []
+    for path in sorted(paths, reverse=True):
+        with suppress(OSError, pa.ArrowInvalid):
+            found.extend(_described(folder, path))
+    return found
+
+
+def _described(folder: str, path: str) -> Iterator[Earlier]:
+    about = pq.read_metadata(os.path.join(folder, path))
+    columns = {about.schema.column(n).name: n for n in range(about.num_columns)}
+    for number in range(about.num_row_groups):
+        group = about.row_group(number)
+        brokers, names = (group.column(columns[name]).statistics for name in ("broker", "dir_name"))
+        for broker in range(brokers.min, brokers.max + 1):
+            yield Earlier(path=path, broker=broker, first=names.min, last=names.max)
+
+
+def by_broker(earlier: Iterable[Earlier]) -> dict[int, list[Earlier]]:
+    """The files of each broker."""
+    found: dict[int, list[Earlier]] = {}
+    for each in earlier:
+        found.setdefault(each.broker, []).append(each)
+    return found
+
+
+def about(earlier: Iterable[Earlier], names: Collection[str]) -> tuple[str, ...]:
+    """The paths of those that may know of these partition directories."""
+    first, last = min(names), max(names)
+    return tuple(dict.fromkeys(each.path for each in earlier if each.first <= last and first <= each.last))
+
+
+class Readings:
+    """What is taken over and what is read by one task of one broker; `scanned` is handed to the checks."""
+
+    def __init__(self, run: AuditRun, level: Level, known: Mapping[str, Sequence[Known]]) -> None:
+        self._run_id, self._level, self._known = run.run_id, level.name.lower(), known
+        self._marks: dict[str, str] = {}
+        self._taken: dict[str, Known] = {}
+        self._began_ns = time.time_ns()
+
+    def scanned(self, view: SegmentView) -> SegmentScan | None:
+        """The scan of a sealed segment that is as it was; None where it must be read."""
+        mark = None if view.is_active else mark_of(view, self._began_ns)
+        if mark is None:
+            return None
+        path = view.log.path
+        self._marks.setdefault(path, mark)
+        for each in self._known.get(path, ()):
+            if each.mark == mark:
+                with suppress(ValueError):
+                    found = plain_values.from_text(SegmentScan, each.scan)
+                    self._taken[path] = each
+                    return found
+        return None
+
+    def taken(self, view: SegmentView) -> Known | None:
+        """What was taken over of a segment; None where its log was read."""
+        return self._taken.get(view.log.path)
+
+    def read_by(self, path: str) -> str:
+        """The run that read a log."""
+        found = self._taken.get(path)
+        return self._run_id if found is None else found.read_by
+
+    def of_finding(self, finding: Finding) -> str | None:
+        """The run that read the log of a finding about a segment; None for one that is about no segment."""
+        folder, _, name = (finding.file or "").rpartition("/")
+        base = parse_file_name(name).base_offset
+        if base is None or not folder:
+            return None
+        return self.read_by(f"{finding.dir}/{folder}/{base:020d}.log")
+
+    def rows(
+        self, context: PartitionContext, scans: Sequence[SegmentScan | None], digest: PartitionDigest
+    ) -> Iterator[dict[str, Any]]:
+        """Rows of `scans` for the segments whose files did not change while they were read."""
+        partition = context.partition
+        log_dir = absolute([context.dir.path])[0]
+        for view, scan in zip(context.views, scans, strict=True):
+            mark = self._marks.get(view.log.path)
+            if scan is None or mark is None or mark_of(view, self._began_ns) != mark:
+                continue
+            text = plain_values.to_text(replace(scan, built=None))
+            if len(text) > _LARGEST:
+                continue
+            parts, has_holes = digest.parts(view.base_offset)
+            yield {
+                "segment": view.base_offset, "dir": log_dir, "dir_name": partition.name,
+                "level": self._level, "mark": mark, "read_by": self.read_by(view.log.path), "scan": text,
+                "has_holes": has_holes, "buckets": [[*part[:-1], signed64(part[-1])] for part in parts],
+            }  # fmt: skip
+
+
+def known(
+    out: str, files: Iterable[str], places: Iterable[Place], names: Container[tuple[str, str]], level: Level
+) -> dict[str, list[Known]]:
+    """What these files of `scans` have of partition directories (log dir, name), by the paths of the logs."""
+    dirs = {absolute([place.path])[0]: place.path for place in places}
+    found: dict[str, list[Known]] = {}
+    for file in files:
+        for row in _rows(os.path.join(out, _TABLE, file)):
+            log_dir, name = dirs.get(row["dir"], ""), row["dir_name"]
+            if (log_dir, name) in names and row["level"] == level.name.lower():
+                path = f"{log_dir}/{name}/{row['segment']:020d}.log"
+                found.setdefault(path, []).append(_known(row))
+    return found
+
+
+def _known(row: Mapping[str, Any]) -> Known:
+    return Known(
+        mark=row["mark"], read_by=row["read_by"], scan=row["scan"], has_holes=row["has_holes"],
+        parts=row["buckets"],
+    )  # fmt: skip
+
+
+def _rows(path: str) -> list[dict[str, Any]]:
+    try:
+        found: list[dict[str, Any]] = pq.read_table(path, schema=SCANS, partitioning=None).to_pylist()
+    except (OSError, pa.ArrowInvalid):
+        # Vacuumed meanwhile, or torn: all of it is read again.
+        return []
+    return found
+
+
+def mark_of(view: SegmentView, now_ns: int) -> str | None:
+    """What tells whether the files of a segment are as they were; None where nothing does."""
+    segment = view.segment
+    try:
+        marks = [
+            "-" if entry is None else file_mark(entry.files.file_stat(entry.path), now_ns)
+            for entry in (view.log, segment.index, segment.timeindex, segment.txnindex)
+        ]
+    except Unreadable:
+        return None
+    return None if None in marks else " ".join(filter(None, marks))
+
+
+def file_mark(stat: FileStat, now_ns: int) -> str | None:
+    """Of one file; None where no change time is known, or it is so young that another change may share it."""
+    if stat.changed_ns is None or now_ns - stat.changed_ns <= TICK_NS:
+        return None
+    return f"{stat.inode}:{stat.size}:{stat.mtime_ns}:{stat.changed_ns}"

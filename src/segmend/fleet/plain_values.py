@@ -1,0 +1,96 @@
+"""Dataclasses of numbers and texts as JSON, and back, held to their types."""
+
+from __future__ import annotations
+
+import functools
+import json
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+_PLAIN: Final = (int, str, bool, types.NoneType)
+
+
+def to_text(value: Any) -> str:
+    """The JSON; a dataclass is the list of its fields."""
+    return json.dumps(_plain(value), separators=(",", ":"))
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return [_plain(getattr(value, each.name)) for each in fields(value)]
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+
+
+def from_text(kind: type[T], text: str) -> T:
+    """The value again; ValueError where the text is of something else."""
+    reader: Callable[[Any], T] = _reader(kind)  # type: ignore[arg-type]
+    return reader(json.loads(text))
+
+
+@functools.cache
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return functools.partial(_one_of, inner)
+    if origin in (Union, types.UnionType):
+        return functools.partial(_either, tuple(_reader(each) for each in inner))
+    if origin is tuple and inner[-1:] == (Ellipsis,):
+        return functools.partial(_many, _reader(inner[0]))
+    if origin is tuple:
+        return functools.partial(_each, tuple(_reader(each) for each in inner))
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return functools.partial(_made, kind, {each.name: _reader(hints[each.name]) for each in fields(kind)})
+    if kind in _PLAIN:
+        return functools.partial(_exactly, kind)
+    return _nothing
+
+
+def _exactly(kind: type, value: Any) -> Any:
+    if type(value) is not kind:
+        raise ValueError(f"{str(value)[:40]!r} is no {kind.__name__}")
+    return value
+
+
+def _one_of(words: tuple[Any, ...], value: Any) -> Any:
+    if value not in words:
+        raise ValueError(f"{str(value)[:40]!r} is none of {words}")
+    return value
+
+
+def _either(readers: tuple[Callable[[Any], Any], ...], value: Any) -> Any:
+    for read in readers:
+        try:
+            return read(value)
+        except ValueError:
+            continue
+    raise ValueError(f"{str(value)[:40]!r} is of no type that the field may have")
+
+
+def _many(read: Callable[[Any], Any], value: Any) -> tuple[Any, ...]:
+    return tuple(map(read, _list(value)))
+
+
+def _each(readers: Sequence[Callable[[Any], Any]], value: Any) -> tuple[Any, ...]:
+    if len(_list(value)) != len(readers):
+        raise ValueError(f"{len(value)} values, not {len(readers)}")
+    return tuple(read(each) for read, each in zip(readers, value, strict=True))
+
+
+def _made(kind: Any, readers: Mapping[str, Callable[[Any], Any]], value: Any) -> Any:
+    found = _each(tuple(readers.values()), value)
+    return kind(**dict(zip(readers, found, strict=True)))
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"{str(value)[:40]!r} is no list")
+    return value
+
+
+def _nothing(value: Any) -> Any:
+    """Of a type that is neither number nor text there is none but in the process that made it."""
+    raise ValueError(f"{str(value)[:40]!r} cannot be read back")
