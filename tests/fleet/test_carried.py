@@ -25,7 +25,7 @@ from segmend.kernel.types import BytesReader, SegmentScan
 from segmend.logdir import scans
 from segmend.logdir.file_system import FileStat
 
-_OWN = {"run_id", "read_by", "disk_free_bytes"}
+_OWN = {"run_id", "carried_from", "disk_free_bytes"}
 
 
 def run(fleet: Path, out: Path, since: str | None = None, level: Level = Level.DEEP) -> AuditOutcome:
@@ -94,9 +94,9 @@ def test_an_unchanged_fleet_is_not_read_again_and_its_tables_are_the_same(
     assert sum(read) < 0.3 * whole
     assert (second.row["carried_segments"], second.row["since_run"]) == (36, first.run.run_id)
     assert f"36 by {first.run.run_id}" in second.row["skipped"][-1]
-    by = {row["is_active"]: row["read_by"] for row in delta.read(str(out), "segments").to_pylist()}
-    assert by[False] == first.run.run_id
-    told = {f["code"]: f["read_by"] for f in finding_objects(str(out), second.run.run_id)}
+    rows = delta.read(str(out), "segments", run_id=second.run.run_id).to_pylist()
+    assert {(r["is_active"], r["carried_from"]) for r in rows} == {(False, first.run.run_id), (True, None)}
+    told = {f["code"]: f["carried_from"] for f in finding_objects(str(out), second.run.run_id)}
     assert told["L05"] == first.run.run_id
     # The third knows who read, not who carried.
     third = run(fleet, out, carried.LAST)

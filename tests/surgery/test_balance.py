@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 from tests.surgery.small_fleet import Fleet
 
+from segmend.balancing.solver import Disk
 from segmend.logdir.tree import LogDir
 from segmend.surgery.ops.balance import operation as balance
-from segmend.surgery.ops.balance.solver import Disk
 
 ROOM = 500_000
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import examples
 
-from segmend.surgery.ops.balance.solver import Balance, BalanceProblem, Disk, Movable, solve
+from segmend.balancing.solver import Balance, BalanceProblem, Disk, Movable, solve
 
 Answer = tuple[float, int]
 """What is best: the spread (0 if the wanted one is reached), then the bytes moved."""

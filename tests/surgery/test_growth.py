@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from segmend.balancing.growth import DAY_MS, HOUR_MS, growth
 from segmend.logdir.overview import PartitionOverview
-from segmend.surgery.ops.balance.growth import DAY_MS, HOUR_MS, growth
 
 WEEK_OLD = PartitionOverview(
     dir="/d", name="t-0", topic="t", partition=0, kind="current", topic_id=None, segments=1, size=700,

@@ -168,18 +168,14 @@ class Readings:
         """What was taken over of a segment; None where its log was read."""
         return self._taken.get(view.log.path)
 
-    def read_by(self, path: str) -> str:
-        """The run that read a log."""
-        found = self._taken.get(path)
-        return self._run_id if found is None else found.read_by
-
     def of_finding(self, finding: Finding) -> str | None:
-        """The run that read the log of a finding about a segment; None for one that is about no segment."""
+        """The run that read the log of a finding about a segment that was taken over, else None."""
         folder, _, name = (finding.file or "").rpartition("/")
         base = parse_file_name(name).base_offset
         if base is None or not folder:
             return None
-        return self.read_by(f"{finding.dir}/{folder}/{base:020d}.log")
+        found = self._taken.get(f"{finding.dir}/{folder}/{base:020d}.log")
+        return None if found is None else found.read_by
 
     def rows(
         self, context: PartitionContext, scans: Sequence[SegmentScan | None], digest: PartitionDigest
@@ -195,9 +191,11 @@ class Readings:
             if len(text) > _LARGEST:
                 continue
             parts, has_holes = digest.parts(view.base_offset)
+            taken = self.taken(view)
             yield {
                 "segment": view.base_offset, "dir": log_dir, "dir_name": partition.name,
-                "level": self._level, "mark": mark, "read_by": self.read_by(view.log.path), "scan": text,
+                "level": self._level, "mark": mark, "read_by": taken.read_by if taken else self._run_id,
+                "scan": text,
                 "has_holes": has_holes, "buckets": [[*part[:-1], signed64(part[-1])] for part in parts],
             }  # fmt: skip
 

@@ -46,7 +46,7 @@ def _finding_object(row: Mapping[str, Any]) -> dict[str, Any]:
             "cluster_id": row["cluster_id"],
             "broker": row["broker"],
             "source": row["source"],
-            "read_by": row["read_by"],
+            "carried_from": row["carried_from"],
             "fingerprint": row["fingerprint"],
         }
     )

@@ -357,8 +357,8 @@ TABLES: Final[dict[str, pa.Schema]] = {
 }
 """What `kafka-log` reads."""
 
-_READ_BY: Final = [("read_by", pa.string())]  # the run that read the log; another one: carried over
-_STORED_MORE: Final = {"segments": _READ_BY, "findings": _READ_BY}
+_CARRIED: Final = [("carried_from", pa.string())]  # the run that read the log; null: this one
+_STORED_MORE: Final = {"segments": _CARRIED, "findings": _CARRIED}
 
 STORED: Final[dict[str, pa.Schema]] = {
     name: pa.schema([("run_id", pa.string()), *schema, *_STORED_MORE.get(name, ())])

@@ -192,8 +192,8 @@ def _collect(run: CheckRun, by_path: dict[str, Place], sink: Sink, readings: car
     sink.unreadable.extend(run.summary.unreadable)
 
 
-def _add(finding: Finding, place: Place, sink: Sink, read_by: str | None = None) -> None:
-    sink.rows["findings"].append(rows.finding_row(finding, place, "scan") | {"read_by": read_by})
+def _add(finding: Finding, place: Place, sink: Sink, source: str | None = None) -> None:
+    sink.rows["findings"].append(rows.finding_row(finding, place, "scan") | {"carried_from": source})
     sink.codes[finding.code, finding.severity.value] += 1
 
 
@@ -228,8 +228,12 @@ def _partition_rows(
     scans = context.scans or [None] * len(context.views)
     digest = PartitionDigest()
     for view, scan in zip(context.views, scans, strict=True):
-        read_by = None if scan is None else readings.read_by(view.log.path)
-        sink.rows["segments"].append(rows.segment_row(place, view, scan) | {"read_by": read_by})
+        taken = readings.taken(view)
+        source = None if taken is None else taken.read_by
+        sink.rows["segments"].append(rows.segment_row(place, view, scan) | {"carried_from": source})
+        if scan is not None and source is not None:
+            sink.carried[source] += 1
+            sink.counts["carried_bytes"] += scan.size
         if scan is not None and job.digests and partition.kind in COMPARED_KINDS:
             _digest(view, digest, readings)
     keys = rows.partition_keys(place, partition)
@@ -239,10 +243,6 @@ def _partition_rows(
     sink.rows["partitions"].append(row)
     sink.rows["digests"].extend(digest.rows(keys))
     sink.rows["checkpoints"].extend(rows.epoch_rows(place, partition))
-    for view, scan in zip(context.views, scans, strict=True):
-        if scan is not None and (taken := readings.taken(view)) is not None:
-            sink.carried[taken.read_by] += 1
-            sink.counts["carried_bytes"] += scan.size
     sink.counts.update(partitions=1, segments=len(scans), batches=row["batches"], records=row["records"])
     sink.counts.update(bytes=sum(scan.size for scan in scans if scan is not None))
 

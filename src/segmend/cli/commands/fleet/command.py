@@ -48,7 +48,7 @@ summary.json. Auditing into the same OUT again adds a run.
 
 With --since-run RUN a sealed segment whose log and indexes have the inode, size and times that they had
 in RUN (or in an audit that was stopped after it) is not read again: what was read then is judged anew, and
-`read_by` in the tables and --json names the run that read it. Damage that changes none of these is not
+`carried_from` in the tables and --json names the run that read it. Damage that changes none of these is not
 seen; an audit without --since-run, or with --full, reads everything.
 
 exit codes: 0 no error and no warning, 4 findings, 8 something could not be read, 16 usage"""
@@ -95,20 +95,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         formatter_class=Formatter,
     )
     audit.add_argument("--out", required=True, metavar="DIR", help="where tables and report go")
-    depth = audit.add_mutually_exclusive_group()
-    depth.add_argument("--startup", action="store_true", help="only what a broker looks at while it loads")
-    depth.add_argument("--deep", action="store_true", help="every CRC and every record")
-    add_release_option(audit)
-    audit.add_argument(
-        "--since-run", metavar="RUN",
-        help="read only what changed since that run (the beginning of its id, or `last`), also a stopped one",
-    )  # fmt: skip
-    audit.add_argument("--full", action="store_true", help="read everything, whatever --since-run says")
-    audit.add_argument("--no-report", action="store_true", help="tables only, no report.html")
-    audit.add_argument(
-        "--alerts", type=_alert_file, metavar="FILE",
-        help="write the counts there for a monitor: FILE.prom (Prometheus textfile) or FILE.json",
-    )  # fmt: skip
+    _add_audit_options(audit)
     add_output_options(audit)
     audit.set_defaults(run=run)
     ahead = commands.add_parser(
@@ -162,6 +149,23 @@ def _add_rescues(commands: Any) -> Iterator[argparse.ArgumentParser]:
     add_output_options(added)
     added.set_defaults(run=_export)
     yield added
+
+
+def _add_audit_options(audit: argparse.ArgumentParser) -> None:
+    depth = audit.add_mutually_exclusive_group()
+    depth.add_argument("--startup", action="store_true", help="only what a broker looks at while it loads")
+    depth.add_argument("--deep", action="store_true", help="every CRC and every record")
+    add_release_option(audit)
+    audit.add_argument(
+        "--since-run", metavar="RUN",
+        help="read only what changed since that run (the beginning of its id, or `last`), also a stopped one",
+    )  # fmt: skip
+    audit.add_argument("--full", action="store_true", help="read everything, whatever --since-run says")
+    audit.add_argument("--no-report", action="store_true", help="tables only, no report.html")
+    audit.add_argument(
+        "--alerts", type=_alert_file, metavar="FILE",
+        help="write the counts there for a monitor: FILE.prom (Prometheus textfile) or FILE.json",
+    )  # fmt: skip
 
 
 def _pack(args: argparse.Namespace) -> int:
@@ -427,7 +431,7 @@ def _lines(found: list[dict[str, Any]], outcome: AuditOutcome, look: Style) -> I
         times = f" (and {len(group) - 1:,} more)" if len(group) > 1 else ""
         head = f"{look.severity(severity, f'{severity:<7}')} {look('bold', f'{code:<4}')}"
         yield f"{head} {_where(first)}{times}"
-        yield f"             {text.clean(first['message'])}{_told_by(first, outcome.run.run_id)}"
+        yield f"             {text.clean(first['message'])}{_told_by(first)}"
         if first["cause"] is not None:
             cause = first["cause"]
             yield f"             because of {cause['code']} {text.clean(cause['file'] or '')}"
@@ -444,9 +448,9 @@ def _lines(found: list[dict[str, Any]], outcome: AuditOutcome, look: Style) -> I
         yield f"could not be read with this user's permissions: {shown}{more}"
 
 
-def _told_by(finding: Mapping[str, Any], run_id: str) -> str:
-    reader = finding["read_by"]
-    return "" if reader in (None, run_id) else f" (as {reader} read it; not read again)"
+def _told_by(finding: Mapping[str, Any]) -> str:
+    reader = finding["carried_from"]
+    return "" if reader is None else f" (as {reader} read it; not read again)"
 
 
 def _where(finding: Mapping[str, Any]) -> str:

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from segmend.balancing.growth import growth
+from segmend.balancing.solver import Balance, BalanceProblem, Disk, Movable, solve
 from segmend.errors import UsageError
 from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.overview import PartitionOverview, partition_overview
 from segmend.logdir.tree import LogDir, PartitionDir
-from segmend.surgery.ops.balance.growth import growth
-from segmend.surgery.ops.balance.solver import Balance, BalanceProblem, Disk, Movable, solve
 from segmend.surgery.ops.move.relocation import Move, plan_moves, throttle_option
 from segmend.surgery.options import option
 from segmend.surgery.plan import Plan

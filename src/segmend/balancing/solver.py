@@ -43,12 +43,16 @@ class Disk:
 
 @frozen
 class Movable:
-    """A partition: bytes on its disk (a number into the disks), and bytes by which it will grow."""
+    """A partition: bytes on its disk (a number into the disks), and bytes by which it will grow.
+
+    It may go to no disk that is `barred`.
+    """
 
     name: str
     size: int
     disk: int
     growth: int = 0
+    barred: frozenset[int] = frozenset()
 
 
 @frozen
@@ -124,7 +128,7 @@ class BalanceProblem:
         come = _plus(state.come, target, item.size)
         used = _plus(_plus(state.used, item.disk, -item.size), target, item.size)
         grown = _plus(_plus(state.grown, item.disk, -item.growth), target, item.growth)
-        if come[target] > self.disks[target].available - self.reserve:
+        if target in item.barred or come[target] > self.disks[target].available - self.reserve:
             return None
         return _State(state.moved + item.size, used, come, grown, (*state.moves, (number, target)))
 
