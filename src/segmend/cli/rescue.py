@@ -14,10 +14,24 @@ from segmend.errors import Cancelled, ExitCode, UsageError
 from segmend.report.progress import Progress
 from segmend.report.rescue import lines_of, summary_line
 from segmend.report.style import Style
+from segmend.rescue.decoders import Decode, asked, decoder
+from segmend.rescue.decoders import names as kinds
 from segmend.rescue.forms import names
 from segmend.rescue.outlet import Line
 from segmend.rescue.request import Request
 from segmend.rescue.run import Text, is_whole
+
+DECODES = """\
+--decode adds the columns SIDE_decoded (text), SIDE_schema_id and SIDE_undecoded (why there is no text), SIDE
+being key or value; the raw bytes stay beside them. SIDE=KIND[:SCHEMA], of which SIDE is value if not given:
+  utf8                        text
+  json, json:FILE             text as it is (Debezium, too). Spark's schema of it is found out and told, or
+                              given as `df.schema.json()` writes it, and then held to
+  avro:FILE, avro:DIR         as JSON; DIR has <id>.avsc, or <id>.json as a registry answers /schemas/ids/<id>
+  protobuf:FILE#pkg.Message, protobuf:DIR      as JSON; FILE, and <id>.desc in DIR, are descriptor sets
+                              (protoc --include_imports --descriptor_set_out=FILE)
+With DIR each value names its schema as Confluent's serializers do. More than 1 MiB (json: 4) stays raw."""
+"""What is said of `--decode`."""
 
 
 def add_rescue_options(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +46,7 @@ def add_rescue_options(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--since", metavar="TIME", type=moment, help="tables: from this time on (UTC, or ms)")
     which.add_argument("--until", metavar="TIME", type=moment, help="tables: up to this time")
     add_isolation(which, "tables: with records of aborted transactions, marked (default), or without")
+    _add_decode(parser)
     parser.add_argument(
         "--broker",
         metavar="N",
@@ -50,7 +65,25 @@ def add_export_options(parser: argparse.ArgumentParser) -> None:
     which = parser.add_argument_group("which records")
     which.add_argument("--topic", metavar="GLOB", help="partitions of these topics only")
     add_isolation(which, "with records of aborted transactions, marked (default), or without")
+    _add_decode(parser)
     add_release_option(parser)
+
+
+def _add_decode(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--decode", metavar="[SIDE=]KIND[:SCHEMA]", type=asked, action="append", default=[],
+        help=f"tables: key or value (default) as text beside the raw bytes, KIND one of {', '.join(kinds())}",
+    )  # fmt: skip
+
+
+def _decode(args: argparse.Namespace) -> tuple[Decode, ...]:
+    """What is to be decoded; raises `SegmendError` before anything is read where that cannot be."""
+    found: tuple[Decode, ...] = tuple(sorted(args.decode, key=lambda each: each.side))
+    if len({each.side for each in found}) < len(found):
+        raise UsageError("--decode: is given twice for the same of key and value")
+    for each in found:
+        decoder(each)
+    return found
 
 
 def add_isolation(group: argparse._ArgumentGroup, help: str) -> None:
@@ -67,12 +100,14 @@ def request_of(args: argparse.Namespace, dirs: Sequence[str]) -> Request:
                 raise UsageError(f"--{name} is for tables; a log dir has whole batches: choose --offsets")
         if args.isolation == "read_committed":
             raise UsageError("--isolation is for tables; a log dir keeps transactions with their markers")
+        if args.decode:
+            raise UsageError("--decode is for tables; a log dir keeps records as they are")
     if args.since is not None and args.until is not None and args.since > args.until:
         raise UsageError("--since is later than --until")
     return Request(
         dirs=tuple(dirs), out=args.out, form=args.form, topic=args.topic,
         committed_only=args.isolation == "read_committed", offsets=args.offsets,
-        since=args.since, until=args.until, release=args.kafka, broker=args.broker,
+        since=args.since, until=args.until, release=args.kafka, broker=args.broker, decode=_decode(args),
     )  # fmt: skip
 
 
@@ -80,7 +115,7 @@ def export_request(args: argparse.Namespace, dirs: Sequence[str]) -> Request:
     """What the options of an export ask for."""
     return Request(
         dirs=tuple(dirs), out=args.out, form=args.form, topic=args.topic,
-        committed_only=args.isolation == "read_committed", release=args.kafka,
+        committed_only=args.isolation == "read_committed", release=args.kafka, decode=_decode(args),
     )  # fmt: skip
 
 

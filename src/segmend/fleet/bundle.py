@@ -23,6 +23,7 @@ NAME: Final = "segmend_workers"
 
 _ROOTS: Final = (
     "pyarrow", "numpy", "deltalake", "obstore", "crc32c", "cramjam", "isal", "lz4", "zstandard",
+    "fastavro", "protobuf",
 )  # fmt: skip
 _PACKAGES: Final = ("segmend", "pyspark_segmend")
 _LEFT_OUT: Final = ("tests", "include", "__pycache__", "src")

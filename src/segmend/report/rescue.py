@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -37,6 +38,8 @@ def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
     for file, position, kind in line["unreadable"][:_SHOWN]:
         yield f"unreadable: {text.clean(file)} at byte {position}: {kind}"
     yield from (f"doubt: {text.clean(each)}" for each in line["doubts"])
+    for side, found in line.get("decoded", {}).items():
+        yield from _decoded(side, found)
     if line["aborted"]:
         left = "left out" if line["left_out"] else "marked"
         yield f"{plural(line['aborted'], 'record')} of aborted transactions, {left}"
@@ -45,6 +48,15 @@ def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
     if line["unacknowledged"]:
         records = plural(line["unacknowledged"], "record")
         yield f"{records} above the high watermark on one replica only, marked"
+
+
+def _decoded(side: str, found: Mapping[str, Any]) -> Iterator[str]:
+    null = f", {found['null']:,} null" if found["null"] else ""
+    yield f"{side}: {found['decoded']:,} decoded as {found['as']}, {found['raw']:,} left raw{null}"
+    for reason, count in [*found["reasons"].items()][:_SHOWN]:
+        yield f"{side}: left raw {count:,}: {text.clean(reason)}"
+    if found["schema"]:
+        yield f"{side}: schema {text.clean(json.dumps(found['schema']))}"
 
 
 def _ranges(found: Sequence[Sequence[int]]) -> str:

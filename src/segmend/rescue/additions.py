@@ -35,9 +35,7 @@ from segmend.rescue.rows import Tally, rows
 from segmend.rescue.run import within
 
 _BY: Final = ["topic", "date"]
-_ROWS: Final = schema(pa.timestamp("us", tz="UTC"))
-_SCHEMA: Final = _ROWS.append(pa.field("date", pa.date32()))
-_IN_FILES: Final = pa.schema([each for each in _ROWS if each.name not in _BY])
+_INSTANT: Final = pa.timestamp("us", tz="UTC")
 _EPOCH: Final = date(1970, 1, 1)
 _DAYS: Final = ((date.min - _EPOCH).days, (date.max - _EPOCH).days)
 _NO_DAY: Final = _DAYS[0] - 1
@@ -61,15 +59,18 @@ class Reached(NamedTuple):
 class Additions:
     """A Delta table that grows; a form (see `forms`) that has to know it."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, sides: Sequence[str] = ()) -> None:
+        self._schema = schema(_INSTANT, sides).append(pa.field("date", pa.date32()))
         try:
-            self._table = DeltaTable.create(path, _SCHEMA, mode="ignore", partition_by=_BY)
+            self._table = DeltaTable.create(path, self._schema, mode="ignore", partition_by=_BY)
             names = [each.name for each in self._table.schema().fields]
-            ours = self._table.metadata().partition_columns == _BY and names == _SCHEMA.names
+            ours = self._table.metadata().partition_columns == _BY and names == self._schema.names
         except DeltaError as error:
             raise SegmendError(f"{path}: the Delta table cannot be read: {error}") from error
         if not ours:
-            raise UsageError(f"{path}: holds another table than that of an export; give another --out")
+            raise UsageError(
+                f"{path}: holds another table than that of an export with this --decode; give another --out"
+            )
         self._path = path
 
     def reached(self, name: str) -> Reached:
@@ -106,7 +107,7 @@ class Additions:
         properties = CommitProperties(app_transactions=transactions)
         try:
             self._table.create_write_transaction(
-                actions, "append", _SCHEMA, partition_by=_BY, commit_properties=properties
+                actions, "append", self._schema, partition_by=_BY, commit_properties=properties
             )
         except DeltaError as error:
             raise SegmendError(f"{self._path}: the Delta commit failed: {error}") from error
@@ -224,9 +225,9 @@ def _end(job: Job, before: Reached) -> int:
 
 def _write_files(job: Job, outlet: Folder, attempt: str) -> tuple[list[dict[str, Any]], Tally, int | None]:
     """The new records in files, what they are, and the offset of the last one."""
-    tally, files, last = Tally(), _Files(job, outlet, attempt), None
+    tally, files, last = Tally(job.request.decode), _Files(job, outlet, attempt), None
     with files:
-        for batch in batches(job, _ROWS, tally, outlet.tell):
+        for batch in batches(job, schema(_INSTANT, job.request.sides), tally, outlet.tell):
             last = batch["offset"][-1].as_py()
             for day, part in _by_day(batch):
                 files.add(day, part)
@@ -238,7 +239,7 @@ def _by_day(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]
     times = batch["timestamp"].cast(pa.int64()).to_numpy()
     days: Any = times // _DAY_US
     days[(times == -1000) | (days < _DAYS[0]) | (days > _DAYS[1])] = _NO_DAY
-    inside = batch.select(_IN_FILES.names)
+    inside = batch.select([each for each in batch.schema.names if each not in _BY])
     for day in np.unique(days):
         name = None if day == _NO_DAY else (_EPOCH + timedelta(days=int(day))).isoformat()
         yield name, inside.filter(pa.array(days == day))
@@ -268,7 +269,7 @@ class _Files:
         if found is None:
             if len(self._open) >= _OPEN:
                 self._close(next(iter(self._open)))
-            found = _File(f"{self._stem}-{self._count}.parquet", self._outlet)
+            found = _File(f"{self._stem}-{self._count}.parquet", self._outlet, part.schema)
             self._count += 1
         self._open[day] = found
         found.add(part)
@@ -291,11 +292,11 @@ class _Files:
 class _File:
     """One Parquet file, zstd."""
 
-    def __init__(self, name: str, outlet: Folder) -> None:
+    def __init__(self, name: str, outlet: Folder, wanted: pa.Schema) -> None:
         self._name, self._rows = name, 0
         self._stack = ExitStack()
         self._stream: Stream = self._stack.enter_context(outlet.file(name))
-        self._writer = pq.ParquetWriter(self._stream, _IN_FILES, compression="zstd")
+        self._writer = pq.ParquetWriter(self._stream, wanted, compression="zstd")
 
     def add(self, part: pa.RecordBatch) -> None:
         """A row group."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from segmend.kernel.arrow import HEADERS_TYPE, record_batches
+from segmend.rescue.decoders import SIDES
+from segmend.rescue.decoding import Decoding, columns
 from segmend.rescue.outlet import Folder
 from segmend.rescue.pieces import Piece
 from segmend.rescue.request import Job, Written
@@ -41,10 +43,15 @@ _TARGET: Final = 4 << 20
 """About so many bytes of keys or values make one batch, which is one row group."""
 
 
-def schema(instant: pa.DataType) -> pa.Schema:
-    """The columns, in order; `instant` is the type of timestamps."""
+def schema(instant: pa.DataType, sides: Iterable[str] = ()) -> pa.Schema:
+    """The columns, in order; `instant` is the type of timestamps, `sides` what is decoded."""
     types = {**_TYPES, "timestamp": instant}
-    return pa.schema([(name, types[name]) for name in Row._fields])
+    added = [(name, _id_or_text(name)) for name in columns(sides)]
+    return pa.schema([*((name, types[name]) for name in Row._fields), *added])
+
+
+def _id_or_text(name: str) -> pa.DataType:
+    return pa.int32() if name.endswith("_id") else pa.string()
 
 
 def batches(
@@ -85,11 +92,33 @@ def _of_contract(
         found = batch[_KERNEL.get(field.name, field.name)]
         return _instant(found, field.type) if field.name == "timestamp" else found
 
-    made = pa.RecordBatch.from_arrays([column(field) for field in wanted], schema=wanted)
+    raw = pa.schema([field for field in wanted if field.name not in tally.decoding.columns])
+    made = pa.RecordBatch.from_arrays([column(field) for field in raw], schema=raw)
     if job.request.committed_only and tally.left_out:
         made = made.filter(pc.invert(pc.fill_null(aborted, False)))
-    if made.num_rows:
-        yield made
+    if not made.num_rows:
+        return
+    yield from _with_decoded(made, wanted, tally.decoding) if tally.decoding.columns else [made]
+
+
+def _with_decoded(batch: pa.RecordBatch, wanted: pa.Schema, decoding: Decoding) -> Iterator[pa.RecordBatch]:
+    """The rows with what was decoded of them, some at a time: text may take far more room than its bytes."""
+    rows: list[list[object]] = []
+    size, begin = 0, 0
+    for at in range(batch.num_rows):
+        rows.append(decoding.of({side: batch[side][at].as_py() for side in SIDES}))
+        size += sum(len(each) for each in rows[-1] if isinstance(each, str))
+        if size >= _TARGET or at + 1 == batch.num_rows:
+            part = batch.slice(begin, len(rows))
+            added = dict(zip(decoding.columns, zip(*rows, strict=True), strict=True))
+            yield pa.RecordBatch.from_arrays(
+                [
+                    pa.array(added[field.name], field.type) if field.name in added else part[field.name]
+                    for field in wanted
+                ],
+                schema=wanted,
+            )
+            rows, size, begin = [], 0, at + 1
 
 
 def _aborted(batch: pa.RecordBatch, job: Job) -> pa.Array:
@@ -127,7 +156,7 @@ def _instant(milliseconds: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def write_parquet(job: Job, outlet: Folder, wanted: pa.Schema, name: str) -> Written:
     """One Parquet file, zstd, of a partition."""
-    tally = Tally()
+    tally = Tally(job.request.decode)
     with outlet.file(name) as stream:
         with pq.ParquetWriter(stream, wanted, compression="zstd") as writer:
             for batch in batches(job, wanted, tally, outlet.tell):

@@ -44,7 +44,7 @@ def export(
     wanted, fx = replicas_wanted(request, dirs, names), fx or Effects()
     release = BrokerDirs(dirs, release=request.release).release
     with _opened(request.out, fx):
-        table = Additions(request.out)
+        table = Additions(request.out, request.sides)
         lows = {key: table.reached(f"{key[0]}-{key[1]}").next_offset for key in wanted}
         tasks = [
             Task(request=replace(request, offsets=(lows[key], LONG_MAX)), places=wanted[key], release=release)

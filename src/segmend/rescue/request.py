@@ -12,6 +12,7 @@ from segmend.frozen import frozen
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.values import Merged, Replica
+from segmend.rescue.decoders import Decode
 from segmend.rescue.fates import Fates
 from segmend.rescue.pieces import Piece
 
@@ -30,6 +31,7 @@ class Request:
     until: int | None = None
     release: Release | None = None
     broker: int | None = None
+    decode: tuple[Decode, ...] = ()
 
     @property
     def low(self) -> int:
@@ -40,6 +42,11 @@ class Request:
     def high(self) -> int:
         """The last offset that is wanted."""
         return LONG_MAX if self.offsets is None else self.offsets[1]
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """What is decoded of each record."""
+        return tuple(each.side for each in self.decode)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -55,6 +62,7 @@ class Request:
             "until": self.until,
             "kafka": None if self.release is None else str(self.release),
             "broker": self.broker,
+            **({"decode": [str(each) for each in self.decode]} if self.decode else {}),
         }
 
 
@@ -108,7 +116,8 @@ class Written:
 
     `aborted` are all records of aborted transactions, `open` those whose transaction has no known end,
     `unacknowledged` those that no high watermark reaches. `undecodable` are batches that could not be
-    read after all: file, position, kind. `facts` is what the form itself has to remember.
+    read after all: file, position, kind. `decoded` is what became of keys and values that were to be decoded,
+    `facts` what the form itself has to remember.
     """
 
     records: int = 0
@@ -119,4 +128,5 @@ class Written:
     unacknowledged: int = 0
     marked: int = 0
     undecodable: tuple[tuple[str, int, str], ...] = ()
+    decoded: Mapping[str, Any] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from struct import Struct
 from typing import Any, Final, Literal, NamedTuple
 
@@ -11,6 +11,8 @@ from segmend.kernel.columns import COLUMNS, BatchRun, Binary, RecordColumns, Wan
 from segmend.kernel.decode import TARGET, record_columns
 from segmend.kernel.native_decoder import zeros
 from segmend.kernel.types import Problem
+from segmend.rescue.decoders import Decode
+from segmend.rescue.decoding import Decoding
 from segmend.rescue.pieces import Piece
 from segmend.rescue.request import Job, Request, Written
 
@@ -46,9 +48,10 @@ class Row(NamedTuple):
 
 
 class Tally:
-    """Counts what is written."""
+    """Counts what is written, and decodes what is asked for; raises `SegmendError` if that cannot be."""
 
-    def __init__(self) -> None:
+    def __init__(self, decode: Sequence[Decode] = ()) -> None:
+        self.decoding = Decoding(decode)
         self.records = self.aborted = self.left_out = self.open = self.unacknowledged = self.marked = 0
         self.undecodable: list[tuple[str, int, str]] = []
 
@@ -72,7 +75,7 @@ class Tally:
         return Written(
             records=self.records, bytes=bytes, aborted=self.aborted, left_out=self.left_out, open=self.open,
             unacknowledged=self.unacknowledged, marked=self.marked, undecodable=tuple(self.undecodable),
-            facts=facts,
+            decoded=self.decoding.told(), facts=facts,
         )  # fmt: skip
 
 

@@ -227,6 +227,7 @@ def _line(job: Job, written: Written) -> dict[str, Any]:
         "unreadable": [list(each) for each in written.undecodable],
         "conflicts": [[each.first_offset, each.last_offset, each.because] for each in merged.conflicts],
         "doubts": list(merged.doubts),
+        **({"decoded": dict(written.decoded)} if written.decoded else {}),
         "form": dict(written.facts),
     }
 

@@ -13,11 +13,13 @@ from segmend.rescue.texts import base64, headers, instant
 
 def write(job: Job, outlet: Folder) -> Written:
     """`<topic>-<partition>.csv`."""
-    tally = Tally()
+    tally = Tally(job.request.decode)
+    decoding = tally.decoding
     with outlet.file(f"{job.name}.csv") as stream:
-        stream.write((",".join(Row._fields) + "\n").encode())
+        stream.write((",".join((*Row._fields, *decoding.columns)) + "\n").encode())
         for row in rows(job, tally, outlet.tell):
-            stream.write((",".join(map(_field, _texts(row))) + "\n").encode("utf-8", "surrogateescape"))
+            found = (*_texts(row), *decoding.of({"key": row.key, "value": row.value}))
+            stream.write((",".join(map(_field, found)) + "\n").encode("utf-8", "surrogateescape"))
         size = stream.tell()
     return tally.written(size)
 

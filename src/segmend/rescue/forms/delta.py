@@ -21,25 +21,28 @@ from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.request import Home, Job, Written
 
 _APPLICATION: Final = "segmend-rescue"
-_SCHEMA: Final = schema(pa.timestamp("us", tz="UTC"))
+_INSTANT: Final = pa.timestamp("us", tz="UTC")
 
 
 def write(job: Job, outlet: Folder) -> Written:
     """`<topic>-<partition>.parquet`."""
-    return write_parquet(job, outlet, _SCHEMA, f"{job.name}.parquet")
+    wanted = schema(_INSTANT, job.request.sides)
+    return write_parquet(job, outlet, wanted, f"{job.name}.parquet")
 
 
 def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
     """Commit; a second time this does nothing. Raises `SegmendError`."""
     del home
     try:
-        _commit(outlet.path, [line["form"] for line in lines if line["form"]["rows"]])
+        sides = {side: None for line in lines for side in line.get("decoded", ())}
+        wanted = schema(_INSTANT, sides)
+        _commit(outlet.path, wanted, [line["form"] for line in lines if line["form"]["rows"]])
     except DeltaError as error:
         raise SegmendError(f"{outlet.path}: the Delta commit failed: {error}") from error
 
 
-def _commit(folder: str, files: Sequence[Line]) -> None:
-    table = DeltaTable.create(folder, _SCHEMA, mode="ignore")
+def _commit(folder: str, wanted: pa.Schema, files: Sequence[Line]) -> None:
+    table = DeltaTable.create(folder, wanted, mode="ignore")
     if not files or table.transaction_version(_APPLICATION) is not None:
         return
     now = time.time_ns() // 1_000_000
@@ -48,4 +51,4 @@ def _commit(folder: str, files: Sequence[Line]) -> None:
         for each in files
     ]
     properties = CommitProperties(app_transactions=[Transaction(_APPLICATION, 1)])
-    table.create_write_transaction(actions, "append", _SCHEMA, commit_properties=properties)
+    table.create_write_transaction(actions, "append", wanted, commit_properties=properties)

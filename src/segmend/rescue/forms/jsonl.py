@@ -15,10 +15,13 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 def write(job: Job, outlet: Folder) -> Written:
     """`<topic>-<partition>.jsonl`."""
-    tally = Tally()
+    tally = Tally(job.request.decode)
+    decoding = tally.decoding
     with outlet.file(f"{job.name}.jsonl") as stream:
         for row in rows(job, tally, outlet.tell):
-            stream.write(_encode(_object(row)).encode() + b"\n")
+            raw = {"key": row.key, "value": row.value}
+            found = _object(row) | dict(zip(decoding.columns, decoding.of(raw), strict=True))
+            stream.write(_encode(found).encode() + b"\n")
         size = stream.tell()
     return tally.written(size)
 

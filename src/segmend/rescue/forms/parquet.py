@@ -13,7 +13,9 @@ from segmend.rescue.request import Home, Job, Written
 
 def write(job: Job, outlet: Folder) -> Written:
     """`<topic>-<partition>.parquet`."""
-    return write_parquet(job, outlet, schema(pa.timestamp("ms", tz="UTC")), f"{job.name}.parquet")
+    return write_parquet(
+        job, outlet, schema(pa.timestamp("ms", tz="UTC"), job.request.sides), f"{job.name}.parquet"
+    )
 
 
 def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:

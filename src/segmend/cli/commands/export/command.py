@@ -6,13 +6,13 @@ import argparse
 import sys
 
 from segmend.cli.options import add_output_options
-from segmend.cli.rescue import add_export_options, export_request, tell
+from segmend.cli.rescue import DECODES, add_export_options, export_request, tell
 from segmend.cli.targets import open_targets
 from segmend.report.progress import Progress
 from segmend.rescue import forms
 from segmend.rescue.run import Each, here
 
-EXAMPLES = """\
+EXAMPLES = f"""\
 DIR is a log dir of any broker that has replicas, or a partition directory that was saved.
 
 examples:
@@ -32,6 +32,8 @@ a new OUT takes what other replicas have of them.
 A topic that was made anew, and a log that is shorter than what OUT has or that has another record where OUT
 ends, are refused. If the log was truncated below, and the last record that OUT has is no longer in it,
 nothing tells. Files of a killed run that no commit has are left in OUT; a Delta VACUUM removes them.
+
+{DECODES}
 
 exit codes: 0 all that any replica could have is there, 4 something is missing, diverged or in doubt
 (it is said what), 8 operational error, or another log than that of OUT, 16 usage"""

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -288,6 +289,9 @@ def _as_workers_find_them(args: argparse.Namespace) -> None:
     """The paths, and OUT, for those who stand elsewhere."""
     args.paths = _paths(args)
     args.out = os.path.abspath(args.out)
+    args.decode = [
+        replace(each, path=os.path.abspath(each.path)) if each.path else each for each in args.decode
+    ]
 
 
 def run(args: argparse.Namespace) -> int:

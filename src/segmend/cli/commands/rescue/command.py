@@ -6,12 +6,12 @@ import argparse
 import sys
 
 from segmend.cli.options import add_output_options
-from segmend.cli.rescue import add_rescue_options, request_of, tell
+from segmend.cli.rescue import DECODES, add_rescue_options, request_of, tell
 from segmend.cli.targets import open_targets
 from segmend.report.progress import Progress
 from segmend.rescue.run import here, rescue
 
-EXAMPLES = """\
+EXAMPLES = f"""\
 DIR is a log dir of any broker that had replicas, or a partition directory that was saved.
 
 examples:
@@ -19,6 +19,7 @@ examples:
   segmend rescue /disks/*/data --out /big/orders --as parquet --topic 'orders*'
   segmend rescue /disks/*/data --out /big/orders --as jsonl --isolation read_committed
   segmend rescue saved/orders-0 --out o --as csv --offsets 1000..2000
+  segmend rescue /disks/*/data --out /big/orders --as parquet --decode key=utf8 --decode avro:schemas/
 
 Each batch is taken from a replica that has it sound; `segmend diff` shows what they have. Records of
 aborted transactions are there with `aborted` true, or left out with --isolation read_committed; those of
@@ -29,6 +30,8 @@ A rescued log dir is that of the first DIR with a meta.properties (or --broker),
 its node as that lies among the DIRs. `segmend forecast OUT` tells what a start makes of it. Where the
 metadata says in which dir each partition lies (KRaft since 3.7), rescue the dirs of a node one by one, each
 into its own OUT. A broker deletes by its retention as ever: set retention.ms to -1 first if records are old.
+
+{DECODES}
 
 exit codes: 0 all that any replica could have is there, 4 something is missing, diverged or in doubt
 (it is said what), 8 operational error, 16 usage"""
