@@ -137,6 +137,7 @@ MENDS = {
     "repair --from": "log-flip-rolled",
     "trim": "log-torn-more",
     "graft": "partition-missing",
+    "merge": "log-flip-rolled",
     "adopt": "partition-stray",
     "free": "partition-delete",
     "identity": "meta-missing-second",

@@ -113,6 +113,7 @@ WAYS: dict[str, Way] = {
     "plan free": on_dirs("--bytes", "1KB", "--discard"),
     "plan graft": lambda p: [[*p.dirs, "--partition", p.mine.name, "--from", p.leader]],
     "plan identity": on_dirs(),
+    "plan merge": lambda p: [[*p.dirs, "--partition", p.mine.name, "--from", p.leader]],
     "plan move": lambda p: [
         [*p.dirs, "--partition", p.mine.name, "--to", next(each for each in p.dirs if each != p.mine.parent)]
     ],

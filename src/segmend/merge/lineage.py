@@ -15,12 +15,19 @@ Claims = dict[int, int]
 """The first offset of each epoch, as one replica knows it."""
 
 
-def lineage(replicas: Sequence[Replica]) -> tuple[tuple[Epoch, ...], tuple[str, ...]]:
-    """The epochs of the branch, the oldest first, and what of it could not be proven."""
+def lineage(
+    replicas: Sequence[Replica], prefer: int | None = None
+) -> tuple[tuple[Epoch, ...], tuple[str, ...]]:
+    """The epochs of the branch, the oldest first, and what of it could not be proven.
+
+    It ends in the newest epoch of all, or of the replica `prefer`, if that has any.
+    """
     claims = [claims_of(replica) for replica in replicas]
     known = sorted({epoch for each in claims for epoch in each}, reverse=True)
     if not known:
         return (), ()
+    if prefer is not None and claims[prefer]:
+        known = [max(claims[prefer])]
     found: list[Epoch] = []
     doubts: list[str] = []
     epoch: int | None = known[0]

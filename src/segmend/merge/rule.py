@@ -12,20 +12,23 @@ from segmend.merge.lineage import lineage
 from segmend.merge.odd_epochs import believed
 from segmend.merge.second_look import Look
 from segmend.merge.spans import Span, common, has, size, united, without
-from segmend.merge.standing import diverged_of, standings_of
+from segmend.merge.standing import begins, diverged_of, standings_of
 from segmend.merge.superseded import superseded
 from segmend.merge.values import Conflict, Merged, Range, Replica
 
 
-def merge(replicas: Sequence[Replica], look: Look, *, prefer: int | None = None) -> Merged:
+def merge(
+    replicas: Sequence[Replica], look: Look, *, prefer: int | None = None, home: int | None = None
+) -> Merged:
     """The log of the newest leader's branch, each offset from a replica that has it sound.
 
-    `prefer` is a replica to take where several would do, and where bytes conflict. Raises `UsageError`
-    for replicas of different partitions, topics (by id) or clusters.
+    `prefer` is a replica whose branch, and whose bytes where they conflict, are taken instead. `home` is the
+    one that the merged log is for: what it has sound stays, unless it would bring back what a cleaner took.
+    Raises `UsageError` for replicas of different partitions, topics (by id) or clusters.
     """
     refuse_strangers(replicas)
     replicas, doubts = believed(replicas, look)
-    chain, unproven = lineage(replicas)
+    chain, unproven = lineage(replicas, prefer)
     branches = without_lost([on_branch(replica, chain) for replica in replicas], replicas, look)
     diverged = [
         each for number in range(len(branches)) for each in diverged_of(branches[number], number, look)
@@ -34,8 +37,12 @@ def merge(replicas: Sequence[Replica], look: Look, *, prefer: int | None = None)
     first, end = _bounds(replicas, branches, watermark)
     ranks = _ranks(replicas, branches, prefer, (first, end - 1))
     conflicts = _conflicts(branches, ranks, look, prefer)
-    choice = _Choice(branches, ranks, conflicts, watermark)
-    ranges = [_settled(each, branches, look) for each in choice.ranges(first, end)]
+    staying = None if home is None else (home, _stays_from(branches[home], replicas[home], branches))
+    choice = _Choice(branches, ranks, conflicts, watermark, staying)
+    ranges = [
+        each if staying == (each.replica, 0) else _settled(each, branches, look)
+        for each in choice.ranges(first, end)
+    ]
     missing = without(
         [(first, end - 1)] if first < end else [], united((r.first_offset, r.last_offset) for r in ranges)
     )
@@ -150,9 +157,10 @@ class _Choice:
         ranks: Sequence[int],
         conflicts: Sequence[Conflict],
         watermark: int | None,
+        staying: tuple[int, int] | None = None,
     ) -> None:
         self._branches, self._ranks, self._conflicts = branches, ranks, conflicts
-        self._watermark = watermark
+        self._watermark, self._staying = watermark, staying
         self._begins = [conflict.first_offset for conflict in conflicts]
         self.best = ranks.index(0)
 
@@ -184,6 +192,8 @@ class _Choice:
         places |= {place for branch in self._branches for place in (branch.authority, branch.thinned)}
         for conflict in self._conflicts:
             places |= {conflict.first_offset, conflict.last_offset + 1}
+        if self._staying is not None:
+            places.add(self._staying[1])
         return places if self._watermark is None else places | {self._watermark}
 
     def _range(self, first: int, last: int) -> Range | None:
@@ -198,10 +208,22 @@ class _Choice:
         alone = self._watermark is not None and first >= self._watermark and len(having) == 1
         return Range(replica=taken, first_offset=first, last_offset=last, unacknowledged=alone)
 
-    def _order(self, number: int, offset: int) -> tuple[int, int, int]:
-        """Cleaned furthest first, then by rank."""
+    def _order(self, number: int, offset: int) -> tuple[bool, int, int, int]:
+        """Who stays what it is, then cleaned furthest first, then by rank."""
         cleaned, thinned = self._branches[number].authority, self._branches[number].thinned
-        return -cleaned * (cleaned > offset), -thinned * (thinned > offset), self._ranks[number]
+        stays = self._staying is not None and number == self._staying[0] and offset >= self._staying[1]
+        return not stays, -cleaned * (cleaned > offset), -thinned * (thinned > offset), self._ranks[number]
+
+
+def _stays_from(branch: Branch, replica: Replica, branches: Sequence[Branch]) -> int:
+    """The offset from which on a replica can stay as it is, as far as it is sound.
+
+    Below what some replica has compacted it can only if it has all of it: who fills a hole there with what
+    another cleaner left may miss the tombstone of a record that stays.
+    """
+    bound = max(each.thinned for each in branches)
+    lacking = without([(begins(replica), bound - 1)] if begins(replica) < bound else [], branch.cover)
+    return bound if lacking else 0
 
 
 def _goes_on(held: Range, found: Range) -> bool:

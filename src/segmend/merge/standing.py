@@ -37,7 +37,7 @@ def standings_of(
     held = common(whole, united(span for branch in branches for span in branch.cover))
     found = []
     for number, (replica, branch) in enumerate(zip(replicas, branches, strict=True)):
-        own = without(held, [(0, _begins(replica) - 1)]) if _begins(replica) else held
+        own = without(held, [(0, begins(replica) - 1)]) if begins(replica) else held
         lacking = without(own, branch.cover)
         unique = tuple(_unique(number, replicas, branches, whole, watermark, look))
         diverged_at = _diverged_at(number, branch, conflicts)
@@ -65,7 +65,7 @@ def standings_of(
     return tuple(found)
 
 
-def _begins(replica: Replica) -> int:
+def begins(replica: Replica) -> int:
     """Where the log begins, or should."""
     return min([replica.log_start_offset, *(each.first_offset for each in replica.damaged[:1])])
 
@@ -108,9 +108,9 @@ def _unique(
         return
     having = united(span for other in others for span in branches[other].cover)
     # What all others deleted by retention is not theirs to lose.
-    begins = min(_begins(replicas[other]) for other in others)
+    earliest = min(begins(replicas[other]) for other in others)
     own = united((part.first, part.last) for part in branches[number].parts)
-    found = common(common(without(own, having), whole), [(begins, 1 << 62)])
+    found = common(common(without(own, having), whole), [(earliest, 1 << 62)])
     sides = [found] if watermark is None else [
         common(found, [(0, watermark - 1)]), common(found, [(watermark, 1 << 62)])
     ]  # fmt: skip

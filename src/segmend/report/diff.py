@@ -226,9 +226,27 @@ def _next(found: Compared, merged: Merged) -> Iterator[str]:
         elif standing.relation == "damaged":
             together = True
     if together:
+        yield from _merges(found, merged)
         paths = " ".join(shlex.quote(replica.path) for replica in found.replicas)
         out = shlex.quote(f"rescued-{found.topic}-{found.partition}")
         yield f"segmend rescue {paths} --out {out} --as log-dir"
+
+
+def _merges(found: Compared, merged: Merged) -> Iterator[str]:
+    """The merge of all, for each replica that no other one mends alone; a conflict is for a person."""
+    name = f"{found.topic}-{found.partition}"
+    elsewhere = any(each.name != name or "://" in each.dir for each in found.replicas)
+    if elsewhere or any(each.because == "order" for each in merged.conflicts):
+        return
+    for number, standing in enumerate(merged.standings):
+        if standing.relation not in ("diverged", "damaged") or _source(found, standing, number) is not None:
+            continue
+        others = (each.path for each in found.replicas if each is not found.replicas[number])
+        where = " ".join(f"--from {shlex.quote(path)}" for path in others)
+        side = " --side DIR" if standing.relation == "diverged" else ""
+        if where:
+            home = shlex.quote(found.replicas[number].dir)
+            yield f"segmend plan merge {home} --partition {shlex.quote(name)} {where}{side} -o plan.json"
 
 
 def _source(found: Compared, standing: Standing, number: int) -> Replica | None:

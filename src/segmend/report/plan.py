@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from segmend.report import text
+from segmend.report.choices import CHOICES, choice_lines
 from segmend.report.style import PLAIN, Style
 from segmend.surgery.plan import Loss, Plan
 from segmend.surgery.step import Step
@@ -27,6 +28,7 @@ def plan_lines(plan: Plan, look: Style = PLAIN) -> Iterator[str]:
         yield from _losses(plan, look)
         yield from _forecast(plan, look)
         yield from _space(plan)
+    yield from choice_lines(plan.extra.get(CHOICES))
     for note in plan.notes:
         yield f"note: {text.clean(note)}"
     for left in plan.left:

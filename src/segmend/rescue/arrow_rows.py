@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from segmend.kernel.arrow import HEADERS_TYPE, record_batches
+from segmend.merge.pieces import Piece
 from segmend.rescue.decoders import SIDES
 from segmend.rescue.decoding import Decoding, columns
 from segmend.rescue.outlet import Folder
-from segmend.rescue.pieces import Piece
 from segmend.rescue.request import Job, Written
 from segmend.rescue.rows import Row, Tally, wanted_of
 

@@ -18,7 +18,7 @@ from segmend.kernel.scan import scan_log
 from segmend.kernel.types import AbortedRange, ProducerState
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import PartitionDir
-from segmend.rescue.pieces import Piece
+from segmend.merge.pieces import Piece
 
 Fate = Literal["aborted", "unknown", "committed"]
 

@@ -11,10 +11,10 @@ from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.merge.pieces import Piece
 from segmend.merge.values import Merged, Replica
 from segmend.rescue.decoders import Decode
 from segmend.rescue.fates import Fates
-from segmend.rescue.pieces import Piece
 
 
 @frozen

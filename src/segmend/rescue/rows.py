@@ -11,9 +11,9 @@ from segmend.kernel.columns import COLUMNS, BatchRun, Binary, RecordColumns, Wan
 from segmend.kernel.decode import TARGET, record_columns
 from segmend.kernel.native_decoder import zeros
 from segmend.kernel.types import Problem
+from segmend.merge.pieces import Piece
 from segmend.rescue.decoders import Decode
 from segmend.rescue.decoding import Decoding
-from segmend.rescue.pieces import Piece
 from segmend.rescue.request import Job, Request, Written
 
 _RUN: Final = Struct(f"{len(BatchRun._fields)}q")

@@ -15,6 +15,7 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.gathered import gathered
 from segmend.merge.look import Second
+from segmend.merge.pieces import Piece, pieces
 from segmend.merge.rule import merge, refuse_strangers
 from segmend.merge.runs import read_replica
 from segmend.merge.values import Range, Replica
@@ -22,7 +23,6 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
 from segmend.rescue.fates import fates
 from segmend.rescue.outlet import Folder, Line, open_outlet, refuse_overlap
-from segmend.rescue.pieces import Piece, pieces
 from segmend.rescue.request import Job, Request, Written, home_of
 from segmend.surgery.writing.effects import Effects
 

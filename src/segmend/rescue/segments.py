@@ -7,7 +7,7 @@ from typing import Final
 
 from segmend.formats.java_number import INT_MAX
 from segmend.frozen import frozen
-from segmend.rescue.pieces import Piece
+from segmend.merge.pieces import Piece
 
 LARGEST: Final = INT_MAX
 """Of the bytes of a segment, and of its offsets behind the first: both are Java ints."""

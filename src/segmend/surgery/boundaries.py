@@ -1,5 +1,7 @@
 """What a plan may touch: what lies below its own log dirs, by no link, and what surgery had set aside.
 
+A plan may name one more place, for records that it leaves out (`SIDE`): new logs only come there.
+
 A plan is a file that came from somewhere, and is mostly applied by root. So before it is carried out,
 or taken back, each path is looked at: no `..`, no symbolic link on the way, no log dir itself, never
 the `.lock` that keeps a broker out.
@@ -10,14 +12,22 @@ from __future__ import annotations
 import functools
 import os
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
 
 from segmend.errors import SegmendError
+from segmend.formats.names import parse_dir_name
 from segmend.logdir import disk
 from segmend.logdir.tree import LOCK, LOG_DIR_FILES, LogDir
-from segmend.surgery.plan import Plan
+from segmend.surgery.plan import SIDE, Plan
 from segmend.surgery.step import Step
+from segmend.surgery.steps.append_file import AppendFile
+from segmend.surgery.steps.make_dir import MakeDir
 from segmend.surgery.writing.work import folder
+
+_BRANCH: Final = re.compile(r"branch-\d{1,9}", re.ASCII)
+_LOG: Final = re.compile(r"\d{20}\.log", re.ASCII)
 
 
 def refuse_outside(plan: Plan, vaults: Callable[[], Iterable[str]]) -> None:
@@ -46,12 +56,33 @@ def _wrong_places(plan: Plan, vaults: Callable[[], Iterable[str]]) -> Iterator[s
     homes = [each.path for each in plan.dirs]
     yield from (why for path in homes if (why := _no_directory(path)) is not None)
     real = functools.cache(os.path.realpath)
-    outside = _misplaced(plan.steps, homes)
+    steps = [step for step in plan.steps if not is_beside(step, plan)]
+    outside = _misplaced(steps, homes)
     if outside is not None:
-        outside = _misplaced(plan.steps, [*homes, *vaults()])
+        outside = _misplaced(steps, [*homes, *vaults()])
     if outside is not None:
         yield outside
     yield from (why for step in plan.steps if (why := _through_link(step, real)) is not None)
+
+
+def is_beside(step: Step, plan: Plan) -> bool:
+    """Whether it makes a log, or a directory for one, in the plan's place for what it leaves out."""
+    if not isinstance(step, MakeDir | AppendFile) or step.before.kind != "missing" or not _plain(step.path):
+        return False
+    said = plan.extra.get(SIDE)
+    for side in (each for each in (said if isinstance(said, list) else [said]) if isinstance(each, str)):
+        if not step.path.startswith(f"{side}/") or not _plain(side) or disk.path_type(side) != "dir":
+            continue
+        *above, name = step.path[len(side) + 1 :].split("/")
+        is_log = isinstance(step, AppendFile)
+        folders = [*above] if is_log else [*above, name]
+        if folders and _BRANCH.fullmatch(folders[0]):
+            folders = folders[1:]
+            if not folders and not is_log:
+                return True
+        if len(folders) == 1 and parse_dir_name(folders[0]).kind == "current":
+            return not is_log or _LOG.fullmatch(name) is not None
+    return False
 
 
 def links(steps: Sequence[Step]) -> dict[int, str]:

@@ -24,6 +24,8 @@ from segmend.surgery.typed_json import require_types
 
 BACKUPS = "backups"
 """In `extra`: where the old bytes go (`dir`), and off which disk (`off`), where that matters."""
+SIDE = "side"
+"""In `extra`: a directory outside of the log dirs, where steps make new logs; a list, if composed."""
 THROTTLE = "throttle"
 """In `extra`: bytes a second that steps may write; there if somebody asked for it."""
 VERSION: Final = 1

@@ -81,6 +81,18 @@ def lost(bed: Bed) -> Asked:
     return Asked(argv=("graft", *bed.dirs, "--partition", name, "--from", leader), done=same(mine, leader))
 
 
+def hurt(bed: Bed) -> Asked:
+    """A replica with a damaged batch and a torn end; the leader has both."""
+    mine, leader = bed.where("codec-gzip-0"), bed.other("codec-gzip-0")
+    fall_behind(mine, len(batches(leader)) // 2, torn=5)
+    log = min(path for path in mine.glob("*.log") if path.stat().st_size)
+    data = log.read_bytes()
+    log.write_bytes(data[:40] + bytes([data[40] ^ 1]) + data[41:])
+    return Asked(
+        argv=("merge", *bed.dirs, "--partition", mine.name, "--from", leader.parent), done=same(mine, leader)
+    )
+
+
 def same(mine: Path, leader: Path) -> Callable[[], bool]:
     """Whether the replica has the leader's batches."""
     return lambda: mine.is_dir() and batches(mine) == batches(leader)
@@ -89,6 +101,7 @@ def same(mine: Path, leader: Path) -> Callable[[], bool]:
 CASES = [
     Case(name="graft-behind", ask=behind, killed=True),
     Case(name="graft-lost", ask=lost),
+    Case(name="merge", ask=hurt, killed=True),
     Case(name="drain", ask=drain, killed=True),
     Case(name="balance", ask=spread),
     Case(name="move", ask=move),

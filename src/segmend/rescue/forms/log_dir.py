@@ -27,10 +27,10 @@ from segmend.kernel.scan import scan_log
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.merge.cut import kept_of, recut
+from segmend.merge.pieces import Piece
 from segmend.merge.runs import iter_rows
-from segmend.rescue.cut import kept_of, recut
 from segmend.rescue.outlet import Folder, Line
-from segmend.rescue.pieces import Piece
 from segmend.rescue.request import Home, Job, Written
 from segmend.rescue.segments import LARGEST, NewSegment, roll
 from segmend.surgery.derive.index_interval import interval_of

@@ -10,6 +10,7 @@ from typing import Any, Final
 from segmend.formats import partition_metadata
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
+from segmend.surgery.boundaries import is_beside
 from segmend.surgery.execute.journal import Run
 from segmend.surgery.execute.quarantines import SetAside, brought_back
 from segmend.surgery.fingerprint import hash_of, look
@@ -41,6 +42,8 @@ class Kept(Exception):
 def back(run: Run, number: int, dirs: Sequence[LogDir]) -> Iterator[Step]:
     """The steps that take back the step `number` of a run; raises `Kept`."""
     step = run.plan.steps[number]
+    if is_beside(step, run.plan):
+        raise Kept(step.paths[0], "is outside of the log dirs, and stays")
     yield from _WAYS[type(step)](step, run, number, dirs)
 
 

@@ -100,7 +100,11 @@ class PatchFile(OnePath):
 
     def preview(self, view: View, release: Release) -> None:
         """Overwrites in the view."""
-        view.write(self.path, self.position, self.content.read(), self.before)
+        content = self.content
+        if content.source is None:
+            view.write(self.path, self.position, content.read(), self.before)
+        else:
+            view.copy(self.path, self.position, content.source, content.position, content.length, self.before)
 
     def _differs(self, sha256: str) -> str | None:
         differs = self.differs(self.before)

@@ -112,7 +112,8 @@ def _refuse_damage(found: Comparison, pair: Pair) -> None:
         return
     raise SegmendError(
         f"{pair.source}/{hurt.segment:020d}.log: is damaged at byte {problem.position} ({problem.kind}); "
-        "copy from another replica, or look at it: segmend check --deep"
+        "copy from another replica, look at it (segmend check --deep), or take what is sound of both: "
+        "segmend plan merge"
     )
 
 

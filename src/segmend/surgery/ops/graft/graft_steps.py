@@ -58,7 +58,7 @@ class Graft:
 
 def steps_of(graft: Graft) -> list[Step]:
     """All but the checkpoints of the log dir; raises `Unreadable`."""
-    model = _model(graft.log_dir, graft.target or graft.replaced)
+    model = model_of(graft.log_dir, graft.target or graft.replaced)
     gone = {name for name, _ in _gone(graft)}
     found = [*_begin(graft), *(Quarantine.of(f"{graft.path}/{name}", why) for name, why in _gone(graft))]
     metadata = graft.own.get(partition_metadata.FILE_NAME)
@@ -182,7 +182,7 @@ def _cooked(graft: Graft, step: ReplaceFile, recipe: str, base: int) -> Step:
     )  # fmt: skip
 
 
-def _model(log_dir: LogDir, target: PartitionDir | None) -> Fingerprint:
+def model_of(log_dir: LogDir, target: PartitionDir | None) -> Fingerprint:
     """Owner and mode that a new file is to have: those of a log of this replica, or of another one."""
     others = [] if target is None else [target]
     others += log_dir.current

@@ -58,7 +58,7 @@ def refuse_stale(
         raise SegmendError(
             f"{source}: {why}; {plural(lost.records, 'record')} (offsets {lost.first} to {lost.last}) of "
             f"{target} would go, and nothing shows that the topic has lost them: graft from the replica that "
-            "led last"
+            "led last, or make one history of both: segmend plan merge"
         )
 
 

@@ -72,7 +72,7 @@ def look_at(
     `tell` is told (done, total) bytes of both, segment by segment.
     """
     for partition in (site.target, site.leader.partition):
-        _refuse_unfinished(partition)
+        refuse_unfinished(partition)
     both = [partition for partition in (site.target, site.leader.partition) if partition is not None]
     progress = _Progress(sum(partition.size for partition in both), tell)
     mine = ReplicaLog(()) if site.target is None else ReplicaLog.of(site.target, progress.add)
@@ -103,7 +103,7 @@ class _Progress:
         self._tell(min(self._done, self._total), self._total)
 
 
-def _refuse_unfinished(partition: PartitionDir | None) -> None:
+def refuse_unfinished(partition: PartitionDir | None) -> None:
     """A compaction that a start would finish replaces segments under our hands."""
     if partition is None:
         return

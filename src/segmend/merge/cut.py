@@ -12,7 +12,7 @@ from segmend.formats.batch import RecordBatch, read_header
 from segmend.formats.build import NewRecord, build_batch, render
 from segmend.formats.record import Record, decode
 from segmend.kernel.types import DECODE_LIMIT
-from segmend.rescue.pieces import Piece
+from segmend.merge.pieces import Piece
 
 
 def kept_of(piece: Piece) -> tuple[RecordBatch, list[Record]]:

@@ -1,0 +1,177 @@
+"""What goes with the merged log: indexes, aborted transactions, snapshots, epochs, checkpoint lines.
+
+All of it is computed by the recipes from the log as the steps before will leave it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from segmend.broker.checkpoints import LEADER_EPOCHS
+from segmend.broker.recovery import PRODUCER_STATE
+from segmend.broker.sanity import TIME_INDEX
+from segmend.formats import epoch_checkpoint, offset_checkpoint, producer_snapshot
+from segmend.formats.names import file_prefix
+from segmend.frozen import dataclass
+from segmend.logdir.files import FileEntry
+from segmend.logdir.loaded import load
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.merge.values import Merged
+from segmend.surgery.derive.index_interval import interval_of
+from segmend.surgery.ops.graft.derived import leader_epochs
+from segmend.surgery.ops.merge.case import HOME, Case
+from segmend.surgery.ops.merge.layout import NewLog
+from segmend.surgery.ops.merge.log_steps import Change
+from segmend.surgery.planning import assembly
+from segmend.surgery.planning.view import PlannedView
+from segmend.surgery.recipes import Rebuild
+from segmend.surgery.step import Step
+from segmend.surgery.steps.quarantine import Quarantine
+from segmend.surgery.steps.replace_file import ReplaceFile
+
+_WHY = "of the merged log"
+
+
+@dataclass(slots=True)
+class Beside:
+    """The files beside the logs. `parted` is the first offset at which this replica was another log."""
+
+    case: Case
+    merged: Merged
+    logs: Sequence[NewLog]
+    changed: Sequence[Change]
+    release: Release
+    view: PlannedView
+
+    @property
+    def parted(self) -> int:
+        """Where it left the branch, where it ended, or where it has to go on in another way."""
+        last = max((run.last_offset for run in self.case.own.runs), default=-1) + 1
+        own = [piece.last + 1 for log in self.logs for piece in log.pieces if piece.replica is self.case.own]
+        left = self.merged.standings[HOME].diverged_at
+        return min([last, self.merged.next_offset, max(own, default=0), *([] if left is None else [left[0]])])
+
+    def steps(self) -> Iterator[Step]:
+        """All but the lines of the checkpoints; raises `Unreadable`, `SegmendError`."""
+        yield from self._shown(self._stale())
+        yield from self._shown(self._indexes())
+        yield from self._shown(self._snapshots())
+        yield from self._epochs()
+
+    def _shown(self, steps: Iterator[Step]) -> Iterator[Step]:
+        for step in steps:
+            step.preview(self.view, self.release)
+            yield step
+
+    @property
+    def _later(self) -> PartitionDir:
+        """The directory as the steps so far leave it."""
+        place = self.case.target
+        found = LogDir.narrow(place.log_dir.path, place.name, self.view).partition(place.name)
+        assert found is not None, "no step takes the directory away"
+        return found
+
+    def _stale(self) -> Iterator[Step]:
+        ends = self._ends()
+        for offset, entry in self.case.target.snapshots:
+            if offset > self.parted and offset not in ends:
+                yield Quarantine.of(entry.path, f"of offset {offset}, which another log has now")
+
+    def _ends(self) -> list[int]:
+        """Offsets at which a snapshot is made: the segments that are new, and the end."""
+        if not PRODUCER_STATE.of(self.release):
+            return []
+        bases = {change.base for change in self.changed} | {self.merged.next_offset}
+        return sorted(base for base in bases if base > self.parted or self._is_missing(base))
+
+    def _is_missing(self, offset: int) -> bool:
+        there = {each for each, _ in self.case.target.snapshots}
+        return bool(self.changed) and offset == self.merged.next_offset > 0 and offset not in there
+
+    def _indexes(self) -> Iterator[Step]:
+        place, later = self.case.target, self._later
+        sound = [base for base in place.base_offsets if base not in {each.base for each in self.changed}]
+        interval = interval_of(place, sound or place.base_offsets, None)
+        snapshot = self._known(min((each.at for each in self.changed), default=0))
+        for change in self.changed:
+            stem, base = file_prefix(change.base), change.base
+            yield from self._made(later, f"{stem}.index", "offset-index", base_offset=base, interval=interval)
+            if TIME_INDEX.of(self.release):
+                name = f"{stem}.timeindex"
+                yield from self._made(later, name, "time-index", base_offset=base, interval=interval)
+            if PRODUCER_STATE.of(self.release):
+                name, start = f"{stem}.txnindex", self._before(snapshot, base)
+                yield from self._made(later, name, "transaction-index", base_offset=base, snapshot=start)
+
+    def _snapshots(self) -> Iterator[Step]:
+        snapshot = self._known(min((each.at for each in self.changed), default=0))
+        for offset in self._ends():
+            name, start = f"{file_prefix(offset)}{producer_snapshot.SUFFIX}", self._before(snapshot, offset)
+            made = list(self._made(self._later, name, "producer-snapshot", offset=offset, snapshot=start))
+            yield from made
+            if made:
+                snapshot = offset
+
+    def _known(self, offset: int) -> int | None:
+        """The newest snapshot of this replica that says what it had before all that changes."""
+        limit = min(offset, self.parted)
+        known = [at for at, entry in self.case.target.snapshots if at <= limit and _is_sound(entry)]
+        return max(known, default=None)
+
+    @staticmethod
+    def _before(snapshot: int | None, offset: int) -> int | None:
+        return snapshot if snapshot is not None and snapshot <= offset else None
+
+    def _made(self, later: PartitionDir, name: str, recipe: str, **arguments: object) -> Iterator[Step]:
+        """The file, unless it is right as it is, or there is none and nothing to say in one."""
+        step = ReplaceFile.with_recipe(Rebuild.within(later, name, recipe, **arguments), _WHY, self.release)
+        nothing = not step.after.size and step.before.kind == "missing" and name.endswith(".txnindex")
+        if step.before.sha256 != step.after.sha256 and not nothing:
+            yield step
+
+    def _epochs(self) -> Iterator[Step]:
+        """Its own lines below where it parted, those of the branch from there on."""
+        if not LEADER_EPOCHS.of(self.release):
+            return
+        loaded, start = self.case.target.leader_epochs, self.parted
+        branch = [(each.epoch, each.first_offset) for each in self.merged.lineage if each.epoch >= 0]
+        own = [] if loaded.value is None or loaded.damages else [*loaded.value.entries]
+        mine = [(each.epoch, each.start_offset) for each in own] or branch
+        data = leader_epochs(mine, branch, (), start=start, end=self.merged.next_offset)
+        if data != loaded.data and (data or loaded.data is not None):
+            path = f"{self.case.target.path}/{epoch_checkpoint.FILE_NAME}"
+            yield ReplaceFile.with_bytes(path, data, "leader epochs of the merged log")
+
+    def lines(self) -> Iterator[Step]:
+        """The offsets of this partition in the checkpoints of its log dir.
+
+        The recovery point goes to the end if all above the old one is written and synced by these steps.
+        """
+        place, end = self.case.target, self.merged.next_offset
+        log_dir, key = place.log_dir, place.key
+        point, changed = log_dir.recovery_points.get(key), min(each.base for each in self.changed)
+        synced = log_dir.is_clean or max(point or 0, min(log.base for log in self.logs)) >= changed
+        mark = log_dir.high_watermarks.get(key)
+        mark = _least(mark, self.parted) if self.merged.high_watermark is None else self.merged.high_watermark
+        offsets = {
+            offset_checkpoint.RECOVERY_POINT: end if synced else _least(point, changed),
+            offset_checkpoint.HIGH_WATERMARK: _least(mark, end),
+            offset_checkpoint.LOG_START_OFFSET: _least(log_dir.log_start_offsets.get(key), end),
+            offset_checkpoint.CLEANER_OFFSET: _least(
+                log_dir.cleaner_offsets.get(key), min(each.at for each in self.changed)
+            ),
+        }
+        for name, offset in offsets.items():
+            reason = f"the line of {place.name}"
+            step = assembly.checkpoint_step(log_dir, name, {key: offset}, reason, log_dir)
+            if step is not None:
+                yield step
+
+
+def _is_sound(entry: FileEntry) -> bool:
+    return load(entry, producer_snapshot.parse).healthy
+
+
+def _least(offset: int | None, limit: int) -> int | None:
+    return None if offset is None else min(offset, limit)

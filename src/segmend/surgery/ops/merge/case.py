@@ -1,0 +1,122 @@
+"""The replica that is to get the merged log, and the others, read into runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from segmend.errors import SegmendError, UsageError
+from segmend.formats.names import parse_dir_name
+from segmend.frozen import frozen
+from segmend.logdir import disk
+from segmend.logdir.tree import PartitionDir
+from segmend.merge.look import Second
+from segmend.merge.rule import merge, refuse_strangers
+from segmend.merge.runs import read_replica
+from segmend.merge.values import Merged, Replica
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.surgery.ops.graft.leader import Leader
+from segmend.surgery.ops.graft.preparation import refuse_unfinished
+from segmend.surgery.request import Request, Tell
+
+HOME: Final = 0
+"""The number of the replica that is operated on."""
+
+
+@frozen
+class Case:
+    """All replicas by number: where they lie and what they say; `brokers` are the nodes they are of."""
+
+    places: tuple[PartitionDir, ...]
+    replicas: tuple[Replica, ...]
+    look: Second
+    brokers: tuple[BrokerDirs, ...]
+
+    @property
+    def target(self) -> PartitionDir:
+        """Where the merged log goes."""
+        return self.places[HOME]
+
+    @property
+    def own(self) -> Replica:
+        """The same, read."""
+        return self.replicas[HOME]
+
+    def merged(self, prefer: int | None) -> Merged:
+        """The merge of all for this replica, by the newest branch or that of the replica `prefer`."""
+        return merge(self.replicas, self.look, prefer=prefer, home=HOME)
+
+    def called(self, number: int) -> str:
+        """A replica as `--prefer` takes it: by its broker, or by its directory."""
+        replica = self.replicas[number]
+        same = [each for each in self.replicas if each.broker == replica.broker]
+        return str(replica.broker) if replica.broker is not None and len(same) == 1 else replica.path
+
+    def number_of(self, wish: str) -> int:
+        """The replica that `--prefer` means; raises `UsageError`."""
+        real = disk.real_path(wish)
+        found = [n for n in range(len(self.replicas)) if wish == self.called(n)]
+        found = found or [n for n, each in enumerate(self.replicas) if each.path == real]
+        if len(found) != 1:
+            known = ", ".join(self.called(number) for number in range(len(self.replicas)))
+            raise UsageError(f"--prefer {wish}: is none of these replicas; give one of {known}")
+        return found[0]
+
+
+def open_case(request: Request[object], partition: str, sources: Sequence[str]) -> Case:
+    """Open and read all; raises `UsageError`, `BrokerRunning`, `SegmendError` for what cannot be merged."""
+    target = _target(request, partition)
+    leaders = [_other(path, target) for path in sources]
+    places = (target, *(leader.partition for leader in leaders))
+    twice = next((each.path for n, each in enumerate(places) if each.path in _paths(places[:n])), None)
+    if twice is not None:
+        raise UsageError(f"{twice}: is given twice")
+    for place in places:
+        refuse_unfinished(place)
+    replicas = tuple(_read(places, request.on_progress))
+    refuse_strangers(replicas)
+    homes = [BrokerDirs([each.home], release=request.release) for each in leaders if each.home is not None]
+    return Case(
+        places=places, replicas=replicas, look=Second(places, replicas), brokers=(request.broker, *homes)
+    )
+
+
+def _paths(places: Sequence[PartitionDir]) -> set[str]:
+    return {place.path for place in places}
+
+
+def _target(request: Request[object], partition: str) -> PartitionDir:
+    name = partition.rstrip("/").rpartition("/")[2]
+    if parse_dir_name(name).kind != "current":
+        raise UsageError(f"--partition {name}: is no partition that a broker replicates; give TOPIC-N")
+    here = [p for p in (d.partition(name) for d in request.dirs) if p is not None and p.kind == "current"]
+    if not here:
+        raise UsageError(
+            f"--partition {name}: is in none of the log dirs; a replica that is not there any more is copied "
+            "from one that is sound: segmend plan graft"
+        )
+    if len(here) > 1:
+        raise SegmendError(f"{here[0].path}: is in {here[1].log_dir.path} too; set one of them aside first")
+    return here[0]
+
+
+def _other(path: str, target: PartitionDir) -> Leader:
+    """A replica elsewhere: its directory, or the log dir that it is in. No broker may run on it."""
+    inside = f"{path.rstrip('/')}/{target.name}"
+    real = disk.real_path(inside if disk.path_type(inside) == "dir" else path)
+    if real.rpartition("/")[2] != target.name:
+        raise UsageError(f"--from {path}: has no {target.name}; give the directory of another replica of it")
+    found = Leader.open(real, *target.key)
+    found.limit(live=False)
+    return found
+
+
+def _read(places: Sequence[PartitionDir], tell: Tell) -> Iterator[Replica]:
+    """Each replica once, several at a time: the kernel lets go of Python's lock."""
+    total, done = sum(place.size for place in places), 0
+    with ThreadPoolExecutor(2) as pool:
+        for place, replica in zip(places, pool.map(read_replica, places), strict=True):
+            done += place.size
+            tell(done, total)
+            yield replica

@@ -1,0 +1,159 @@
+"""`plan merge`: replicas that diverged, or are damaged in different places, made one history again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.run import Ran
+from tests.surgery.picture import picture
+from tests.surgery.small_fleet import Fleet
+from tests.surgery.test_graft import batches, fall_behind, last
+
+from segmend.formats.batch import RecordBatch
+from segmend.formats.build import NewRecord, build_batch
+from segmend.kernel.batches import iter_batches
+from segmend.logdir.disk import FileReader
+
+NAME = "orders-3"
+EPOCH, AT = 7, 1_700_000_000_000
+
+
+def merge(fleet: Fleet, *options: object, name: str = NAME) -> Ran:
+    """`segmend plan merge` for the hurt replica, out of the other broker's log dir."""
+    source = fleet.replica(name, "b3").parent
+    where = ("--partition", name, "--from", source, "-o", fleet.plan_file)
+    return fleet.run("plan", "merge", *fleet.dirs, *where, *options)
+
+
+def flip(replica: Path, *numbers: int) -> None:
+    """Flip a byte in the records of these batches, counted over all segments."""
+    found = [(log, batch) for log in sorted(replica.glob("*.log")) for batch in headers(log)]
+    for log, batch in (found[number] for number in numbers):
+        data = bytearray(log.read_bytes())
+        data[batch.end - 3] ^= 0x10
+        log.write_bytes(data)
+
+
+def headers(log: Path) -> list[RecordBatch]:
+    with FileReader(str(log)) as reader:
+        return list(iter_batches(reader))
+
+
+def torn(mine: Path, theirs: Path) -> None:
+    """Each is damaged elsewhere, and one is short."""
+    fall_behind(mine, len(batches(mine)) - 2, torn=9)
+    flip(mine, 1, 2)
+    flip(theirs, 4, 7)
+
+
+def garbage(mine: Path, theirs: Path) -> None:
+    """Bytes too many in the middle: what follows does not lie where it should."""
+    log = max(mine.glob("*.log"), key=lambda path: path.stat().st_size)
+    found = headers(log)
+    at = found[len(found) // 2].position
+    data = log.read_bytes()
+    log.write_bytes(data[:at] + b"\xa5" * 77 + data[at:])
+    flip(theirs, len(batches(theirs)) - 1)
+
+
+def a_segment(mine: Path, theirs: Path) -> None:
+    """A segment that is gone, and one of zeros."""
+    logs = sorted(mine.glob("*.log"))
+    logs[1].unlink()
+    logs[0].write_bytes(bytes(logs[0].stat().st_size))
+
+
+def emptied(mine: Path, theirs: Path) -> None:
+    """Nothing is left but the last segment."""
+    for path in sorted(mine.glob("*.*"))[:-4]:
+        path.unlink()
+
+
+@pytest.mark.parametrize("hurt", [torn, garbage, a_segment, emptied])
+def test_damaged_in_different_places(fleet: Fleet, hurt: Callable[[Path, Path], None]) -> None:
+    mine, theirs = fleet.replica(NAME), fleet.replica(NAME, "b3")
+    truth = batches(theirs)
+    hurt(mine, theirs)
+    others = picture(fleet.root / "b3")
+    ran = merge(fleet)
+    assert ran.code == 0, ran.err + ran.out
+    assert "lost: nothing" in ran.out
+    fleet.apply()
+    assert batches(mine) == truth
+    assert fleet.findings() == []
+    assert fleet.line("recovery-point", NAME) == last(mine)[1][-1].last_offset + 1
+    assert merge(fleet).out.splitlines()[-1] == "nothing to do"
+    assert picture(fleet.root / "b3") == others
+    fleet.undo()
+
+
+def elected(fleet: Fleet) -> tuple[int, int, int]:
+    """The other broker led alone from the last segment on: its offsets, and how many records each has."""
+    theirs = fleet.replica(NAME, "b3")
+    log, found = last(theirs)
+    data = b""
+    for batch in found:
+        records = [
+            NewRecord(value=b"of the new leader", timestamp=AT) for _ in range(batch.last_offset_delta + 1)
+        ]
+        data += build_batch(records, base_offset=batch.base_offset, leader_epoch=EPOCH)
+    log.write_bytes(data)
+    first, end = found[0].base_offset, found[-1].last_offset
+    epochs = theirs / "leader-epoch-checkpoint"
+    _, count, *rows = epochs.read_text().splitlines()
+    epochs.write_text("\n".join(["0", str(int(count) + 1), *rows, f"{EPOCH} {first}", ""]))
+    return first, end, end - first + 1
+
+
+def test_what_the_newest_leader_never_had_goes_to_files_beside(fleet: Fleet) -> None:
+    mine, side = fleet.replica(NAME), fleet.root / "side"
+    first, end, count = elected(fleet)
+    truth, lost = batches(fleet.replica(NAME, "b3")), batches(mine)[-len(last(mine)[1]) :]
+    refused = merge(fleet)
+    assert refused.code == 16
+    assert f"{count} records (offsets {first} to {end})" in refused.err
+    assert merge(fleet, "--side", side).code == 16  # There is none.
+    side.mkdir()
+    ran = merge(fleet, "--side", side)
+    assert ran.code == 0, ran.err
+    (chosen, other) = json.loads(fleet.plan_file.read_text())["extra"]["merge"]["choices"]
+    assert (chosen["records_lost"], chosen["chosen"], chosen["lost"][0]["replicas"]) == (count, True, ["2"])
+    assert (other["records_lost"], other["prefer"], other["lost"][0]["first_time"]) == (count, "2", AT)
+    fleet.apply()
+    assert batches(mine) == truth
+    assert fleet.findings() == []
+    assert batches(side / NAME) == lost
+    assert [path.name for path in (side / NAME).iterdir()] == [f"{first:020}.log"]
+    assert fleet.run("show", side).code == 0
+    out = fleet.root / "out"
+    rescued = fleet.run("rescue", side, "--out", out, "--as", "jsonl", "--json")
+    assert rescued.of("partition")[0]["records"] == count, rescued.out
+    fleet.undo()
+    assert list(side.iterdir()) == []
+
+
+def test_another_branch_wins_on_purpose_at_its_price(fleet: Fleet) -> None:
+    mine, theirs, side = fleet.replica(NAME), fleet.replica(NAME, "b3"), fleet.root / "side"
+    first, end, count = elected(fleet)
+    side.mkdir()
+    truth, lost = batches(mine), batches(theirs)
+    dirs = sorted((fleet.root / "b3").iterdir())
+    where = (*dirs, "--partition", NAME, "--from", mine, "--side", side, "-o", fleet.plan_file)
+    refused = fleet.run("plan", "merge", *where, "--prefer", "2")
+    assert refused.code == 16
+    assert f"--accept-loss {count}-records" in refused.err
+    assert fleet.run("plan", "merge", *where, "--prefer", "2", "--accept-loss", "1-records").code == 16
+    ran = fleet.run("plan", "merge", *where, "--prefer", "2", "--accept-loss", f"{count}-records")
+    assert ran.code == 0, ran.err
+    assert f"{count} records, offsets {first} to {end}" in ran.out
+    before = picture(fleet.root / "b3")
+    yes = ("--yes", "--state-dir", fleet.state)
+    assert fleet.run("apply", fleet.plan_file, *yes).code == 1
+    assert batches(theirs) == truth
+    assert batches(side / NAME) == lost[-len(last(mine)[1]) :]
+    assert fleet.run("diff", theirs, mine).code == 0
+    assert fleet.run("undo", *yes).code == 0
+    assert picture(fleet.root / "b3") == before
