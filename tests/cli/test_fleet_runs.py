@@ -68,6 +68,7 @@ def test_a_shallower_look_makes_nothing_gone(fleet: Path, capsys: pytest.Capture
     assert summary["unseen"] > 0
 
 
+@pytest.mark.slow
 def test_vacuum_drops_old_runs_and_nothing_else(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = fleet.parent / "out"
     for _ in range(3):

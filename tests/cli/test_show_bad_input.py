@@ -201,6 +201,7 @@ def test_flipped_bits_of_a_log_never_end_in_a_traceback(
     assert run(capsys, "show", path, "--records").code == 0
 
 
+@pytest.mark.slow
 def test_hostile_sizes_cost_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A sparse file of a tebibyte, a count of 2^31 in a checkpoint: answered at once."""
     (tmp_path / "replication-offset-checkpoint").write_text("0\n2147483647\nt 0 5\n")

@@ -74,6 +74,7 @@ def test_a_plan_says_first_what_is_lost(desk: Desk) -> None:
     assert [line.split()[0] for line in lines if line.startswith("  ")][:5] == ["1", "2", "3", "4", "5"]
 
 
+@pytest.mark.slow
 def test_many_steps_are_told_by_directory(desk: Desk) -> None:
     """Nobody reads ten thousand lines before he says yes."""
     for index in desk.home.rglob("*.index"):
@@ -123,6 +124,7 @@ def _lines(*dirs: Path) -> dict[Path, list[str]]:
     return {path: sorted(path.read_text().splitlines()) for path in files}
 
 
+@pytest.mark.slow
 def test_plans_that_do_not_go_together(desk: Desk) -> None:
     first, second = desk.dirs
     files = [desk.root / f"{name}.json" for name in ("one", "two")]

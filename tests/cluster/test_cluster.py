@@ -79,6 +79,7 @@ def test_a_node_whose_dirs_are_not_given_is_not_known(
     assert ran.json[-1]["unknown"] == ["node 1: its log dirs were not given"]
 
 
+@pytest.mark.slow
 def test_an_empty_replica_that_can_lead_is_a_risk_and_comes_last(
     fleet: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -89,6 +90,7 @@ def test_an_empty_replica_that_can_lead_is_a_risk_and_comes_last(
     assert ran.code == 4
 
 
+@pytest.mark.slow
 def test_what_a_reader_cannot_get_of_the_only_leader_is_a_loss(
     fleet: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -103,6 +105,7 @@ def test_what_a_reader_cannot_get_of_the_only_leader_is_a_loss(
     assert (ran.code, ran.json[-1]["nodes_whole"]) == (4, False)
 
 
+@pytest.mark.slow
 def test_a_majority_without_metadata_may_elect_one_of_them(
     fleet: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -183,6 +186,7 @@ def test_more_in_sync_than_replicas_are_not_asked_for_since_3_7(release: str, ne
     assert seen._min_insync(image, "t", (1,), 3) == needed
 
 
+@pytest.mark.slow
 def test_a_dir_that_cannot_be_looked_at_is_named(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(fleet / "b1" / "d1")
     (fleet / "b1" / "d1").write_text("")
@@ -191,6 +195,7 @@ def test_a_dir_that_cannot_be_looked_at_is_named(fleet: Path, capsys: pytest.Cap
     assert [each for each in ran.json[-1]["unknown"] if each.startswith(str(fleet / "b1" / "d1"))]
 
 
+@pytest.mark.slow
 def test_a_torn_end_that_a_sound_copy_does_not_miss_is_none(
     fleet: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -38,6 +38,7 @@ def timed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.slow
 @examples(20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     low=st.integers(0, 950), length=st.integers(0, 300), seed=st.integers(0, 9), target=st.integers(500, 9000)

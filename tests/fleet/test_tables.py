@@ -112,6 +112,7 @@ def long_segment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.slow
 @examples(12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(64, 60_000))
 def test_the_same_rows_however_the_segment_is_split(long_segment: Path, target: int) -> None:

@@ -25,6 +25,7 @@ def world(golden: Golden, name: str, tmp_path: Path) -> list[Path]:
     return sorted(path.parent for path in (tmp_path / "data").rglob("meta.properties"))
 
 
+@pytest.mark.slow
 def test_of_a_killed_1_1_0_nothing_is_planned_by_the_rules_of_2_2(
     golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,6 +66,7 @@ def test_of_very_many_partitions_some_are_compared_and_that_is_said(
     assert "by the rules of 1.1" in told, "those of which anything is said are among them"
 
 
+@pytest.mark.slow
 def test_an_index_that_is_corrupt_to_some_of_the_releases_is_named(
     golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -171,6 +171,7 @@ def test_the_sample_is_small(page_html: str) -> None:
     assert len(page_html.encode()) < 200_000
 
 
+@pytest.mark.slow
 def test_a_big_fleet_stays_under_two_megabytes_and_says_what_it_leaves_out() -> None:
     page = html(sample.big_fleet(brokers=120, findings=4000))
     assert len(page.encode()) < 2_000_000

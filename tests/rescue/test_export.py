@@ -215,6 +215,7 @@ def test_committed_records_are_taken_up_to_the_first_open_transaction(
     assert found["txn-open"][0] < 24
 
 
+@pytest.mark.slow
 def test_killed_anywhere_each_record_is_there_once(
     golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

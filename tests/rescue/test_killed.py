@@ -35,7 +35,7 @@ def content(out: Path) -> dict[str, bytes]:
     return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("form", one_in(3, ["log-dir", "jsonl", "csv", "parquet"]))
+@pytest.mark.parametrize("form", one_in(4, ["jsonl", "log-dir", "csv", "parquet"]))
 def test_killed_anywhere_it_ends_with_the_same_bytes(form: str, golden: Golden, tmp_path: Path) -> None:
     dirs = replicas(golden("4.3.1-killed"), tmp_path, TWO, count=2)
     whole = Disk()

@@ -93,6 +93,7 @@ def test_what_is_served_and_the_identity_stay(shelf: Desk) -> None:
         assert path not in served
 
 
+@pytest.mark.slow
 def test_retention_counts_only_where_it_is_known(old: Desk) -> None:
     config = old.root / "server.properties"
     config.write_text("log.retention.hours=1\n")
@@ -107,6 +108,7 @@ def test_retention_counts_only_where_it_is_known(old: Desk) -> None:
     assert old.steps(old.plan("free", *common, "--config", config, "--broker-retention")) == []
 
 
+@pytest.mark.slow
 def test_retention_s_segments_go_oldest_first_and_the_end_stays(old: Desk, elsewhere: Path) -> None:
     config = old.root / "server.properties"
     config.write_text("log.retention.ms=3600000\n")

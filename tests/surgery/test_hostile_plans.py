@@ -212,6 +212,7 @@ def _says(data: bytes) -> Any:
 EVENT: list[Any] = [None, True, -1, 10**30, "x", [], {}, {"a": "b"}, ["x"], [-1], "forward", "told"]
 
 
+@pytest.mark.slow
 @examples(100, few=10, suppress_health_check=list(HealthCheck))
 @given(draw=st.data())
 def test_any_journal_at_all(draw: st.DataObject, capsys: Cap) -> None:

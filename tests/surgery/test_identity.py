@@ -49,6 +49,7 @@ def test_says_so_if_nothing_is_wrong(shelf: Desk) -> None:
     assert ran.of("plan")[0]["left"] == []
 
 
+@pytest.mark.slow
 def test_a_clone_gets_the_id_back_that_the_metadata_knows(desk: Desk) -> None:
     first, clone = desk.dirs
     own = identity(clone).directory_id
@@ -107,6 +108,7 @@ def test_a_reserved_directory_id_gives_way(desk: Desk) -> None:
     assert desk.forecast().code == 0
 
 
+@pytest.mark.slow
 def test_new_ids_are_new_and_the_same_each_time(desk: Desk) -> None:
     first, second = desk.dirs
     old = {identity(first).directory_id, identity(second).directory_id}

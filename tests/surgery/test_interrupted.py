@@ -35,6 +35,7 @@ def test_what_was_pending_and_removed_by_hand_was_not_done_by_us(tmp_path: Path)
     }
 
 
+@pytest.mark.slow
 def test_of_two_plans_the_one_mends_what_the_other_left(clean: Desk) -> None:
     log = active(next(d / "codec-lz4-0" for d in clean.dirs if (d / "codec-lz4-0").is_dir()))
     donor = rolled(log.parent, 1)

@@ -62,6 +62,7 @@ def codes(desk: Desk) -> set[str]:
     return {row["code"] for row in desk.run("check", *desk.dirs, "--json").of("finding")}
 
 
+@pytest.mark.slow
 def test_damage_that_the_rest_covers_is_set_aside(desk: Desk) -> None:
     place = home(desk)
     flip(max(place.glob("*.checkpoint")))
@@ -77,6 +78,7 @@ def test_damage_that_the_rest_covers_is_set_aside(desk: Desk) -> None:
     desk.undo()
 
 
+@pytest.mark.slow
 def test_damage_that_nothing_covers_is_not_called_mended(desk: Desk, others: tuple[Path, Path]) -> None:
     place = home(desk)
     before = (place / "quorum-state").read_bytes()
@@ -92,6 +94,7 @@ def test_damage_that_nothing_covers_is_not_called_mended(desk: Desk, others: tup
     desk.undo()
 
 
+@pytest.mark.slow
 def test_a_lost_vote_is_not_given_twice(desk: Desk, others: tuple[Path, Path]) -> None:
     """Without the files of voter 3 it may have voted in any epoch that 3 knows."""
     place = home(desk)

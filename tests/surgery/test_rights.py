@@ -104,6 +104,7 @@ def test_what_a_step_may_not_do_is_said_before_the_first_one(
     path.chmod(0o755)
 
 
+@pytest.mark.slow
 def test_check_and_forecast_say_that_surgery_was_stopped(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where half of a stopped move lies they do not say that it is marked for deletion."""
     monkeypatch.setenv("XDG_STATE_HOME", str(desk.root))
