@@ -75,14 +75,14 @@ def test_a_rolling_restart_is_the_sum_of_its_brokers(dirs: list[Path]) -> None:
 
 
 def test_the_probe_outlasts_the_worst_start(dirs: list[Path]) -> None:
-    found = probe(study_of(dirs), {})
+    found = probe([study_of(dirs)], {})
     assert found.failure_threshold * PERIOD_SECONDS >= max(2 * found.worst, 300)
     assert found.port == 9092
 
 
 def test_the_probe_asks_the_brokers_own_port(dirs: list[Path]) -> None:
     given = {"listeners": "CONTROLLER://:9093,PLAINTEXT://127.0.0.1:19092"}
-    assert probe(study_of(dirs), given).port == 19092
+    assert probe([study_of(dirs)], given).port == 19092
 
 
 def entries(folder: Path, count: int, size: int) -> list[FileEntry]:
