@@ -84,6 +84,27 @@ def test_a_path_outside_of_the_log_dirs_is_refused(world: World, path: str, caps
         assert not world.state.exists()
 
 
+@pytest.mark.parametrize(
+    "target",
+    [
+        "new",
+        "passwd",
+        f"{0:020}.log",
+        f"cron.d/{0:020}.log",
+        "x-0/new",
+        f"x-0/../{0:020}.log",
+        f"y/x-0/{0:020}.log",
+    ],
+)
+def test_the_place_beside_takes_nothing_but_new_logs(world: World, target: str, capsys: Cap) -> None:
+    before, outside = world.tree(), _elsewhere(world)
+    data = _pointed_at(world, str(world.a / "append-0" / "5.log"), f"{world.root}/etc/{target}")
+    code, err = _apply(world, {**data, "extra": {"side": f"{world.root}/etc"}}, capsys)
+    assert (code, "refused: " in err) == (8, True), err
+    assert world.tree() == before
+    assert _elsewhere(world) == outside
+
+
 def test_the_lock_of_a_broker_is_no_step_s(world: World, capsys: Cap) -> None:
     data = _pointed_at(world, str(world.a / "gone-0"), str(world.a / ".lock"))
     assert "the lock of a broker" in _apply(world, data, capsys)[1]

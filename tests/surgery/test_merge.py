@@ -90,7 +90,7 @@ def test_damaged_in_different_places(fleet: Fleet, hurt: Callable[[Path, Path], 
     fleet.undo()
 
 
-def elected(fleet: Fleet) -> tuple[int, int, int]:
+def elected(fleet: Fleet, epoch: int = EPOCH) -> tuple[int, int, int]:
     """The other broker led alone from the last segment on: its offsets, and how many records each has."""
     theirs = fleet.replica(NAME, "b3")
     log, found = last(theirs)
@@ -99,12 +99,12 @@ def elected(fleet: Fleet) -> tuple[int, int, int]:
         records = [
             NewRecord(value=b"of the new leader", timestamp=AT) for _ in range(batch.last_offset_delta + 1)
         ]
-        data += build_batch(records, base_offset=batch.base_offset, leader_epoch=EPOCH)
+        data += build_batch(records, base_offset=batch.base_offset, leader_epoch=epoch)
     log.write_bytes(data)
     first, end = found[0].base_offset, found[-1].last_offset
     epochs = theirs / "leader-epoch-checkpoint"
     _, count, *rows = epochs.read_text().splitlines()
-    epochs.write_text("\n".join(["0", str(int(count) + 1), *rows, f"{EPOCH} {first}", ""]))
+    epochs.write_text("\n".join(["0", str(int(count) + 1), *rows, f"{epoch} {first}", ""]))
     return first, end, end - first + 1
 
 
@@ -112,6 +112,7 @@ def test_what_the_newest_leader_never_had_goes_to_files_beside(fleet: Fleet) -> 
     mine, side = fleet.replica(NAME), fleet.root / "side"
     first, end, count = elected(fleet)
     truth, lost = batches(fleet.replica(NAME, "b3")), batches(mine)[-len(last(mine)[1]) :]
+    assert "next: segmend plan merge" in fleet.run("diff", fleet.replica(NAME, "b3"), mine).out
     refused = merge(fleet)
     assert refused.code == 16
     assert f"{count} records (offsets {first} to {end})" in refused.err
@@ -133,6 +134,17 @@ def test_what_the_newest_leader_never_had_goes_to_files_beside(fleet: Fleet) -> 
     assert rescued.of("partition")[0]["records"] == count, rescued.out
     fleet.undo()
     assert list(side.iterdir()) == []
+
+
+def test_nobody_decides_between_two_that_have_one_epoch_otherwise(fleet: Fleet) -> None:
+    first, end, count = elected(fleet, last(fleet.replica(NAME))[1][0].partition_leader_epoch)
+    refused = merge(fleet)
+    assert (refused.code, f"offsets {first} to {end} are not the same on" in refused.err) == (8, True), (
+        refused
+    )
+    (fleet.root / "side").mkdir()
+    price = ("--prefer", "3", "--side", fleet.root / "side", "--accept-loss", f"{count}-records")
+    assert merge(fleet, *price).code == 0
 
 
 def test_another_branch_wins_on_purpose_at_its_price(fleet: Fleet) -> None:

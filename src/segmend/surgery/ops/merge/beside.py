@@ -82,7 +82,7 @@ class Beside:
         """Offsets at which a snapshot is made: the segments that are new, and the end."""
         if not PRODUCER_STATE.of(self.release):
             return []
-        bases = {change.base for change in self.changed} | {self.merged.next_offset}
+        bases = {change.base for change in self.changed if change.stays} | {self.merged.next_offset}
         return sorted(base for base in bases if base > self.parted or self._is_missing(base))
 
     def _is_missing(self, offset: int) -> bool:
@@ -93,8 +93,8 @@ class Beside:
         place, later = self.case.target, self._later
         sound = [base for base in place.base_offsets if base not in {each.base for each in self.changed}]
         interval = interval_of(place, sound or place.base_offsets, None)
-        snapshot = self._known(min((each.at for each in self.changed), default=0))
-        for change in self.changed:
+        snapshot = self._known(min(each.at for each in self.changed))
+        for change in (each for each in self.changed if each.stays):
             stem, base = file_prefix(change.base), change.base
             yield from self._made(later, f"{stem}.index", "offset-index", base_offset=base, interval=interval)
             if TIME_INDEX.of(self.release):
@@ -105,7 +105,7 @@ class Beside:
                 yield from self._made(later, name, "transaction-index", base_offset=base, snapshot=start)
 
     def _snapshots(self) -> Iterator[Step]:
-        snapshot = self._known(min((each.at for each in self.changed), default=0))
+        snapshot = self._known(min(each.at for each in self.changed))
         for offset in self._ends():
             name, start = f"{file_prefix(offset)}{producer_snapshot.SUFFIX}", self._before(snapshot, offset)
             made = list(self._made(self._later, name, "producer-snapshot", offset=offset, snapshot=start))

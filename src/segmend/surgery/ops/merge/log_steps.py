@@ -7,7 +7,7 @@ others, before it takes the place of the old one; no broker reads a file of that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -52,24 +52,27 @@ class Part(NamedTuple):
 
 @frozen
 class Change:
-    """A segment that is made, or becomes another one; `at` is the first offset that is not as it was."""
+    """A segment that is made, changes, or goes; `at` is the first offset that is not as it was."""
 
     base: int
     at: int
     steps: tuple[Step, ...]
+    stays: bool = True
 
 
-def changes(case: Case, logs: Sequence[NewLog]) -> tuple[list[Step], list[Change]]:
-    """The segments that go, and those that change; raises `Unreadable`, `SegmendError`."""
-    names, kept = case.target.layout.logs, {log.base for log in logs}
-    gone = [step for base in sorted(names) if base not in kept for step in _aside(case, base)]
-    found = (_change(case, log) for log in logs)
-    return gone, [each for each in found if each is not None]
+def changes(case: Case, logs: Sequence[NewLog]) -> list[Change]:
+    """The segments that go, then those that change; raises `Unreadable`, `SegmendError`."""
+    layout, kept = case.target.layout, {log.base for log in logs}
+    groups = (layout.logs, layout.index, layout.timeindex, layout.txnindex)
+    gone = sorted({base for group in groups for base in group} - kept)
+    found = [
+        Change(base=base, at=base, steps=tuple(_aside(case, base, groups)), stays=False) for base in gone
+    ]
+    return [*found, *(each for log in logs if (each := _change(case, log)) is not None)]
 
 
-def _aside(case: Case, base: int) -> Iterator[Step]:
-    layout = case.target.layout
-    for group in (layout.logs, layout.index, layout.timeindex, layout.txnindex):
+def _aside(case: Case, base: int, groups: Sequence[Mapping[int, str]]) -> Iterator[Step]:
+    for group in groups:
         if base in group:
             yield Quarantine.of(f"{case.target.path}/{group[base]}", "nothing of it is in the merged log")
 

@@ -147,11 +147,11 @@ def _refuse_into_nothing(case: Case, chosen: Choice, side: str | None) -> None:
 def _steps(case: Case, chosen: Choice, request: Request[Options]) -> Iterator[Step]:
     """Logs, what is beside them, checkpoint lines; none where the log is the merged one."""
     logs = laid_out(case, chosen.merged)
-    gone, changed = changes(case, logs)
-    if not gone and not changed:
+    changed = changes(case, logs)
+    if not changed:
         return
     view = PlannedView()
-    for step in (*gone, *(step for each in changed for step in each.steps)):
+    for step in (step for each in changed for step in each.steps):
         step.preview(view, request.release)
         yield step
     rest = Beside(case, chosen.merged, logs, changed, request.release, view)

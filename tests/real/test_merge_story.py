@@ -1,0 +1,101 @@
+"""`plan merge` after a real unclean election: the newest branch, then the other one on purpose."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from confluent_kafka import TopicPartition
+
+from tests.cli.run import run
+from tests.golden.judge import copy_tree
+from tests.golden.observe import consume, text
+from tests.golden.records import events
+from tests.lab.cluster import Cluster
+from tests.lab.reader import consumer
+from tests.merge.test_unclean import SETTINGS, VERSION, played, until, until_led_by
+from tests.real.conftest import need_kafka
+
+pytestmark = pytest.mark.broker
+Cap = pytest.CaptureFixture[str]
+
+
+class Story:
+    """A cluster as it was killed: broker 2 has 30 records that broker 3, elected since, never saw."""
+
+    def __init__(self, cluster: Cluster, root: Path, capsys: Cap) -> None:
+        self.cluster, self.root, self.capsys = cluster, root, capsys
+        for broker in cluster.brokers:
+            copy_tree(broker.root, root / "saved" / broker.root.name)
+
+    def again(self) -> None:
+        """As the brokers were killed."""
+        for broker in self.cluster.brokers:
+            copy_tree(self.root / "saved" / broker.root.name, broker.root)
+
+    def dirs(self, node: int) -> list[Path]:
+        return sorted((self.root / "live" / f"b{node}").glob("d[0-9]"))
+
+    def merge(self, node: int, other: int, *options: object) -> str:
+        """Plan and apply for one replica; what the plan said."""
+        side, file = self.root / f"side-{node}", self.root / f"plan-{node}.json"
+        side.mkdir()
+        (source,) = (path for log_dir in self.dirs(other) for path in log_dir.glob("div-0"))
+        where = ("--partition", "div-0", "--from", source, "--side", side, "-o", file)
+        planned = run(self.capsys, "plan", "merge", *self.dirs(node), *where, *options)
+        assert planned.code == 0, planned.err
+        applied = run(self.capsys, "apply", file, "--yes", "--state-dir", self.root / f"state-{node}")
+        assert applied.code == 1, applied.err
+        return planned.out
+
+    def started(self) -> list[object]:
+        """Broker 3 leads, broker 2 follows it and cuts nothing; what a consumer gets."""
+        one, two, three = self.cluster.brokers
+        for broker in (one, three):  # with broker 2 among them, it may be elected uncleanly
+            broker.launch()
+        three.wait_ready()
+        until_led_by(self.cluster, 3)
+        two.launch()
+        until(self.cluster, lambda now: set(now.isrs) == {2, 3})
+        reader = consumer(self.cluster.bootstrap, "read_uncommitted")
+        rows = consume(reader, [TopicPartition("div", 0)])["div-0"]
+        reader.close()
+        return [row["value"] for row in rows]
+
+    def ended(self, end: int) -> None:
+        """Killed, the two have the same, and no follower was cut below the end that the plan told."""
+        self.cluster.kill()
+        two = self.cluster.brokers[1]
+        cuts = re.findall(r"partition=div-0.*[Tt]runcating to offset (\d+)", "\n".join(two.lines()))
+        assert all(int(each) >= end for each in cuts), cuts
+        both = [path for node in (2, 3) for path in self.dirs(node)]
+        found = run(self.capsys, "diff", *both, "--topic", "div", "--json")
+        (partition,) = found.of("partition")
+        assert (found.code, partition["verdict"], partition["next_offset"]) == (0, "equal", end)
+
+
+def values(*told: tuple[str, int]) -> list[object]:
+    return [
+        text(record.value) for name, batches in told for batch in events(name, batches, 5) for record in batch
+    ]
+
+
+@pytest.mark.timeout(400)
+def test_the_brokers_serve_the_branch_that_was_chosen(tmp_path: Path, capsys: Cap) -> None:
+    need_kafka(VERSION)
+    with Cluster(VERSION, tmp_path / "live", 3, settings=SETTINGS) as cluster:
+        played(cluster)
+        cluster.kill()
+        story = Story(cluster, tmp_path, capsys)
+        assert "30 records, offsets 40 to 69" in story.merge(2, 3)
+        assert story.started() == values(("both", 8), ("new", 4))
+        story.ended(60)
+        story.again()
+        assert "20 records, offsets 40 to 59" in story.merge(
+            3, 2, "--prefer", 2, "--accept-loss", "20-records"
+        )
+        assert story.started() == values(("both", 8), ("old", 6))
+        story.ended(70)
+    shown = run(capsys, "rescue", tmp_path / "side-2", "--out", tmp_path / "out", "--as", "jsonl", "--json")
+    assert shown.of("partition")[0]["records"] == 30
