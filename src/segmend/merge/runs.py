@@ -133,7 +133,7 @@ class _Reading:
         self.damaged: list[Damaged] = []
         self.unreadable: list[str] = []
         self.removed_below = 0
-        self.leaps: dict[int, tuple[int, int, int | None]] = {}
+        self.leaps: dict[tuple[str, int], tuple[int, int | None]] = {}
         if partition.unreadable is not None:
             self.unreadable.append(str(partition.unreadable))
 
@@ -148,12 +148,11 @@ class _Reading:
         """Where nothing was compacted: offsets follow one another, and who left some out is misplaced."""
         kept = []
         for run in runs:
-            first, due, last = self.leaps.get(run.segment, (-1, -1, None))
-            if run.first_offset != first:
-                kept.append(run)
-                continue
             place = run.first_position, run.end_position
-            self.damaged.append(_damage(due, last, run.file, *place, "misplaced"))
+            if (leap := self.leaps.get((run.file, run.first_position))) is None:
+                kept.append(run)
+            else:
+                self.damaged.append(_damage(*leap, run.file, *place, "misplaced"))
         return tuple(kept)
 
     def _segment(self, segment: LogSegment) -> Iterator[Run]:
@@ -175,9 +174,7 @@ class _Reading:
         walk.finish(problems, size)
         self.damaged += walk.damaged
         self.removed_below = max(self.removed_below, walk.removed_below)
-        if walk.leap is not None:
-            ends = None if segment.next_base_offset is None else segment.next_base_offset - 1
-            self.leaps[base] = (*walk.leap, ends)
+        self.leaps |= {(log.name, position): span for position, span in walk.leaps.items()}
         yield from walk.runs
 
 
@@ -204,15 +201,18 @@ class Walk:
         self.runs: list[Run] = []
         self.damaged: list[Damaged] = []
         self.removed_below = 0
-        self.leap: tuple[int, int] | None = None
-        """The first offset of a last batch that leaves offsets out without a batch behind it that agrees, and
-        the one that it should have: compaction leaves such gaps, and so does one bit, for no checksum covers
-        a base offset."""
+        self.leaps: dict[int, tuple[int, int | None]] = {}
+        """Batches, by position, that leave offsets out without a batch beside them that agrees, and the
+        offsets that may be theirs: compaction leaves such gaps, and so does one bit, for no checksum covers
+        a base offset. It is the last one of a file, before which offsets are left out; or one behind damage,
+        after which they are."""
         self._file, self._base, self._next_base = file, base, next_base
         self._inside = inside
         self._last, self._epoch = base - 1, NO_EPOCH
         self._held: RecordBatch | None = None
         self._open: _Open | None = None
+        self._due: int | None = None
+        """Where the run that is open may have begun, if damage before it leaves that to its first batch."""
         self._unsound: list[tuple[int, int, str, int | None]] = []
 
     def take(self, row: Row) -> None:
@@ -268,16 +268,25 @@ class Walk:
             self.removed_below = batch.last_offset + 1
         run = self._open
         if run is None or run.end != batch.position or run.epoch != epoch:
-            self._close()
-            run = self._open = _Open(first, epoch, batch.position, batch.magic)
+            anchored = batch.position == (run.end if run else 0)
+            run = self._begun(batch, first, None if anchored else self._last + 1)
         elif first > self._last + 1 and last and batch.last_offset + 1 != self._next_base:
-            self.leap = first, self._last + 1
-            self._close()
-            run = self._open = _Open(first, epoch, batch.position, batch.magic)
+            ends = None if self._next_base is None else self._next_base - 1
+            self.leaps[batch.position] = self._last + 1, ends
+            run = self._begun(batch, first, None)
+        elif first > self._last + 1 and self._due is not None and not run.goes_on:
+            self.leaps[run.start] = self._due, first - 1
+            run = self._begun(batch, first, None)
         elif first > self._last + 1:
             self.removed_below = max(self.removed_below, first)
         run.add(batch, first, batch.records_count if batch.magic >= 2 else span)
         self._last, self._epoch = batch.last_offset, max(epoch, self._epoch)
+
+    def _begun(self, batch: RecordBatch, first: int, due: int | None) -> _Open:
+        self._close()
+        self._due = due
+        self._open = _Open(first, batch.partition_leader_epoch, batch.position, batch.magic)
+        return self._open
 
     def _first_of(self, batch: RecordBatch) -> int:
         """It goes on behind the batch before, unless there is damage in between."""
@@ -329,11 +338,11 @@ def _damage(first: int, last: int | None, file: str, position: int, end: int, ki
 class _Open:
     """A run that may go on."""
 
-    __slots__ = ("_batches", "_digest", "_first", "_last", "_magic", "_marks", "_position", "_records",
-                 "end", "epoch")  # fmt: skip
+    __slots__ = ("_batches", "_digest", "_first", "_last", "_magic", "_marks", "_records",
+                 "end", "epoch", "start")  # fmt: skip
 
     def __init__(self, first: int, epoch: int, position: int, magic: int) -> None:
-        self._first, self.epoch, self._position, self._magic = first, epoch, position, magic
+        self._first, self.epoch, self.start, self._magic = first, epoch, position, magic
         self._last = self._batches = self._records = self._digest = 0
         self.end = position
         self._marks: list[Mark] = []
@@ -347,6 +356,11 @@ class _Open:
         if not batch.crc & MARK_BITS:
             self._marks.append(self._mark())
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether it has more than one batch."""
+        return self._batches > 1
+
     def _mark(self) -> Mark:
         return Mark(self._last + 1, self.end, self._batches, self._records, self._digest & _MASK)
 
@@ -356,7 +370,7 @@ class _Open:
             self._marks.append(self._mark())
         return Run(
             first_offset=self._first, last_offset=self._last, epoch=self.epoch, segment=segment, file=file,
-            first_position=self._position, end_position=self.end, batches=self._batches,
+            first_position=self.start, end_position=self.end, batches=self._batches,
             records=self._records, digest=self._digest & _MASK, magic=self._magic, marks=tuple(self._marks),
         )  # fmt: skip
 

@@ -1,0 +1,207 @@
+"""Writes a base: `python -m tests.lab.acknowledged.base 4.3.1` packs three killed brokers.
+
+Producers of four kinds (acks=all, idempotent, transactional, to a compacted topic) write while brokers are
+killed and come back; at last all three are killed in the middle of a burst. `acknowledged.json` has each
+record that a callback told of (of an aborted transaction none), with its offset.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import tempfile
+import time
+from base64 import b64encode
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaException, Producer
+
+from tests.golden.judge import copy_tree
+from tests.golden.pack import pack
+from tests.golden.produce import producer
+from tests.golden.topics import Topic, create, small_segments
+from tests.lab.admin import admin
+from tests.lab.base import QUIET
+from tests.lab.cluster import Cluster
+
+HERE = Path(__file__).parent
+TOPICS = {"plain": 2, "idem": 1, "txn": 1, "compacted": 1}
+"""Partitions of each."""
+SETTINGS = {
+    **QUIET,
+    "broker.session.timeout.ms": "3000",
+    "default.replication.factor": "3",
+    "min.insync.replicas": "2",
+    "offsets.topic.replication.factor": "3",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
+    "replica.high.watermark.checkpoint.interval.ms": "1000",
+    "replica.lag.time.max.ms": "4000",
+    "log.cleaner.backoff.ms": "500",
+}
+COMPACT = {
+    "cleanup.policy": "compact",
+    "min.cleanable.dirty.ratio": "0.01",
+    "delete.retention.ms": "1",
+    "min.insync.replicas": "2",
+}
+Row = dict[str, Any]
+
+
+def archive(version: str) -> Path:
+    """Where the base of a release is packed."""
+    return HERE / f"{version}.tar.xz"
+
+
+class Story:
+    """The producers, and what they were told."""
+
+    def __init__(self, cluster: Cluster, seed: int = 1) -> None:
+        self.cluster, self.draw = cluster, random.Random(seed)
+        self.told: list[Row] = []
+        self.number = 0
+        codec = "lz4"
+        boot = cluster.bootstrap
+        self.plain = producer(boot, compression_type="none", linger_ms=5)
+        self.idem = producer(boot, compression_type=codec, enable_idempotence=True, linger_ms=5)
+        self.keyed = producer(boot, compression_type="gzip", linger_ms=5)
+
+    def write(self, client: Producer, topic: str, into: list[Row]) -> None:
+        """A handful of records, told of by callbacks."""
+        for _ in range(self.draw.randrange(1, 7)):
+            self.number += 1
+            partition = self.draw.randrange(TOPICS[topic])
+            compacted = topic == "compacted"
+            key = b"k%d" % self.draw.randrange(25) if compacted or self.draw.random() < 0.7 else None
+            gone = compacted and self.draw.random() < 0.15
+            value = None if gone else b"%d %s" % (self.number, self.draw.randbytes(self.draw.randrange(120)))
+            headers: list[tuple[str, bytes | None]] = [("n", b"%d" % self.number)] * self.draw.randrange(3)
+            client.produce(
+                topic, value, key, partition, timestamp=1_761_955_200_000 + self.number, headers=headers,
+                on_delivery=self._callback(into, headers),
+            )  # fmt: skip
+        client.poll(0)
+
+    def _callback(self, into: list[Row], headers: list[tuple[str, bytes | None]]) -> Callable[..., None]:
+        def delivered(error: object, message: Any) -> None:
+            if error is None:
+                into.append({
+                    "topic": message.topic(), "partition": message.partition(), "offset": message.offset(),
+                    "timestamp": message.timestamp()[1], "key": _text(message.key()),
+                    "value": _text(message.value()),
+                    "headers": [[key, _text(value)] for key, value in headers],
+                })  # fmt: skip
+
+        return delivered
+
+    def burst(self) -> None:
+        """Some of each, all told of."""
+        for _ in range(self.draw.randrange(8, 14)):
+            for client, topic in ((self.plain, "plain"), (self.idem, "idem"), (self.keyed, "compacted")):
+                self.write(client, topic, self.told)
+                if client.flush(90):
+                    raise RuntimeError(f"{topic}: not delivered in time")
+
+    def transactions(self, turn: int) -> None:
+        """Two that are committed and one that is aborted, of a producer of its own."""
+        client = producer(
+            self.cluster.bootstrap, linger_ms=5, transactional_id=f"txn-{turn}", transaction_timeout_ms=60_000
+        )
+        _patiently(lambda: client.init_transactions(30))
+        for end in (client.commit_transaction, client.abort_transaction, client.commit_transaction):
+            mine: list[Row] = []
+            client.begin_transaction()
+            for _ in range(4):
+                self.write(client, "txn", mine)
+                client.flush(60)
+            _patiently(lambda end=end: end(60))  # type: ignore[misc]
+            if end != client.abort_transaction:
+                self.told += mine
+
+    def last_words(self) -> None:
+        """Much at once, and nobody waits: the brokers are killed meanwhile."""
+        for _ in range(40):
+            for client, topic in ((self.plain, "plain"), (self.idem, "idem"), (self.keyed, "compacted")):
+                self.write(client, topic, self.told)
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else b64encode(data).decode()
+
+
+def _patiently(call: Callable[[], Any]) -> None:
+    for last in (False,) * 8 + (True,):
+        try:
+            call()
+            return
+        except KafkaException as error:
+            if last or not error.args[0].retriable():
+                raise
+            time.sleep(1)
+
+
+def all_in_sync(cluster: Cluster) -> None:
+    """Wait until each partition has three in-sync replicas."""
+    deadline, client = time.monotonic() + 120, admin(cluster.bootstrap)
+    while True:
+        topics = [client.list_topics(name, timeout=20).topics[name] for name in TOPICS]
+        short = [1 for topic in topics for each in topic.partitions.values() if len(each.isrs) < 3]
+        if not short:
+            return
+        if time.monotonic() > deadline:
+            raise RuntimeError("a replica did not come back")
+        time.sleep(0.5)
+
+
+def play(cluster: Cluster) -> list[Row]:
+    """The whole story; at its end all brokers are dead. What was acknowledged."""
+    cluster.start()
+    small = small_segments(cluster.release)
+    create(
+        cluster.bootstrap,
+        [
+            Topic(name, {**small, **(COMPACT if name == "compacted" else {})}, count)
+            for name, count in TOPICS.items()
+        ],
+        replicas=3,
+    )
+    story = Story(cluster)
+    all_in_sync(cluster)
+    story.burst()
+    for turn, broker in enumerate(cluster.brokers):
+        story.transactions(turn)
+        broker.kill()
+        story.burst()
+        broker.launch()
+        broker.wait_ready()
+        all_in_sync(cluster)
+        story.burst()
+    story.transactions(9)
+    time.sleep(4)  # high watermarks are written each second; the cleaner looks twice a second
+    story.last_words()
+    for broker in cluster.brokers:
+        broker.kill()
+        story.plain.poll(0)
+        story.idem.poll(0)
+        story.keyed.poll(0)
+    return story.told
+
+
+def make(version: str) -> None:
+    """Play it and pack what is left."""
+    with tempfile.TemporaryDirectory(prefix="acknowledged-") as work:
+        live, kept = Path(work, "live"), Path(work, "kept")
+        with Cluster(version, live, 3, log_dirs=1, settings=SETTINGS) as cluster:
+            told = play(cluster)
+        for number in (1, 2, 3):
+            copy_tree(live / f"b{number}" / "d0", kept / f"b{number}" / "d0")
+        told.sort(key=lambda row: (row["topic"], row["partition"], row["offset"]))
+        (kept / "acknowledged.json").write_text("".join(json.dumps(row) + "\n" for row in told))
+        pack(kept, ["b1/d0", "b2/d0", "b3/d0", "acknowledged.json"], archive(version))
+
+
+if __name__ == "__main__":
+    make(sys.argv[1])

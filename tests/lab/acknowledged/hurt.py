@@ -1,0 +1,183 @@
+"""Damage across three replicas, drawn by a seed, so that each record stays sound somewhere, or not."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from segmend.formats.record import decode
+from segmend.kernel.batches import iter_batches
+from segmend.logdir.disk import FileReader
+from tests.lab.acknowledged.base import TOPICS
+
+NAMES = [f"{topic}-{number}" for topic, count in TOPICS.items() for number in range(count)]
+
+
+@dataclass(frozen=True)
+class Place:
+    """One batch on one replica, and the offsets of its records."""
+
+    node: int
+    name: str
+    log: str
+    start: int
+    end: int
+    offsets: frozenset[int]
+    last_offset: int
+
+
+@dataclass
+class Bed:
+    """The three log dirs under `root`, where each batch lies, and what was done."""
+
+    root: Path
+    places: list[Place] = field(default_factory=list)
+    lost: dict[tuple[int, str], set[int]] = field(default_factory=dict)
+    """By node and partition, offsets whose record is no longer sound there."""
+    wounds: list[str] = field(default_factory=list)
+
+    @property
+    def dirs(self) -> list[Path]:
+        return [self.root / f"b{node}" / "d0" for node in (1, 2, 3)]
+
+    def path(self, node: int, name: str, file: str) -> Path:
+        return self.root / f"b{node}" / "d0" / name / file
+
+    def held(self, node: int, name: str) -> set[int]:
+        """Offsets that are sound there."""
+        there = {o for each in self.places if (each.node, each.name) == (node, name) for o in each.offsets}
+        return there - self.lost.get((node, name), set())
+
+
+def surveyed(root: Path) -> Bed:
+    """A bed that nobody hurt yet."""
+    bed = Bed(root)
+    for node in (1, 2, 3):
+        for name in NAMES:
+            for log in sorted((root / f"b{node}" / "d0" / name).glob("*.log")):
+                data = log.read_bytes()
+                with FileReader(str(log)) as reader:
+                    batches = list(iter_batches(reader))
+                for batch in batches:
+                    records, _ = decode(data[batch.position : batch.end], batch)
+                    offsets = frozenset(each.offset for each in records)
+                    bed.places.append(
+                        Place(node, name, log.name, batch.position, batch.end, offsets, batch.last_offset)
+                    )
+    return bed
+
+
+Wound = Callable[[random.Random, Place, bytearray], tuple[bytes | None, int, int]]
+"""Gives the file's new bytes (None: no file), and the range of old bytes that it hurt."""
+
+
+def body(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
+    """A bit that the checksum covers."""
+    data[draw.randrange(place.start + 17, place.end)] ^= 1 << draw.randrange(8)
+    return data, place.start, place.end
+
+
+def header(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
+    """A bit of what no checksum covers: base offset, length, epoch, magic."""
+    data[place.start + draw.randrange(17)] ^= 1 << draw.randrange(8)
+    return data, place.start, place.end
+
+
+def zeros(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
+    """A sector or a page that was never written."""
+    size = draw.choice((512, 4096))
+    first = draw.randrange(place.start, place.end) // size * size
+    last = min(first + size, len(data))
+    data[first:last] = bytes(last - first)
+    return data, first, last
+
+
+def garbage(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
+    """Another file's bytes."""
+    first = draw.randrange(place.start, place.end)
+    last = min(first + draw.randrange(1, 700), len(data))
+    data[first:last] = draw.randbytes(last - first)
+    return data, first, last
+
+
+def inserted(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
+    """Bytes that do not belong there, between two batches or in the middle of one."""
+    at = draw.choice((place.start, draw.randrange(place.start + 1, place.end)))
+    more = draw.randbytes(draw.randrange(1, 300))
+    return data[:at] + more + data[at:], at, at if at == place.start else at + 1
+
+
+def dropped(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
+    """Bytes gone from the middle."""
+    first = draw.randrange(place.start, place.end)
+    last = min(first + draw.randrange(1, 600), len(data))
+    return data[:first] + data[last:], first, last
+
+
+def cut(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
+    """The rest of the file is gone."""
+    at = draw.choice((place.start, draw.randrange(place.start, place.end)))
+    return data[:at], at, len(data)
+
+
+def removed(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
+    """The file is gone."""
+    return None, 0, len(data)
+
+
+WOUNDS: tuple[Wound, ...] = (body, body, header, header, zeros, garbage, inserted, dropped, cut, removed)
+BESIDE = (
+    "leader-epoch-checkpoint", "../replication-offset-checkpoint", "../cleaner-offset-checkpoint",
+    "../log-start-offset-checkpoint", "../recovery-point-offset-checkpoint", "*.index", "*.snapshot",
+)  # fmt: skip
+
+
+def strike(bed: Bed, draw: random.Random, count: int, wanted: dict[str, set[int]], overlap: bool) -> None:
+    """So many wounds; `wanted` are the offsets that must stay sound somewhere, unless they may `overlap`."""
+    for _ in range(count):
+        place, wound = draw.choice(bed.places), draw.choice(WOUNDS)
+        if draw.random() < 0.1:
+            _strike_beside(bed, draw, place)
+            continue
+        path = bed.path(place.node, place.name, place.log)
+        if (place.node, place.name, place.log) in _struck(bed) or not path.exists():
+            continue
+        data, first, last = wound(draw, place, bytearray(path.read_bytes()))
+        if data is not None and bytes(data) == path.read_bytes():
+            continue
+        same = [p for p in bed.places if (p.node, p.name, p.log) == (place.node, place.name, place.log)]
+        hurt = {o for p in same if p.start < last and p.end > first for o in p.offsets}
+        others = set[int]().union(*(bed.held(n, place.name) for n in (1, 2, 3) if n != place.node))
+        if not overlap and (hurt & wanted[place.name]) - others:
+            continue
+        bed.lost.setdefault((place.node, place.name), set()).update(hurt)
+        bed.wounds.append(
+            f"b{place.node}/{place.name}/{place.log} {wound.__name__} {first}..{last} of {_spans(hurt)}"
+        )
+        if data is None:
+            path.unlink()
+        else:
+            path.write_bytes(data)
+
+
+def _strike_beside(bed: Bed, draw: random.Random, place: Place) -> None:
+    pattern = draw.choice(BESIDE)
+    home = bed.path(place.node, place.name, "x").parent
+    for path in sorted((home.parent if "../" in pattern else home).glob(pattern.removeprefix("../"))):
+        path.unlink()
+    bed.wounds.append(f"b{place.node}/{place.name}/{pattern} removed")
+
+
+def _struck(bed: Bed) -> set[tuple[int, str, str]]:
+    """A file is hurt once: after that its bytes lie elsewhere than they were surveyed."""
+    found = set()
+    for wound in bed.wounds:
+        node, name, log = wound.split(" ")[0].split("/", 2)
+        found.add((int(node[1:]), name, log))
+    return found
+
+
+def _spans(offsets: set[int]) -> str:
+    return f"{min(offsets)}..{max(offsets)}" if offsets else "nothing"

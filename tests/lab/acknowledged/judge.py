@@ -1,0 +1,200 @@
+"""What a rescue gives, against what was acknowledged."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from base64 import b64encode
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tests.cli.run import Ran, run_here
+from tests.golden.judge import copy_tree
+from tests.golden.unpack import unpack
+from tests.lab.acknowledged.base import archive
+from tests.lab.acknowledged.hurt import NAMES, strike, surveyed
+
+Record = tuple[int, str | None, str | None, int, tuple[tuple[str, str | None], ...]]
+"""Offset, key and value (base64), timestamp, headers."""
+
+
+@dataclass
+class Told:
+    """Rows and report of one rescue."""
+
+    ran: Ran
+    rows: dict[str, list[Record]]
+
+    def missing(self, name: str) -> set[int]:
+        """Offsets that it says nobody has."""
+        found = (line for line in self.ran.of("partition") if f"{line['topic']}-{line['partition']}" == name)
+        return {o for line in found for a, b in line["missing"] for o in range(a, b + 1)}
+
+
+@dataclass
+class World:
+    """An unpacked base: nobody changes it. `truth` is what a rescue of the unhurt replicas gives."""
+
+    root: Path
+    scratch: Path
+    acknowledged: dict[str, list[Record]] = field(default_factory=dict)
+    truth: dict[str, list[Record]] = field(default_factory=dict)
+
+
+def opened(version: str, scratch: Path) -> World:
+    """Unpack a base, and read what was acknowledged."""
+    world = World(unpack(archive(version), scratch / "base"), scratch)
+    world.acknowledged = {name: [] for name in NAMES}
+    for text in (world.root / "acknowledged.json").read_text().splitlines():
+        row = json.loads(text)
+        headers = tuple((key, value) for key, value in row["headers"])
+        world.acknowledged[f"{row['topic']}-{row['partition']}"].append(
+            (row["offset"], row["key"], row["value"], row["timestamp"], headers)
+        )
+    world.truth = rescued(world.scratch / "whole", dirs_of(world.root)).rows
+    return world
+
+
+def dirs_of(root: Path) -> list[Path]:
+    return [root / f"b{node}" / "d0" for node in (1, 2, 3)]
+
+
+def rescued(out: Path, dirs: list[Path], form: str = "jsonl", *options: object) -> Told:
+    """Run `segmend rescue`, which must not fail, and read what it wrote."""
+    shutil.rmtree(out, ignore_errors=True)
+    isolation = () if form == "log-dir" else ("--isolation", "read_committed")
+    topics = "[!_]*"
+    ran = run_here(
+        "rescue", *dirs, "--out", out, "--as", form, "--topic", topics, *isolation, *options, "--json"
+    )
+    assert ran.code in (0, 4), ran.err
+    return Told(ran, rows_of(out, form))
+
+
+def rows_of(out: Path, form: str) -> dict[str, list[Record]]:
+    """The records in OUT."""
+    if form == "jsonl":
+        return {
+            name: [_of_json(json.loads(line)) for line in (out / f"{name}.jsonl").read_text().splitlines()]
+            for name in NAMES
+        }
+    if form in ("parquet", "delta"):
+        return {name: _of_parquet(out / f"{name}.parquet") for name in NAMES}
+    again = out.with_name(f"{out.name}-again")
+    return rescued(again, [out]).rows
+
+
+def _of_json(row: dict[str, Any]) -> Record:
+    time = datetime.fromisoformat(row["timestamp"]).timestamp()
+    headers = tuple((each["key"], each["value"]) for each in row["headers"])
+    return row["offset"], row["key"], row["value"], round(time * 1000), headers
+
+
+def _of_parquet(path: Path) -> list[Record]:
+    import pyarrow.parquet as pq
+
+    def text(data: bytes | None) -> str | None:
+        return None if data is None else b64encode(data).decode()
+
+    return [
+        (
+            row["offset"], text(row["key"]), text(row["value"]), round(row["timestamp"].timestamp() * 1000),
+            tuple((each["key"], text(each["value"])) for each in row["headers"]),
+        )
+        for row in pq.ParquetFile(path).read().to_pylist()
+    ]  # fmt: skip
+
+
+def faults_of_base(world: World) -> list[str]:
+    """Where the rescue of unhurt replicas is not what was acknowledged."""
+    found = []
+    for name in NAMES:
+        told, rows = world.acknowledged[name], world.truth[name]
+        if [row[0] for row in rows] != sorted({row[0] for row in rows}):
+            found.append(f"{name}: not in order, or twice")
+        if name.startswith("compacted"):
+            late = [row for row in rows if row[0] > max(each[0] for each in told)]
+            if _latest(rows) != _latest([*told, *late]):
+                found.append(f"{name}: the last value of a key is another")
+            continue
+        if lacking := sorted(set(told) - set(rows)):
+            found.append(f"{name}: {len(lacking)} acknowledged records are not there: {lacking[:2]}")
+        last = max(row[0] for row in told)
+        # What was written when all brokers died may be there, though nobody was told.
+        if more := [row for row in set(rows) - set(told) if row[0] < last]:
+            found.append(f"{name}: {len(more)} records that nobody was told of: {sorted(more)[:2]}")
+    return found
+
+
+def _latest(rows: list[Record]) -> dict[str | None, str | None]:
+    last = {row[1]: row[2] for row in rows}
+    return {key: value for key, value in last.items() if value is not None}
+
+
+def _as_compacted(
+    told: list[Record], due: list[Record], rows: list[Record]
+) -> tuple[list[Record], list[Record]]:
+    """Both without what a cleaner may take or leave: tombstones of keys that have no record any more, and
+    acknowledged records that a later one stands for."""
+    keys = {row[1] for row in rows if row[2] is not None}
+    due = [row for row in due if row[2] is not None or row[1] in keys or row in rows]
+    last = {row[1]: row[0] for row in due}
+    stood_for = {row for row in told if row[0] < last.get(row[1], -1)}
+    return due, [row for row in rows if row in due or (row not in stood_for and row[2] is not None)]
+
+
+@dataclass
+class Trial:
+    """One seed: what was done, and where the rescue was wrong."""
+
+    seed: int
+    wounds: list[str]
+    faults: list[str]
+    invented: int = 0
+    """Offsets of the compacted log said to be missing that held nothing any more."""
+
+
+def play(world: World, seed: int, *, overlap: bool = False, form: str = "jsonl", wounds: int = 0) -> Trial:
+    """Hurt a copy by this seed, rescue it, and compare."""
+    draw = random.Random(f"{seed} {overlap}")
+    root = world.scratch / "hurt"
+    for node in (1, 2, 3):
+        copy_tree(world.root / f"b{node}" / "d0", root / f"b{node}" / "d0")
+    bed = surveyed(root)
+    wanted = {name: {row[0] for row in rows} for name, rows in world.truth.items()}
+    strike(bed, draw, wounds or draw.choice((3, 12, 40)), wanted, overlap)
+    told = rescued(world.scratch / "out", bed.dirs, form)
+    trial = Trial(seed, bed.wounds, [])
+    for name in NAMES:
+        sound = set[int]().union(*(bed.held(node, name) for node in (1, 2, 3)))
+        _compare(world, trial, told, name, sound)
+    return trial
+
+
+def _compare(world: World, trial: Trial, told: Told, name: str, sound: set[int]) -> None:
+    truth, rows, missing = world.truth[name], told.rows[name], told.missing(name)
+    due = [row for row in truth if row[0] in sound]
+    gone = {row[0] for row in truth} - sound
+    if name.startswith("compacted"):
+        due, rows = _as_compacted(world.acknowledged[name], due, rows)
+    if lacking := sorted(set(due) - set(rows)):
+        said = "named" if {row[0] for row in lacking} <= missing else "NOT NAMED"
+        trial.faults.append(
+            f"{name}: {len(lacking)} sound records are not there ({said}): {[r[0] for r in lacking][:8]}"
+        )
+    if more := sorted(set(rows) - set(due)):
+        trial.faults.append(f"{name}: {len(more)} records too many: {[row[0] for row in more][:8]}")
+    if [row[0] for row in rows] != sorted({row[0] for row in rows}):
+        trial.faults.append(f"{name}: not in order, or twice")
+    doubted = any(line["doubts"] for line in told.ran.of("partition"))
+    if (silent := gone - missing) and not (doubted and min(silent) > max(sound, default=-1)):
+        trial.faults.append(f"{name}: {len(silent)} lost offsets are not named: {sorted(silent)[:8]}")
+    held = {offset for offset in missing if offset not in gone}
+    invented = held & sound if name.startswith(("plain", "idem")) else held & {row[0] for row in rows}
+    if invented:
+        trial.faults.append(f"{name}: missing, it says, but there: {sorted(invented)[:8]}")
+    if name.startswith("compacted"):
+        trial.invented += len(held)

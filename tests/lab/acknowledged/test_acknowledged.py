@@ -1,0 +1,53 @@
+"""A rescue gives what was acknowledged, whatever happened to three replicas, as long as one has it sound.
+
+`python -m tests.lab.acknowledged` plays other seeds, and more of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.lab.acknowledged.judge import World, faults_of_base, opened, play
+
+pytestmark = pytest.mark.slow
+SEEDS = {"1.1.0": (1, 2, 3), "4.3.1": (1, 2, 3, 133, 173)}
+"""133 and 173: zeros that end in the header of a batch, whose base offset is then another that fits."""
+FORMS = ("jsonl", "parquet", "delta", "log-dir")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], World]:
+    """The base of a release, unpacked once."""
+    made: dict[str, World] = {}
+
+    def found(version: str) -> World:
+        if version not in made:
+            made[version] = opened(version, tmp_path_factory.mktemp(version))
+        return made[version]
+
+    return found
+
+
+@pytest.mark.parametrize("version", SEEDS)
+def test_unhurt_replicas_give_what_was_acknowledged(version: str, world: Callable[[str], World]) -> None:
+    found = world(version)
+    assert faults_of_base(found) == []
+    assert sum(map(len, found.acknowledged.values())) > 300
+
+
+@pytest.mark.parametrize("version", SEEDS)
+def test_hurt_replicas_give_it_in_every_form(version: str, world: Callable[[str], World]) -> None:
+    for number, seed in enumerate(SEEDS[version]):
+        trial = play(world(version), seed, form=FORMS[number % len(FORMS)])
+        assert trial.faults == [], (seed, trial.wounds)
+
+
+@pytest.mark.parametrize("version", SEEDS)
+def test_where_damage_overlaps_it_gives_the_rest_and_names_what_is_gone(
+    version: str, world: Callable[[str], World]
+) -> None:
+    for seed in (1, 2, 3):
+        trial = play(world(version), seed, overlap=True)
+        assert trial.faults == [], (seed, trial.wounds)
