@@ -7,7 +7,7 @@ trap 'rm -rf "$tools"' EXIT
 python3 -m venv "$tools" && "$tools/bin/pip" install --quiet uv
 lock() {
     out=requirements/$1.txt; shift
-    "$tools/bin/uv" pip compile pyproject.toml --extra spark --extra report --extra fleet --extra decode "$@" --universal \
+    "$tools/bin/uv" pip compile pyproject.toml --extra spark --extra report --extra fleet --extra decode --extra kafka "$@" --universal \
         --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o "$tools/out.txt"
     { echo "# Locked versions with hashes; made anew by requirements/lock.sh"; cat "$tools/out.txt"; } > "$out"
 }

@@ -47,6 +47,16 @@ def add_rescue_options(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--until", metavar="TIME", type=moment, help="tables: up to this time")
     add_isolation(which, "tables: with records of aborted transactions, marked (default), or without")
     _add_decode(parser)
+    live = parser.add_argument_group("a live cluster (--as kafka)")
+    live.add_argument("--bootstrap", metavar="HOST:PORT[,...]", help="where to send the records to")
+    live.add_argument(
+        "--client-config", metavar="FILE", help="settings of librdkafka, such as security.protocol=SASL_SSL"
+    )
+    live.add_argument(
+        "--create-topics", action="store_true",
+        help="make topics that are missing, with partitions and settings as they were, where that is known",
+    )  # fmt: skip
+    live.add_argument("--append", action="store_true", help="send behind what is in a partition already")
     parser.add_argument(
         "--broker",
         metavar="N",
@@ -102,12 +112,15 @@ def request_of(args: argparse.Namespace, dirs: Sequence[str]) -> Request:
             raise UsageError("--isolation is for tables; a log dir keeps transactions with their markers")
         if args.decode:
             raise UsageError("--decode is for tables; a log dir keeps records as they are")
+    _require_live(args)
     if args.since is not None and args.until is not None and args.since > args.until:
         raise UsageError("--since is later than --until")
     return Request(
         dirs=tuple(dirs), out=args.out, form=args.form, topic=args.topic,
-        committed_only=args.isolation == "read_committed", offsets=args.offsets,
-        since=args.since, until=args.until, release=args.kafka, broker=args.broker, decode=_decode(args),
+        committed_only=args.form == "kafka" or args.isolation == "read_committed", offsets=args.offsets,
+        since=args.since, until=args.until, release=args.kafka, broker=args.broker,
+        bootstrap=args.bootstrap, client_config=args.client_config, create_topics=args.create_topics,
+        append=args.append, decode=_decode(args),
     )  # fmt: skip
 
 
@@ -117,6 +130,18 @@ def export_request(args: argparse.Namespace, dirs: Sequence[str]) -> Request:
         dirs=tuple(dirs), out=args.out, form=args.form, topic=args.topic,
         committed_only=args.isolation == "read_committed", release=args.kafka, decode=_decode(args),
     )  # fmt: skip
+
+
+def _require_live(args: argparse.Namespace) -> None:
+    given = [
+        name for name in ("bootstrap", "client_config", "create_topics", "append") if getattr(args, name)
+    ]
+    if args.form == "kafka" and args.bootstrap is None:
+        raise UsageError("--as kafka needs --bootstrap HOST:PORT")
+    if args.form == "kafka" and args.decode:
+        raise UsageError("--decode is for tables; records are sent as they are")
+    if args.form != "kafka" and given:
+        raise UsageError(f"--{given[0].replace('_', '-')} is for --as kafka")
 
 
 def tell(

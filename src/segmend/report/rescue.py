@@ -45,6 +45,7 @@ def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
         yield f"{plural(line['aborted'], 'record')} of aborted transactions, {left}"
     if line["open"]:
         yield f"{plural(line['open'], 'record')} of transactions without a known end, marked"
+    yield from (text.clean(each) for each in line["form"].get("notes", ()))
     if line["unacknowledged"]:
         records = plural(line["unacknowledged"], "record")
         yield f"{records} above the high watermark on one replica only, marked"

@@ -32,6 +32,11 @@ class Request:
     release: Release | None = None
     broker: int | None = None
     decode: tuple[Decode, ...] = ()
+    bootstrap: str | None = None
+    """Of the cluster, where the form is one; `client_config` is a file of librdkafka's settings."""
+    client_config: str | None = None
+    create_topics: bool = False
+    append: bool = False
 
     @property
     def low(self) -> int:
@@ -64,6 +69,15 @@ class Request:
             "broker": self.broker,
             **({"decode": [str(each) for each in self.decode]} if self.decode else {}),
         }
+
+
+@frozen
+class Due:
+    """A partition that is to be written; `size` is that of its largest replica."""
+
+    topic: str
+    partition: int
+    size: int
 
 
 @frozen

@@ -8,9 +8,8 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from segmend.errors import SegmendError, UsageError
+from segmend.errors import UsageError
 from segmend.frozen import frozen
-from segmend.logdir import disk
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.gathered import gathered
@@ -23,7 +22,7 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
 from segmend.rescue.fates import fates
 from segmend.rescue.outlet import Folder, Line, open_outlet, refuse_overlap
-from segmend.rescue.request import Job, Request, Written, home_of
+from segmend.rescue.request import Due, Job, Request, Written, home_of
 from segmend.surgery.writing.effects import Effects
 
 Told = Callable[[int, int, str], None]
@@ -48,7 +47,8 @@ def rescue(
     refuse_overlap(request.out, (log_dir.path for log_dir in dirs))
     form, home = forms.form(request.form), home_of(dirs, request.broker)
     wanted = replicas_wanted(request, dirs, names)
-    release = BrokerDirs(dirs, release=request.release).release
+    brokers = BrokerDirs(dirs, release=request.release)
+    release = brokers.release
     with open_outlet(request.out, request.identity, fx or Effects()) as outlet:
         yield from outlet.done
         if outlet.summary is not None:
@@ -57,7 +57,7 @@ def rescue(
         todo = [
             Task(request=request, places=wanted[key], release=release) for key in wanted if key not in done
         ]
-        _require_space(request, todo)
+        form.prepare(request, outlet, [task.due for task in todo], brokers.metadata)
         for line in each(todo, outlet):
             outlet.record(line)
             yield line
@@ -81,6 +81,14 @@ class Task:
     def size(self) -> int:
         """Of the logs of all replicas, in bytes."""
         return sum(place.size for place in self.places)
+
+    @property
+    def due(self) -> Due:
+        """As a form is told of it beforehand."""
+        first = self.places[0]
+        return Due(
+            topic=first.topic, partition=first.partition, size=max(place.size for place in self.places)
+        )
 
 
 Each = Callable[[Sequence[Task], Folder], Iterator[Line]]
@@ -185,19 +193,6 @@ def _within(ranges: Sequence[Range], request: Request) -> Iterator[Range]:
                 replica=each.replica, first_offset=low, last_offset=high,
                 unacknowledged=each.unacknowledged, superseded=each.superseded,
             )  # fmt: skip
-
-
-def _require_space(request: Request, tasks: Sequence[Task]) -> None:
-    """Raise `SegmendError` where even the largest replica of each partition finds no room."""
-    if request.form in ("parquet", "delta") or request.offsets or request.since or request.until:
-        return
-    needed = sum(max(place.size for place in task.places) for task in tasks)
-    available = disk.space(request.out).available
-    if needed > available:
-        raise SegmendError(
-            f"{request.out}: {available:,} bytes are free there, and about {needed:,} are needed; make room, "
-            "or choose with --topic or --offsets"
-        )
 
 
 def _line(job: Job, written: Written) -> dict[str, Any]:

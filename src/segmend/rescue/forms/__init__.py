@@ -1,7 +1,8 @@
 """The forms in which a rescue is written, one file each, found by their names.
 
-Each has `write(job, outlet) -> Written` for one partition, and `finish(home, outlet, lines)` once all
-partitions are done. Some need packages of an extra and are loaded only when they are asked for.
+Each has `prepare(request, outlet, due, known)` for before the first partition, for each of them
+`write(job, outlet) -> Written`, and `finish(home, outlet, lines)` once all are done. Some need packages of an
+extra and are loaded only when they are asked for.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ import pkgutil
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import Protocol, cast
+from typing import Final, Protocol, cast
 
 from segmend.errors import MissingExtra
+from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.outlet import Folder, Line
-from segmend.rescue.request import Home, Job, Written
+from segmend.rescue.request import Due, Home, Job, Request, Written
+
+_EXTRAS: Final = {"pyarrow": "arrow", "numpy": "arrow", "confluent_kafka": "kafka"}
 
 
 class Form(Protocol):
@@ -29,14 +33,27 @@ class Form(Protocol):
         ...
 
 
+class NamedForm(Form, Protocol):
+    """One that is a choice of `--as`."""
+
+    def prepare(
+        self, request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None
+    ) -> None:
+        """Look whether these can be written; raises `SegmendError`.
+
+        `known` is the metadata of their cluster, if it is among the dirs.
+        """
+        ...
+
+
 def names() -> list[str]:
     """What `--as` can be; none of them is loaded."""
     return sorted(each.name.replace("_", "-") for each in pkgutil.iter_modules(__path__))
 
 
-def form(name: str) -> Form:
+def form(name: str) -> NamedForm:
     """The form that is one of `names`; raises `MissingExtra`."""
-    return cast(Form, loaded(f"{__name__}.{name.replace('-', '_')}", name))
+    return cast(NamedForm, loaded(f"{__name__}.{name.replace('-', '_')}", name))
 
 
 def loaded(module: str, name: str, instead: str = ", or take --as jsonl") -> ModuleType:
@@ -46,5 +63,5 @@ def loaded(module: str, name: str, instead: str = ", or take --as jsonl") -> Mod
     except ModuleNotFoundError as error:
         if str(error.name).startswith("segmend"):
             raise
-        extra = "arrow" if error.name in ("pyarrow", "numpy") else "fleet"
-        raise MissingExtra(f"--as {name} needs {error.name}", extra, instead) from None
+        package = str(error.name)
+        raise MissingExtra(f"--as {name} needs {package}", _EXTRAS.get(package, "fleet"), instead) from None

@@ -5,10 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.outlet import Folder, Line
-from segmend.rescue.request import Home, Job, Written
+from segmend.rescue.request import Due, Home, Job, Request, Written
 from segmend.rescue.rows import Row, Tally, rows
+from segmend.rescue.space import require_space
 from segmend.rescue.texts import base64, headers, instant
+
+
+def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
+    """Room is needed."""
+    del outlet, known
+    require_space(request, due)
 
 
 def write(job: Job, outlet: Folder) -> Written:

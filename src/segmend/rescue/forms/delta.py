@@ -16,12 +16,18 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction
 
 from segmend.errors import SegmendError
+from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.arrow_rows import schema, write_parquet
 from segmend.rescue.outlet import Folder, Line
-from segmend.rescue.request import Home, Job, Written
+from segmend.rescue.request import Due, Home, Job, Request, Written
 
 _APPLICATION: Final = "segmend-rescue"
 _INSTANT: Final = pa.timestamp("us", tz="UTC")
+
+
+def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
+    """How much room is needed, nobody knows before it is compressed."""
+    del request, outlet, due, known
 
 
 def write(job: Job, outlet: Folder) -> Written:

@@ -30,9 +30,11 @@ from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.cut import kept_of, recut
 from segmend.merge.pieces import Piece
 from segmend.merge.runs import iter_rows
+from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.outlet import Folder, Line
-from segmend.rescue.request import Home, Job, Written
+from segmend.rescue.request import Due, Home, Job, Request, Written
 from segmend.rescue.segments import LARGEST, NewSegment, roll
+from segmend.rescue.space import require_space
 from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.derive.segment_indexes import rule_of
 from segmend.surgery.ops.graft.derived import derive, leader_epochs, snapshot
@@ -42,6 +44,12 @@ _CHECKPOINTS: Final = (
     (offset_checkpoint.RECOVERY_POINT, "next_offset"),
     (offset_checkpoint.HIGH_WATERMARK, "next_offset"),
 )
+
+
+def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
+    """Room is needed."""
+    del outlet, known
+    require_space(request, due)
 
 
 def write(job: Job, outlet: Folder) -> Written:

@@ -20,6 +20,7 @@ examples:
   segmend rescue /disks/*/data --out /big/orders --as jsonl --isolation read_committed
   segmend rescue saved/orders-0 --out o --as csv --offsets 1000..2000
   segmend rescue /disks/*/data --out /big/orders --as parquet --decode key=utf8 --decode avro:schemas/
+  segmend rescue /disks/*/data --out /big/sent --as kafka --bootstrap new1:9092 --create-topics
 
 Each batch is taken from a replica that has it sound; `segmend diff` shows what they have. Records of
 aborted transactions are there with `aborted` true, or left out with --isolation read_committed; those of
@@ -30,6 +31,14 @@ A rescued log dir is that of the first DIR with a meta.properties (or --broker),
 its node as that lies among the DIRs. `segmend forecast OUT` tells what a start makes of it. Where the
 metadata says in which dir each partition lies (KRaft since 3.7), rescue the dirs of a node one by one, each
 into its own OUT. A broker deletes by its retention as ever: set retention.ms to -1 first if records are old.
+
+--as kafka sends to a live cluster (0.11 or later), to the same topic and partition, in order, with key,
+value, headers and timestamp; offsets are new, and message.timestamp.type of the topic there counts.
+Records of aborted transactions are never sent; those of a transaction without a known end are, as are
+those above the high watermark (the report counts them). A partition that is not empty there is refused
+without --append. OUT keeps how far each partition is acknowledged. Who goes on after a kill looks at what
+it got since then, and sends the rest: each record is there once, unless a request of the killed one is
+still on its way during that look (wait a moment first), or what it brought was deleted since.
 
 {DECODES}
 

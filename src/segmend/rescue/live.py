@@ -1,0 +1,241 @@
+"""A live cluster to which records are sent. Needs confluent-kafka: only a form imports this."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+
+from segmend.errors import SegmendError
+from segmend.frozen import frozen
+
+_ANSWER: Final = 20.0
+"""Seconds that a cluster has to answer a question."""
+PATIENCE: Final = 60.0
+"""Seconds without one acknowledgement after which sending stops."""
+_BATCH: Final = 1_000_000
+_QUIET: Final = logging.getLogger("segmend.librdkafka")
+_QUIET.addHandler(logging.NullHandler())
+_QUIET.propagate = False
+
+
+@frozen
+class LiveTopic:
+    """What the cluster says of a topic."""
+
+    partitions: int
+    append_time: bool
+    largest: int
+    """Of its batches, in bytes."""
+
+
+class Cluster:
+    """The cluster behind `bootstrap`; `settings` are librdkafka's, for its security.
+
+    All it is asked raises `SegmendError`.
+    """
+
+    def __init__(self, bootstrap: str, settings: Mapping[str, str]) -> None:
+        self.bootstrap = bootstrap
+        self._settings: dict[str, Any] = {**settings, "bootstrap.servers": bootstrap, "error_cb": self._told}
+        self._last = ""
+        # It never joins that group nor commits; a consumer's questions make no topics, a producer's do.
+        reading = {
+            "group.id": "segmend-rescue", "enable.auto.commit": False, "allow.auto.create.topics": False,
+            "auto.offset.reset": "earliest", "enable.partition.eof": True,
+            "isolation.level": "read_uncommitted",
+        }  # fmt: skip
+        try:
+            self._consumer = Consumer({**self._settings, **reading}, logger=_QUIET)
+            self._admin = AdminClient(dict(self._settings), logger=_QUIET)
+        except (KafkaException, ValueError) as error:
+            raise SegmendError(f"--client-config: {_words(error)}") from None
+
+    def _told(self, error: KafkaError) -> None:
+        self._last = error.str()
+
+    def id(self) -> str | None:
+        """The cluster id; None if it has none (before 0.10.1)."""
+        return str(found) if (found := self._metadata("").cluster_id) else None
+
+    def nodes(self) -> int:
+        """How many brokers are up."""
+        return len(self._metadata("").brokers)
+
+    def _metadata(self, topic: str) -> Any:
+        # Not of all topics: librdkafka cannot parse the answer of a 1.1.0 about a hundred of them.
+        try:
+            return self._consumer.list_topics(topic or "__segmend_none", timeout=_ANSWER)
+        except KafkaException as error:
+            raise SegmendError(
+                f"{self.bootstrap}: no broker answers there ({self._last or _words(error)}); see --bootstrap"
+            ) from None
+
+    def topic(self, name: str) -> LiveTopic | None:
+        """What it has under this name."""
+        found = self._metadata(name).topics[name]
+        if found.error is not None:
+            if found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return None
+            raise SegmendError(f"{self.bootstrap}: topic {name}: {found.error.str()}")
+        resource = ConfigResource(ResourceType.TOPIC, name)
+        try:
+            said = self._admin.describe_configs([resource], request_timeout=_ANSWER)[resource].result(
+                2 * _ANSWER
+            )
+        except KafkaException as error:
+            raise SegmendError(f"{self.bootstrap}: settings of topic {name}: {_words(error)}") from None
+        return LiveTopic(
+            partitions=len(found.partitions),
+            append_time=said["message.timestamp.type"].value == "LogAppendTime",
+            largest=min(int(said[name].value) for name in ("max.message.bytes", "segment.bytes")),
+        )
+
+    def create(self, name: str, partitions: int, replicas: int, settings: Mapping[str, str]) -> None:
+        """Make a topic and wait until it is there."""
+        new = NewTopic(name, partitions, replicas, config=dict(settings))
+        try:
+            self._admin.create_topics([new], operation_timeout=_ANSWER)[name].result(3 * _ANSWER)
+        except KafkaException as error:
+            raise SegmendError(
+                f"{self.bootstrap}: topic {name} cannot be made as it was ({_words(error)}); make it yourself"
+            ) from None
+        until = time.monotonic() + 3 * _ANSWER
+        while not self._is_led(name, partitions):
+            if time.monotonic() > until:
+                raise SegmendError(f"{self.bootstrap}: topic {name} was made, but has no leaders")
+            time.sleep(0.2)
+
+    def _is_led(self, name: str, partitions: int) -> bool:
+        found = self._metadata(name).topics[name]
+        return len(found.partitions) == partitions and all(
+            each.leader >= 0 for each in found.partitions.values()
+        )
+
+    def end(self, topic: str, partition: int) -> int:
+        """The offset that the next record of a partition gets."""
+        try:
+            return int(
+                self._consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=_ANSWER)[1]
+            )
+        except KafkaException as error:
+            raise SegmendError(f"{self.bootstrap}: {topic}-{partition}: {_words(error)}") from None
+
+    def records(self, topic: str, partition: int, first: int) -> Iterator[Message]:
+        """What is there from an offset on."""
+        self._consumer.assign([TopicPartition(topic, partition, first)])
+        try:
+            while True:
+                message = self._consumer.poll(PATIENCE)
+                error = None if message is None else message.error()
+                if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                    return
+                if message is None or error is not None:
+                    why = "no answer" if error is None else error.str()
+                    raise SegmendError(f"{self.bootstrap}: {topic}-{partition} cannot be read: {why}")
+                yield message
+        finally:
+            self._consumer.unassign()
+
+    def sender(self, topic: str, partition: int, largest: int, done: Callable[[int, int], None]) -> Sender:
+        """Sends to one partition; `done` hears of each that is acknowledged."""
+        return Sender(self.bootstrap, self._settings, (topic, partition, largest), done)
+
+
+class Sender:
+    """Sends records to one partition, in order, each once as long as this process lives."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        settings: Mapping[str, Any],
+        to: tuple[str, int, int],
+        done: Callable[[int, int], None],
+    ) -> None:
+        self._where, (self._topic, self._partition, largest) = bootstrap, to
+        self._done = done
+        self._pending: deque[int] = deque()
+        self._failed: str | None = None
+        self._heard = time.monotonic()
+        self._producer = Producer(
+            {
+                **settings,
+                "enable.idempotence": True,
+                "enable.gapless.guarantee": True,
+                "compression.type": "lz4",
+                "linger.ms": 20,
+                "batch.size": max(1, min(_BATCH, largest - 1000)),
+                "message.max.bytes": 1_000_000_000,
+                "queue.buffering.max.kbytes": 65_536,
+                # Nothing is given up by itself, so that nothing is left out in the middle.
+                "message.timeout.ms": 0,
+            },
+            logger=_QUIET,
+        )
+
+    def send(self, offset: int, key: bytes | None, value: bytes | None, **more: Any) -> None:
+        """Queue a record that has this offset in its source."""
+        while True:
+            try:
+                self._producer.produce(
+                    self._topic, value, key, self._partition, on_delivery=self._delivered, **more
+                )
+            except BufferError:
+                if not self._pending:
+                    raise SegmendError(f"{self._name}: offset {offset}: too large to be sent") from None
+                self._wait(1.0)
+            except KafkaException as error:
+                self._wait(0)
+                raise SegmendError(f"{self._name}: offset {offset}: {_words(error)}") from None
+            else:
+                break
+        if not self._pending:
+            self._heard = time.monotonic()
+        self._pending.append(offset)
+        self._wait(0)
+
+    def finish(self) -> None:
+        """Wait until all is acknowledged."""
+        while self._pending:
+            self._wait(0.2)
+        self._wait(0)
+
+    def give_up(self) -> None:
+        """Send nothing more."""
+        self._failed = ""
+        self._producer.purge(blocking=False)
+        self._wait(0)
+
+    @property
+    def _name(self) -> str:
+        return f"{self._where}: {self._topic}-{self._partition}"
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        offset = self._pending.popleft()
+        if error is None and self._failed is None:
+            self._heard = time.monotonic()
+            self._done(offset, message.offset())
+        elif self._failed is None:
+            self._failed = (
+                f"{self._name}: offset {offset} of the source is refused: {error.str() if error else ''}"
+            )
+
+    def _wait(self, seconds: float) -> None:
+        try:
+            self._producer.poll(seconds)
+        except KafkaException as error:  # a fatal one, which a callback may have told of, too
+            self._failed = self._failed or f"{self._name}: {_words(error)}"
+        if self._failed is None and self._pending and time.monotonic() - self._heard > PATIENCE:
+            self._failed = f"{self._name}: nothing was acknowledged for {PATIENCE:.0f} s"
+        if self._failed:
+            raise SegmendError(f"{self._failed}; mend that and give the same command again, which goes on")
+
+
+def _words(error: BaseException) -> str:
+    first = error.args[0] if error.args else error
+    return first.str() if isinstance(first, KafkaError) else str(first)

@@ -1,0 +1,151 @@
+"""Records sent to a live cluster: each once, in order, with all that they had; killed and gone on, too."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import NewPartitions  # type: ignore[attr-defined]
+from tests.cli.run import python, run
+from tests.golden.topics import Topic, create
+from tests.lab.admin import admin
+from tests.lab.base import QUIET
+from tests.lab.cluster import Cluster
+from tests.real.conftest import need_kafka
+
+Golden = Callable[[str], Path]
+TOPICS = "[chino]*"
+"""codec-*, compacted*, headers, idem, nulls, orders.* with three partitions: all that a record can have."""
+KILLED = """\
+import os, sys
+from segmend.rescue.live import Sender
+before, left = Sender._delivered, [int(sys.argv.pop(1))]
+def delivered(self, error, message):
+    before(self, error, message)
+    left[0] -= 1
+    if not left[0]:
+        os.kill(os.getpid(), 9)
+Sender._delivered = delivered
+from segmend.__main__ import entry
+entry()
+"""
+
+
+def text(data: bytes | None) -> str | None:
+    return None if data is None else b64encode(data).decode()
+
+
+def got(bootstrap: str, topic: str, partition: int) -> Iterator[tuple[Any, ...]]:
+    """What a consumer gets of a partition, up to its end."""
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "look", "enable.partition.eof": True, "log_level": 2}
+    )
+    consumer.assign([TopicPartition(topic, partition, 0)])
+    try:
+        while True:
+            message = consumer.poll(30)
+            assert message is not None, "no answer"
+            if (error := message.error()) is not None:
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                return
+            headers = [(key, text(value)) for key, value in message.headers() or []]
+            yield text(message.key()), text(message.value()), headers, message.timestamp()[1]
+    finally:
+        consumer.close()
+
+
+def wanted(out: Path) -> tuple[dict[str, list[tuple[Any, ...]]], dict[str, list[int]]]:
+    """The same of a rescue as JSON lines, and apart from it the timestamps."""
+    found, times = {}, {}
+    for path in sorted(out.glob("*-*.jsonl")):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        found[path.stem] = [
+            (row["key"], row["value"], [(each["key"], each["value"]) for each in row["headers"]])
+            for row in rows
+        ]
+        times[path.stem] = [
+            round(datetime.fromisoformat(row["timestamp"]).timestamp() * 1000) for row in rows
+        ]
+    return found, times
+
+
+def make_orders(bootstrap: str, partitions: int) -> None:
+    """A topic whose broker stamps the records."""
+    create(bootstrap, [Topic("orders.eu-west_1", {"message.timestamp.type": "LogAppendTime"}, partitions)])
+    until_seen(bootstrap, partitions)
+
+
+def until_seen(bootstrap: str, partitions: int) -> None:
+    """The broker tells of it a moment after the controller has made it."""
+    client, deadline = admin(bootstrap), time.monotonic() + 60
+    while "orders.eu-west_1" not in (found := client.list_topics(timeout=20).topics) or (
+        len(found["orders.eu-west_1"].partitions) < partitions
+    ):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Cluster]:
+    need_kafka("4.3.1")
+    with Cluster("4.3.1", tmp_path / "live", settings=QUIET) as cluster:
+        cluster.start()
+        yield cluster
+
+
+@pytest.mark.broker
+@pytest.mark.timeout(300)
+def test_each_record_is_sent_once_whatever_was_killed(
+    live: Cluster, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dirs, out, boot = sorted(golden("4.3.1-killed").glob("b1/d*")), tmp_path / "out", live.bootstrap
+    run(capsys, "rescue", *dirs, "--out", tmp_path / "whole", "--as", "jsonl", "--topic", TOPICS,
+        "--isolation", "read_committed")  # fmt: skip
+    whole, times = wanted(tmp_path / "whole")
+    asked = ["rescue", *dirs, "--out", out, "--as", "kafka", "--topic", TOPICS, "--bootstrap", boot]
+    ran = run(capsys, *asked)
+    assert (ran.code, "--create-topics" in ran.err) == (8, True), ran.err
+    make_orders(boot, 2)
+    ran = run(capsys, *asked, "--create-topics")
+    assert (ran.code, "too few for orders.eu-west_1-2" in ran.err) == (8, True), ran.err
+    client = admin(boot)
+    client.create_partitions([NewPartitions("orders.eu-west_1", 3)])["orders.eu-west_1"].result(60)
+    until_seen(boot, 3)
+    for count in (3, 300, 700):
+        died = python("-c", KILLED, count, *asked, "--create-topics")
+        assert died.returncode == -signal.SIGKILL, died.stderr
+        if count == 300:  # somebody else writes there meanwhile
+            stranger = Producer({"bootstrap.servers": boot})
+            begun = max(out.glob("*-0.sent.json"), key=lambda path: path.stat().st_mtime_ns)
+            stranger.produce(begun.name.removesuffix("-0.sent.json"), b"other", partition=0)
+            assert stranger.flush(60) == 0
+    ran = run(capsys, *asked, "--create-topics", "--json")
+    assert ran.code == 0, ran.err
+    assert not (tmp_path / "live" / "b1" / "d0" / "__segmend_none-0").exists()
+    other, strange = (None, text(b"other"), []), 0
+    for name, rows in whole.items():
+        topic, _, partition = name.rpartition("-")
+        found = list(got(boot, topic, int(partition)))
+        assert [each[:3] for each in found if each[:3] != other] == rows, name
+        strange += len(found) - len(rows)
+        if topic != "orders.eu-west_1":
+            assert [each[3] for each in found if each[:3] != other] == times[name], name
+    assert strange == 1
+    notes = {line["topic"]: line["form"]["notes"] for line in ran.of("partition")}
+    assert "LogAppendTime there" in notes["orders.eu-west_1"][0]
+    assert sum(line["records"] for line in ran.of("partition")) == sum(map(len, whole.values()))
+    ran = run(capsys, *_elsewhere(asked, tmp_path / "another"))
+    assert (ran.code, "--append" in ran.err) == (8, True), ran.err
+
+
+def _elsewhere(asked: list[Any], out: Path) -> list[Any]:
+    at = asked.index("--out") + 1
+    return [*asked[:at], out, *asked[at + 1 :]]
