@@ -71,7 +71,7 @@ def test_each_step_of_the_set_up_has_a_line(clone: Path) -> None:
     lines = first.stderr.splitlines()
     assert lines[0] == f"segmend: bringing {clone}/.venv up to date"
     assert [line.split(":")[1] for line in lines[1:4]] == [" 1 of 3", " 2 of 3", " 3 of 3"]
-    assert "23 packages" in lines[2]
+    assert "26 packages" in lines[2]
     assert lines[4].startswith("segmend: set up in ")
     assert run(clone, "segmend", "show", "x").stderr == ""  # once
 
