@@ -1,4 +1,4 @@
-"""Leader epochs that cannot be: no checksum covers the field, so a flipped bit in it goes unseen.
+"""Leader epochs that cannot be, and last offsets: no checksum covers them, so a flipped bit goes unseen.
 
 Within a file the batches beside it show it (`runs.Walk`). Here are the batch that ends a file, and the one
 that ends a log: an epoch of its own that no checkpoint and no other replica knows, while another has its
@@ -42,8 +42,8 @@ def misplaced(run: Run) -> Damaged:
 
 def believed(replicas: Sequence[Replica], look: Look) -> tuple[list[Replica], list[str]]:
     """The replicas without a last batch whose epoch nobody else knows, and what of that stays in doubt."""
-    found, doubts = list(replicas), list[str]()
-    for number, replica in enumerate(replicas):
+    found, doubts = [_placed(number, replicas, look) for number in range(len(replicas))], list[str]()
+    for number, replica in enumerate(found):
         run = replica.runs[-1] if replica.runs else None
         if run is None or run.batches > 1 or len(replica.runs) < 2 or _is_known(run.epoch, number, replicas):
             continue
@@ -56,6 +56,34 @@ def believed(replicas: Sequence[Replica], look: Look) -> tuple[list[Replica], li
                 f"{run.first_offset}, and no checksum covers an epoch"
             )
     return found, doubts
+
+
+def _placed(number: int, replicas: Sequence[Replica], look: Look) -> Replica:
+    """The replica without a last batch whose bytes another replica has at lower offsets.
+
+    No checksum covers a base offset, and compaction leaves gaps: only the other one shows that this is none.
+    """
+    replica = replicas[number]
+    if len(replica.runs) < 2:
+        return replica
+    before, run = replica.runs[-2:]
+    begins = before.file == run.file and before.end_position == run.first_position
+    due = before.last_offset + 1
+    if not begins or run.batches > 1 or run.first_offset == due:
+        return replica
+    mine = [(each.size, each.crc) for each in look.batches(number, run.first_offset, run.last_offset)]
+    if not any(
+        (each.size, each.crc) in mine
+        for other in range(len(replicas))
+        if other != number
+        for each in look.batches(other, due, run.first_offset - 1)
+    ):
+        return replica
+    end = due + run.last_offset - run.first_offset
+    damaged = replace(misplaced(run), first_offset=due, last_offset=end)
+    return replace(
+        replica, runs=replica.runs[:-1], damaged=(*replica.damaged, damaged), log_end_offset=end + 1
+    )
 
 
 def _is_known(epoch: int, number: int, replicas: Sequence[Replica]) -> bool:

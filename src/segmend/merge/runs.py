@@ -133,6 +133,7 @@ class _Reading:
         self.damaged: list[Damaged] = []
         self.unreadable: list[str] = []
         self.removed_below = 0
+        self._epoch = NO_EPOCH
         self.leaps: dict[tuple[str, int], tuple[int, int | None]] = {}
         if partition.unreadable is not None:
             self.unreadable.append(str(partition.unreadable))
@@ -159,7 +160,8 @@ class _Reading:
         log, base = segment.log, segment.base_offset
         if log is None:
             return
-        walk = Walk(log.name, base, segment.next_base_offset, lambda batch: _first_inside(log, batch))
+        following = segment.next_base_offset
+        walk = Walk(log.name, base, following, lambda batch: _first_inside(log, batch), self._epoch)
         problems: list[Problem] = []
         size = 0
         try:
@@ -175,6 +177,8 @@ class _Reading:
         self.damaged += walk.damaged
         self.removed_below = max(self.removed_below, walk.removed_below)
         self.leaps |= {(log.name, position): span for position, span in walk.leaps.items()}
+        # One that several batches have: a single one may be a flipped bit.
+        self._epoch = max([self._epoch, *(run.epoch for run in walk.runs if run.batches > 1)])
         yield from walk.runs
 
 
@@ -197,6 +201,7 @@ class Walk:
         base: int,
         next_base: int | None,
         inside: Callable[[RecordBatch], int | None] = lambda batch: batch.last_offset,
+        epoch: int = NO_EPOCH,
     ) -> None:
         self.runs: list[Run] = []
         self.damaged: list[Damaged] = []
@@ -208,7 +213,7 @@ class Walk:
         after which they are."""
         self._file, self._base, self._next_base = file, base, next_base
         self._inside = inside
-        self._last, self._epoch = base - 1, NO_EPOCH
+        self._last, self._epoch, self._before = base - 1, NO_EPOCH, epoch
         self._held: RecordBatch | None = None
         self._open: _Open | None = None
         self._due: int | None = None
@@ -249,7 +254,7 @@ class Walk:
         """Of two that cannot both be right: whether it is the earlier one."""
         if batch.base_offset <= held.last_offset:
             return held.base_offset != self._last + 1
-        return batch.partition_leader_epoch == self._epoch
+        return batch.partition_leader_epoch >= max(self._epoch, self._before)
 
     def _doubt(self, batch: RecordBatch, kind: str) -> None:
         claimed = batch.last_offset if kind != "misplaced" else None
