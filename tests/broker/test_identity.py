@@ -72,3 +72,10 @@ def test_zookeeper_brokers_make_what_is_missing() -> None:
     )
     clash = verify([identity("a", v0)], kraft=False, node_id=3, release=old)
     assert "Configured broker.id 3" in (clash.refusal or "")
+
+
+@pytest.mark.parametrize(("release", "starts"), [("1.1", True), ("2.7", True), ("2.8", False)])
+def test_blanks_behind_a_value_count_since_nothing_trims_them(release: str, starts: bool) -> None:
+    blank = "version=0 \nbroker.id=1\t\ncluster.id=lAb5pZ9vTWWx4JmKu0o3Ng \n"
+    found = verify([identity("a", blank)], kraft=False, node_id=1, release=Release.parse(release))
+    assert (found.refusal is None) is starts

@@ -138,6 +138,17 @@ def linked(patient: Patient) -> None:
     patient.partition.symlink_to(target)
 
 
+def dangling(kind: str, role: str) -> Hurt:
+    """A symbolic link to a place that is not mounted."""
+
+    def hurt(patient: Patient) -> None:
+        path = patient.file(role, kind)
+        path.unlink()
+        path.symlink_to(f"/not-mounted/{path.name}")
+
+    return hurt
+
+
 def index_swap(patient: Patient) -> None:
     """An index of a compaction whose log is not there."""
     shutil.copyfile(patient.file("old", "index"), patient.file("rolled", "index.swap"))
@@ -271,9 +282,14 @@ FAULTS = [
     alone("partition-linked", linked, "N23", "0..220"),
     alone("dir-copy-1", folder("u-0 (1)"), "N24", "refuses"),
     alone("dir-long-topic", folder("u" * 250 + "-0"), "N11 N25", "0..220"),
+    written("log-link-broken", dangling("log", "old"),
+        "N08+ N29", "file-deleted reads-fail snapshot-deleted 0..54", on="u-0"),
+    written("log-link-broken-first", dangling("log", "first"),
+        "N29", "file-deleted snapshot-deleted 54..220"),
+    written("snapshot-link-broken", dangling("snapshot", "active"), "N29", "0..220"),
     fault("segment-named-twice", named_twice, "N26", "segment-skipped 0..220"),
     written("segment-removed-first", segment_removed("first"), "", "snapshot-deleted 54..220"),
-    written("segment-removed-second", segment_removed("old"), "N08+", "0..54", on="u-0"),
+    written("segment-removed-second", segment_removed("old"), "N08+", "reads-fail 0..54", on="u-0"),
     written("log-removed-active", removed("log", role="active"),
         "C04 C10b N10", "file-deleted high-watermark-reset snapshot-deleted 0..36", on="u-0"),
     written("swap-instead", swapped("last-rolled"),
@@ -290,7 +306,7 @@ FAULTS = [
     written("segment-of-before-a-split", overlapping, "N07+", "0..54", on="u-0"),
     written("segment-missing-below-start", started_before, "N09", "snapshot-deleted 18..54", on="u-0"),
     written("cleaned-empty-below-swap", both(swapped("old"), left(f"{FIRST}.log.cleaned")),
-        "N08+ N13", "file-deleted snapshot-deleted 0..54 -18", on="u-0"),
+        "N08+ N13", "file-deleted reads-fail snapshot-deleted 0..54 -18", on="u-0"),
     written("swap-of-one-record", left("00000000000000000054.log.swap", ONE_RECORD),
         "N14 N15+",
             "file-deleted index-created segments-deleted snapshot-rebuilt swap-completed 0..955 -51"),

@@ -7,8 +7,9 @@ releases up to 3.6 did is in `segmend.broker.old_identity`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from segmend.broker.old_identity import READING, Reading, goes_offline, refusals
+from segmend.broker.old_identity import READING, Reading, as_read, goes_offline, refusals
 from segmend.broker.rule import Rule
 from segmend.formats.damage import Damage
 from segmend.formats.meta_properties import MetaProperties
@@ -102,6 +103,10 @@ def verify(
 
     `migrating`: a broker with ZooKeeper that is to move to KRaft (KIP-866).
     """
+    identities = [
+        each if each.value is None else replace(each, value=as_read(each.value, release))
+        for each in identities
+    ]
     offline = {each.path: UNREADABLE.format(each.path) for each in identities if _failed(each, release)}
     found = _refusals(identities, kraft=kraft, node_id=node_id, release=release, migrating=migrating)
     refusal = next(found, None)

@@ -10,7 +10,14 @@ from enum import StrEnum
 
 from segmend.broker.rule import Rule, Words
 from segmend.formats.java_number import parse_int
-from segmend.formats.meta_properties import BROKER_ID, CLUSTER_ID, NODE_ID, VERSION, MetaProperties
+from segmend.formats.meta_properties import (
+    BROKER_ID,
+    CLUSTER_ID,
+    NODE_ID,
+    VERSION,
+    MetaProperties,
+    trimmed,
+)
 from segmend.logdir.release import Release
 
 
@@ -64,6 +71,11 @@ KRAFT_READS: Rule[frozenset[int]] = Rule(
 )
 NOT_AN_INT = f"Failed to parse {VERSION} property as an int"
 REQUIRED = "Failed to find required property {}."
+
+
+def as_read(value: MetaProperties, release: Release) -> MetaProperties:
+    """As the broker takes it: `VerifiableProperties` trims every value, up to 2.7."""
+    return trimmed(value) if READING.of(release) == Reading.STRICT else value
 
 
 def goes_offline(value: MetaProperties | None, release: Release) -> bool:

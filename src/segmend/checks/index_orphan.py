@@ -36,7 +36,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     left = [
         entry
         for entry in partition.orphans
-        if entry.name not in above and not _is_a_directory(partition, entry.name)
+        if entry.name not in above and not _is_something_else(partition, entry.name)
     ]
     for entry in left:
         same = [each.name for each in left if each.parsed.base_offset == entry.parsed.base_offset]
@@ -50,6 +50,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         )
 
 
-def _is_a_directory(partition: PartitionDir, name: str) -> bool:
-    """Whether a directory stands where the log should be: I23."""
-    return partition.entries.get(name.partition(".")[0] + ".log") in ("dir", "link-dir")
+def _is_something_else(partition: PartitionDir, name: str) -> bool:
+    """Whether a directory stands where the log should be (I23), or a link to nothing (N29)."""
+    log = name.partition(".")[0] + ".log"
+    return partition.entries.get(log) in ("dir", "link-dir", "link-broken")

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from segmend.findings import Finding
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET
+from segmend.kernel.holes import holes, is_sound
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.tree import PartitionDir
 
@@ -38,50 +39,25 @@ PAGE = Page(
 SCOPE = Scope.PARTITION
 LEVEL = Level.DEFAULT
 
-# Damage inside a segment has its own codes and explains what is odd at its ends.
-_OWN_CODES = frozenset({"offset-backwards", "offset-before-base", "offset-overflow"})
-
 
 def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
     """Compare each pair of neighbours that are sound in themselves."""
-    dense = _is_dense(context)
-    pairs = pairwise(zip(context.views, context.scans, strict=False))
-    for (_, before), (view, scan) in pairs:
-        if before is None or scan is None or not (_sound(before) and _sound(scan)):
+    cleaned = context.checkpointed(CLEANER_OFFSET) is not None
+    scanned = [(view.base_offset, scan) for view, scan in zip(context.views, context.scans, strict=False)]
+    missing = {base: first for first, base in holes(context.partition.topic, scanned, compacted=cleaned)}
+    for (_, before), (view, scan) in pairwise(zip(context.views, context.scans, strict=False)):
+        if before is None or scan is None or not (is_sound(before) and is_sound(scan)):
             continue
-        if before.last_offset is None:
-            continue
-        if before.last_offset >= view.base_offset and _plausible(before):
+        if before.last_offset is not None and before.last_offset >= view.base_offset and _plausible(before):
             yield _overlap(context, before, view)
-        elif dense and before.next_offset < view.base_offset:
-            yield _hole(context, before, view)
-
-
-def _sound(scan: SegmentScan) -> bool:
-    kinds = {kind for kind, _ in scan.problem_counts}
-    return not scan.damaged_batches and not scan.tail and _OWN_CODES.isdisjoint(kinds)
+        elif view.base_offset in missing:
+            yield _hole(context, missing[view.base_offset], view)
 
 
 def _plausible(scan: SegmentScan) -> bool:
     """Not when a lone batch at the end claims an offset far away: that is the batch's damage (L15)."""
     span = (scan.last_offset or 0) - (scan.first_offset or 0) + 1
     return not scan.records or span <= 2 * scan.records
-
-
-def _is_dense(context: PartitionContext) -> bool:
-    """Whether offsets have no holes inside segments and nothing was transactional or compacted."""
-    cleaned = context.checkpointed(CLEANER_OFFSET) is not None
-    if cleaned or context.partition.topic.startswith("__"):
-        return False
-    return all(_dense(scan) for scan in context.scans)
-
-
-def _dense(scan: SegmentScan | None) -> bool:
-    if scan is None or not _sound(scan) or not scan.records_exact:
-        return False
-    if scan.first_offset is None or scan.last_offset is None:
-        return True
-    return scan.last_offset - scan.first_offset + 1 == scan.records and not scan.control.control_batches
 
 
 def _overlap(context: PartitionContext, before: SegmentScan, view: SegmentView) -> Finding:
@@ -94,12 +70,12 @@ def _overlap(context: PartitionContext, before: SegmentScan, view: SegmentView) 
     )
 
 
-def _hole(context: PartitionContext, before: SegmentScan, view: SegmentView) -> Finding:
+def _hole(context: PartitionContext, first: int, view: SegmentView) -> Finding:
     return context.finding(
         "N08",
-        f"offsets {before.next_offset} to {view.base_offset - 1} are missing",
+        f"offsets {first} to {view.base_offset - 1} are missing",
         file=view.segment.name,
-        offset=before.next_offset,
+        offset=first,
         remedy=context.graft(),
-        detail={"missing": view.base_offset - before.next_offset},
+        detail={"missing": view.base_offset - first},
     )

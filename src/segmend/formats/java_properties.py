@@ -105,6 +105,11 @@ def _unescape(text: str, position: int, damages: list[Damage]) -> str:
     return _ESCAPE.sub(replace, text)
 
 
+def trim(text: str) -> str:
+    """`String.trim`: everything up to the blank is taken off, no more."""
+    return text.strip("".join(map(chr, range(33))))
+
+
 def render(properties: JavaProperties) -> bytes:
     """The file again, byte by byte."""
     return "".join(line.text for line in properties.lines).encode("latin-1")

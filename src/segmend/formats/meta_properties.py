@@ -62,8 +62,7 @@ def _version(properties: JavaProperties, damages: list[Damage]) -> int | None:
     line = properties.line_of(VERSION)
     if line is None or line.value is None:
         return 0
-    # `String.trim` takes off everything up to the blank.
-    version = parse_int(line.value.strip("".join(map(chr, range(33)))))
+    version = parse_int(java_properties.trim(line.value))
     if version is None:
         reason = f"Invalid meta.properties version string '{line.value[:80]}'"
         damages.append(Damage("bad-version", line.position, reason))
@@ -96,6 +95,15 @@ def _directory_id(line: PropertyLine | None, damages: list[Damage]) -> str | Non
         reason = f"directory.id {line.value} is one of the reserved ids"
         damages.append(Damage("reserved-directory-id", line.position, reason))
     return line.value
+
+
+def trimmed(meta: MetaProperties) -> MetaProperties:
+    """The same without blanks around each value."""
+    lines = (
+        java_properties.property_line(key, java_properties.trim(value))
+        for key, value in meta.properties.as_dict().items()
+    )
+    return parse("".join(lines).encode("latin-1"))[0]
 
 
 def render(meta: MetaProperties) -> bytes:

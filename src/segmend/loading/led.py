@@ -60,7 +60,7 @@ def aside(loaded: Sequence[Loaded], states: Sequence[DirState], broker: BrokerDi
     first = next((number for number, key in enumerate(order) if key in away), None)
     if first is None:
         return list(loaded)
-    again = RESTARTED.of(release) != Leaves.NOBODY
+    again = RESTARTED.of(release) == Leaves.ANYBODY  # 3.9 elects nobody anew as one registers again
     behind, name = set(order[first + 1 :]), f"{order[first][0]}-{order[first][1]}"
     return [_behind_offline(one, name, home, again=again) if _in(one, behind) else one for one in loaded]
 

@@ -58,6 +58,8 @@ from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
 
+DANGLING = "{}: a symbolic link to nothing; what it led to is not counted, and the start may fail over it"
+
 
 @frozen
 class LoadedLog:
@@ -72,6 +74,15 @@ class LoadedLog:
     failure: LoadFailure | None = None
     topic_id: str | None = None
     unknown: str | None = None
+
+    @property
+    def dangling(self) -> str | None:
+        """What its links to nothing had, and what the start does about each of them, is not known."""
+        names = self.state.partition.layout.dangling
+        if not names:
+            return None
+        more = f" (and {len(names) - 1} more)" if names[1:] else ""
+        return DANGLING.format(f"{self.state.partition.path}/{min(names)}{more}")
 
     @property
     def open_transactions(self) -> bool:

@@ -76,8 +76,8 @@ def _check_orphan(state: LoadState, name: str) -> None:
     if name[:20].isdecimal() and f"{name[:20]}.log" in state.names:
         return
     log = f"{offset_of(name):020d}.log"
-    if log not in state.names and log not in state.partition.entries:
-        # A folder of that name counts: `File.exists`.
+    if log not in state.names and state.partition.entries.get(log) in (None, "link-broken"):
+        # A folder of that name counts, a link to nothing does not: `File.exists`.
         del state.names[name]
         state.note("file-deleted", name, says=ORPHAN.say(state.settings.release, state.path(name)))
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.frozen import dataclass
+from segmend.kernel.holes import holes
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import CHAIN_KINDS, KINDS, TAIL_KINDS, Problem, SegmentScan
 from segmend.loading.load import LoadedLog
@@ -65,14 +66,30 @@ def note_failing_reads(loaded: LoadedLog, budget: Budget, *, compacted: bool) ->
     if budget.spent:
         budget.refused += sum(bool(each.log and each.size) for each in segments)
         return
+    scanned: list[tuple[int, SegmentScan | None]] = []
+    empty = segments[-1].base_offset if segments and not segments[-1].size else None
     for number, segment in enumerate(segments):
-        if segment.log is None or not segment.size or not budget.takes(segment.size):
-            continue
         following = [each.base_offset for each in segments[number + 1 : number + 3]]
         try:
-            _note(loaded, segment, following)
+            scanned.append((segment.base_offset, _looked_into(loaded, segment, following, budget)))
         except Unreadable as error:
             loaded.state.note("reads-fail", segment.name, offset=segment.base_offset, says=str(error))
+            scanned.append((segment.base_offset, None))
+    topic, read = loaded.state.partition.topic, scanned if empty is None else scanned[:-1]
+    for first, base in holes(topic, read, compacted=compacted, empty=empty):
+        if loaded.after is not None and base > (loaded.after.log_start_offset or 0):
+            loaded.state.note("reads-fail", f"{base:020d}.log", offset=first)  # a consumer jumps over it
+
+
+def _looked_into(
+    loaded: LoadedLog, segment: Segment, following: Sequence[int], budget: Budget
+) -> SegmentScan | None:
+    """What is in a segment, once told of; None if it is not read."""
+    if segment.log is None or not segment.size or not budget.takes(segment.size):
+        return None
+    found = _scan(segment, segment.log)
+    _note(loaded, segment, found, following)
+    return found
 
 
 def _note_empty(loaded: LoadedLog, segment: Segment, *, compacted: bool) -> None:
@@ -86,11 +103,8 @@ def _note_empty(loaded: LoadedLog, segment: Segment, *, compacted: bool) -> None
         loaded.state.note("reads-fail", segment.name, offset=segment.base_offset)
 
 
-def _note(loaded: LoadedLog, segment: Segment, following: Sequence[int]) -> None:
+def _note(loaded: LoadedLog, segment: Segment, found: SegmentScan, following: Sequence[int]) -> None:
     """`following` are the base offsets of the next two segments, as far as there are any."""
-    if segment.log is None:
-        return
-    found = _scan(segment, segment.log)
     for problem in [p for p in found.problems if p.kind in _FAILING][:_MOST]:
         if problem.kind in TAIL_KINDS and not _fails_at_tail(problem, found, following):
             continue

@@ -230,7 +230,7 @@ def _other(
         outcome=line, dir_state=dir_state, path=partition.path, failure=failure, later=later,
         key=key if partition.kind == "future" and not stray and failure is None else None,
         open_transactions=loaded.open_transactions, before=loaded.before, after=loaded.after,
-        unknown=loaded.unknown,
+        unknown=loaded.unknown or loaded.dangling,
     )  # fmt: skip
 
 
@@ -275,7 +275,7 @@ def _current(
         outcome=line, dir_state=dir_state, path=partition.path, failure=failure, later=later,
         key=None if stray or failure else ("current", partition.topic, partition.partition),
         open_transactions=loaded.open_transactions, before=loaded.before, after=loaded.after,
-        unknown=loaded.unknown, other_id=other_id,
+        unknown=loaded.unknown or loaded.dangling, other_id=other_id,
     )  # fmt: skip
 
 

@@ -45,6 +45,8 @@ class Layout:
     """Plain files that no broker looks at."""
     directories: list[str] = field(default_factory=list)
     """Sub-directories and anything else that is not a regular file; ignored by brokers."""
+    dangling: list[str] = field(default_factory=list)
+    """Symbolic links to nothing under names of Kafka's: not there to one look, and there to the next."""
 
     @property
     def base_offsets(self) -> list[int]:
@@ -73,7 +75,7 @@ def layout(names: Mapping[str, EntryType]) -> Layout:
     for name, type in names.items():
         group, digits = groups.get(name[20:]), name[:20]
         if type not in ("file", "link-file"):
-            result.directories.append(name)
+            (result.dangling if _dangles(name, type) else result.directories).append(name)
         elif group is None:
             _unusual(result, name)
         elif digits in bases:
@@ -84,6 +86,10 @@ def layout(names: Mapping[str, EntryType]) -> Layout:
         else:
             _unusual(result, name)
     return result
+
+
+def _dangles(name: str, type: EntryType) -> bool:
+    return type == "link-broken" and parse_file_name(name).kind not in ("other", "unparsable")
 
 
 def _unusual(result: Layout, name: str) -> None:

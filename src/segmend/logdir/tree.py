@@ -197,7 +197,7 @@ class LogDir:
     @property
     def is_clean(self) -> bool:
         """Whether the marker is there, so that a start recovers nothing; what is in it does not count."""
-        return clean_shutdown.FILE_NAME in self.entries
+        return self.entries.get(clean_shutdown.FILE_NAME, "link-broken") != "link-broken"
 
     def offset_checkpoint(self, name: str) -> LoadedFile[OffsetCheckpoint]:
         """One of the four offset checkpoints, by its file name."""
@@ -394,8 +394,9 @@ class PartitionDir:
 
     @cached_property
     def partition_metadata(self) -> LoadedFile[PartitionMetadata]:
-        """partition.metadata: the topic id."""
-        file = self.file(partition_metadata.FILE_NAME)
+        """partition.metadata: the topic id; a link to nothing is none (`File.exists`)."""
+        name = partition_metadata.FILE_NAME
+        file = None if name in self.layout.dangling else self.file(name)
         return load(file, partition_metadata.parse, _PARTITION_METADATA_BYTES)
 
     @property

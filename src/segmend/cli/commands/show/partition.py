@@ -75,6 +75,7 @@ def _others(partition: PartitionDir) -> Iterator[OtherFile]:
         (sorted(layout.unparsable), "a broker dies on this name"),
         (sorted(layout.foreign), "not Kafka's; ignored"),
         (sorted(layout.directories), "not a file; ignored"),
+        (sorted(layout.dangling), "a link to nothing"),
     )
     for name in sorted(layout.known):
         yield OtherFile(name=name, size=_size(partition, name), meaning=_KNOWN[name])

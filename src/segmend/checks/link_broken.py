@@ -1,0 +1,49 @@
+"""A symbolic link to nothing stands where a file of a log should be."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from segmend.findings import Finding
+from segmend.logdir.tree import PartitionDir
+
+from . import remedies
+from .context import PartitionContext
+from .levels import Level, Scope
+from .manual import ERROR, LOSES, Code, Page
+
+CODES = (
+    Code(
+        "N29",
+        ERROR,
+        "a symbolic link to nothing in place of a file of the log",
+        LOSES,
+        unplayed=True,
+        explains=("N08", "N10", "N11"),
+    ),
+)
+PAGE = Page(
+    meaning="""
+        What the link leads to is not there: a volume that is not mounted, a file that was moved away. What
+        was in it is not part of the log now.""",
+    broker="""
+        Depends on the file. A linked `.log` does not exist for it: its indexes are deleted as orphans, and
+        its offsets are gone. It fails where it wants to write or read such a file (an index, a snapshot,
+        the epochs): the log dir goes offline, or the broker does not start.""",
+    advice="Mount what the link leads to, or bring the file back, before a broker starts.",
+    kafka="LogLoader.loadSegmentFiles (File.exists), ProducerStateManager, CheckpointFile.",
+)
+SCOPE = Scope.PARTITION
+LEVEL = Level.STARTUP
+
+
+def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+    """From names alone."""
+    for name in sorted(partition.layout.dangling):
+        yield context.finding(
+            "N29",
+            "a symbolic link to nothing; what it led to is not part of the log",
+            file=name,
+            remedy=remedies.advice(f"readlink -m {shlex.quote(f'{partition.path}/{name}')}"),
+        )

@@ -1,0 +1,45 @@
+"""Offsets that are missing between two segments, where nothing else explains it.
+
+Compaction and the markers of transactions take offsets out of a log. Where each segment has all of its own
+and no marker, nothing of the kind was done, and a gap is a segment that is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from segmend.kernel.types import SegmentScan
+
+_OWN_CODES = frozenset({"offset-backwards", "offset-before-base", "offset-overflow"})
+"""Damage inside a segment has its own codes and explains what is odd at its ends."""
+Scanned = Sequence[tuple[int, SegmentScan | None]]
+"""By base offset; None: not read."""
+
+
+def is_sound(scan: SegmentScan) -> bool:
+    """Whether nothing inside explains what is odd at its ends."""
+    kinds = {kind for kind, _ in scan.problem_counts}
+    return not scan.damaged_batches and not scan.tail and _OWN_CODES.isdisjoint(kinds)
+
+
+def holes(
+    topic: str, scanned: Scanned, *, compacted: bool, empty: int | None = None
+) -> Iterator[tuple[int, int]]:
+    """The first missing offset, and the base offset of the segment behind it.
+
+    `empty` is the base offset of a segment behind all of them that has no byte yet.
+    """
+    if compacted or topic.startswith("__") or not all(_is_dense(scan) for _, scan in scanned):
+        return
+    bases = [base for base, _ in scanned[1:]] + ([] if empty is None else [empty])
+    for (_, before), base in zip(scanned, bases, strict=False):
+        if before is not None and before.last_offset is not None and before.next_offset < base:
+            yield before.next_offset, base
+
+
+def _is_dense(scan: SegmentScan | None) -> bool:
+    if scan is None or not is_sound(scan) or not scan.records_exact:
+        return False
+    if scan.first_offset is None or scan.last_offset is None:
+        return True
+    return scan.last_offset - scan.first_offset + 1 == scan.records and not scan.control.control_batches
