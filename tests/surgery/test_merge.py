@@ -136,6 +136,16 @@ def test_what_the_newest_leader_never_had_goes_to_files_beside(fleet: Fleet) -> 
     assert list(side.iterdir()) == []
 
 
+def test_a_replica_that_is_only_behind_has_no_branch_of_its_own(fleet: Fleet) -> None:
+    mine = fleet.replica(NAME)
+    truth = batches(fleet.replica(NAME, "b3"))
+    fall_behind(mine, 3)
+    ran = merge(fleet, "--prefer", 2)
+    assert (ran.code, "lost: nothing" in ran.out) == (0, True), ran.err
+    fleet.apply()
+    assert batches(mine) == truth
+
+
 def test_nobody_decides_between_two_that_have_one_epoch_otherwise(fleet: Fleet) -> None:
     first, end, count = elected(fleet, last(fleet.replica(NAME))[1][0].partition_leader_epoch)
     refused = merge(fleet)

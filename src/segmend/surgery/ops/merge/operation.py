@@ -48,10 +48,9 @@ class Options:
     """What `plan merge` may be asked."""
 
     partition: str = required("the replica that gets the merged log", "TOPIC-N")
-    from_: tuple[str, ...] = option(
-        "another replica: its directory, or the log dir it is in (may be given several times)", "DIR",
-        default=(),
-    )  # fmt: skip
+    from_: tuple[str, ...] = required(
+        "another replica: its directory, or the log dir it is in (may be given several times)", "DIR"
+    )
     prefer: str | None = option("the branch of this replica wins: its broker id, or directory", "BROKER")
     side: str | None = option("an existing directory for the records that are left out", "SIDE")
     accept_loss: int | None = option(
@@ -62,8 +61,6 @@ class Options:
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError`, `BrokerRunning`, `SegmendError` for what cannot be merged."""
     options = request.options
-    if not options.from_:
-        raise UsageError("--from DIR: give another replica")
     assembly.refuse_strangers(request.dirs, request.given)
     case = open_case(request, options.partition, options.from_)
     every = choices(case)
@@ -95,6 +92,9 @@ def _arguments(options: Options, case: Case) -> dict[str, Any]:
 
 
 def _preferred(case: Case, number: int, every: Sequence[Choice]) -> Choice:
+    newest = every[0]
+    if number in {*newest.on_it()} and all(each.because != "order" for each in newest.merged.conflicts):
+        return newest  # It may be behind, and never left it.
     found = choice(case, number)
     if own := losing(found.merged, number):
         raise SegmendError(
@@ -178,8 +178,8 @@ def _left(case: Case, chosen: Choice) -> Iterator[Left]:
     for first, last in chosen.merged.missing:
         if last >= low:
             yield Left(
-                why=f"offsets {max(first, low)} to {last} are sound on none of these replicas: the merged "
-                "log has none of them; another replica may: --from DIR",
+                why=f"offsets {max(first, low)} to {last} are sound on none of these replicas, on the "
+                "branch that wins: the merged log has none of them; another replica may: --from DIR",
                 path=case.target.path,
             )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """What the true log is, out of several replicas that are damaged, behind, or went different ways.
 
-`diff` compares by this rule, `rescue` and `export` write by it. It looks at batches: sound is one whose
-checksum is right and whose offset and epoch fit between its neighbours.
+`diff` compares by this rule, `rescue`, `export` and `plan merge` write by it. It looks at batches: sound is
+one whose checksum is right and whose offset and epoch fit between its neighbours.
 
 The newest leader's branch wins
     Leader epochs from the batches and the leader-epoch-checkpoint of all replicas give one history: the
