@@ -133,6 +133,7 @@ ELSEWHERE = {
     "rescue",
     "export",
     "fleet audit",
+    "fleet capacity",
     "fleet diff",
     "fleet export",
     "fleet forecast",
@@ -207,7 +208,8 @@ def test_no_reading_command_changes_anything(
     audit = ["fleet", "audit", str(root), "--out", str(tmp_path / "report"), "--driver", "local", "--deep"]
     rescue = ["rescue", *map(str, place.dirs), "--out", str(tmp_path / "rescued")]
     export = ["export", *map(str, place.dirs), "--out", str(tmp_path / "exported")]
-    for each in (audit, ["fleet", "forecast", str(root), "--driver", "local"], rescue, export):
+    fleet = [["fleet", name, str(root), "--driver", "local"] for name in ("forecast", "capacity")]
+    for each in (audit, *fleet, rescue, export):
         assert run(capsys, *each).code in {0, 4}
     assert state(root) == before
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from segmend import __version__
 from segmend.cli.commands.fleet import history
+from segmend.cli.commands.fleet.capacity import EXAMPLES as CAPACITY
+from segmend.cli.commands.fleet.capacity import configure_capacity, run_capacity
 from segmend.cli.commands.fleet.comparing import EXAMPLES as COMPARES
 from segmend.cli.commands.fleet.comparing import configure_compare, run_compare
 from segmend.cli.commands.fleet.forecasting import EXAMPLES as FORECASTS
@@ -115,7 +117,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     configure_compare(beside)
     beside.set_defaults(run=_compare)
-    for parser in (audit, ahead, beside, *_add_rescues(commands)):
+    full = commands.add_parser(
+        "capacity",
+        help="when disks are full, what grows, what moves and larger batches would give",
+        epilog=CAPACITY,
+        formatter_class=Formatter,
+    )
+    configure_capacity(full)
+    full.set_defaults(run=_capacity)
+    for parser in (audit, ahead, beside, full, *_add_rescues(commands)):
         _add_shared_options(parser)
     _add_history(commands)
     packed = commands.add_parser(
@@ -246,6 +256,14 @@ def _compare(args: argparse.Namespace) -> int:
 
     args.paths = _paths(args)
     return run_compare(args, listing, compare, _driver)
+
+
+def _capacity(args: argparse.Namespace) -> int:
+    _need("pyarrow")
+    from segmend.fleet import capacity_run
+
+    args.paths = _paths(args)
+    return run_capacity(args, capacity_run, _driver)
 
 
 def _rescue(args: argparse.Namespace) -> int:

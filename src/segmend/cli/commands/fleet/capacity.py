@@ -1,0 +1,300 @@
+"""`segmend fleet capacity`: what fills which disk, when, and what would help."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from segmend.cli.options import add_output_options, add_release_option
+from segmend.cli.output import emit, emit_json, note, style
+from segmend.errors import ExitCode, UsageError
+from segmend.logdir import disk
+from segmend.report import text
+from segmend.report.style import Style
+from segmend.report.table import Column, table
+from segmend.wording import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+    from segmend.fleet.capacity_run import Capacity
+    from segmend.fleet.disks import DiskCapacity, TopicCapacity
+    from segmend.fleet.driver import Driver
+    from segmend.fleet.evening_out import Evened
+
+EXAMPLES = """\
+examples:
+  segmend fleet capacity '/brokers/*'                        when disks are full, what grows, what would help
+  segmend fleet capacity '/brokers/*' --days 30 --within 14
+  segmend fleet capacity '/brokers/*' --driver local --json  without Java
+  segmend fleet capacity '/brokers/*' --reassign > moves.json
+  kafka-reassign-partitions --bootstrap-server ... --reassignment-json-file moves.json --execute
+
+Rates are by the times in batches, never by those of files, up to the newest batch of each broker. "full in"
+counts what is known to stay (retention and compaction hold others at their size), "at least" is as if
+nothing were removed from now on. What codecs and larger batches would save is measured on a sample of the
+newest batches of two partitions a topic and broker. --reassign prints a file of moves: between brokers where
+these differ by more than --spread, else between the log dirs of each. It names log dirs as they are
+called here, and tells the replicas of a partition whole, or leaves the partition out and ends with 4.
+
+exit codes: 0 no disk is full --within the time, 4 one is, or a move could not be told, 8 something could not
+be read, 16 usage"""
+
+_SHOWN = 20
+_DISKS = (
+    *(Column("broker"), Column("log dirs"), Column("logs", right=True), Column("free", right=True)),
+    *(Column("came a day", right=True), Column("stays a day", right=True)),
+    *(Column("full in", right=True), Column("at least", right=True)),
+)
+_TOPICS = (
+    *(Column("topic"), Column("partitions", right=True), Column("bytes", right=True)),
+    *(Column("came a day", right=True), Column("stays a day", right=True)),
+)
+_LIMIT = 64 << 20
+
+
+def configure_capacity(parser: argparse.ArgumentParser) -> None:
+    """Its options, but for those of every fleet command."""
+    parser.add_argument(
+        "--days",
+        type=_days,
+        default=7.0,
+        metavar="N",
+        help="the time that rates are taken over (default: 7 days)",
+    )
+    parser.add_argument(
+        "--within", type=_days, default=7.0, metavar="N",
+        help="exit 4 where a disk is full within so many days (default: 7)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--spread", type=_percent, default=0.05, metavar="PERCENT",
+        help="how far apart the fullest and the emptiest may be, in points of fill (default: 5%%)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--sample", type=int, default=256 << 10, metavar="BYTES",
+        help="of each partition that gives a sample (default: 262144; 0: none)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--reassign",
+        action="store_true",
+        help="print the JSON of kafka-reassign-partitions, nothing else",
+    )
+    parser.add_argument(
+        "--assignment", metavar="FILE",
+        help='the replicas as they are, where no metadata log tells: the "Current partition replica '
+        'assignment" of kafka-reassign-partitions --generate',
+    )  # fmt: skip
+    add_release_option(parser)
+    add_output_options(parser)
+
+
+def _days(value: str) -> float:
+    try:
+        found = float(value)
+    except ValueError:
+        found = 0.0
+    if not 0 < found <= 3650:
+        raise argparse.ArgumentTypeError(f"'{value}' is no number of days")
+    return found
+
+
+def _percent(value: str) -> float:
+    try:
+        found = float(value.removesuffix("%"))
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= 100:
+        raise argparse.ArgumentTypeError(f"'{value}' is no percentage; write 5%")
+    return found / 100
+
+
+def run_capacity(
+    args: argparse.Namespace,
+    fleet: ModuleType,
+    driver: Callable[[argparse.Namespace], AbstractContextManager[Driver]],
+) -> int:
+    """Measure and tell; `fleet` is `segmend.fleet.capacity_run`, an extra's."""
+    given = None if args.assignment is None else _assignment(args.assignment)
+    places = fleet.find_places(args.paths)
+    with driver(args) as running:
+        found: Capacity = fleet.capacity(
+            places, running, days=args.days, sampled=0 if args.reassign else max(args.sample, 0),
+            spread=args.spread, assigned=given, release=args.kafka,
+        )  # fmt: skip
+    if args.reassign:
+        return _reassign(found, given=given is not None)
+    full = [d for d in found.disks if d.days_until_full is not None and d.days_until_full <= args.within]
+    if args.json:
+        emit_json(_objects(found, args.within, len(full)))
+    else:
+        emit(_lines(found, args, style(args)))
+        for each in found.unread[:_SHOWN]:
+            note(f"{each}; it is not counted")
+    code = ExitCode.FINDINGS if full else ExitCode.NOTHING_WRONG
+    return int(code) | (int(ExitCode.OPERATIONAL) if found.unread else 0)
+
+
+def _assignment(path: str) -> dict[tuple[str, int], tuple[int, ...]]:
+    """The replicas that the file tells; what the tool prints before and after the JSON is passed over."""
+    content = disk.read(path, _LIMIT).decode("utf-8", "replace")
+    line = next((each for each in content.splitlines() if each.lstrip().startswith("{")), content)
+    for candidate in (content, line):
+        try:
+            rows = json.loads(candidate)["partitions"]
+            return {(str(r["topic"]), int(r["partition"])): tuple(map(int, r["replicas"])) for r in rows}
+        except (ValueError, TypeError, KeyError, RecursionError):
+            continue
+    raise UsageError(f'--assignment {path}: no JSON with "partitions" of topic, partition and replicas')
+
+
+def _reassign(found: Capacity, *, given: bool) -> int:
+    """The JSON alone on stdout; what it lacks is told beside it."""
+    emit([json.dumps(found.reassignment, separators=(",", ":"))])
+    moves = len(found.reassignment["partitions"])
+    size = sum(move.bytes for move in found.chosen) - sum(move.bytes for move in found.untold)
+    note(f"{plural(moves, 'move')} {found.scope}, {text.size(size)}; racks and quotas were not looked at")
+    for each in found.why_none:
+        note(each)
+    if moves and not given:
+        note("the replicas are those of the metadata log on these disks; --generate shows what they are now")
+    for move in found.untold[:_SHOWN]:
+        name = f"{move.topic}-{move.partition}"
+        note(f"{name}: left out, its replicas and their order are not known (--assignment)")
+    code = int(ExitCode.FINDINGS) if found.untold or found.why_none else 0
+    return code | (int(ExitCode.OPERATIONAL) if found.unread else 0)
+
+
+def _lines(found: Capacity, args: argparse.Namespace, look: Style) -> Iterator[str]:
+    yield from table(_DISKS, map(_disk_cells, found.disks), look)
+    for each in found.disks:
+        for words in each.unknown:
+            yield f"  {text.clean(each.disk.dirs[0])}: {words}"
+    yield ""
+    yield from table(_TOPICS, map(_topic_cells, found.topics[:_SHOWN]), look)
+    if len(found.topics) > _SHOWN:
+        yield f"... and {len(found.topics) - _SHOWN:,} more topics (--json has all of them)"
+    yield ""
+    advised = [each for each in found.topics if each.advice is not None]
+    for topic in advised[:_SHOWN]:
+        yield f"{text.clean(topic.topic)}: {_advice(topic)}"
+    if len(advised) > _SHOWN:
+        yield f"... and {len(advised) - _SHOWN:,} more topics with advice (--json has all of them)"
+    for evened in found.evened:
+        yield from _evened(evened)
+    newest = max((each.at_ms for each in found.disks), default=-1)
+    yield f"rates over {args.days:g} days up to {_when(newest)}, by the times of batches"
+    if found.unsampled:
+        yield f"no sample of {plural(found.unsampled, 'topic')}: that was enough reading"
+
+
+def _disk_cells(each: DiskCapacity) -> Sequence[str]:
+    brokers = ", ".join(map(str, each.disk.brokers))
+    free = "?" if each.disk.available is None else text.size(each.disk.available)
+    more = f" and {len(each.disk.dirs) - 1} more" if len(each.disk.dirs) > 1 else ""
+    dirs = text.clean(each.disk.dirs[0]) + more
+    rates = (text.size(round(each.written_per_day)), text.size(round(each.net_per_day)))
+    return (
+        brokers,
+        dirs,
+        text.size(each.logs),
+        free,
+        *rates,
+        _in(each.days_until_full),
+        _in(each.days_at_least),
+    )
+
+
+def _in(days: float | None) -> str:
+    return "-" if days is None else f"{days:,.1f} days" if days < 3650 else "> 10 years"
+
+
+def _topic_cells(each: TopicCapacity) -> Sequence[str]:
+    rates = (text.size(round(each.written_per_day)), text.size(round(each.net_per_day)))
+    name = text.clean(each.topic) + (" (?)" if each.unknown_rates else "")
+    return (name, str(each.partitions), text.size(each.bytes), *rates)
+
+
+def _advice(topic: TopicCapacity) -> str:
+    sample, advice = topic.sample, topic.advice
+    if sample is None or advice is None:
+        return ""
+    used = "/".join(sorted(sample.codecs))
+    mean = (
+        f"{sample.bytes // sample.batches:,} bytes and {sample.records / sample.batches:.1f} records a batch"
+    )
+    ways = []
+    if advice.batches:
+        ways.append("fuller batches (linger.ms, batch.size)")
+    if advice.codec is not None:
+        ways.append(f"compression.type={advice.codec}")
+    seen = f"sample of {sample.batches:,} batches, {text.size(sample.bytes)}"
+    return f"{' and '.join(ways)} would save about {advice.saves:.0%} ({seen}: {used}, {mean})"
+
+
+def _evened(each: Evened) -> Iterator[str]:
+    whose = "between brokers" if each.broker is None else f"between the disks of broker {each.broker}"
+    if each.why_not:
+        yield f"{whose}: not looked at, {each.why_not}"
+        return
+    before, after = (", ".join(f"{fill:.1%}" for fill in fills) for fills in (each.before, each.after))
+    if not each.moves:
+        yield f"{whose}: {before} full; nothing to move"
+        return
+    best = "" if each.exact else "; perhaps less would do"
+    moves = f"{plural(len(each.moves), 'move')} of {text.size(each.bytes)}"
+    yield f"{whose}: {before} full, then {after}, by {moves}{best}"
+    if each.broker is not None:
+        dirs = " ".join(text.clean(path) for name in each.names for path in name.split(", "))
+        yield f"  next: segmend plan balance {dirs} -o plan.json (broker stopped), or --reassign (running)"
+
+
+def _when(ms: int) -> str:
+    return "?" if ms < 0 else datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds")
+
+
+def _objects(found: Capacity, within: float, full: int) -> Iterator[Mapping[str, Any]]:
+    yield from map(_disk_object, found.disks)
+    yield from map(_topic_object, found.topics)
+    for broker in found.measured:
+        for each in broker.replicas:
+            yield {
+                "type": "partition", "topic": each.topic, "partition": each.partition,
+                "cluster_id": each.cluster_id, "broker": each.broker, "dir": each.dir, "kind": each.kind,
+                "bytes": each.bytes, "allocated_bytes": each.allocated,
+                "oldest_timestamp": each.oldest_ms, "newest_timestamp": each.newest_ms,
+                "bytes_per_day": each.growth.per_day, "net_bytes_per_day": each.growth.net_per_day,
+                "room_bytes": each.growth.room, "growth": each.growth.why,
+            }  # fmt: skip
+    for evened in found.evened:
+        yield {"type": "balance"} | asdict(evened)
+    yield {
+        "type": "summary", "disks": len(found.disks), "full_within": full, "within_days": within,
+        "topics": len(found.topics), "replicas": sum(len(b.replicas) for b in found.measured),
+        "unsampled_topics": found.unsampled, "unread": list(found.unread),
+    }  # fmt: skip
+
+
+def _disk_object(each: DiskCapacity) -> Mapping[str, Any]:
+    return {
+        "type": "disk", "brokers": list(each.disk.brokers), "dirs": list(each.disk.dirs),
+        "total_bytes": each.disk.total, "available_bytes": each.disk.available, "log_bytes": each.logs,
+        "other_bytes": each.other_bytes, "at": each.at_ms, "bytes_per_day": each.written_per_day,
+        "net_bytes_per_day": each.net_per_day, "days_until_full": each.days_until_full,
+        "days_at_least": each.days_at_least, "unknown": list(each.unknown),
+    }  # fmt: skip
+
+
+def _topic_object(each: TopicCapacity) -> Mapping[str, Any]:
+    return {
+        "type": "topic", "cluster_id": each.cluster_id, "topic": each.topic, "partitions": each.partitions,
+        "replicas": each.replicas, "bytes": each.bytes, "bytes_per_day": each.written_per_day,
+        "net_bytes_per_day": each.net_per_day, "unknown_rates": each.unknown_rates,
+        "sample": None if each.sample is None else asdict(each.sample),
+        "advice": None if each.advice is None else asdict(each.advice),
+    }  # fmt: skip
