@@ -122,6 +122,20 @@ def test_an_unclean_election_is_a_divergence(tmp_path: Path, capsys: pytest.Capt
     ]
 
 
+def test_a_high_watermark_of_a_leader_that_lost_is_no_loss_and_no_all_clear(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Cut to the newer log, and killed before its checkpoint of high watermarks was written again."""
+    one = broker(tmp_path, 1, PLAIN[:6], epochs="0 0", mark=70)
+    two = broker(tmp_path, 2, PLAIN[:6], epochs="0 0, 2 60", mark=60)
+    code, _, partition = told(capsys, one, two)
+    assert (code, partition["missing"], partition["high_watermark"]) == (4, [], 60)
+    (doubt,) = partition["doubts"]
+    assert "its high watermark is 70, but the newest epoch that it knows ends at offset 59" in doubt
+    both = broker(tmp_path / "both", 1, PLAIN[:6], epochs="0 0, 2 60", mark=70)
+    assert told(capsys, both, two)[2]["missing"] == [[60, 69]], "of the newest epoch it is a loss"
+
+
 def test_damage_names_who_has_it_sound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hurt = [bytearray(each) for each in PLAIN]
     hurt[3][70] ^= 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -66,6 +67,19 @@ def test_every_code_that_is_mended_has_its_fault() -> None:
         fired = {code.rstrip("+-=") for code in case.scene.codes.split()}
         gone |= fired - set(case.scene.mend.partition(":")[2].split())
     assert gone >= mends().keys() | log_repair.ALWAYS
+
+
+def test_the_records_of_a_recreated_topic_are_taken_up_by_the_command_that_is_named(
+    patient_of: PatientOf,
+) -> None:
+    patient = patient_of(case_called("topic-recreated"))
+    found = patient.run("check", *patient.dirs, "--kafka", patient.scene.release, "--json").of("finding")
+    (command,) = (row["remedy"]["command"] for row in found if row["code"] == "M05")
+    *argv, _, _ = shlex.split(command)[1:]
+    assert patient.run(*argv, "--kafka", patient.scene.release, "-o", patient.plan_file).code == 0
+    patient.apply()
+    assert "M05" not in patient.codes()
+    patient.undo()
 
 
 def case_called(name: str) -> Case:

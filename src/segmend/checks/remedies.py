@@ -64,6 +64,12 @@ def free(log_dir: str) -> Remedy:
     return advice(f"segmend plan free {shlex.quote(log_dir)} --bytes 1GB -o plan.json")
 
 
+def restamp(topic: str, *log_dirs: str) -> Remedy:
+    """Plan to give a topic's replicas its id of today; that the records are its own a human must say."""
+    dirs = " ".join(map(shlex.quote, log_dirs))
+    return advice(f"segmend plan restamp {dirs} --topic {shlex.quote(topic)} -o plan.json")
+
+
 def set_aside(log_dir: str, *names: str, safety: Safety = Safety.SAFE) -> Remedy:
     """Move what lies in one folder out of the log dirs, to `<log dir>.aside`, overwriting nothing."""
     base = log_dir.rstrip("/")

@@ -9,7 +9,7 @@ from segmend.broker.leading import OTHER_ID
 from segmend.broker.strays import NOT_KNOWN, STRAYS, StrayHandling
 from segmend.findings import Finding, Remedy
 from segmend.logdir.tree import PartitionDir
-from segmend.node.topic_identity import why_not_the_file
+from segmend.node.topic_identity import of_no_topic, why_not_the_file
 
 from . import remedies
 from .context import BrokerContext
@@ -111,6 +111,8 @@ def _renamed(broker: BrokerContext, first: PartitionDir, other: PartitionDir) ->
 def _remedy(broker: BrokerContext, code: str, partition: PartitionDir) -> Remedy:
     if code == "M05" and why_not_the_file(broker.broker_dirs, partition) is None:
         return remedies.repair(partition.log_dir.path)
+    if code == "M05" and of_no_topic(broker.broker_dirs, partition):
+        return remedies.restamp(partition.topic, *(each.path for each in broker.broker_dirs.dirs))
     return remedies.show(partition.log_dir.path, partition.name)
 
 

@@ -62,7 +62,7 @@ def tell(args: argparse.Namespace, dirs: Sequence[LogDir], every: Iterable[Compa
     """Tell of each partition of `dirs` as it comes, and by the exit code whether all are equal."""
     begun = time.monotonic()
     metadata = _metadata(dirs)
-    counts: Counter[str] = Counter(partitions=0, replicas=0, batches=0, bytes=0, alone=0)
+    counts: Counter[str] = Counter(partitions=0, replicas=0, batches=0, bytes=0, alone=0, doubtful=0)
     code = ExitCode.NOTHING_WRONG
     progress = Progress(sys.stderr)
     try:
@@ -99,7 +99,7 @@ def _is_different(found: Compared, absent: Sequence[int]) -> bool:
 def _code(found: Compared, absent: Sequence[int]) -> ExitCode:
     if found.merged is None:
         return ExitCode.OPERATIONAL
-    code = ExitCode.NOTHING_WRONG if verdict(found.merged, absent) == "equal" else ExitCode.FINDINGS
+    code = ExitCode.FINDINGS if _is_different(found, absent) else ExitCode.NOTHING_WRONG
     unread = any(replica.unreadable for replica in found.replicas)
     return code | ExitCode.OPERATIONAL if unread else code
 
@@ -110,6 +110,7 @@ def _count(counts: Counter[str], found: Compared, absent: Sequence[int]) -> None
     if found.merged is None:
         counts["refused"] += 1
     else:
+        counts["doubtful"] += bool(found.merged.doubts)
         counts["alone" if len(found.replicas) + len(absent) == 1 else verdict(found.merged, absent)] += 1
     for replica in found.replicas:
         counts["batches"] += replica.batches

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from segmend.errors import UsageError
 from segmend.merge.agreement import disagreements
 from segmend.merge.branch import Branch, on_branch, without_lost
-from segmend.merge.lineage import lineage
+from segmend.merge.lineage import claims_of, lineage
 from segmend.merge.odd_epochs import believed
 from segmend.merge.second_look import Look
 from segmend.merge.spans import Span, common, has, size, united, without
 from segmend.merge.standing import begins, diverged_of, standings_of
 from segmend.merge.superseded import superseded
-from segmend.merge.values import Conflict, Merged, Range, Replica
+from segmend.merge.values import Conflict, Epoch, Merged, Range, Replica
 
 
 def merge(
@@ -33,7 +33,8 @@ def merge(
     diverged = [
         each for number in range(len(branches)) for each in diverged_of(branches[number], number, look)
     ]
-    watermark = _high_watermark(replicas, branches)
+    marks = [_mark(*each, chain) for each in zip(replicas, branches, strict=True)]
+    watermark = max((mark for mark in marks if mark is not None), default=None)
     first, end = _bounds(replicas, branches, watermark)
     ranks = _ranks(replicas, branches, prefer, (first, end - 1))
     conflicts = _conflicts(branches, ranks, look, prefer)
@@ -57,7 +58,7 @@ def merge(
         first_offset=first,
         next_offset=end,
         high_watermark=watermark,
-        doubts=(*doubts, *unproven, *_doubts(replicas, branches, end)),
+        doubts=(*doubts, *unproven, *_doubts(replicas, branches, marks, end)),
     )
 
 
@@ -80,14 +81,24 @@ def refuse_strangers(replicas: Sequence[Replica]) -> None:
                 )
 
 
-def _high_watermark(replicas: Sequence[Replica], branches: Sequence[Branch]) -> int | None:
-    """The newest that is known; of a replica that left the branch only up to where it did."""
-    known = []
-    for replica, branch in zip(replicas, branches, strict=True):
-        if replica.high_watermark is not None:
-            left = branch.left
-            known.append(replica.high_watermark if left is None else min(left, replica.high_watermark))
-    return max(known, default=None)
+def _speaks_to(replica: Replica, branch: Branch, chain: Sequence[Epoch]) -> int | None:
+    """Up to which offset its high watermark is one of the branch; None if it is, however far that goes.
+
+    Of one that left the branch: up to where it did. Of one that knows no newer epoch than one that has
+    ended: up to there. Its log was cut since, and the checkpoint (each 5 s) is of the leader that lost; or
+    it had more, and lost its end with the line of its epoch.
+    """
+    if branch.left is not None:
+        return branch.left
+    newest = max(claims_of(replica), default=None)
+    last = next((each.last_offset for each in chain if each.epoch == newest), None)
+    return None if last is None else last + 1
+
+
+def _mark(replica: Replica, branch: Branch, chain: Sequence[Epoch]) -> int | None:
+    """The high watermark of a replica, as far as it is one of the branch."""
+    mark, bound = replica.high_watermark, _speaks_to(replica, branch, chain)
+    return mark if mark is None or bound is None else min(bound, mark)
 
 
 def _bounds(
@@ -248,10 +259,18 @@ def _settled(found: Range, branches: Sequence[Branch], look: Look) -> Range:
     )  # fmt: skip
 
 
-def _doubts(replicas: Sequence[Replica], branches: Sequence[Branch], end: int) -> Iterator[str]:
+def _doubts(
+    replicas: Sequence[Replica], branches: Sequence[Branch], marks: Sequence[int | None], end: int
+) -> Iterator[str]:
     """What could not be known, in words."""
-    for replica, branch in zip(replicas, branches, strict=True):
+    for replica, branch, mark in zip(replicas, branches, marks, strict=True):
         yield from replica.unreadable
+        if mark is not None and branch.left is None and (replica.high_watermark or 0) > max(mark, end):
+            yield (
+                f"{replica.path}: its high watermark is {replica.high_watermark}, but the newest epoch that "
+                f"it knows ends at offset {mark - 1} on the newest leader's branch; whether the offsets from "
+                f"{end} on were only of a leader that lost, or are lost here, nothing tells"
+            )
         for each in replica.damaged:
             if each.last_offset is None and each.first_offset >= end:
                 yield (

@@ -35,6 +35,14 @@ def why_not_the_file(broker: BrokerDirs, partition: PartitionDir) -> str | None:
     return None
 
 
+def of_no_topic(broker: BrokerDirs, partition: PartitionDir) -> bool:
+    """Whether the cluster knows the topic's id, and no topic with the one in the partition.metadata."""
+    image, found = broker.metadata, partition.topic_id
+    if image is None or found is None or found in image.names or partition.topic not in image.ids:
+        return False
+    return image.assigned(partition.topic, partition.partition, broker.node_id)
+
+
 def _current(broker: BrokerDirs, topic: str, number: int) -> Iterator[PartitionDir]:
     for log_dir in broker.dirs:
         yield from (each for each in log_dir.current if (each.topic, each.partition) == (topic, number))

@@ -270,6 +270,8 @@ def summary_line(counts: Mapping[str, int], seconds: float, style: Style = PLAIN
     told = [f"{count} {what}" for what, count in counts.items() if count and what in _VERDICTS]
     if counts["alone"]:
         told.append(f"{counts['alone']} with one replica here, which nothing was compared with")
+    if counts["doubtful"]:
+        told.append(f"something is not known of {counts['doubtful']} of these")
     head = f"{plural(counts['partitions'], 'partition')}: {', '.join(told) or 'none'}"
     read = f"{plural(counts['replicas'], 'replica')}, {counts['batches']:,} batches"
     size = f"{text.size(counts['bytes'])}, every checksum, {text.duration(seconds)}"

@@ -25,7 +25,8 @@ examples:
 
 The lines are those of `segmend diff`, which says what they mean.
 
-exit codes: 0 all equal, 4 differences, 8 something could not be read or compared, 16 usage"""
+exit codes: 0 all equal, 4 differences, or something that is not known, 8 something could not be read
+or compared, 16 usage"""
 
 
 def configure_compare(parser: argparse.ArgumentParser) -> None:
