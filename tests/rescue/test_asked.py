@@ -41,7 +41,8 @@ def test_a_log_dir_of_some_offsets_has_just_these(
 ) -> None:
     (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("codec-zstd-0", "txn-0"), count=1)
     out = tmp_path / "out"
-    assert run(capsys, "rescue", source, "--out", out, "--offsets", "17..101").code == 0
+    cut = run(capsys, "rescue", source, "--out", out, "--offsets", "17..101")
+    assert (cut.code, cut.out.count("it stays open in OUT")) == (0, 1)
     for name, each in (("all", source), ("some", out)):
         run(capsys, "rescue", each, "--out", tmp_path / name, "--as", "jsonl")
     every, some = told(tmp_path / "all"), told(tmp_path / "some")

@@ -46,6 +46,11 @@ def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
     if line["open"]:
         yield f"{plural(line['open'], 'record')} of transactions without a known end, marked"
     yield from (text.clean(each) for each in line["form"].get("notes", ()))
+    if "open_since" in line["form"]:
+        yield (
+            f"a transaction from offset {line['form']['open_since']} has no end among these: it stays "
+            "open in OUT, and who reads committed records gets none from there on"
+        )
     if line["unacknowledged"]:
         records = plural(line["unacknowledged"], "record")
         yield f"{records} above the high watermark on one replica only, marked"

@@ -68,11 +68,20 @@ def write(job: Job, outlet: Folder) -> Written:
     records -= sum(piece.records - len(kept_of(piece)[1]) for piece in hidden)
     aborted, open_ = _transactional(job, scans)
     unacknowledged = sum(piece.records for piece in job.pieces if piece.unacknowledged)
+    facts = {"log_start_offset": start, "next_offset": end}
+    if end < job.merged.next_offset and (since := _open_since(scans[-1])) is not None:
+        facts["open_since"] = since
     return Written(
         records=records, bytes=sum(each.size for each in scans), aborted=aborted, open=open_,
         unacknowledged=unacknowledged, marked=unacknowledged + open_,
-        facts={"log_start_offset": start, "next_offset": end},
+        facts=facts,
     )  # fmt: skip
+
+
+def _open_since(scan: SegmentScan) -> int | None:
+    """The first offset of a transaction whose end is not among the wanted offsets; None without one."""
+    firsts = (each.current_txn_first_offset for each in scan.producers)
+    return min((first for first in firsts if first >= 0), default=None)
 
 
 def _logs(place: PartitionDir) -> Iterator[FileEntry]:
