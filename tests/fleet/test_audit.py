@@ -191,12 +191,14 @@ def test_out_may_not_lie_in_a_log_dir(tmp_path: Path) -> None:
     assert not (root / "b1/data/out").exists()
 
 
-def test_out_is_no_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_out_in_a_store_that_nobody_knows_is_no_directory_of_that_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     root = three_brokers(tmp_path / "fleet")
-    with pytest.raises(UsageError, match="directories only, not to object stores"):
-        audit(AuditRequest(paths=(str(root),), out="s3://bucket/report"), LocalDriver(1))
-    assert not (tmp_path / "s3:").exists()
+    with pytest.raises(UsageError, match="hdfs:// cannot be read; there are s3, "):
+        audit(AuditRequest(paths=(str(root),), out="hdfs://name/report"), LocalDriver(1))
+    assert not (tmp_path / "hdfs:").exists()
 
 
 def test_the_summary_file(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tarfile
@@ -11,6 +12,7 @@ import pytest
 
 from segmend.cli.main import main
 from segmend.errors import ExitCode
+from segmend.fleet.bundle import keep_newest
 
 
 @pytest.mark.slow
@@ -26,3 +28,11 @@ def test_a_python_with_nothing_but_the_archive_runs_a_task(tmp_path: Path) -> No
         command, env={"PYTHONPATH": str(tmp_path / "there")}, capture_output=True, text=True, check=False
     )
     assert done.stdout.strip() == "native", done.stderr
+
+
+def test_of_the_archives_in_the_cache_the_newest_stays(tmp_path: Path) -> None:
+    for age, name in enumerate(("segmend-workers-b.tar.gz", "segmend-workers-a.tar.gz", "java17.jsa")):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
+    keep_newest(tmp_path)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["java17.jsa", "segmend-workers-b.tar.gz"]

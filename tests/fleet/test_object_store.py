@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import errno
+import json
 import pickle
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +19,16 @@ from obstore.store import MemoryStore
 from tests.fleet.build import plain, write_broker
 
 from segmend.checks import CheckRun, Level
-from segmend.errors import SegmendError, UsageError
+from segmend.cli.main import main
+from segmend.errors import ExitCode, SegmendError, UsageError
+from segmend.fleet import delta, folder
 from segmend.fleet.audit import AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.listing import Place
 from segmend.fleet.object_store import ObjectStore
 from segmend.fleet.options import parse_options
 from segmend.fleet.remote import files_of
+from segmend.fleet.schemas import AUDIT_TABLES
 from segmend.fleet.tables import open_table, read
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
@@ -43,13 +51,15 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def bucket(fleet: Path) -> Iterator[str]:
     import boto3  # half a second for those who do not need it
-    from moto.server import ThreadedMotoServer
 
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    # A process of its own: delta-rs asks the store while it holds the interpreter.
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     environ = {
-        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
         "AWS_ALLOW_HTTP": "true",
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
@@ -59,11 +69,27 @@ def bucket(fleet: Path) -> Iterator[str]:
         for name, value in environ.items():
             patch.setenv(name, value)
         client = boto3.client("s3", endpoint_url=environ["AWS_ENDPOINT_URL"], region_name="us-east-1")
+        answers(port, server)
         client.create_bucket(Bucket="snap")
         for file in sorted(path for path in fleet.rglob("*") if path.is_file()):
             client.put_object(Bucket="snap", Key=f"day1/{file.relative_to(fleet)}", Body=file.read_bytes())
         yield "s3://snap/day1"
-    server.stop()
+    server.kill()
+    server.wait()
+
+
+def answers(port: int, server: subprocess.Popen[bytes]) -> None:
+    """Wait until somebody listens there."""
+    end = time.monotonic() + 100
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        except OSError:
+            assert server.poll() is None
+            assert time.monotonic() < end, "the store did not start within 100 s"
+            time.sleep(0.1)
+        else:
+            return
 
 
 def rows_of(path: str, **given: str) -> list[dict[str, Any]]:
@@ -94,6 +120,69 @@ def test_an_audit_of_a_bucket(bucket: str, tmp_path: Path) -> None:
     outcome = audit(AuditRequest(paths=(bucket,), out=str(tmp_path), level=Level.DEEP), LocalDriver(1))
     assert set(outcome.codes) >= {"I13"}
     assert (outcome.row["brokers"], outcome.row["partitions"]) == (2, 4)
+
+
+def without_times(out: str, name: str) -> list[str]:
+    return sorted(map(repr, delta.read(out, name).drop_columns("run_id").to_pylist()))
+
+
+@pytest.mark.slow
+def test_an_audit_into_a_bucket(fleet: Path, bucket: str, tmp_path: Path, capsys: Any) -> None:
+    """Tables, report and summary as in a directory, twice into the same OUT; its history and its vacuum."""
+    here, there = str(tmp_path / "here"), "s3://snap/reports/kafka"
+    for out in (here, there, here, there):
+        assert main(["fleet", "audit", str(fleet), "--out", out, "--driver", "local"]) == ExitCode.FINDINGS
+    capsys.readouterr()
+    for name in AUDIT_TABLES:
+        if name not in ("runs", "log_dirs"):
+            assert without_times(there, name) == without_times(here, name), name
+    assert json.loads(folder.source(f"{there}/summary.json").read())["report"] == f"{there}/report.html"
+    assert b"</html>" in folder.source(f"{there}/report.html").read()
+    assert main(["fleet", "runs", there]) == ExitCode.NOTHING_WRONG
+    assert main(["fleet", "diff-runs", there]) == ExitCode.NOTHING_WRONG
+    assert main(["fleet", "vacuum", there, "--keep", "1"]) == ExitCode.NOTHING_WRONG
+    assert len(delta.runs(there)) == 1
+    assert len(list(folder.entries(f"{there}/runs"))) == 1
+    assert not Path("s3:").exists()
+
+
+@pytest.mark.slow
+def test_an_out_that_cannot_be_written_is_one_line(fleet: Path, bucket: str, capsys: Any) -> None:
+    command = ["fleet", "audit", str(fleet), "--driver", "local", "--out"]
+    assert main([*command, "s3://nobody/x"]) == ExitCode.OPERATIONAL
+    told = capsys.readouterr().err.splitlines()
+    assert told[-1].startswith("segmend: s3://nobody/x/"), told
+    assert main([*command, "ftp://host/x"]) == ExitCode.USAGE
+    assert (
+        main(["fleet", "audit", bucket, "--driver", "local", "--out", f"{bucket}/b1/data"]) == ExitCode.USAGE
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("torn", ["commit", "data", "log"])
+def test_a_torn_out_in_a_bucket_is_healed_or_one_line(
+    fleet: Path, bucket: str, torn: str, capsys: Any
+) -> None:
+    out = f"s3://snap/torn-{torn}"
+    command = ["fleet", "audit", str(fleet), "--out", out, "--driver", "local"]
+    assert main(command) == ExitCode.FINDINGS
+    first = f"{out}/findings/_delta_log/00000000000000000001.json"
+    if torn == "commit":
+        folder.save(first, "{ torn")
+    elif torn == "data":
+        for each in folder.entries(f"{out}/runs"):
+            folder.remove(each.path)
+    else:
+        for each in [*folder.entries(f"{out}/findings/_delta_log")]:
+            folder.remove(each.path)
+    capsys.readouterr()
+    code = main(command)
+    told = capsys.readouterr().err.strip().splitlines()
+    if torn == "log":
+        assert code == ExitCode.FINDINGS, told
+    else:
+        assert code == ExitCode.OPERATIONAL
+        assert "give another --out" in told[-1]
 
 
 @pytest.mark.slow

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -57,3 +60,16 @@ def test_workers_are_asked_before_anything_is_written(
 def test_a_python_of_another_version_is_a_line() -> None:
     said = "Python in worker has different version: 3.9 than that in driver: 3.11, PySpark cannot run"
     assert workers._not_started(said).startswith("a worker runs Python 3.9, the driver 3.11: set PYSPARK")
+
+
+@pytest.mark.skipif(find_spec("grpc") is not None, reason="this machine has what Spark Connect needs")
+def test_connect_without_its_packages_is_a_line(tmp_path: Path) -> None:
+    write_broker(tmp_path, 1, [plain("t", 0)])
+    command = [sys.executable, "-m", "segmend", "fleet", "audit", str(tmp_path), "--out", str(tmp_path / "o")]
+    done = subprocess.run(
+        [*command, "--master", "sc://127.0.0.1:1"], capture_output=True, text=True, check=False, timeout=200
+    )
+    assert done.returncode == 8
+    assert done.stderr.splitlines()[-1].startswith(
+        "segmend: sc://127.0.0.1:1: [PACKAGE_NOT_INSTALLED] grpcio"
+    )

@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any
 
 from segmend.checks import Level
-from segmend.errors import ExitCode, UsageError
+from segmend.errors import ExitCode
 from segmend.findings import Finding, Severity
 from segmend.fleet import carried, delta, history, rows
 from segmend.fleet.confirm import Suspect, confirm
@@ -23,7 +23,7 @@ from segmend.fleet.cross import cross_findings
 from segmend.fleet.cross.replica import Cluster, Divergence, Group, Replica
 from segmend.fleet.delta import AuditRun, Part
 from segmend.fleet.driver import Driver
-from segmend.fleet.listing import Place, brokers
+from segmend.fleet.listing import Place, absolute, brokers
 from segmend.fleet.pack import pack
 from segmend.fleet.plan import AuditPlan, make_plan
 from segmend.fleet.schemas import REPLICAS
@@ -81,10 +81,8 @@ def audit(request: AuditRequest, driver: Driver, progress: OnProgress = lambda *
     """Run it all. Bad files are findings; UsageError or SegmendError only for what stops us."""
     started, run = time.monotonic(), delta.new_run()
     progress(0, 0, "listing log dirs")
-    if "://" in request.out:
-        raise UsageError(f"--out {request.out}: tables are written to directories only, not to object stores")
     # A task's process may stand in another directory.
-    job = AuditJob(out=os.path.abspath(request.out), run=run, level=request.level)
+    job = AuditJob(out=absolute([request.out])[0], run=run, level=request.level)
     earlier = () if request.since is None else carried.since(job.out, request.since, request.level)
     known = carried.files(job.out, earlier)
     plan = make_plan(request.paths, job, driver, request.release, known)

@@ -27,6 +27,10 @@ _ROOTS: Final = (
 )  # fmt: skip
 _PACKAGES: Final = ("segmend", "pyspark_segmend")
 _LEFT_OUT: Final = ("tests", "include", "__pycache__", "src")
+_NOT_CALLED: Final = (
+    "_flight.", "libarrow_flight", "libarrow_python_flight", "_s3fs.", "libarrow_s3", "_cffi.",
+)  # fmt: skip
+"""Libraries of these packages that nothing of segmend calls: they would be unpacked beside each executor."""
 
 
 def bundle_name() -> str:
@@ -51,7 +55,8 @@ def make_bundle(target: Path) -> None:
             for each in _distributions():
                 for name in each.files or ():
                     path = Path(str(name.locate()))
-                    if ".." not in name.parts and not set(_LEFT_OUT) & set(name.parts) and path.is_file():
+                    wanted = not set(_LEFT_OUT) & set(name.parts) and not name.name.startswith(_NOT_CALLED)
+                    if wanted and ".." not in name.parts and path.is_file():
                         archive.add(path, str(name), recursive=False)
             for folder in _folders():
                 for path in sorted(folder.rglob("*")):
@@ -61,6 +66,13 @@ def make_bundle(target: Path) -> None:
     except OSError as error:
         fresh.unlink(missing_ok=True)
         raise SegmendError(f"{target}: {error.strerror or error}") from error
+
+
+def keep_newest(folder: Path) -> None:
+    """Of the archives in `folder`, which have names as `bundle_name` gives, drop all but the newest."""
+    found = sorted(folder.glob("segmend-workers-*.tar.gz"), key=lambda file: file.stat().st_mtime_ns)
+    for old in found[:-1]:
+        old.unlink(missing_ok=True)
 
 
 def _distributions() -> list[Distribution]:

@@ -30,6 +30,7 @@ from segmend.findings import Finding
 from segmend.fleet import delta, history, plain_values
 from segmend.fleet.delta import AuditRun
 from segmend.fleet.digest import PartitionDigest, Parts
+from segmend.fleet.folder import entries, source
 from segmend.fleet.listing import Place, absolute
 from segmend.fleet.schemas import SCANS
 from segmend.formats.names import parse_file_name
@@ -96,9 +97,8 @@ def since(out: str, wanted: str, level: Level) -> tuple[str, ...]:
 def stopped(out: str) -> list[str]:
     """The ids of runs that left readings and did not finish, the oldest first."""
     done = set(delta.runs(out))
-    folder = os.path.join(out, _TABLE)
-    names = os.listdir(folder) if os.path.isdir(folder) else []
-    found = {run for name in names if (run := delta.run_of(name)) is not None}
+    written = entries(os.path.join(out, _TABLE))
+    found = {run for each in written if (run := delta.run_of(each.name)) is not None}
     return sorted(found - done)
 
 
@@ -107,17 +107,16 @@ def files(out: str, runs: Sequence[str]) -> list[Earlier]:
     folder = os.path.join(out, _TABLE)
     table = delta.opened(out, _TABLE)
     paths = {path for path, run in (delta.files(table) if table else {}).items() if run in runs}
-    if os.path.isdir(folder):
-        paths |= {name for name in os.listdir(folder) if delta.run_of(name) in runs}
+    paths |= {each.name for each in entries(folder) if delta.run_of(each.name) in runs}
     found: list[Earlier] = []
     for path in sorted(paths, reverse=True):
-        with suppress(OSError, pa.ArrowInvalid):
+        with suppress(OSError, pa.ArrowInvalid, Unreadable):
             found.extend(_described(folder, path))
     return found
 
 
 def _described(folder: str, path: str) -> Iterator[Earlier]:
-    about = pq.read_metadata(os.path.join(folder, path))
+    about = pq.read_metadata(source(os.path.join(folder, path)))
     columns = {about.schema.column(n).name: n for n in range(about.num_columns)}
     for number in range(about.num_row_groups):
         group = about.row_group(number)
@@ -224,8 +223,8 @@ def _known(row: Mapping[str, Any]) -> Known:
 
 def _rows(path: str) -> list[dict[str, Any]]:
     try:
-        found: list[dict[str, Any]] = pq.read_table(path, schema=SCANS, partitioning=None).to_pylist()
-    except (OSError, pa.ArrowInvalid):
+        found: list[dict[str, Any]] = pq.read_table(source(path), schema=SCANS, partitioning=None).to_pylist()
+    except (OSError, pa.ArrowInvalid, Unreadable):
         # Vacuumed meanwhile, or torn: all of it is read again.
         return []
     return found

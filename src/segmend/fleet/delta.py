@@ -21,12 +21,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
-from deltalake.exceptions import DeltaError
+from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction
 
 from segmend.errors import SegmendError
+from segmend.fleet import folder
+from segmend.fleet.remote import store_of
 from segmend.fleet.schemas import STORED
 from segmend.frozen import frozen
+from segmend.logdir.file_system import Unreadable
 
 APPLICATION = "segmend"
 RUN = "run_id"
@@ -61,27 +64,13 @@ def new_run() -> AuditRun:
     return AuditRun(run_id=f"{stamp}-{uuid.uuid4().hex[:6]}", number=number)
 
 
-def make_folder(out: str) -> None:
-    """Make the directory of the tables; SegmendError where that is not possible."""
-    try:
-        os.makedirs(out, exist_ok=True)
-    except OSError as error:
-        raise SegmendError(f"--out {out}: {error.strerror}") from error
-    if not os.access(out, os.W_OK):
-        raise SegmendError(f"--out {out}: no permission to write there")
-
-
 def write_part(out: str, run: AuditRun, name: str, table: pa.Table) -> Part | None:
     """Write the rows, with their `run_id`, as one file of table `name`; None when there are none."""
     if not table.num_rows:
         return None
     path = f"{_PART}{run.run_id}-{uuid.uuid4().hex}{_PARQUET}"
-    folder = os.path.join(out, name)
-    os.makedirs(folder, exist_ok=True)
     table = _of_run(table, STORED[name], run.run_id)
-    full = os.path.join(folder, path)
-    pq.write_table(table, full, compression="zstd")
-    size = os.stat(full).st_size
+    size = folder.write_table(os.path.join(out, name, path), table)
     return Part(table=name, path=path, run_id=run.run_id, bytes=size, stats=_stats(table))
 
 
@@ -122,12 +111,13 @@ def commit(out: str, run: AuditRun, phase: str, names: Iterable[str], parts: Seq
         try:
             _commit(os.path.join(out, name), run, phase, STORED[name], mine)
         except (DeltaError, OSError) as error:
-            raise SegmendError(f"{out}/{name}: the Delta commit failed: {error}") from error
+            raise SegmendError(f"{out}/{name}: the Delta commit failed: {folder.one_line(error)}") from error
 
 
-def _commit(folder: str, run: AuditRun, phase: str, schema: pa.Schema, parts: Sequence[Part]) -> None:
-    os.makedirs(folder, exist_ok=True)
-    table = DeltaTable.create(folder, schema, mode="ignore", partition_by=[RUN])
+def _commit(home: str, run: AuditRun, phase: str, schema: pa.Schema, parts: Sequence[Part]) -> None:
+    if not folder.is_remote(home):
+        os.makedirs(home, exist_ok=True)
+    table = DeltaTable.create(home, schema, mode="ignore", partition_by=[RUN])
     application = f"{APPLICATION}-{phase}"
     before = table.transaction_version(application)
     if not parts or (before is not None and before >= run.number):
@@ -163,9 +153,23 @@ def _widen(table: DeltaTable, schema: pa.Schema) -> None:
 
 
 def opened(out: str, name: str) -> DeltaTable | None:
-    """The table; None when it is not there."""
-    folder = os.path.join(out, name)
-    return DeltaTable(folder) if DeltaTable.is_deltatable(folder) else None
+    """The table; None when it is not there. SegmendError when it cannot be read."""
+    if folder.is_remote(out):
+        store_of(out)  # says so where nothing knows its scheme
+    try:
+        return DeltaTable(os.path.join(out, name))
+    except TableNotFoundError:
+        return None
+    except (DeltaError, OSError) as error:
+        raise SegmendError(
+            f"{out}/{name}: its Delta log cannot be read ({folder.one_line(error)}); give another --out"
+        ) from error
+
+
+def refuse_torn(out: str) -> None:
+    """SegmendError where a table cannot be added to: told before anything is read or written."""
+    for name in STORED:
+        opened(out, name)
 
 
 def files(table: DeltaTable) -> dict[str, str | None]:
@@ -200,7 +204,7 @@ def read(out: str, name: str, *, run_id: str | None = None) -> pa.Table:
     wanted = {path: run for path, run in files(table).items() if run_id is None or run in (None, run_id)}
     try:
         found = [_read(os.path.join(out, name, path), schema, run, run_id) for path, run in wanted.items()]
-    except (OSError, pa.ArrowInvalid) as error:
+    except (OSError, pa.ArrowInvalid, Unreadable) as error:
         raise SegmendError(
             f"{out}/{name}: a file of an earlier run is gone or damaged ({error}); give another --out"
         ) from error
@@ -210,7 +214,7 @@ def read(out: str, name: str, *, run_id: str | None = None) -> pa.Table:
 def _read(path: str, schema: pa.Schema, run: str | None, run_id: str | None) -> pa.Table:
     if run is None:
         filters = None if run_id is None else [(RUN, "==", run_id)]
-        return pq.read_table(path, schema=schema, filters=filters, partitioning=None)
+        return pq.read_table(folder.source(path), schema=schema, filters=filters, partitioning=None)
     # Whoever rewrites a file (OPTIMIZE) leaves out of it what the table's log says of the whole of it.
     inner = schema.remove(schema.get_field_index(RUN))
-    return _of_run(pq.read_table(path, schema=inner, partitioning=None), schema, run)
+    return _of_run(pq.read_table(folder.source(path), schema=inner, partitioning=None), schema, run)

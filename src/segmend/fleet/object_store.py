@@ -69,6 +69,26 @@ class ObjectStore(Files):
         size = self.file_stat(path).size
         return RemoteReader(*self._split(path), path=path, size=size)
 
+    def content(self, path: str) -> bytes:
+        """The whole of one object."""
+        store, key = self._split(path)
+        with _refusals(path):
+            return bytes(obstore.get(store, key).bytes())
+
+    def put(self, path: str, content: bytes) -> None:
+        """Write an object, whole or not at all."""
+        store, key = self._split(path)
+        with _refusals(path):
+            obstore.put(store, key, content)
+        self._folders.pop(path.rpartition("/")[0], None)
+
+    def remove(self, path: str) -> None:
+        """Take an object away, if it is there."""
+        store, key = self._split(path)
+        with _refusals(path):
+            obstore.delete(store, key)
+        self._folders.pop(path.rpartition("/")[0], None)
+
     def _split(self, path: str) -> tuple[Any, str]:
         """(the bucket's store, the key in it)."""
         scheme, _, rest = path.partition("://")

@@ -11,11 +11,12 @@ from segmend.errors import UsageError
 from segmend.fleet import delta
 from segmend.fleet.carried import Earlier, about, by_broker
 from segmend.fleet.driver import Driver
+from segmend.fleet.folder import make_folder
 from segmend.fleet.listing import Place, brokers, find_places
 from segmend.fleet.pack import ROUNDS, WORTH_A_CORE, chunks, pack, target_bytes
+from segmend.fleet.remote import files_of
 from segmend.fleet.task import AuditJob, Piece, Share, Task
 from segmend.frozen import frozen
-from segmend.logdir import disk
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -59,7 +60,8 @@ def make_plan(
     """
     places = find_places(paths)
     _keep_out(job.out, places)
-    delta.make_folder(job.out)
+    make_folder(job.out)
+    delta.refuse_torn(job.out)
     driver.ready(places, job.out)
     groups = [Broker(places=tuple(group), release=release) for group in brokers(places).values()]
     lists = [groups[at : at + LISTED_AT_ONCE] for at in range(0, len(groups), LISTED_AT_ONCE)]
@@ -132,7 +134,7 @@ def _cut(share: Share, size: int) -> Iterator[Share]:
 
 def _keep_out(out: str, places: Iterable[Place]) -> None:
     """Reading never writes: nothing of ours goes into a log dir."""
-    target = disk.real_path(out).rstrip("/") + "/"
+    target = files_of(out).real_path(out).rstrip("/") + "/"
     for place in places:
         if target.startswith(place.files.real_path(place.path).rstrip("/") + "/"):
             raise UsageError(f"--out {out} lies in the log dir {place.path}; choose another place")

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from segmend.errors import SegmendError, system_words
-from segmend.fleet import alerts, delta
+from segmend.fleet import alerts, delta, folder
 from segmend.fleet.audit import AuditOutcome
 from segmend.fleet.schemas import AUDIT_TABLES, SUMMARY_KEYS
 
@@ -76,9 +76,7 @@ def summary(outcome: AuditOutcome, out: str, report: str | None) -> dict[str, An
 def write_text(out: str, name: str, text: str) -> str:
     """Write a file into OUT, whole or not at all; its path."""
     path = os.path.join(out, name)
-    with open(f"{path}.new", "w", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(text)
-    os.replace(f"{path}.new", path)
+    folder.save(path, text)
     return path
 
 

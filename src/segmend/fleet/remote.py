@@ -9,10 +9,14 @@ from __future__ import annotations
 import functools
 from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from segmend.errors import MissingExtra, UsageError
 from segmend.logdir import disk
 from segmend.logdir.file_system import Files
+
+if TYPE_CHECKING:
+    from segmend.fleet.object_store import ObjectStore
 
 SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss")
 
@@ -26,12 +30,17 @@ def files_of(path: str) -> Files:
     return _store(scheme) if separator else disk
 
 
+def store_of(path: str) -> ObjectStore:
+    """The object store of such a path, which can also be written to; raises as `files_of`."""
+    return _store(path.partition("://")[0])
+
+
 @functools.cache
-def _store(scheme: str) -> Files:
+def _store(scheme: str) -> ObjectStore:
     """One a process, for its connections and listings."""
     if scheme not in SCHEMES:
         raise UsageError(f"{scheme}:// cannot be read; there are {', '.join(SCHEMES)} and plain paths")
     if find_spec("obstore") is None:
         raise MissingExtra(f"{scheme}:// needs obstore", "fleet")
-    store: Files = import_module("segmend.fleet.object_store").ObjectStore()
+    store: ObjectStore = import_module("segmend.fleet.object_store").ObjectStore()
     return store

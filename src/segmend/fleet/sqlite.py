@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from segmend.fleet.folder import source
 from segmend.fleet.schemas import STORED
 from segmend.fleet.sql import COLUMNS, Row
 
@@ -28,7 +29,7 @@ class SQLite:
         self._db.execute(f"create table {name} ({', '.join(kinds)})")
         into = f"insert into {name} values ({', '.join('?' * len(columns))})"
         for file in files:
-            table = pq.read_table(file, columns=list(columns))
+            table = pq.read_table(source(file), columns=list(columns))
             self._db.executemany(into, zip(*(table[c].to_pylist() for c in columns), strict=True))
 
     def view(self, name: str, statement: str) -> list[Row]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
 from typing import Final
 
-from segmend.fleet import delta
+from segmend.fleet import delta, folder
 from segmend.fleet.history import finished
 from segmend.fleet.schemas import STORED
 from segmend.frozen import frozen
@@ -41,10 +40,10 @@ def vacuum(out: str, *, keep: int | None, older_than_ms: int | None, dry_run: bo
         dropped = {path for path, run in of_runs.items() if run in going}
         if dropped and not dry_run:
             table.delete(f"{delta.RUN} in ({', '.join(map(_quoted, going))})")
-        for path in _loose(os.path.join(out, name), live=set(of_runs) - dropped, dropped=dropped):
-            count, size = count + 1, size + os.stat(path).st_size
+        for each in _loose(os.path.join(out, name), live=set(of_runs) - dropped, dropped=dropped):
+            count, size = count + 1, size + each.bytes
             if not dry_run:
-                os.unlink(path)
+                folder.remove(each.path)
     return Swept(runs=tuple(going), files=count, bytes=size)
 
 
@@ -63,13 +62,13 @@ def _quoted(run_id: str) -> str:
     return "'" + run_id.replace("'", "''") + "'"
 
 
-def _loose(folder: str, *, live: set[str], dropped: set[str]) -> list[str]:
-    """Paths of Parquet files in `folder` that are dropped, or that no commit names and that are old."""
-    found = []
-    with suppress(FileNotFoundError), os.scandir(folder) as entries:
-        for entry in entries:
-            if not entry.name.endswith(".parquet") or entry.name in live:
-                continue
-            if entry.name in dropped or entry.stat().st_mtime < time.time() - ORPHAN_SECONDS:
-                found.append(entry.path)
-    return sorted(found)
+def _loose(home: str, *, live: set[str], dropped: set[str]) -> list[folder.Entry]:
+    """The Parquet files in `home` that are dropped, or that no commit names and that are old."""
+    old = time.time() - ORPHAN_SECONDS
+    return [
+        each
+        for each in folder.entries(home)
+        if each.name.endswith(".parquet")
+        and each.name not in live
+        and (each.name in dropped or each.written < old)
+    ]

@@ -234,7 +234,9 @@ def _resumed(path: str, fd: int, asked: Line, fx: Effects) -> Outlet:
 
 
 def refuse_overlap(out: str, sources: Iterable[str]) -> None:
-    """Raise `UsageError` if OUT lies in a source, or a source in it."""
+    """Raise `UsageError` if OUT lies in a source, or a source in it, or where no directory can be."""
+    if "://" in out:
+        raise UsageError(f"{out}: records go to directories only, not to object stores; give a mounted one")
     mine = disk.real_path(out).rstrip("/") + "/"
     for source in sources:
         theirs = disk.real_path(source).rstrip("/") + "/"

@@ -12,14 +12,18 @@ from itertools import chain
 from typing import TypeVar
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark import StatusTracker
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from segmend.errors import SegmendError
+from segmend.fleet import folder
 from segmend.fleet.listing import Place
 from segmend.fleet.schemas import STORED
 from segmend.fleet.sql import COLUMNS, Row, Sql
+from segmend.spark.tasks import cores
 from segmend.spark.workers import make_ready
 
 T = TypeVar("T")
@@ -44,7 +48,7 @@ class SparkDriver:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self.cores = spark.sparkContext.defaultParallelism
+        self.cores = cores(spark)
 
     def run(
         self, function: Callable[[T], R], tasks: Sequence[T], done: Callable[[int], None] | None = None
@@ -78,11 +82,14 @@ class SparkDriver:
     @contextmanager
     def _watched(self, done: Callable[[int], None] | None, count: int) -> Iterator[None]:
         """Tell `done` about finished tasks while a job runs (the collect itself only blocks)."""
-        if done is None:
+        context = getattr(self._spark, "_sc", None)
+        if done is None or context is None:  # Spark Connect tells nothing meanwhile
             yield
             return
         over = threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(done, count, over), daemon=True)
+        watcher = threading.Thread(
+            target=self._watch, args=(context.statusTracker(), done, count, over), daemon=True
+        )
         watcher.start()
         try:
             yield
@@ -90,8 +97,9 @@ class SparkDriver:
             over.set()
             watcher.join()
 
-    def _watch(self, done: Callable[[int], None], count: int, over: threading.Event) -> None:
-        tracker = self._spark.sparkContext.statusTracker()
+    def _watch(
+        self, tracker: StatusTracker, done: Callable[[int], None], count: int, over: threading.Event
+    ) -> None:
         while not over.wait(_POLL_SECONDS):
             stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
             # Beside ours there is the stage that hands out the tasks.
@@ -102,7 +110,7 @@ class SparkDriver:
     @contextmanager
     def sql(self, files: Mapping[str, Sequence[str]]) -> Iterator[Sql]:
         """Spark SQL over temporary views of the files."""
-        with self._quick(sum(map(os.path.getsize, chain.from_iterable(files.values())))):
+        with self._quick(sum(map(folder.size, chain.from_iterable(files.values())))):
             for name in COLUMNS:
                 self._view(name, list(files.get(name, ())))
             try:
@@ -126,10 +134,14 @@ class SparkDriver:
 
     def _view(self, name: str, files: Sequence[str]) -> None:
         schema = from_arrow_schema(STORED[name])
-        if files:
-            frame = self._spark.read.schema(schema).parquet(*map(os.path.abspath, files))
-        else:
+        if not files:
             frame = self._spark.createDataFrame([], schema)
+        elif folder.is_remote(files[0]):
+            # Spark reads a store only with jars for it, and segmend can.
+            paths = self._spark.createDataFrame([(path,) for path in files], "path string")
+            frame = paths.mapInArrow(_loaded(COLUMNS[name]), from_arrow_schema(_of(name)))
+        else:
+            frame = self._spark.read.schema(schema).parquet(*map(os.path.abspath, files))
         frame.select(*COLUMNS[name]).createOrReplaceTempView(name)
 
 
@@ -138,6 +150,20 @@ def _work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for packed in batch.column(0):
             call, task = pickle.loads(zlib.decompress(packed.as_buffer()))
             yield pa.record_batch([[pickle.dumps(call(task))]], schema=_RESULT)
+
+
+def _of(name: str) -> pa.Schema:
+    """What is read of a table."""
+    return pa.schema([STORED[name].field(column) for column in COLUMNS[name]])
+
+
+def _loaded(columns: Sequence[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def load(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for path in batch.column(0).to_pylist():
+                yield from pq.read_table(folder.source(path), columns=list(columns)).to_batches()
+
+    return load
 
 
 def _last_line(error: PySparkException) -> str:

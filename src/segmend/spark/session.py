@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 import segmend
 from segmend.errors import SegmendError
 from segmend.fleet.bundle import NAME as BUNDLE
-from segmend.fleet.bundle import bundle_name, make_bundle
+from segmend.fleet.bundle import bundle_name, keep_newest, make_bundle
 from segmend.spark.archive import archive_later, is_wanted, options_with
 from segmend.spark.java import Java, find_java, java_home
 from segmend.spark.source import KafkaLogDataSource
@@ -65,6 +65,8 @@ def session(
 def _start(
     master: str, cache: Path | None, conf: Mapping[str, str], java_options: Sequence[str]
 ) -> SparkSession:
+    if master.startswith("sc://"):
+        return _connected(master)
     settings = {
         "spark.sql.session.timeZone": "UTC",
         "spark.python.unix.domain.socket.enabled": "true",
@@ -91,11 +93,20 @@ def _start(
         raise SegmendError(f"Spark did not start: {error}") from error
 
 
+def _connected(url: str) -> SparkSession:
+    """A session of a Spark Connect server, to which nothing is brought along: its workers need segmend."""
+    try:
+        return SparkSession.builder.remote(url).getOrCreate()
+    except PySparkException as error:
+        raise SegmendError(f"{url}: {' '.join(str(error).split())}") from error
+
+
 def _brought_along(folder: Path) -> dict[str, str]:
     """Settings by which executors get segmend and its packages: they need Spark and Python only."""
     bundle = folder / bundle_name()
     if not bundle.exists():
         make_bundle(bundle)
+        keep_newest(folder)
     return {"spark.archives": f"{bundle}#{BUNDLE}", "spark.executorEnv.PYTHONPATH": BUNDLE}
 
 

@@ -22,13 +22,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
 from segmend.errors import SegmendError, UsageError
+from segmend.fleet.folder import MARK, is_remote, make_folder
 from segmend.fleet.listing import Place
 from segmend.frozen import frozen
 from segmend.spark.tasks import cores
 
 MODULES = ("pyarrow", "numpy", "deltalake", "lz4", "cramjam", "isal", "zstandard", "crc32c", "segmend")
 _IDENTITY = "meta.properties"
-_MARK = ".segmend-probe-"
 _VERSIONS = re.compile(r"different version: (\S+) than that in driver: ([\d.]+\d)")
 
 
@@ -49,15 +49,17 @@ def make_ready(spark: SparkSession, places: Sequence[Place], out: str | None) ->
     if is_local(spark):
         return
     local = [place.path for place in places if "://" not in place.path]
-    token = uuid.uuid4().hex
-    if out is not None:
-        _write(out, token)
-    try:
-        workers = ask_workers(spark, {path: _identity(path) for path in local}, out, token)
-        _judge(workers, out)
-    finally:
+    dirs, token = {path: _identity(path) for path in local}, uuid.uuid4().hex
+    if out is None or is_remote(out):
+        _judge(ask_workers(spark, dirs, None, token), None)
         if out is not None:
-            _sweep(out, token)
+            _ask_store(spark, out)
+        return
+    _write(out, token)
+    try:
+        _judge(ask_workers(spark, dirs, out, token), out)
+    finally:
+        _sweep(out, token)
 
 
 def is_local(spark: SparkSession) -> bool:
@@ -79,6 +81,24 @@ def ask_workers(
     return [_worker(json.loads(said)) for said in sorted({row.said for row in rows})]
 
 
+def _ask_store(spark: SparkSession, out: str) -> None:
+    """SegmendError where a worker may not write into the store; by now it is known to have segmend."""
+
+    def ask(_number: Any) -> str:
+        try:
+            make_folder(out)
+        except SegmendError as error:
+            return str(error)
+        return ""
+
+    count = 2 * cores(spark)
+    question = sql.udf(ask, "string", useArrow=False)
+    rows = spark.range(0, count, 1, count).select(question("id").alias("said")).collect()
+    refused = sorted({row.said for row in rows} - {""})
+    if refused:
+        raise SegmendError(f"a worker cannot write there as the driver can: {refused[0]}")
+
+
 def _worker(said: dict[str, Any]) -> Worker:
     return Worker(
         host=said["host"],
@@ -94,7 +114,7 @@ def _question(
     modules: Sequence[str], dirs: dict[str, str | None], out: str | None, token: str
 ) -> Callable[[Any], str]:
     """A function that travels whole: a worker without segmend can run it."""
-    mark, identity = _MARK, _IDENTITY
+    mark, identity = MARK, _IDENTITY
 
     def read(path: str) -> str | None:
         try:
@@ -181,7 +201,7 @@ def _identity(path: str) -> str | None:
 
 def _write(out: str, token: str) -> None:
     try:
-        with open(f"{out}/{_MARK}{token}", "w") as file:
+        with open(f"{out}/{MARK}{token}", "w") as file:
             file.write(token)
     except OSError as error:
         raise UsageError(f"--out {out}: cannot write there: {error.strerror}") from error
@@ -189,7 +209,7 @@ def _write(out: str, token: str) -> None:
 
 def _sweep(out: str, token: str) -> None:
     for name in os.listdir(out):
-        if name.startswith(f"{_MARK}{token}"):
+        if name.startswith(f"{MARK}{token}"):
             try:
                 os.unlink(os.path.join(out, name))
             except OSError:

@@ -305,8 +305,10 @@ def _export(args: argparse.Namespace) -> int:
 
 def _as_workers_find_them(args: argparse.Namespace) -> None:
     """The paths, and OUT, for those who stand elsewhere."""
+    from segmend.fleet.listing import absolute
+
     args.paths = _paths(args)
-    args.out = os.path.abspath(args.out)
+    args.out = absolute([args.out])[0]
     args.decode = [
         replace(each, path=os.path.abspath(each.path)) if each.path else each for each in args.decode
     ]

@@ -1,0 +1,137 @@
+"""The files of an OUT, which is a directory, or a prefix in an object store such as s3://bucket/report.
+
+Whoever writes or reads tables gives paths, and need not know which of both it is. A file is there whole
+or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from segmend.errors import SegmendError
+from segmend.fleet.remote import store_of
+from segmend.frozen import frozen
+from segmend.logdir.file_system import Unreadable
+
+MARK: Final = ".segmend-probe-"
+"""Files of this beginning are there for a moment, to see who sees them."""
+_NOISE: Final = re.compile(r"\x1b\[[0-9;]*m|↳|\n\s+0: .*", re.DOTALL)
+
+
+@frozen
+class Entry:
+    """A file in a directory of OUT; when it was written, in seconds."""
+
+    path: str
+    bytes: int
+    written: float
+
+    @property
+    def name(self) -> str:
+        """Its last part."""
+        return self.path.rpartition("/")[2]
+
+
+def is_remote(path: str) -> bool:
+    """Whether an object store has it."""
+    return "://" in path
+
+
+def make_folder(out: str) -> None:
+    """Make sure that files can be written there; SegmendError where that is not possible."""
+    if is_remote(out):
+        mark = f"{out}/{MARK}{uuid.uuid4().hex}"
+        try:
+            store_of(out).put(mark, b"")
+            store_of(out).remove(mark)
+        except Unreadable as error:
+            raise SegmendError(f"--out {out}: {error.reason}") from error
+        return
+    try:
+        os.makedirs(out, exist_ok=True)
+    except OSError as error:
+        raise SegmendError(f"--out {out}: {error.strerror}") from error
+    if not os.access(out, os.W_OK):
+        raise SegmendError(f"--out {out}: no permission to write there")
+
+
+def write_table(path: str, table: pa.Table) -> int:
+    """Write a Parquet file; how many bytes it has."""
+    if is_remote(path):
+        buffer = pa.BufferOutputStream()
+        pq.write_table(table, buffer, compression="zstd")
+        content: bytes = buffer.getvalue().to_pybytes()
+        store_of(path).put(path, content)
+        return len(content)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    pq.write_table(table, path, compression="zstd")
+    return os.stat(path).st_size
+
+
+def save(path: str, text: str) -> None:
+    """Write a file, whole or not at all."""
+    content = text.encode("utf-8", errors="backslashreplace")
+    if is_remote(path):
+        store_of(path).put(path, content)
+        return
+    with open(f"{path}.new", "wb") as file:
+        file.write(content)
+    os.replace(f"{path}.new", path)
+
+
+def source(path: str) -> Any:
+    """What pyarrow reads the file from."""
+    return pa.BufferReader(store_of(path).content(path)) if is_remote(path) else path
+
+
+def size(path: str) -> int:
+    """Bytes of a file."""
+    return store_of(path).file_size(path) if is_remote(path) else os.path.getsize(path)
+
+
+def entries(folder: str) -> Iterator[Entry]:
+    """The files right in it; none where it is not there."""
+    if is_remote(folder):
+        yield from (Entry(path=p, bytes=s.size, written=s.mtime_ns / 1e9) for p, s in _listed(folder))
+        return
+    try:
+        with os.scandir(folder) as found:
+            for each in found:
+                if each.is_file(follow_symlinks=False):
+                    status = each.stat()
+                    yield Entry(path=each.path, bytes=status.st_size, written=status.st_mtime)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+
+
+def _listed(folder: str) -> Iterator[tuple[str, Any]]:
+    store = store_of(folder)
+    try:
+        names = store.listing(folder)
+    except Unreadable as error:
+        if not error.missing:
+            raise
+        return
+    for name, kind in names.items():
+        if kind == "file":
+            yield f"{folder}/{name}", store.file_stat(f"{folder}/{name}")
+
+
+def remove(path: str) -> None:
+    """Take a file away."""
+    if is_remote(path):
+        store_of(path).remove(path)
+    else:
+        os.unlink(path)
+
+
+def one_line(error: Exception) -> str:
+    """What a library of tables says, which likes colours, many lines and the way it came."""
+    return " ".join(_NOISE.sub("", str(error)).split())[:300]
