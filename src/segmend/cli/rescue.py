@@ -18,7 +18,7 @@ from segmend.rescue.decoders import Decode, asked, decoder
 from segmend.rescue.decoders import names as kinds
 from segmend.rescue.forms import names
 from segmend.rescue.outlet import Line
-from segmend.rescue.request import Request
+from segmend.rescue.request import Compacting, Request
 from segmend.rescue.run import Text, is_whole
 
 DECODES = """\
@@ -57,6 +57,14 @@ def add_rescue_options(parser: argparse.ArgumentParser) -> None:
         help="make topics that are missing, with partitions and settings as they were, where that is known",
     )  # fmt: skip
     live.add_argument("--append", action="store_true", help="send behind what is in a partition already")
+    parser.add_argument(
+        "--compact", action="store_const", const="known",
+        help="of each key the last record only, in logs whose topic is known to be compacted",
+    )  # fmt: skip
+    parser.add_argument(
+        "--compact-all", dest="compact", action="store_const", const="all",
+        help="the same in all logs that are asked for (see --topic), whatever is known",
+    )  # fmt: skip
     parser.add_argument(
         "--broker",
         metavar="N",
@@ -120,7 +128,7 @@ def request_of(args: argparse.Namespace, dirs: Sequence[str]) -> Request:
         committed_only=args.form == "kafka" or args.isolation == "read_committed", offsets=args.offsets,
         since=args.since, until=args.until, release=args.kafka, broker=args.broker,
         bootstrap=args.bootstrap, client_config=args.client_config, create_topics=args.create_topics,
-        append=args.append, decode=_decode(args),
+        append=args.append, decode=_decode(args), compact=_compacting(args),
     )  # fmt: skip
 
 
@@ -142,6 +150,16 @@ def _require_live(args: argparse.Namespace) -> None:
         raise UsageError("--decode is for tables; records are sent as they are")
     if args.form != "kafka" and given:
         raise UsageError(f"--{given[0].replace('_', '-')} is for --as kafka")
+
+
+def _compacting(args: argparse.Namespace) -> Compacting | None:
+    """What is to be compacted; raises `UsageError`."""
+    found: Compacting | None = args.compact
+    if found and any(each is not None for each in (args.offsets, args.since, args.until)):
+        raise UsageError("--compact looks at whole logs; leave out --offsets, --since and --until")
+    if found and args.form == "kafka":
+        raise UsageError("--compact is for tables and log dirs; the brokers compact what is sent")
+    return found
 
 
 def tell(

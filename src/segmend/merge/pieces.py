@@ -65,7 +65,7 @@ def pieces(
 
 def _of_run(replica: Replica, log: FileEntry, run: Run, wanted: Range) -> Iterator[Piece]:
     low, high = max(run.first_offset, wanted.first_offset), min(run.last_offset, wanted.last_offset)
-    without = frozenset(each for each in wanted.superseded if low <= each <= high)
+    without = _between(wanted.superseded, low, high)
     whole = Piece(
         replica=replica, log=log, base_offset=run.segment, start=run.first_position, stop=run.end_position,
         first=run.first_offset, last=run.last_offset, batches=run.batches, records=run.records,
@@ -101,18 +101,22 @@ def _batches(log: FileEntry, run: Run, low: int, high: int) -> Iterator[RecordBa
     return (row.batch for row in iter_rows(log, base_offset=run.segment, start=start, stop=stop))
 
 
-def _of_batch(whole: Piece, batch: RecordBatch, low: int, high: int, without: frozenset[int]) -> Piece | None:
+def _of_batch(whole: Piece, batch: RecordBatch, low: int, high: int, without: Sequence[int]) -> Piece | None:
     """What is wanted of one batch, None if it is nothing."""
     first = _first_offset(whole.log, batch)
     if batch.last_offset < low or first > high:
         return None
     taken = max(first, low), min(batch.last_offset, high)
-    dropped = frozenset(each for each in without if first <= each <= batch.last_offset)
+    dropped = frozenset(_between(without, first, batch.last_offset))
     return replace(
         whole, start=batch.position, stop=batch.end, first=taken[0], last=taken[1], batches=1,
         records=batch.records_count if batch.magic >= 2 else batch.last_offset - first + 1,
         cut=bool(dropped) or taken != (first, batch.last_offset), without=dropped,
     )  # fmt: skip
+
+
+def _between(ascending: Sequence[int], low: int, high: int) -> Sequence[int]:
+    return ascending[bisect_left(ascending, low) : bisect_right(ascending, high)]
 
 
 def _first_offset(log: FileEntry, batch: RecordBatch) -> int:

@@ -38,6 +38,7 @@ def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
     for file, position, kind in line["unreadable"][:_SHOWN]:
         yield f"unreadable: {text.clean(file)} at byte {position}: {kind}"
     yield from (f"doubt: {text.clean(each)}" for each in line["doubts"])
+    yield from _compacted(line.get("compacted"))
     for side, found in line.get("decoded", {}).items():
         yield from _decoded(side, found)
     if line["aborted"]:
@@ -54,6 +55,14 @@ def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
     if line["unacknowledged"]:
         records = plural(line["unacknowledged"], "record")
         yield f"{records} above the high watermark on one replica only, marked"
+
+
+def _compacted(found: Mapping[str, Any] | None) -> Iterator[str]:
+    if found and "superseded" in found:
+        aborted = f", and {found['aborted']:,} of aborted transactions" if found["aborted"] else ""
+        yield f"compacted: {plural(found['superseded'], 'record')} whose key came again left out{aborted}"
+    elif found:
+        yield f"not compacted: {text.clean(found['not'])}"
 
 
 def _decoded(side: str, found: Mapping[str, Any]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, Literal
 
 from segmend.errors import UsageError
 from segmend.formats.java_number import LONG_MAX, LONG_MIN
@@ -15,6 +15,34 @@ from segmend.merge.pieces import Piece
 from segmend.merge.values import Merged, Replica
 from segmend.rescue.decoders import Decode
 from segmend.rescue.fates import Fates
+
+Compacting = Literal["known", "all"]
+"""Which logs are to be compacted: those whose topic is known to be, or whatever is asked for."""
+
+
+@frozen
+class Compaction:
+    """What a compaction on request left out of `chosen` records, or why it was not done.
+
+    `skipped` if nobody expects it to be, `refused` where it would break something.
+    """
+
+    chosen: int = 0
+    superseded: int = 0
+    aborted: int = 0
+    skipped: str = ""
+    refused: str = ""
+
+    @property
+    def done(self) -> bool:
+        """Whether the log is compacted."""
+        return not (self.skipped or self.refused)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in the report."""
+        if self.done:
+            return {"superseded": self.superseded, "aborted": self.aborted}
+        return {"not": self.refused or self.skipped}
 
 
 @frozen
@@ -37,6 +65,7 @@ class Request:
     client_config: str | None = None
     create_topics: bool = False
     append: bool = False
+    compact: Compacting | None = None
 
     @property
     def low(self) -> int:
@@ -67,6 +96,7 @@ class Request:
             "until": self.until,
             "kafka": None if self.release is None else str(self.release),
             "broker": self.broker,
+            **({"compact": self.compact} if self.compact else {}),
             **({"decode": [str(each) for each in self.decode]} if self.decode else {}),
         }
 
@@ -117,6 +147,7 @@ class Job:
     fates: Callable[[], Fates]
     """How its transactions ended, found out when first asked for."""
     release: Release
+    compaction: Compaction | None = None
 
     @property
     def name(self) -> str:

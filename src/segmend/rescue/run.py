@@ -20,9 +20,10 @@ from segmend.merge.runs import read_replica
 from segmend.merge.values import Range, Replica
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
+from segmend.rescue.compact import compact, topics_compacted
 from segmend.rescue.fates import fates
 from segmend.rescue.outlet import Folder, Line, open_outlet, refuse_overlap
-from segmend.rescue.request import Due, Job, Request, Written, home_of
+from segmend.rescue.request import Compaction, Due, Job, Request, Written, home_of
 from segmend.surgery.writing.effects import Effects
 
 Told = Callable[[int, int, str], None]
@@ -49,13 +50,16 @@ def rescue(
     wanted = replicas_wanted(request, dirs, names)
     brokers = BrokerDirs(dirs, release=request.release)
     release = brokers.release
+    compacted = topics_compacted(brokers) if request.compact else frozenset()
     with open_outlet(request.out, request.identity, fx or Effects()) as outlet:
         yield from outlet.done
         if outlet.summary is not None:
             return
         done = {(line["topic"], line["partition"]) for line in outlet.done}
         todo = [
-            Task(request=request, places=wanted[key], release=release) for key in wanted if key not in done
+            Task(request=request, places=wanted[key], release=release, compacted=key[0] in compacted)
+            for key in wanted
+            if key not in done
         ]
         form.prepare(request, outlet, [task.due for task in todo], brokers.metadata)
         for line in each(todo, outlet):
@@ -76,6 +80,8 @@ class Task:
     request: Request
     places: Sequence[PartitionDir]
     release: Release
+    compacted: bool = False
+    """Whether the metadata says so of its topic."""
 
     @property
     def size(self) -> int:
@@ -116,6 +122,8 @@ def written(
 ) -> Line:
     """Write one partition; `merged` hears how many bytes that will be. Raises `SegmendError`, `OSError`."""
     job = _job(task)
+    if task.request.compact:
+        job = compact(job, task.compacted)
     merged(sum(piece.size for piece in job.pieces))
     return _line(job, (form or forms.form(task.request.form)).write(job, folder))
 
@@ -199,6 +207,8 @@ def _line(job: Job, written: Written) -> dict[str, Any]:
     merged, request = job.merged, job.request
     missing = [[a, b] for a, b in _clipped(merged.missing, request)]
     chosen = sum(piece.records for piece in job.pieces)
+    compaction = job.compaction or Compaction()
+    gone = compaction.superseded + compaction.aborted
     read = sum(run.records for replica in job.replicas for run in replica.runs)
     return {
         "type": "partition",
@@ -217,12 +227,13 @@ def _line(job: Job, written: Written) -> dict[str, Any]:
         "open": written.open,
         "unacknowledged": written.unacknowledged,
         "read": read,
-        "duplicates": read - chosen,
-        "not_asked_for": chosen - written.records - written.left_out,
+        "duplicates": read - (compaction.chosen or chosen),
+        "not_asked_for": (compaction.chosen or chosen) - gone - written.records - written.left_out,
         "unreadable": [list(each) for each in written.undecodable],
         "conflicts": [[each.first_offset, each.last_offset, each.because] for each in merged.conflicts],
-        "doubts": list(merged.doubts),
+        "doubts": [*merged.doubts, *(f"not compacted: {why}" for why in [compaction.refused] if why)],
         **({"decoded": dict(written.decoded)} if written.decoded else {}),
+        **({"compacted": compaction.to_json()} if job.compaction else {}),
         "form": dict(written.facts),
     }
 

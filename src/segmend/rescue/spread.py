@@ -29,6 +29,7 @@ class Sent:
     request: Request
     places: tuple[tuple[str, str], ...]
     release: Release
+    compacted: bool
     form: Form | None
 
 
@@ -59,7 +60,8 @@ def spread(
         ordered = sorted(tasks, key=lambda task: -task.size)
         sent = [
             Sent(
-                request=task.request, release=task.release, form=form(task.places[0].name),
+                request=task.request, release=task.release, compacted=task.compacted,
+                form=form(task.places[0].name),
                 places=tuple((place.log_dir.path, place.name) for place in task.places),
             )
             for task in ordered
@@ -89,5 +91,5 @@ def _written(sent: Sent) -> Line:
         places.append(place)
     out = sent.request.out
     with in_words(out):
-        task = Task(request=sent.request, places=places, release=sent.release)
+        task = Task(request=sent.request, places=places, release=sent.release, compacted=sent.compacted)
         return written(task, Folder(out, Effects()), form=sent.form)

@@ -180,6 +180,12 @@ def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
         _checkpoint(name, [(line, line["form"][fact]) for line in lines], outlet)
     started = [(line, line["form"]["log_start_offset"]) for line in lines]
     _checkpoint(offset_checkpoint.LOG_START_OFFSET, [each for each in started if each[1]], outlet)
+    compacted = [
+        (line, line["form"]["next_offset"]) for line in lines if "superseded" in line.get("compacted", ())
+    ]
+    if compacted:
+        # Else the offsets that are not there any more would be taken for lost.
+        _checkpoint(offset_checkpoint.CLEANER_OFFSET, compacted, outlet)
     outlet.put(clean_shutdown.FILE_NAME, b"")
 
 

@@ -19,6 +19,7 @@ examples:
   segmend rescue /disks/*/data --out /big/orders --as parquet --topic 'orders*'
   segmend rescue /disks/*/data --out /big/orders --as jsonl --isolation read_committed
   segmend rescue saved/orders-0 --out o --as csv --offsets 1000..2000
+  segmend rescue /disks/*/data --out /big/users --as jsonl --topic users --compact-all
   segmend rescue /disks/*/data --out /big/orders --as parquet --decode key=utf8 --decode avro:schemas/
   segmend rescue /disks/*/data --out /big/sent --as kafka --bootstrap new1:9092 --create-topics
 
@@ -39,6 +40,11 @@ those above the high watermark (the report counts them). A partition that is not
 without --append. OUT keeps how far each partition is acknowledged. Who goes on after a kill looks at what
 it got since then, and sends the rest: each record is there once, unless a request of the killed one is
 still on its way during that look (wait a moment first), or what it brought was deleted since.
+
+--compact leaves of each key the last record, as the broker's cleaner would (tombstones stay, records of
+aborted transactions go, nothing above the high watermark replaces anything), in logs whose topic is compacted
+by the metadata log, or that a cleaner has been in; --compact-all in all. A log with a record without key, a
+transaction without a known end, or more than 4,194,304 records is left whole, which is said (exit code 4).
 
 {DECODES}
 

@@ -1,0 +1,110 @@
+"""A merged log compacted on request, as the broker's cleaner would: of each key the last record.
+
+Follows `Cleaner.shouldRetainRecord`: records of aborted transactions go, too; tombstones stay. What is
+above the high watermark stays, and replaces nothing. A log of which a cleaner would take what nothing has
+replaced, or whose transactions have no known end, is left whole: that is said.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import blake2b
+from heapq import merge
+from typing import Final
+
+from segmend.broker.cleanup_policy import compacted
+from segmend.merge.cut import kept_of
+from segmend.merge.pieces import Piece, pieces
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.rescue.request import Compaction, Job
+from segmend.rescue.rows import Row, Tally, rows
+
+_MOST: Final = 1 << 22
+"""So many records of one partition are compacted."""
+_HELD: Final = 1 << 19
+"""About so many keys are held at a time: the records are read once for each part of the keys."""
+
+
+def topics_compacted(node: BrokerDirs) -> frozenset[str]:
+    """The topics that the metadata among these dirs says are compacted."""
+    configs = node.image.configs if node.image is not None else {}
+    return frozenset(topic for topic, own in configs.items() if compacted(topic, None, own, {}, {}))
+
+
+def compact(job: Job, told: bool) -> Job:
+    """The job with what a cleaner would leave; `told` is what the metadata says. Raises `Unreadable`."""
+    # Where a cleaner has been, by its checkpoint or by what is gone from batches, the topic was compacted.
+    cleaned = max((max(each.cleaned, each.thinned) for each in job.replicas), default=0) or None
+    known = told or job.request.compact == "all" or compacted(job.topic, cleaned, {}, {}, {})
+    chosen = sum(piece.records for piece in job.pieces)
+    if not known:
+        return replace(job, compaction=Compaction(skipped="nothing here says that its topic is compacted"))
+    if chosen > _MOST:
+        return replace(job, compaction=Compaction(refused=f"it has more than {_MOST:,} records"))
+    aborted = array("q")
+    if refused := _look(job, aborted):
+        return replace(job, compaction=Compaction(refused=refused))
+    superseded = array("q", sorted(_superseded(job, -(-chosen // _HELD))))
+    gone = array("q", merge(aborted, superseded))
+    ranges = (
+        replace(
+            each,
+            superseded=tuple(
+                merge(
+                    each.superseded,
+                    gone[bisect_left(gone, each.first_offset) : bisect_right(gone, each.last_offset)],
+                )
+            ),
+        )
+        for each in job.merged.ranges
+    )
+    found = tuple(piece for piece in pieces(job.replicas, job.places, ranges) if _has_records(piece))
+    return replace(
+        job, pieces=found,
+        compaction=Compaction(chosen=chosen, superseded=len(superseded), aborted=len(aborted)),
+    )  # fmt: skip
+
+
+def _records(job: Job) -> Iterator[Row]:
+    """All that a cleaner may look at: it goes no further than the high watermark."""
+    whole = replace(job, request=replace(job.request, committed_only=False, decode=()))
+    return (row for row in rows(whole, Tally(), lambda _: None) if not row.unacknowledged)
+
+
+def _look(job: Job, aborted: array[int]) -> str | None:
+    """Why it is left whole, if it is; adds the offsets of aborted transactions."""
+    for row in _records(job):
+        if row.aborted is None:
+            return (
+                f"no end is known of a transaction of producer {row.producer_id}, from offset {row.offset} on"
+            )
+        if row.key is None:
+            return f"the record at offset {row.offset} has no key, and a cleaner drops such records"
+        if row.aborted:
+            aborted.append(row.offset)
+    return None
+
+
+def _superseded(job: Job, parts: int) -> Iterator[int]:
+    """The offsets of records whose key comes again; 16 bytes stand for a key, as in brokers."""
+    for part in range(parts):
+        last: dict[bytes, int] = {}
+        for row in _records(job):
+            assert row.key is not None
+            if row.aborted:
+                continue
+            key = blake2b(row.key, digest_size=16).digest()
+            if key[0] % parts == part:
+                if key in last:
+                    yield last[key]
+                last[key] = row.offset
+
+
+def _has_records(piece: Piece) -> bool:
+    """Whether something of it is left; of magic 0 and 1 only the records themselves tell."""
+    if not piece.without or len(piece.without) == piece.records:
+        return not piece.without
+    return all(run.magic >= 2 for run in piece.replica.runs) or bool(kept_of(piece)[1])
