@@ -14,14 +14,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import obstore
 import pytest
 from obstore.store import MemoryStore
+from tests.conftest import GOLDEN
 from tests.fleet.build import plain, write_broker
+from tests.golden.unpack import unpack
 
 from segmend.checks import CheckRun, Level
 from segmend.cli.main import main
 from segmend.errors import ExitCode, SegmendError, UsageError
-from segmend.fleet import delta, folder
+from segmend.fleet import delta, folder, object_store
 from segmend.fleet.audit import AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.listing import Place
@@ -34,6 +37,8 @@ from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
+
+BUNDLED = GOLDEN.parent.parent / "examples" / "fleet" / "fleet.tar.xz"
 
 # All in one worker, which fills the bucket once.
 pytestmark = pytest.mark.xdist_group("bucket")
@@ -247,3 +252,24 @@ def test_what_a_store_refuses_is_unreadable() -> None:
     with pytest.raises(Unreadable) as missing:
         ObjectStore(memory.connect).file_stat("mem://bucket/none")
     assert missing.value.errno == errno.ENOENT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", list(Level))
+def test_a_check_asks_five_times_a_segment_at_most(
+    level: Level, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sizes come from the listing, small files are read whole and once."""
+    home, memory, asked = unpack(BUNDLED, tmp_path) / "b1", Counting(), []
+    for file in (path for path in home.rglob("*") if path.is_file()):
+        memory.store.put(str(file.relative_to(home)), file.read_bytes())
+
+    class Asked:
+        def __getattr__(self, name: str) -> Any:
+            asked.append(name)
+            return getattr(obstore, name)
+
+    monkeypatch.setattr(object_store, "obstore", Asked())
+    dirs = [LogDir.open(f"mem://bucket/{name}", ObjectStore(memory.connect)) for name in ("d0", "d1")]
+    list(CheckRun(BrokerDirs(dirs), level=level))
+    assert 0 < len(asked) <= 5 * len(list(home.rglob("*.log")))

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import errno
 import stat
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any, Final
 
 import obstore
@@ -22,7 +24,36 @@ from segmend.logdir.file_system import EntryType, Files, FileStat, OpenFile, Unr
 BLOCK: Final = 8 << 20
 """What is read ahead once reads follow one another."""
 
+SMALL: Final = 256 << 10
+"""An object of at most so many bytes is read whole, once: a request costs as much time as reading so much."""
+
 _FOLDERS_KEPT: Final = 4096
+_BYTES_KEPT: Final = 64 << 20
+
+
+class _Kept:
+    """Small objects that were read, the ones asked for last; another size or time makes another object."""
+
+    def __init__(self) -> None:
+        self._found: OrderedDict[tuple[str, int, int], bytes] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[type[_Kept], tuple[()]]:
+        return _Kept, ()
+
+    def get(self, key: tuple[str, int, int]) -> bytes | None:
+        with self._lock:
+            if key in self._found:
+                self._found.move_to_end(key)
+            return self._found.get(key)
+
+    def keep(self, key: tuple[str, int, int], content: bytes) -> None:
+        with self._lock:
+            self._bytes += len(content) - len(self._found.pop(key, b""))
+            self._found[key] = content
+            while self._bytes > _BYTES_KEPT:
+                self._bytes -= len(self._found.popitem(last=False)[1])
 
 
 class ObjectStore(Files):
@@ -32,6 +63,7 @@ class ObjectStore(Files):
         self._connect = connect
         self._stores: dict[str, Any] = {}
         self._folders: dict[str, dict[str, FileStat]] = {}
+        self._kept = _Kept()
 
     def listing(self, path: str) -> dict[str, EntryType]:
         """Names below `path`, up to the next slash; none at all is a missing directory."""
@@ -66,8 +98,8 @@ class ObjectStore(Files):
 
     def open(self, path: str) -> RemoteReader:
         """A reader of one object."""
-        size = self.file_stat(path).size
-        return RemoteReader(*self._split(path), path=path, size=size)
+        status = self.file_stat(path)
+        return RemoteReader(*self._split(path), path=path, status=status, kept=self._kept)
 
     def content(self, path: str) -> bytes:
         """The whole of one object."""
@@ -103,8 +135,10 @@ class ObjectStore(Files):
 class RemoteReader(OpenFile):
     """An object, read by range requests."""
 
-    def __init__(self, store: Any, key: str, *, path: str, size: int) -> None:
-        super().__init__(path, size)
+    def __init__(self, store: Any, key: str, *, path: str, status: FileStat, kept: _Kept) -> None:
+        super().__init__(path, status.size)
+        self._name = path, status.size, status.mtime_ns
+        self._kept = kept
         self._store = store
         self._key = key
         self._block: memoryview = memoryview(b"")
@@ -125,13 +159,26 @@ class RemoteReader(OpenFile):
     def _at(self, position: int, wanted: int) -> memoryview:
         offset = position - self._start
         if not 0 <= offset < len(self._block):
-            # A first read may be the last one (the tail of an index); the second in a row is a scan.
-            in_a_row = position == self._start + len(self._block) and position > 0
-            length = min(max(wanted, BLOCK) if in_a_row else wanted, self.size - position)
-            with _refusals(self.path):
-                data = obstore.get_range(self._store, self._key, start=position, length=length)
-            self._block, self._start, offset = memoryview(data), position, 0
+            self._block, self._start = self._fetched(position, wanted)
+            offset = position - self._start
         return self._block[offset : offset + wanted]
+
+    def _fetched(self, position: int, wanted: int) -> tuple[memoryview, int]:
+        """A block of the object with that position in it, and where it begins."""
+        if self.size <= SMALL:
+            whole = self._kept.get(self._name)
+            if whole is None:
+                whole = bytes(self._asked(0, self.size))
+                self._kept.keep(self._name, whole)
+            return memoryview(whole), 0
+        # A first read may be the last one (the tail of an index); the second in a row is a scan.
+        in_a_row = position == self._start + len(self._block) and position > 0
+        length = min(max(wanted, BLOCK) if in_a_row else wanted, self.size - position)
+        return memoryview(self._asked(position, length)), position
+
+    def _asked(self, start: int, length: int) -> Any:
+        with _refusals(self.path):
+            return obstore.get_range(self._store, self._key, start=start, length=length)
 
 
 def _status(meta: Any) -> FileStat:
