@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 from tests.lab.broker import Broker
 from tests.lab.releases import release
 from tests.lab.zookeeper import ZooKeeper
@@ -29,3 +32,27 @@ def serving(version: str, home: Path, scratch: Path) -> Iterator[Broker]:
         broker.kill()
         if zookeeper:
             zookeeper.kill()
+
+
+def text(data: bytes | None) -> str | None:
+    """As a rescue writes it."""
+    return None if data is None else b64encode(data).decode()
+
+
+def consumed(bootstrap: str, topic: str, partition: int) -> Iterator[tuple[Any, ...]]:
+    """What a consumer gets of a partition, up to its end."""
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "look", "enable.partition.eof": True, "log_level": 2}
+    )
+    consumer.assign([TopicPartition(topic, partition, 0)])
+    try:
+        while True:
+            message = consumer.poll(30)
+            assert message is not None, "no answer"
+            if (error := message.error()) is not None:
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                return
+            headers = [(key, text(value)) for key, value in message.headers() or []]
+            yield text(message.key()), text(message.value()), headers, message.timestamp()[1]
+    finally:
+        consumer.close()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import time
-from base64 import b64encode
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Producer
 from confluent_kafka.admin import NewPartitions  # type: ignore[attr-defined]
 from tests.cli.run import python, run
 from tests.golden.topics import Topic, create
@@ -20,6 +19,7 @@ from tests.lab.admin import admin
 from tests.lab.base import QUIET
 from tests.lab.cluster import Cluster
 from tests.real.conftest import need_kafka
+from tests.rescue.served import consumed, text
 
 Golden = Callable[[str], Path]
 TOPICS = "[chino]*"
@@ -37,29 +37,6 @@ Sender._delivered = delivered
 from segmend.__main__ import entry
 entry()
 """
-
-
-def text(data: bytes | None) -> str | None:
-    return None if data is None else b64encode(data).decode()
-
-
-def got(bootstrap: str, topic: str, partition: int) -> Iterator[tuple[Any, ...]]:
-    """What a consumer gets of a partition, up to its end."""
-    consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": "look", "enable.partition.eof": True, "log_level": 2}
-    )
-    consumer.assign([TopicPartition(topic, partition, 0)])
-    try:
-        while True:
-            message = consumer.poll(30)
-            assert message is not None, "no answer"
-            if (error := message.error()) is not None:
-                assert error.code() == KafkaError._PARTITION_EOF, error
-                return
-            headers = [(key, text(value)) for key, value in message.headers() or []]
-            yield text(message.key()), text(message.value()), headers, message.timestamp()[1]
-    finally:
-        consumer.close()
 
 
 def wanted(out: Path) -> tuple[dict[str, list[tuple[Any, ...]]], dict[str, list[int]]]:
@@ -133,7 +110,7 @@ def test_each_record_is_sent_once_whatever_was_killed(
     other, strange = (None, text(b"other"), []), 0
     for name, rows in whole.items():
         topic, _, partition = name.rpartition("-")
-        found = list(got(boot, topic, int(partition)))
+        found = list(consumed(boot, topic, int(partition)))
         assert [each[:3] for each in found if each[:3] != other] == rows, name
         strange += len(found) - len(rows)
         if topic != "orders.eu-west_1":

@@ -95,6 +95,26 @@ def without_lost(branches: Sequence[Branch], replicas: Sequence[Replica], look: 
     return found
 
 
+def untold(branches: Sequence[Branch], replicas: Sequence[Replica]) -> list[Span]:
+    """Offsets that one replica lacks between two files, and all others that have bytes there have damaged.
+
+    Whether compaction took them or the file is lost, nothing tells.
+    """
+    held = united((part.first, part.last) for branch in branches for part in branch.parts)
+    hurt = united(
+        (each.first_offset, each.last_offset)
+        for replica in replicas
+        for each in replica.damaged
+        if each.last_offset is not None and each.end > each.position
+    )
+    gaps = united(
+        gap
+        for branch, replica in zip(branches, replicas, strict=True)
+        for gap in without(common(replica.gaps, [(0, branch.thinned - 1)]), branch.lost)
+    )
+    return without(common(gaps, hurt), held)
+
+
 def _lost_in(
     gap: Span, branch: Branch, branches: Sequence[Branch], look: Look, covers: Sequence[Sequence[Span]]
 ) -> list[Span]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from segmend.errors import UsageError
 from segmend.merge.agreement import disagreements
-from segmend.merge.branch import Branch, on_branch, without_lost
+from segmend.merge.branch import Branch, on_branch, untold, without_lost
 from segmend.merge.lineage import claims_of, lineage
 from segmend.merge.odd_epochs import believed
 from segmend.merge.second_look import Look
@@ -58,7 +58,12 @@ def merge(
         first_offset=first,
         next_offset=end,
         high_watermark=watermark,
-        doubts=(*doubts, *unproven, *_doubts(replicas, branches, marks, end)),
+        doubts=(
+            *doubts,
+            *unproven,
+            *_doubts(replicas, branches, marks, end),
+            *_untold(replicas, branches, missing),
+        ),
     )
 
 
@@ -257,6 +262,17 @@ def _settled(found: Range, branches: Sequence[Branch], look: Look) -> Range:
         replica=found.replica, first_offset=found.first_offset, last_offset=found.last_offset,
         unacknowledged=found.unacknowledged, superseded=gone,
     )  # fmt: skip
+
+
+def _untold(
+    replicas: Sequence[Replica], branches: Sequence[Branch], missing: Sequence[Span]
+) -> Iterator[str]:
+    """Where a lost file looks like compaction, in words."""
+    for first, last in without(untold(branches, replicas), missing):
+        yield (
+            f"offsets {first} to {last}: one replica has nothing there, the others have damage; whether "
+            "compaction took all of it or records are lost nothing tells"
+        )
 
 
 def _doubts(

@@ -50,6 +50,6 @@ def test_hurt_replicas_give_it_in_every_form(version: str, world: Callable[[str]
 def test_where_damage_overlaps_it_gives_the_rest_and_names_what_is_gone(
     version: str, world: Callable[[str], World]
 ) -> None:
-    for seed in (1, 2):
+    for seed in (1, 24):
         trial = play(world(version), seed, overlap=True)
         assert trial.faults == [], (seed, trial.wounds)

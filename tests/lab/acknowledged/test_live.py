@@ -1,0 +1,42 @@
+"""A real broker serves what a rescue made of three hurt replicas: exactly what was acknowledged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import run_here
+from tests.lab.acknowledged.hurt import NAMES
+from tests.lab.acknowledged.judge import hurt, opened
+from tests.lab.base import QUIET
+from tests.lab.broker import Broker, Seat
+from tests.lab.releases import release
+from tests.real.conftest import need_kafka
+from tests.rescue.served import consumed
+
+VERSION = "4.3.1"
+# Alone it may not have been in the ISR when all died, which now has all that any of them had.
+SETTINGS = {**QUIET, "log.cleaner.enable": "false", "unclean.leader.election.enable": "true"}
+
+
+@pytest.mark.broker
+@pytest.mark.timeout(300)
+def test_a_broker_serves_what_was_acknowledged(tmp_path: Path) -> None:
+    need_kafka(VERSION)
+    world = opened(VERSION, tmp_path)
+    bed, home = hurt(world, 480), tmp_path / "b1"
+    home.mkdir()
+    ran = run_here("rescue", *bed.dirs, "--out", home / "d0", "--kafka", VERSION)
+    assert ran.code == 0, (ran.err, bed.wounds)
+    seat = Seat(1)
+    broker = Broker(release(VERSION), home, seat, peers=[seat], log_dirs=1, settings=SETTINGS)
+    try:
+        broker.start()
+        for name in NAMES:
+            topic, _, partition = name.rpartition("-")
+            found = list(consumed(broker.bootstrap, topic, int(partition)))
+            wanted = [(key, value, list(headers), time) for _, key, value, time, headers in world.truth[name]]
+            assert found == wanted, name
+    finally:
+        broker.kill()
