@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from segmend.broker.failures import fatal
 from segmend.broker.producer_state import FAILED_SNAPSHOT, LOADING_STATE, OUT_OF_TRANSACTION, UNKNOWN_MARKER
-from segmend.broker.recovery import REBUILDS_ALIKE
+from segmend.broker.recovery import REBUILDS_ALIKE, REPLAYS_UNGUARDED
 from segmend.broker.search import search
 from segmend.formats import producer_snapshot
 from segmend.kernel.producers import state_of
@@ -29,11 +29,12 @@ _REFUSED = {
 
 
 def rebuild(
-    state: LoadState, last_offset: int, *, clean: bool, log_start: int, final: bool = False
-) -> States:
+    state: LoadState, last_offset: int, *, clean: bool, log_start: int, final: bool = False,
+    opening: bool = False,
+) -> States:  # fmt: skip
     """The producers as of (exclusive) `last_offset`; changes `state.snapshots`. Raises `LoadFailure`.
 
-    `final`: for the loaded log; otherwise for the recovery of a segment.
+    `final`: for the loaded log; otherwise for the recovery of a segment, `opening` while it is opened.
     """
     snapshots, state.ongoing = state.snapshots, None
     if not snapshots and clean:
@@ -47,6 +48,8 @@ def rebuild(
     states, map_end = _load(state, log_start)
     if last_offset > map_end:
         states = _replay(state, states, map_end, last_offset, _kept(state, final))
+    elif opening and REPLAYS_UNGUARDED.of(state.settings.release):
+        _look_below(state, last_offset)
     if final and not REBUILDS_ALIKE.of(state.settings.release):
         return states
     _take(state, last_offset, states, map_end)
@@ -134,6 +137,14 @@ def _replay(state: LoadState, states: States, start: int, last_offset: int, kept
         last = last_offset if not following or following[0].base_offset > last_offset else None
         states = _replay_segment(state, segment, states, first, last)
     return states
+
+
+def _look_below(state: LoadState, offset: int) -> None:
+    """`Log.logSegments` begins with the segment below, as long as the one at the offset is not open yet."""
+    below = [segment for segment in state.segments if segment.base_offset < offset]
+    if below and below[-1].log is not None and below[-1].size:
+        with look_again(below[-1].log) as reader:
+            _translate(state, below[-1], Prefix(reader, below[-1].size), offset)
 
 
 def _replay_segment(

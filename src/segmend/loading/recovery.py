@@ -95,7 +95,9 @@ def recover_segment(state: LoadState, segment: Segment, *, opening: bool = True)
     states: States = {}
     if PRODUCER_STATE.of(state.settings.release):
         _check_replay(state, segment)
-        states = rebuild(state, segment.base_offset, clean=False, log_start=state.settings.log_start)
+        states = rebuild(
+            state, segment.base_offset, clean=False, log_start=state.settings.log_start, opening=opening
+        )
     walk = _recovered(state, segment, states)
     _note_transactions(state, segment)
     cut = segment.size - walk.valid
