@@ -120,6 +120,14 @@ NO_BROKER_EPOCH = Words(
 )
 
 
+_THROWN = {
+    "not-a-number": "NumberFormatException",
+    "huge-count": "OutOfMemoryError",
+    "negative-count": "IllegalArgumentException",
+}
+"""By kind of damage, what `CheckpointFile.read` lets through."""
+
+
 def kind_of(damage: Damage, release: Release) -> str:
     """The damage as that release takes it."""
     return "malformed" if damage.kind in MALFORMED.of(release) else damage.kind
@@ -133,6 +141,15 @@ def dir_checkpoint(damage: Damage, release: Release) -> DirCheckpoint:
     return MALFORMED_DIR_CHECKPOINT.of(release) if kind == "malformed" else DirCheckpoint.RESET
 
 
+def mark_failure(damage: Damage, release: Release) -> str | None:
+    """What is thrown where a partition asks for its high watermark; None where it begins at 0.
+
+    Follows `LazyOffsetCheckpoints.fetch`, out of `Partition.createLog`: an IOException takes the dir offline.
+    """
+    thrown = _THROWN.get(kind_of(damage, release))
+    return None if thrown is None else f"{thrown}: {damage.reason}"
+
+
 def epoch_file_failure(damage: Damage, release: Release, file: str) -> LoadFailure | None:
     """The exception of a damaged leader-epoch-checkpoint; None where the broker mends it by itself."""
     kind = kind_of(damage, release)
@@ -140,8 +157,7 @@ def epoch_file_failure(damage: Damage, release: Release, file: str) -> LoadFailu
         return None
     if kind == "malformed":
         return storage_failure(release, damage.reason, file)
-    java = {"not-a-number": "NumberFormatException", "huge-count": "OutOfMemoryError"}
-    return fatal(java.get(kind, "IllegalArgumentException"), damage.reason, file)
+    return fatal(_THROWN.get(kind, "IllegalArgumentException"), damage.reason, file)
 
 
 def topic_id_failure(damage: Damage, release: Release, file: str) -> LoadFailure:

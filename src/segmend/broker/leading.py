@@ -23,6 +23,9 @@ OTHER_ID = (
 """`UnifiedLog.assignTopicId`, out of `Partition.makeLeader` or `makeFollower`."""
 NO_SUCH_TOPIC = "nothing of the name {} is in the metadata: the log is loaded, and nobody asks for it"
 NOT_APPLIED = "Error applying topics delta: the broker does not get to {} after {}, whose topic id is wrong"
+NO_MARK = "Error applying topics delta: {} ({})"
+"""Of a partition, and the file that has its high watermark: what is thrown out of `Partition.createLog`."""
+NOT_APPLIED_WITHOUT_MARK = "{}: the broker does not get to {}"
 NOT_AVAILABLE = (
     "NotLeaderOrFollowerException: Log for partition {} is not available: the broker does not get to {}, "
     "which comes after it"

@@ -9,6 +9,7 @@ from segmend.broker.checkpoints import (
     UNREADABLE_CHECKPOINT,
     DirCheckpoint,
     dir_checkpoint,
+    mark_failure,
 )
 from segmend.broker.failures import NOT_A_PARTITION
 from segmend.broker.identity import Identity
@@ -34,6 +35,7 @@ class DirState:
     `doubtful` says that the dir is marked offline already while its logs are loaded, `unread`
     that it was before any of them was, `never_live` that it was not even taken for one of the dirs.
     `late` says that it failed once its logs were loaded.
+    `unmarked` is what is thrown where a partition of it asks for its high watermark.
     `unknown` is what this process may not read of it, `open_transactions` names the logs so far that
     have one.
     """
@@ -46,6 +48,7 @@ class DirState:
     unread: bool = False
     never_live: bool = False
     late: bool = False
+    unmarked: str | None = None
     unknown: list[str] = field(default_factory=list)
     open_transactions: list[str] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
@@ -105,6 +108,8 @@ def read_checkpoint(state: DirState, name: str, release: Release, *, heeded: boo
     if fate == DirCheckpoint.FATAL:
         state.fatal = state.fatal or damage.reason
         return
+    if name == HIGH_WATERMARK:
+        state.unmarked = mark_failure(damage, release)
     reset = RESETTING.get(name)
     says = reset.say(release, state.path) if reset else damage.reason
     state.effects.append(Effect(effect="checkpoint-reset", file=name, broker_says=says))

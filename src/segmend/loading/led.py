@@ -22,7 +22,7 @@ def without_the_unled(
     loaded: Sequence[Loaded], image: MetadataImage | None, node_id: int | None
 ) -> list[Loaded]:
     """The same, without service for all that comes after the first partition with a wrong topic id."""
-    wrong = {_key(one.outcome) for one in loaded if image is not None and _is_wrong(one, image, node_id)}
+    wrong = {key_of(one.outcome) for one in loaded if image is not None and _is_wrong(one, image, node_id)}
     if image is None or not wrong:
         return list(loaded)
     mine: dict[str, list[int]] = {}
@@ -37,7 +37,7 @@ def without_the_unled(
         for key in order[first + 1 :]
         if image.directory(image.ids[key[0]], key[1], node_id) != UNASSIGNED
     }
-    behind |= {_key(one.outcome): order[first] for one in loaded if _is_wrong(one, image, node_id)}
+    behind |= {key_of(one.outcome): order[first] for one in loaded if _is_wrong(one, image, node_id)}
     return [_unled(one, behind) for one in loaded]
 
 
@@ -55,7 +55,7 @@ def aside(loaded: Sequence[Loaded], states: Sequence[DirState], broker: BrokerDi
     for (topic_id, number), led in image.leaders.items():
         if led.leader == broker.node_id and topic_id in image.names:
             mine.setdefault(image.names[topic_id], []).append(number)
-    away = {_key(one.outcome) for one in loaded if _is_away(one)}
+    away = {key_of(one.outcome) for one in loaded if _is_away(one)}
     order = leading_order(mine, image.ids)
     first = next((number for number, key in enumerate(order) if key in away), None)
     if first is None:
@@ -71,7 +71,7 @@ def _is_away(loaded: Loaded) -> bool:
 
 
 def _in(loaded: Loaded, keys: set[tuple[str, int]]) -> bool:
-    return isinstance(loaded.outcome, PartitionOutcome) and _key(loaded.outcome) in keys
+    return isinstance(loaded.outcome, PartitionOutcome) and key_of(loaded.outcome) in keys
 
 
 def _behind_offline(one: Loaded, first: str, home: DirState, *, again: bool) -> Loaded:
@@ -83,7 +83,13 @@ def _behind_offline(one: Loaded, first: str, home: DirState, *, again: bool) -> 
         return replace(one, outcome=replace(outcome, effects=(*outcome.effects, effect)))
     if again or outcome.outcome not in (Service.SERVED, Service.EMPTY):
         return one
-    reason = NOT_AVAILABLE.format(first, outcome.name)
+    return unserved(one, NOT_AVAILABLE.format(first, outcome.name))
+
+
+def unserved(one: Loaded, reason: str) -> Loaded:
+    """The same, loaded as it is, without a leader."""
+    outcome = one.outcome
+    assert isinstance(outcome, PartitionOutcome)
     effect = Effect(effect="partition-unserved", file=outcome.name, broker_says=reason)
     told = replace(
         outcome, after=Extent(), effects=(*outcome.effects, effect), outcome=Service.UNSERVED, reason=reason
@@ -91,7 +97,8 @@ def _behind_offline(one: Loaded, first: str, home: DirState, *, again: bool) -> 
     return replace(one, outcome=told, later=())
 
 
-def _key(outcome: object) -> tuple[str, int]:
+def key_of(outcome: object) -> tuple[str, int]:
+    """Topic and number of a partition."""
     assert isinstance(outcome, PartitionOutcome)
     return outcome.topic, outcome.partition
 
@@ -113,14 +120,9 @@ def _goes_too_late(outcome: PartitionOutcome, image: MetadataImage, node_id: int
 
 def _unled(loaded: Loaded, behind: dict[tuple[str, int], tuple[str, int]]) -> Loaded:
     outcome = loaded.outcome
-    if not isinstance(outcome, PartitionOutcome) or _key(outcome) not in behind:
+    if not isinstance(outcome, PartitionOutcome) or key_of(outcome) not in behind:
         return loaded
     if outcome.outcome not in (Service.SERVED, Service.EMPTY):
         return loaded
-    topic, number = behind[_key(outcome)]
-    reason = NOT_APPLIED.format(outcome.name, f"{topic}-{number}")
-    effect = Effect(effect="partition-unserved", file=outcome.name, broker_says=reason)
-    told = replace(
-        outcome, after=Extent(), effects=(*outcome.effects, effect), outcome=Service.UNSERVED, reason=reason
-    )
-    return replace(loaded, outcome=told, later=())
+    topic, number = behind[key_of(outcome)]
+    return unserved(loaded, NOT_APPLIED.format(outcome.name, f"{topic}-{number}"))

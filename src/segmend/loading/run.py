@@ -32,6 +32,7 @@ from segmend.loading.reads import Budget
 from segmend.loading.replicas import Loaded, Situation, unseen
 from segmend.loading.side_by_side import load_directories
 from segmend.loading.timing.estimate import estimate
+from segmend.loading.unmarked import without_the_unmarked
 from segmend.loading.values import (
     BrokerOutcome,
     DirectoryOutcome,
@@ -112,6 +113,7 @@ class _Run:
         self._loaded.extend(missing_replicas(broker, prelude.metadata.image, list(self._loaded), states))
         image = prelude.metadata.image
         self._loaded = without_the_unled(self._loaded, image, broker.node_id)
+        self._loaded = without_the_unmarked(self._loaded, image)
         self._duplicates()
         self._futures()
         for state in states:
