@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.faults.hands import longer
-from tests.faults.hurts import Hurt, both, edited, file, gone
+from tests.faults.hurts import Hurt, both, edited, file, gone, instead
 from tests.faults.patient import CLEANER, HIGH, RECOVERY, START, Patient, put
 from tests.faults.table import alone, fault, killed, under, written
 from tests.faults.written import clean_dir
@@ -82,6 +82,9 @@ FAULTS = [
         "C12 I12+ I14+ P03+", "0..220", clean=False, marks="killed", mend="repair"),
     alone("marker-gone", gone(MARKER), "C13", "recovery-scan 0..220"),
     alone("marker-garbage", file(MARKER, "{"), "C14", "0..220"),
+    alone("marker-a-folder", instead(MARKER), "", "0..220",
+        under("2.7", "N01", "refuses")),
+    alone("marker-a-full-folder", instead(MARKER, "x"), "N01", "offline"),
     alone("marker-empty", file(MARKER, ""), "", "0..220"),
     written("markers-differ", lambda p: put(p.dirs[1] / MARKER, '{"version":0,"brokerEpoch":8}'),
         "C14", "0..220"),

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from tests.checks import build_partition as build
-from tests.faults.hurts import Hurt, both, file, left, unhurt
+from tests.faults.hurts import Hurt, both, file, instead, left, unhurt
 from tests.faults.patient import START, Patient
 from tests.faults.table import alone, elsewhere, fault, killed, under, written
 from tests.faults.written import Dirs, clean_dir, plain
@@ -75,6 +75,11 @@ FAULTS = [
     alone("epochs-three-tokens", epochs("0\n1\n0 0 0\n"), "E01", "offline", since=V2, mend="repair"),
     alone("epochs-version", epochs("1\n1\n0 0\n"), "E01", "offline", since=V2, mend="repair"),
     alone("epochs-blank-line", with_blank, "E01", "offline", since=V2, mend="repair"),
+    alone("epochs-a-folder", instead(f"PARTITION/{EPOCHS}"),
+        "N30", "offline", under("3.2", "N30", "refuses", base=clean_dir), since=V2),
+    alone("epochs-tmp-a-folder", instead(f"PARTITION/{EPOCHS}.tmp"),
+        "N30", "offline", under("3.2", "N30", "refuses", base=clean_dir), since=V2,
+        says="Is a directory"),
     alone("epochs-not-a-number", epochs("0\n1\n0 x\n"),
         "E02", "refuses", since=V2, says="NumberFormatException", mend="repair"),
     alone("epochs-negative", epochs("0\n1\n-4 0\n"),
@@ -118,6 +123,7 @@ FAULTS = [
         "M04", "offline", since=IDS, mend="repair"),
     alone("topic-id-zero", identity("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA"),
         "M04", "offline", since=IDS, mend="repair"),
+    alone("topic-id-a-folder", instead(f"PARTITION/{TOPIC_ID}"), "N30", "offline", since=IDS),
     fault("topic-id-wrong", identity("version: 0\ntopic_id: 5Ck7mLhOSHGMUSQB0K3Dfg"),
         "", "0..220", since=IDS, alone="clean killed"),
     alone("topic-id-of-another", id_of_another, "M06", "0..220", since=KRAFT),

@@ -9,6 +9,7 @@ from tests.faults.hands import Change
 from tests.faults.patient import Patient, put
 
 Hurt = Callable[[Patient], object]
+METADATA = "__cluster_metadata-0"
 HEX = "0123456789abcdef0123456789abcdef"
 SET = ("log", "index", "timeindex", "txnindex")
 
@@ -70,6 +71,21 @@ def gone(name: str) -> Hurt:
 def folder(name: str) -> Hurt:
     """A directory in the log dir."""
     return lambda patient: (patient.log_dir / name).mkdir()
+
+
+def instead(name: str, inside: str = "") -> Hurt:
+    """A directory in place of a file: of PARTITION, of __cluster_metadata-0 or of the partition's log dir."""
+
+    def hurt(patient: Patient) -> None:
+        path = patient.log_dir / name.replace("PARTITION", patient.partition.name)
+        if name.startswith(METADATA):
+            path = next(each for each in patient.dirs if (each / METADATA).exists()) / name
+        path.unlink(missing_ok=True)
+        path.mkdir()
+        if inside:
+            (path / inside).write_text("x")
+
+    return hurt
 
 
 def renamed(suffix: str) -> Hurt:

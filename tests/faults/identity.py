@@ -13,7 +13,7 @@ from tests.checks import build_metadata
 from tests.checks import build_partition as build
 from tests.checks.build_metadata import cluster
 from tests.faults.hands import Change, flipped, positions, resealed
-from tests.faults.hurts import Hurt, file, unhurt
+from tests.faults.hurts import METADATA, Hurt, file, instead, unhurt
 from tests.faults.patient import CLEANER, Patient, put
 from tests.faults.table import Fault, Other, alone, under, written
 from tests.faults.written import (
@@ -26,7 +26,7 @@ from tests.faults.written import (
     with_metadata,
 )
 
-META, METADATA = "meta.properties", "__cluster_metadata-0"
+META = "meta.properties"
 CACHE = f"remote-log-index-cache/5_{build.DIRECTORY_ID}"
 KRAFT = (3, 0)
 IDS = (3, 7)
@@ -202,6 +202,14 @@ FAULTS = [
     written("metadata-snapshot-crc", lambda p: p.edit(p.log_dir / SNAPSHOT, flipped(0)),
         "K08", "refuses", base=metadata_dir),
     written("metadata-no-snapshot", no_start_of_metadata, "K09", "refuses", base=metadata_dir),
+    kraft("quorum-state-a-folder", instead(f"{METADATA}/quorum-state"), "N30", "refuses"),
+    kraft("quorum-state-tmp-a-full-folder", instead(f"{METADATA}/quorum-state.tmp", "x"), "N30", "refuses"),
+    written("quorum-state-folder-removed", instead(f"{METADATA}/quorum-state"),
+        "N30", "0..220", under("3.8", "N30", "refuses", base=metadata_dir), base=metadata_dir, release="3.7"),
+    written("quorum-state-folder-kept", instead(f"{METADATA}/quorum-state", "x"),
+        "N30", "refuses", base=metadata_dir, release="3.7"),
+    written("quorum-state-tmp-folder-removed", instead(f"{METADATA}/quorum-state.tmp"),
+        "N30", "0..220", base=metadata_dir),
     written("quorum-state-version", quorum_state('{"data_version":9}'), "K11", "refuses", base=metadata_dir),
     written("quorum-state-behind", an_epoch_behind, "K12", "0..220", base=metadata_dir),
     written("quorum-state-of-kip-853", file(f"{METADATA}/quorum-state", QUORUM_STATE),

@@ -77,6 +77,9 @@ UNPROVEN = {
         CLEAN | {"1.1.0-killed"},
         "a recovery of that segment kills the broker; none of these starts recovers it",
     ),
+    "N30": Excuse(
+        frozenset({"1.1.0-clean"}), "the first write of a producer takes the dir offline; none does"
+    ),
     "P02": Excuse(CLEAN, COMMITTED),
     "P06": Excuse(CLEAN | KILLED, COMMITTED),
     "P09": Excuse(CLEAN | KILLED, COMMITTED),

@@ -106,6 +106,11 @@ UNREADABLE_CHECKPOINT = Words(
     "CheckpointFileWithFailureHandler; KIP-112",
     (((0, 8), None), ((1, 0), "Error while reading checkpoint file {}")),
 )
+MARKER_GOES_FIRST: Rule[bool] = Rule(
+    "LogManager.loadLogs deletes the clean shutdown marker before it lists the dir; KAFKA-10471, 2.8",
+    (((0, 8), False), ((2, 8), True)),
+)
+"""An empty directory of that name is a marker like any other then, not a directory that is no partition."""
 BROKER_EPOCHS: Rule[bool] = Rule("CleanShutdownFileHandler; KIP-966", (((0, 8), False), ((3, 7), True)))
 EPOCHS_DIFFER = Words(
     "LogManager.readBrokerEpochFromCleanShutdownFiles; KIP-966",

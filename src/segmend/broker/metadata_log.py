@@ -18,6 +18,8 @@ CLEARS_QUORUM_STATE: Rule[bool] = Rule(
     "QuorumState.initialize took a file that it could not read for a lost one; not since 3.8",
     (((0, 8), True), ((3, 8), False)),
 )
+CANNOT_DELETE = "Error while deleting file {}"
+"""`FileQuorumStateStore.deleteFileIfExists`, over a directory that is not empty."""
 UNREAD_KINDS = frozenset({"empty", "malformed"})
 """Damages of quorum-state that are an IOException."""
 QUORUM_BEHIND = Words(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from segmend.broker.failures import NOT_A_PARTITION
+from segmend.broker.checkpoints import MARKER_GOES_FIRST
+from segmend.broker.failures import DIR_FAILED, NOT_A_PARTITION
 from segmend.findings import Finding, Remedy
+from segmend.formats import clean_shutdown
 from segmend.formats.names import parse_dir_name
+from segmend.logdir.file_system import is_full
 from segmend.logdir.tree import LogDir
 
 from . import remedies
@@ -32,7 +35,7 @@ PAGE = Page(
     """,
     broker="""
         It does not start, whatever else is healthy. A directory made while it runs has no effect until the
-        next start.""",
+        next start. An empty directory in place of the clean shutdown marker is one, since 2.8.""",
     advice="""
         Move the directory out of the log dir; not to a name like `backup-7`, which the broker would adopt
         (N02). If a mount point's `lost+found` is the culprit, let log.dirs point to a directory below the
@@ -52,7 +55,14 @@ _MANGLED = re.compile(r"(?P<name>.+-\d+)( \(\d+\)| ?- ?[Cc]opy.*|~\d*|:.*|%3[aA]
 def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     """One finding a foreign directory."""
     for name in log_dir.foreign:
-        yield _finding(name, context)
+        if not _is_marker(log_dir, name, context):
+            yield _finding(name, context)
+
+
+def _is_marker(log_dir: LogDir, name: str, context: DirContext) -> bool:
+    """Whether an empty directory, or a link, is in place of the marker: a start deletes it first."""
+    goes = name == clean_shutdown.FILE_NAME and MARKER_GOES_FIRST.of(context.release)
+    return goes and not (log_dir.entries[name] == "dir" and is_full(log_dir.files, f"{log_dir.path}/{name}"))
 
 
 def _finding(name: str, context: DirContext) -> Finding:
@@ -62,11 +72,14 @@ def _finding(name: str, context: DirContext) -> Finding:
         code, message = "N21", f"directory {name!r} ends like a renamed partition but has no unique id"
     elif mangled and parse_dir_name(mangled["name"]).kind == "current":
         code, message = "N24", f"directory {name!r} looks like a mangled copy of {mangled['name']!r}"
+    goes = name == clean_shutdown.FILE_NAME and MARKER_GOES_FIRST.of(context.release)
+    words = DIR_FAILED if goes else NOT_A_PARTITION.of(context.release)
+    place = context.path if goes else f"{context.path}/{name}"
     return context.finding(
         code,
         message,
         file=name,
-        broker_says=NOT_A_PARTITION.of(context.release).format(f"{context.path}/{name}", name),
+        broker_says=words.format(place, name),
         remedy=_remedy(name, context),
     )
 

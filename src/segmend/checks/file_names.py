@@ -14,6 +14,7 @@ from . import remedies
 from .context import PartitionContext
 from .levels import Level, Scope
 from .manual import ERROR, INFO, LOSES, NONE, REFUSES, WARNING, Code, Page
+from .text_directory import is_text
 
 CODES = (
     Code(
@@ -54,7 +55,7 @@ LEVEL = Level.STARTUP
 
 # Left by tiered storage's metadata manager in 3.0 to 3.7; unused, not foreign.
 _UNUSED = frozenset({"remote_log_snapshot"})
-# A directory called like one of these is I23.
+# A directory called like one of these is I23; N30 has the others.
 _SEGMENT_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
 
 
@@ -114,6 +115,6 @@ def _first_offset(context: PartitionContext, name: str) -> int:
 def _foreign(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
     names = partition.layout
     others = [name for name in names.foreign if name not in _UNUSED]
-    folders = [name for name in names.directories if not name.endswith(_SEGMENT_SUFFIXES)]
+    folders = [name for name in names.directories if not (name.endswith(_SEGMENT_SUFFIXES) or is_text(name))]
     for name in sorted(others + folders):
         yield context.finding("N22", f"{name} is not Kafka's; brokers ignore it", file=name)

@@ -32,8 +32,8 @@ LEVEL = Level.STARTUP
 
 
 def run(failure: ReadFailure, context: DirContext) -> Iterator[Finding]:
-    """Neither a lack of our own permission nor a file that vanished meanwhile is a fault."""
-    if failure.errno in (errno.EACCES, errno.EPERM, errno.ENOENT):
+    """Neither a lack of our own permission nor a file that vanished is a fault; a directory is N30."""
+    if failure.errno in (errno.EACCES, errno.EPERM, errno.ENOENT, errno.EISDIR):
         return
     yield context.finding(
         "K14b",

@@ -5,22 +5,24 @@ from __future__ import annotations
 from dataclasses import field
 
 from segmend.broker.checkpoints import (
+    MARKER_GOES_FIRST,
     RESETTING,
     UNREADABLE_CHECKPOINT,
     DirCheckpoint,
     dir_checkpoint,
     mark_failure,
 )
-from segmend.broker.failures import NOT_A_PARTITION
+from segmend.broker.failures import DIR_FAILED, NOT_A_PARTITION, NOT_EMPTY
 from segmend.broker.identity import Identity
 from segmend.broker.old_identity import READING, Reading
 from segmend.broker.strays import SUFFIXES
+from segmend.formats.clean_shutdown import FILE_NAME as MARKER
 from segmend.formats.damage import Damage
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.frozen import dataclass
 from segmend.loading.timing.estimate import DirWork, Job, Work
 from segmend.loading.values import Effect
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.file_system import Unreadable, is_full
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 
@@ -36,6 +38,7 @@ class DirState:
     that it was before any of them was, `never_live` that it was not even taken for one of the dirs.
     `late` says that it failed once its logs were loaded.
     `unmarked` is what is thrown where a partition of it asks for its high watermark.
+    `foreign` are the directories that are no partition to this release.
     `unknown` is what this process may not read of it, `open_transactions` names the logs so far that
     have one.
     """
@@ -52,6 +55,7 @@ class DirState:
     unknown: list[str] = field(default_factory=list)
     open_transactions: list[str] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
     offsets: dict[str, Offsets] = field(default_factory=dict)
     jobs: list[Job] = field(default_factory=list)
     metadata: Work = field(default_factory=Work)
@@ -84,12 +88,17 @@ def read_dir(log_dir: LogDir, release: Release, *, clean: bool | None, cleaner: 
     Without a log cleaner nobody meets the damage of its checkpoint.
     """
     state = DirState(log_dir=log_dir, clean=log_dir.is_clean if clean is None else clean)
+    taken = MARKER if MARKER_GOES_FIRST.of(release) else None
+    state.foreign = [name for name in log_dir.foreign if name != taken]
     for name in (RECOVERY_POINT, LOG_START_OFFSET, HIGH_WATERMARK, CLEANER_OFFSET):
         read_checkpoint(state, name, release, heeded=cleaner or name != CLEANER_OFFSET)
     named = SUFFIXES.of(release) | {"current", "cluster-metadata"}
-    foreign = [*log_dir.foreign, *(each.name for each in log_dir.partitions if each.kind not in named)]
+    foreign = [*state.foreign, *(each.name for each in log_dir.partitions if each.kind not in named)]
     if foreign:
         state.fatal = NOT_A_PARTITION.of(release).format(f"{log_dir.path}/{foreign[0]}", foreign[0])
+    marker = f"{log_dir.path}/{MARKER}"
+    if taken and log_dir.entries.get(MARKER) == "dir" and is_full(log_dir.files, marker):
+        state.leave_out(f"{DIR_FAILED.format(log_dir.path)}: {NOT_EMPTY.format(marker)}")
     return state
 
 

@@ -12,6 +12,7 @@ from typing import Final
 from segmend.broker.metadata_log import (
     ALREADY_A_FILE,
     BROKEN_DELTA,
+    CANNOT_DELETE,
     CLEARS_QUORUM_STATE,
     FOREIGN_ID,
     INCONSISTENT,
@@ -27,11 +28,13 @@ from segmend.broker.metadata_log import (
     WAITS_FOR_RECORDS,
     snapshot_name_failure,
 )
+from segmend.formats import quorum_state
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.state import Settings
 from segmend.loading.timing.estimate import Work
 from segmend.loading.values import DirectoryOutcome
+from segmend.logdir.file_system import is_full
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.bootstrap import bootstrap_level
 from segmend.node.broker_dirs import BrokerDirs
@@ -94,8 +97,15 @@ def _of_snapshot(partition: PartitionDir, broker: BrokerDirs) -> Iterator[str]:
 def _of_quorum(partition: PartitionDir, broker: BrokerDirs) -> Iterator[str]:
     """Its quorum-state cannot be read, or has other voters than server.properties."""
     quorum, clears = partition.quorum_state, CLEARS_QUORUM_STATE.of(broker.release)
+    path, files = f"{partition.path}/{quorum_state.FILE_NAME}", partition.log_dir.files
     if quorum.damages and not (clears and quorum.damages[0].kind in UNREAD_KINDS):
-        yield QUORUM_STATE.format(f"{partition.path}/quorum-state", quorum.damages[0].reason)
+        yield QUORUM_STATE.format(path, quorum.damages[0].reason)
+    refused = quorum.unreadable
+    if refused is not None and not refused.forbidden and not clears:
+        yield QUORUM_STATE.format(path, refused.reason)
+    for name in (quorum_state.FILE_NAME, f"{quorum_state.FILE_NAME}.tmp"):
+        if partition.entries.get(name) == "dir" and is_full(files, f"{partition.path}/{name}"):
+            yield CANNOT_DELETE.format(f"{partition.path}/{name}")
     given = None if broker.given is None else broker.given.voters
     stored = None if quorum.value is None or quorum.damages else quorum.value.current_voters
     if clears and given and stored and given != set(stored):

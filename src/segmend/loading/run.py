@@ -157,7 +157,7 @@ class _Run:
                 self._loaded.append(loaded)
                 if isinstance(loaded.outcome, DirectoryOutcome):
                     self._others.append(loaded.outcome)
-            for name in state.log_dir.foreign:
+            for name in state.foreign:
                 outcome = "kept" if state.unread else "fatal"
                 self._others.append(
                     DirectoryOutcome(dir=state.path, name=name, kind="foreign", outcome=outcome)

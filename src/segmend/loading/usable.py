@@ -9,6 +9,7 @@ from __future__ import annotations
 from segmend.broker.checkpoints import EPOCHS_WRITTEN, LEADER_EPOCHS, EpochWrite
 from segmend.broker.failures import (
     CANNOT_WRITE_CHECKPOINT,
+    IS_A_DIRECTORY,
     UNLISTED_IS_NULL,
     LoadFailure,
     fatal,
@@ -86,7 +87,8 @@ def _epochs_denied(state: LoadState) -> str | None:
     partition, beside = state.partition, f"{epoch_checkpoint.FILE_NAME}.tmp"
     if not (state.settings.recover and LEADER_EPOCHS.of(state.settings.release)):
         return None
-    denied = partition.log_dir.files.denial(partition.path, WRITE) or state.unwritable(beside)
+    taken = IS_A_DIRECTORY if partition.entries.get(beside) in ("dir", "link-dir") else None
+    denied = taken or partition.log_dir.files.denial(partition.path, WRITE) or state.unwritable(beside)
     return None if denied is None else f"{state.path(beside)} ({denied})"
 
 

@@ -119,6 +119,14 @@ class HeldBack:
     unwritable: Mapping[str, str] = field(default_factory=dict)
 
 
+def is_full(files: Files, path: str) -> bool:
+    """Whether there is anything in a directory, so that it cannot be deleted; True where nobody can tell."""
+    try:
+        return bool(files.listing(path))
+    except Unreadable:
+        return True
+
+
 HELD_BACK_NOTHING: Final = HeldBack()
 
 

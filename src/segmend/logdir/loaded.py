@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from typing import Generic, Self, TypeVar
 
@@ -48,6 +49,8 @@ def load(
     """Read and parse a small file, or its first `limit` bytes; never raises."""
     if entry is None:
         return LoadedFile()
+    if entry.type in ("dir", "link-dir"):
+        return LoadedFile(entry=entry, unreadable=Unreadable(entry.path, "is a directory", errno.EISDIR))
     denied = entry.files.denial(entry.path, READ)
     if denied is not None:
         return LoadedFile(entry=entry, unreadable=Unreadable(entry.path, denied.lower()))

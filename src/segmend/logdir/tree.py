@@ -390,13 +390,13 @@ class PartitionDir:
     @cached_property
     def leader_epochs(self) -> LoadedFile[EpochCheckpoint]:
         """leader-epoch-checkpoint."""
-        return load(self.file(epoch_checkpoint.FILE_NAME), epoch_checkpoint.parse)
+        return load(self._text(epoch_checkpoint.FILE_NAME), epoch_checkpoint.parse)
 
     @cached_property
     def partition_metadata(self) -> LoadedFile[PartitionMetadata]:
         """partition.metadata: the topic id; a link to nothing is none (`File.exists`)."""
         name = partition_metadata.FILE_NAME
-        file = None if name in self.layout.dangling else self.file(name)
+        file = None if name in self.layout.dangling else self._text(name)
         return load(file, partition_metadata.parse, _PARTITION_METADATA_BYTES)
 
     @property
@@ -408,7 +408,11 @@ class PartitionDir:
     @cached_property
     def quorum_state(self) -> LoadedFile[QuorumState]:
         """quorum-state, only in `__cluster_metadata-0`."""
-        return load(self.file(quorum_state.FILE_NAME), quorum_state.parse)
+        return load(self._text(quorum_state.FILE_NAME), quorum_state.parse)
+
+    def _text(self, name: str) -> FileEntry | None:
+        """One that brokers read whole; a directory under its name is there to them, and cannot be read."""
+        return self.entry(name) if name in self.entries else None
 
     @property
     def size(self) -> int:

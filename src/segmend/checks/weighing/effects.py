@@ -65,9 +65,11 @@ def is_mended(finding: Finding, effect: BrokerEffect) -> bool:
 def _of_dir(finding: Finding, start: Start, state: DirState) -> BrokerEffect:
     """A fault at the top of a log dir."""
     name = finding.file or ""
-    if name in state.log_dir.foreign:
+    if name in state.foreign:
         said = NOT_A_PARTITION.of(start.broker.release).format(f"{state.path}/{name}", name)
         return words.refusal(said)
+    if name in state.log_dir.foreign:
+        return _offline(start, state, state.offline or finding.message)
     if name == meta_properties.FILE_NAME:
         return _of_identity(finding, start, state)
     return _of_checkpoint(finding, start, state) if name in _CHECKPOINTS else _manual(finding)
