@@ -82,6 +82,12 @@ def quorum_state(content: str | None) -> Hurt:
     return hurt
 
 
+def in_the_last_epoch(patient: Patient) -> None:
+    """quorum-state with the highest epoch that an int can hold."""
+    path = metadata(patient) / "quorum-state"
+    path.write_text(re.sub(r'"leaderEpoch":-?[0-9]+', f'"leaderEpoch":{2**31 - 1}', path.read_text()))
+
+
 def kraft(name: str, hurt: Hurt, codes: str = "", start: str = "", *others: Other, **more: object) -> Fault:
     """A fault that only a KRaft broker can have."""
     return alone(name, hurt, codes, start, *others, **{"base": node_dirs, "since": KRAFT, **more})
@@ -202,6 +208,7 @@ FAULTS = [
     written("metadata-snapshot-crc", lambda p: p.edit(p.log_dir / SNAPSHOT, flipped(0)),
         "K08", "refuses", base=metadata_dir),
     written("metadata-no-snapshot", no_start_of_metadata, "K09", "refuses", base=metadata_dir),
+    kraft("quorum-state-last-epoch", in_the_last_epoch, "K24", "refuses"),
     kraft("quorum-state-a-folder", instead(f"{METADATA}/quorum-state"), "N30", "refuses"),
     kraft("quorum-state-tmp-a-full-folder", instead(f"{METADATA}/quorum-state.tmp", "x"), "N30", "refuses"),
     written("quorum-state-folder-removed", instead(f"{METADATA}/quorum-state"),

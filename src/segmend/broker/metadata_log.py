@@ -20,6 +20,11 @@ CLEARS_QUORUM_STATE: Rule[bool] = Rule(
 )
 CANNOT_DELETE = "Error while deleting file {}"
 """`FileQuorumStateStore.deleteFileIfExists`, over a directory that is not empty."""
+NO_EPOCH_LEFT = (
+    "Received invalid partition leader epoch entry: no epoch comes after {}, and who is elected begins "
+    "one that is negative"
+)
+"""`EpochEntry`, over the overflow in `QuorumState.transitionToCandidate` (`UnattachedState.epoch + 1`)."""
 UNREAD_KINDS = frozenset({"empty", "malformed"})
 """Damages of quorum-state that are an IOException."""
 QUORUM_BEHIND = Words(

@@ -17,6 +17,7 @@ from segmend.broker.metadata_log import (
     FOREIGN_ID,
     INCONSISTENT,
     METADATA_TOPIC_ID,
+    NO_EPOCH_LEFT,
     NO_FEATURE_LEVEL,
     OTHER_VOTERS,
     QUORUM_STATE,
@@ -29,6 +30,7 @@ from segmend.broker.metadata_log import (
     snapshot_name_failure,
 )
 from segmend.formats import quorum_state
+from segmend.formats.java_number import INT_MAX
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.state import Settings
@@ -49,11 +51,14 @@ def look_at_metadata(
     """(the `directory` line, what is scanned, why the process ends, or None)."""
     loaded = load(partition, Settings(release=broker.release, clean=False))
     refusal = next(_refusals(partition, broker, loaded), None)
+    unknown = loaded.unknown
+    if _in_the_last_epoch(partition) and _has_others(broker):
+        unknown = unknown or NO_EPOCH_LEFT.format(INT_MAX)
     outcome = DirectoryOutcome(
         dir=partition.log_dir.path, name=partition.name, kind=partition.kind, topic=partition.topic,
         partition=partition.partition,
-        outcome="fatal" if refusal else UNKNOWN if loaded.unknown else "loaded",
-        effects=tuple(loaded.state.effects), failure=refusal or loaded.unknown,
+        outcome="fatal" if refusal else UNKNOWN if unknown else "loaded",
+        effects=tuple(loaded.state.effects), failure=refusal or unknown,
     )  # fmt: skip
     return outcome, loaded.state.work, refusal
 
@@ -103,6 +108,8 @@ def _of_quorum(partition: PartitionDir, broker: BrokerDirs) -> Iterator[str]:
     refused = quorum.unreadable
     if refused is not None and not refused.forbidden and not clears:
         yield QUORUM_STATE.format(path, refused.reason)
+    if _in_the_last_epoch(partition) and not _has_others(broker):
+        yield NO_EPOCH_LEFT.format(INT_MAX)
     for name in (quorum_state.FILE_NAME, f"{quorum_state.FILE_NAME}.tmp"):
         if partition.entries.get(name) == "dir" and is_full(files, f"{partition.path}/{name}"):
             yield CANNOT_DELETE.format(f"{partition.path}/{name}")
@@ -110,6 +117,16 @@ def _of_quorum(partition: PartitionDir, broker: BrokerDirs) -> Iterator[str]:
     stored = None if quorum.value is None or quorum.damages else quorum.value.current_voters
     if clears and given and stored and given != set(stored):
         yield OTHER_VOTERS.format(sorted(given), sorted(stored))
+
+
+def _in_the_last_epoch(partition: PartitionDir) -> bool:
+    quorum = partition.quorum_state
+    return quorum.value is not None and not quorum.damages and quorum.value.leader_epoch == INT_MAX
+
+
+def _has_others(broker: BrokerDirs) -> bool:
+    """Whether other nodes vote, so that what comes of it is theirs to say."""
+    return broker.voters is not None and set(broker.voters) != {broker.node_id}
 
 
 def _of_records(partition: PartitionDir, broker: BrokerDirs, loaded: LoadedLog) -> Iterator[str]:
