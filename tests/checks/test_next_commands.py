@@ -26,7 +26,7 @@ from segmend.checks import CheckRun, Level
 from segmend.findings import Finding, Remedy, Safety, Severity
 from segmend.report.findings import finding_lines
 
-ELSEWHERE = ("kafka-configs.sh", "kafka-topics.sh", "kafka-transactions.sh", "dmesg", "sysctl")
+ELSEWHERE = ("kafka-configs.sh", "kafka-topics.sh", "kafka-transactions.sh", "dmesg", "sysctl", "readlink")
 """Programs that talk to the cluster (`test_cluster_commands`) or the machine."""
 LOOKS = ("segmend show ", "segmend check ", "segmend forecast ")
 ASKS = {

@@ -95,24 +95,37 @@ def without_lost(branches: Sequence[Branch], replicas: Sequence[Replica], look: 
     return found
 
 
-def untold(branches: Sequence[Branch], replicas: Sequence[Replica]) -> list[Span]:
+def untold(branches: Sequence[Branch], replicas: Sequence[Replica], look: Look) -> list[Span]:
     """Offsets that one replica lacks between two files, and all others that have bytes there have damaged.
 
-    Whether compaction took them or the file is lost, nothing tells.
+    Whether compaction took them or the file is lost, nothing tells, unless the damaged bytes are as many as
+    those of the batches that the replica does have at these offsets.
     """
     held = united((part.first, part.last) for branch in branches for part in branch.parts)
-    hurt = united(
-        (each.first_offset, each.last_offset)
-        for replica in replicas
-        for each in replica.damaged
-        if each.last_offset is not None and each.end > each.position
-    )
-    gaps = united(
-        gap
-        for branch, replica in zip(branches, replicas, strict=True)
-        for gap in without(common(replica.gaps, [(0, branch.thinned - 1)]), branch.lost)
-    )
-    return without(common(gaps, hurt), held)
+    found: list[Span] = []
+    for number, (branch, replica) in enumerate(zip(branches, replicas, strict=True)):
+        for gap in without(without(common(replica.gaps, [(0, branch.thinned - 1)]), branch.lost), held):
+            hurt = [size for other in replicas for size in _sizes(other, gap).items()]
+            if not any(_as_many(span, size, number, look) for span, size in hurt):
+                found += common([gap], united(span for span, _ in hurt))
+    return united(found)
+
+
+def _sizes(replica: Replica, gap: Span) -> dict[Span, int]:
+    """The bytes of what is damaged there, by the offsets that it may have held, all of it together."""
+    found: dict[Span, int] = {}
+    for each in replica.damaged:
+        if each.last_offset is None or each.end == each.position:
+            continue
+        span = each.first_offset, each.last_offset
+        if common([gap], [span]):
+            found[span] = found.get(span, 0) + each.end - each.position
+    return found
+
+
+def _as_many(span: Span, size: int, number: int, look: Look) -> bool:
+    """Whether damaged bytes are just those of the batches that another replica has at these offsets."""
+    return sum(batch.size for batch in look.batches(number, *span)) == size
 
 
 def _lost_in(

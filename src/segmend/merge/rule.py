@@ -62,7 +62,7 @@ def merge(
             *doubts,
             *unproven,
             *_doubts(replicas, branches, marks, end),
-            *_untold(replicas, branches, missing),
+            *_untold(replicas, branches, look, missing),
         ),
     )
 
@@ -265,10 +265,10 @@ def _settled(found: Range, branches: Sequence[Branch], look: Look) -> Range:
 
 
 def _untold(
-    replicas: Sequence[Replica], branches: Sequence[Branch], missing: Sequence[Span]
+    replicas: Sequence[Replica], branches: Sequence[Branch], look: Look, missing: Sequence[Span]
 ) -> Iterator[str]:
     """Where a lost file looks like compaction, in words."""
-    for first, last in without(untold(branches, replicas), missing):
+    for first, last in without(untold(branches, replicas, look), missing):
         yield (
             f"offsets {first} to {last}: one replica has nothing there, the others have damage; whether "
             "compaction took all of it or records are lost nothing tells"
