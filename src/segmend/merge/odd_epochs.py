@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from segmend.merge.lineage import claims_of
 from segmend.merge.second_look import Look
@@ -42,10 +43,18 @@ def misplaced(run: Run) -> Damaged:
 
 def believed(replicas: Sequence[Replica], look: Look) -> tuple[list[Replica], list[str]]:
     """The replicas without a last batch whose epoch nobody else knows, and what of that stays in doubt."""
-    found, doubts = [_placed(number, replicas, look) for number in range(len(replicas))], list[str]()
+    found = [_placed(number, replicas, look) for number in range(len(replicas))]
+    found, doubts = [_unspliced(number, found, look) for number in range(len(found))], list[str]()
     for number, replica in enumerate(found):
         run = replica.runs[-1] if replica.runs else None
-        if run is None or run.batches > 1 or len(replica.runs) < 2 or _is_known(run.epoch, number, replicas):
+        alone = run is not None and run.batches == 1 and len(replica.runs) > 1
+        if (
+            run is None
+            or not alone
+            or (replica.runs[-2].epoch == run.epoch and _leaves_out(replica.runs[-2], run))
+        ):
+            continue
+        if _is_known(run.epoch, number, replicas):
             continue
         if _is_denied(run, replica) or _has_twin(number, run, replicas, look):
             damaged = (*replica.damaged, misplaced(run))
@@ -84,6 +93,51 @@ def _placed(number: int, replicas: Sequence[Replica], look: Look) -> Replica:
     return replace(
         replica, runs=replica.runs[:-1], damaged=(*replica.damaged, damaged), log_end_offset=end + 1
     )
+
+
+def _unspliced(number: int, replicas: Sequence[Replica], look: Look) -> Replica:
+    """The replica without batches before a gap whose bytes another replica has a little higher.
+
+    Bytes that are gone may leave one batch with the base offset of another. What is behind is no compaction.
+    """
+    replica = replicas[number]
+    for run, behind in pairwise(replica.runs):
+        room = run.first_offset, behind.first_offset - 1
+        if run.batches > 1 or not _leaves_out(run, behind) or room[1] < replica.proven:
+            continue
+        mine = [
+            each._replace(last_offset=0) for each in look.batches(number, run.first_offset, run.last_offset)
+        ]
+        for other in range(len(replicas)):
+            there = [] if other == number else list(look.batches(other, *room))
+            same = [each for each in there if each._replace(first_offset=room[0], last_offset=0) in mine]
+            if same and all(each.first_offset != room[0] for each in same):
+                replica = _without(replica, run, room)
+                break
+    return replica
+
+
+def _leaves_out(run: Run, behind: Run) -> bool:
+    beside = run.file == behind.file and run.end_position == behind.first_position
+    return beside and behind.first_offset > run.last_offset + 1
+
+
+def _without(replica: Replica, run: Run, room: tuple[int, int]) -> Replica:
+    """Without this run, and what the gap behind it said of compaction."""
+    runs = tuple(each for each in replica.runs if each is not run)
+    shown = (after.first_offset for before, after in pairwise(runs) if _leaves_out(before, after))
+    thinned = max(replica.proven, *shown, 0)
+    damaged = [*replica.damaged, replace(misplaced(run), first_offset=room[0], last_offset=room[1])]
+    gaps = replica.gaps
+    if thinned and gaps:
+        thinned = max(thinned, gaps[-1][1] + 1)
+    else:
+        damaged += [
+            Damaged(first_offset=a, last_offset=b, file=run.file, position=0, end=0, kind="missing")
+            for a, b in gaps
+        ]
+        gaps = ()
+    return replace(replica, runs=runs, thinned=thinned, gaps=gaps, damaged=tuple(damaged))
 
 
 def _is_known(epoch: int, number: int, replicas: Sequence[Replica]) -> bool:

@@ -21,6 +21,9 @@ from segmend.merge.values import NO_EPOCH, Batch, Damaged, Mark, Replica, Run
 
 MARK_BITS: Final = 0x3FF
 """A batch whose checksum ends in these bits as zeros makes a mark: about every thousandth one."""
+LONELY: Final = 8
+"""So many batches of a file with a gap behind them are runs of their own: one may be misplaced. More are
+compaction."""
 _ROW: Final = Struct(f"{WIDTH}q")
 _PIECE: Final = 1 << 20
 _MASK: Final = (1 << 64) - 1
@@ -72,6 +75,7 @@ def read_replica(partition: PartitionDir) -> Replica:
         ),
         cleaned=cleaned,
         thinned=thinned,
+        proven=max(cleaned, reading.proven_below),
         gaps=tuple((a, min(b, thinned - 1)) for a, b, _ in gaps if a < thinned),
         unreadable=tuple(reading.unreadable),
     )
@@ -132,7 +136,7 @@ class _Reading:
         self._partition = partition
         self.damaged: list[Damaged] = []
         self.unreadable: list[str] = []
-        self.removed_below = 0
+        self.removed_below = self.proven_below = 0
         self._epoch = NO_EPOCH
         self.leaps: dict[tuple[str, int], tuple[int, int | None]] = {}
         if partition.unreadable is not None:
@@ -176,6 +180,7 @@ class _Reading:
         walk.finish(problems, size)
         self.damaged += walk.damaged
         self.removed_below = max(self.removed_below, walk.removed_below)
+        self.proven_below = max(self.proven_below, walk.proven_below)
         self.leaps |= {(log.name, position): span for position, span in walk.leaps.items()}
         # One that several batches have: a single one may be a flipped bit.
         self._epoch = max([self._epoch, *(run.epoch for run in walk.runs if run.batches > 1)])
@@ -205,7 +210,8 @@ class Walk:
     ) -> None:
         self.runs: list[Run] = []
         self.damaged: list[Damaged] = []
-        self.removed_below = 0
+        self.removed_below = self.proven_below = 0
+        self._lonely, self._alone = 0, False
         self.leaps: dict[int, tuple[int, int | None]] = {}
         """Batches, by position, that leave offsets out without a batch beside them that agrees, and the
         offsets that may be theirs: compaction leaves such gaps, and so does one bit, for no checksum covers
@@ -228,7 +234,7 @@ class Walk:
         elif not self._possible(batch):
             self._doubt(batch, "misplaced")
         elif self._held is None or self._follows(self._held, batch):
-            self._accept()
+            self._accept(behind=batch.base_offset)
             self._held = batch
         elif self._is_odd_one(self._held, batch):
             self._doubt(self._held, "misplaced")
@@ -260,7 +266,7 @@ class Walk:
         claimed = batch.last_offset if kind != "misplaced" else None
         self._unsound.append((batch.position, batch.end, kind, claimed))
 
-    def _accept(self, *, last: bool = False) -> None:
+    def _accept(self, *, last: bool = False, behind: int | None = None) -> None:
         batch, self._held = self._held, None
         if batch is None:
             return
@@ -270,8 +276,14 @@ class Walk:
         epoch = batch.partition_leader_epoch
         span = batch.last_offset - first + 1
         if batch.magic >= 2 and batch.records_count < span:
-            self.removed_below = batch.last_offset + 1
+            self.removed_below = self.proven_below = batch.last_offset + 1
         run = self._open
+        alone = self._alone
+        self._alone = (
+            behind is not None and behind > batch.last_offset + 1 and self._lonely < LONELY
+            and not self.proven_below
+        )  # fmt: skip
+        self._lonely += self._alone
         if run is None or run.end != batch.position or run.epoch != epoch:
             anchored = batch.position == (run.end if run else 0)
             run = self._begun(batch, first, None if anchored else self._last + 1)
@@ -282,8 +294,13 @@ class Walk:
         elif first > self._last + 1 and self._due is not None and not run.goes_on:
             self.leaps[run.start] = self._due, first - 1
             run = self._begun(batch, first, None)
-        elif first > self._last + 1:
-            self.removed_below = max(self.removed_below, first)
+        else:
+            if first > self._last + 1:
+                self.removed_below = max(self.removed_below, first)
+                if not alone:
+                    self.proven_below = max(self.proven_below, first)
+            if alone or self._alone:
+                run = self._begun(batch, first, None)
         run.add(batch, first, batch.records_count if batch.magic >= 2 else span)
         self._last, self._epoch = batch.last_offset, max(epoch, self._epoch)
 

@@ -85,9 +85,9 @@ class Replica:
     `deleted_below` (the log start offset) come from checkpoints; `log_start_offset` and `log_end_offset`
     bound what is there, sound or not. `epochs` are the lines of leader-epoch-checkpoint. Compaction has
     come up to `cleaned` here, by the cleaner's checkpoint; the batches show that below `thinned` it took
-    records, here or on the leader they came from, so that a gap there is no loss. `gaps` are offsets below
-    that between two files, of which nothing here tells whether it took them. `unreadable` says what could
-    not be looked at.
+    records, here or on the leader they came from, so that a gap there is no loss; below `proven`
+    more than a few gaps show it. `gaps` are offsets below `thinned` between two files, of which nothing
+    here tells whether it took them. `unreadable` says what could not be looked at.
     """
 
     broker: int | None
@@ -106,6 +106,7 @@ class Replica:
     damaged: tuple[Damaged, ...] = ()
     cleaned: int = 0
     thinned: int = 0
+    proven: int = 0
     gaps: tuple[tuple[int, int], ...] = ()
     unreadable: tuple[str, ...] = ()
 

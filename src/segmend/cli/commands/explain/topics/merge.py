@@ -34,6 +34,9 @@ Compaction
     A gap between two files is compaction only if each key that another replica has there came again, or
     its transaction was aborted; else a file is lost, with its tombstones and markers.
 
+    No checksum covers a base offset. Where few batches have a gap behind them and nothing else shows
+    compaction, one whose bytes another replica has in that gap is misplaced, and the gap tells nothing.
+
 Retention
     Each broker deletes at its own time, so what one still has is taken; but nothing below the highest log
     start offset in a checkpoint, which DeleteRecords may have set. Why: that was deleted on purpose. Where
