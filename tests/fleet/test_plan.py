@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 import zlib
 from collections import Counter
@@ -65,7 +66,8 @@ def test_every_piece_is_in_one_task_and_small_brokers_are_opened_once() -> None:
 
 def test_a_large_fleet_is_listed_by_tasks(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     paths = [str(three_brokers(tmp_path / "fleet"))]
-    alone = make_plan(paths, JOB, LocalDriver(1), None)
+    job = dataclasses.replace(JOB, out=str(tmp_path / "out"))
+    alone = make_plan(paths, job, LocalDriver(1), None)
     monkeypatch.setattr(planning, "LISTED_AT_ONCE", 1)
-    assert make_plan(paths, JOB, LocalDriver(2), None).bytes == alone.bytes
+    assert make_plan(paths, job, LocalDriver(2), None).bytes == alone.bytes
     assert len(alone.places) == 3
