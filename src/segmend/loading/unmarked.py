@@ -34,14 +34,14 @@ def without_the_unmarked(loaded: Sequence[Loaded], image: MetadataImage | None) 
             mine.setdefault(topic, []).append(number)
     order = leading_order(mine, image.ids) if image is not None else []
     first = next((number for number, key in enumerate(order) if key in hurt), None)
-    before = set() if first is None else set(order[:first])
+    before, behind = (set(), set()) if first is None else (set(order[:first]), set(order[first:]))
     state = next(iter(hurt.values())) if first is None else hurt[order[first]]
     says = NO_MARK.format(state.unmarked, f"{state.path}/{HIGH_WATERMARK}")
     found = []
     for one in loaded:
         if not _is_up(one) or key_of(one.outcome) in before:
             found.append(one)
-        elif key_of(one.outcome) in hurt or (first is not None and key_of(one.outcome) in order):
+        elif key_of(one.outcome) in hurt or key_of(one.outcome) in behind:
             found.append(unserved(one, NOT_APPLIED_WITHOUT_MARK.format(says, one.outcome.name)))
         else:
             found.append(replace(one, unknown=one.unknown or says))
