@@ -21,6 +21,7 @@ from hypothesis import settings
 from segmend.surgery.execute import lock
 from tests.golden.unpack import unpack
 from tests.lacking import lacking
+from tests.removal import remove
 
 GOLDEN = Path(__file__).parent / "golden"
 MEMORY = Path("/dev/shm")
@@ -177,7 +178,7 @@ def elsewhere(tmp_path: Path) -> Iterator[Path]:
         lacking("no second file system to write to")
     place = Path(tempfile.mkdtemp(dir=other))
     yield place
-    shutil.rmtree(place)
+    remove(place)
 
 
 @functools.cache

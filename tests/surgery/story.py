@@ -23,6 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from tests.removal import remove
 from tests.seeds import SEED
 from tests.surgery.faulty import Died, Disk, Failing, Photographed, Unplugged
 from tests.surgery.picture import Tree, attributes
@@ -93,7 +94,7 @@ class Story:
 
     def restore(self, source: Path) -> None:
         """The world as in a copy of it."""
-        _remove(self.world.root)
+        remove(self.world.root)
         _copy(source, self.world.root)
 
     def start(self, command: str) -> None:
@@ -210,7 +211,7 @@ class Story:
         here = self._kept("here")
         self._go_on(command, why)
         self.restore(here)
-        _remove(here)
+        remove(here)
         self._turn_back(command, why)
         return True
 
@@ -324,11 +325,3 @@ def as_user(act: Callable[[], object]) -> None:
 def difference(expected: Tree, found: Tree) -> dict[str, tuple[object, object]]:
     names = expected.keys() | found.keys()
     return {n: (expected.get(n), found.get(n)) for n in names if expected.get(n) != found.get(n)}
-
-
-def _remove(root: Path) -> None:
-    """All of it, whatever the modes."""
-    for path in root.rglob("*"):
-        if path.is_dir() and not path.is_symlink():
-            path.chmod(0o700)
-    shutil.rmtree(root)

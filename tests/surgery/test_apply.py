@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from tests.lacking import lacking
+from tests.removal import remove
 from tests.surgery.faulty import Died, Disk, Mortal
 from tests.surgery.world import World, make, plan_of, steps
 
@@ -105,7 +106,7 @@ def test_what_was_applied_and_then_restored_by_hand_can_be_applied_again(world: 
     copy = world.root / "copy"
     shutil.copytree(world.a, copy)
     run(world, plan)
-    shutil.rmtree(world.a)
+    remove(world.a)
     shutil.copytree(copy, world.a)
     run(world, plan)
     assert [found.state for found in runs(str(world.state))] == ["applied", "applied"]

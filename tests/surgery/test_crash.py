@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import os
 import random
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from tests.removal import remove
 from tests.surgery.faulty import Failing, Mortal, Unplugged
 from tests.surgery.story import NOBODY, Story, as_user
 
@@ -47,7 +47,7 @@ def memory(home: Path) -> Iterator[Path]:
     """A folder where files are made and removed quickly."""
     folder = Path(tempfile.mkdtemp(dir=MEMORY if os.access(MEMORY, os.W_OK) else home))
     yield folder
-    shutil.rmtree(folder)
+    remove(folder)
 
 
 @pytest.fixture(

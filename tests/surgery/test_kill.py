@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.removal import remove
 from tests.surgery.faulty import CHANGES
 from tests.surgery.story import in_a_child
 from tests.surgery.world import World, make, plan_of
@@ -70,7 +71,7 @@ class Shell:
         self.before = self.world.tree()
 
     def fresh(self) -> World:
-        shutil.rmtree(self.world.root)
+        remove(self.world.root)
         shutil.copytree(self.saved, self.world.root)
         return self.world
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.lacking import lacking
+from tests.removal import remove
 from tests.surgery.desk import Desk
 from tests.surgery.faulty import Died
 from tests.surgery.story import NOBODY, as_user
@@ -44,7 +45,7 @@ def root(elsewhere: Path) -> Iterator[Path]:
     place = Path(tempfile.mkdtemp(dir=home))
     place.chmod(0o755)
     yield place
-    shutil.rmtree(place)
+    remove(place)
 
 
 @pytest.fixture
