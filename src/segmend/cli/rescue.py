@@ -47,6 +47,10 @@ def add_rescue_options(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--until", metavar="TIME", type=moment, help="tables: up to this time")
     add_isolation(which, "tables: with records of aborted transactions, marked (default), or without")
     _add_decode(parser)
+    parser.add_argument(
+        "--salvage", action="store_true",
+        help="tables: also single records of batches whose checksum fails, where no replica has them sound",
+    )  # fmt: skip
     live = parser.add_argument_group("a live cluster (--as kafka)")
     live.add_argument("--bootstrap", metavar="HOST:PORT[,...]", help="where to send the records to")
     live.add_argument(
@@ -120,6 +124,11 @@ def request_of(args: argparse.Namespace, dirs: Sequence[str]) -> Request:
             raise UsageError("--isolation is for tables; a log dir keeps transactions with their markers")
         if args.decode:
             raise UsageError("--decode is for tables; a log dir keeps records as they are")
+    if args.salvage and args.form in ("log-dir", "kafka"):
+        raise UsageError(
+            "--salvage is for tables, whose column `salvaged` marks such records; who consumes from a log "
+            "would take them for sound: rescue the log without it, and these as a table beside it"
+        )
     _require_live(args)
     if args.since is not None and args.until is not None and args.since > args.until:
         raise UsageError("--since is later than --until")
@@ -128,7 +137,7 @@ def request_of(args: argparse.Namespace, dirs: Sequence[str]) -> Request:
         committed_only=args.form == "kafka" or args.isolation == "read_committed", offsets=args.offsets,
         since=args.since, until=args.until, release=args.kafka, broker=args.broker,
         bootstrap=args.bootstrap, client_config=args.client_config, create_topics=args.create_topics,
-        append=args.append, decode=_decode(args), compact=_compacting(args),
+        append=args.append, decode=_decode(args), compact=_compacting(args), salvage=args.salvage,
     )  # fmt: skip
 
 
@@ -157,6 +166,8 @@ def _compacting(args: argparse.Namespace) -> Compacting | None:
     found: Compacting | None = args.compact
     if found and any(each is not None for each in (args.offsets, args.since, args.until)):
         raise UsageError("--compact looks at whole logs; leave out --offsets, --since and --until")
+    if found and args.salvage:
+        raise UsageError("--compact takes records away for later ones, which --salvage cannot vouch for")
     if found and args.form == "kafka":
         raise UsageError("--compact is for tables and log dirs; the brokers compact what is sent")
     return found

@@ -16,6 +16,7 @@ from segmend.kernel.types import DECODE_LIMIT
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.runs import iter_rows
+from segmend.merge.spans import Span
 from segmend.merge.values import Range, Replica, Run
 
 
@@ -24,6 +25,7 @@ class Piece:
     """Batches that lie one behind the other in one log: bytes [start, stop), offsets first to last.
 
     A piece that is `cut` is one batch of which only these offsets are wanted, and not those of `without`.
+    One that is `salvaged` is a batch whose checksum fails, of which only these offsets are taken.
     """
 
     replica: Replica
@@ -38,6 +40,7 @@ class Piece:
     unacknowledged: bool = False
     cut: bool = False
     without: frozenset[int] = frozenset()
+    salvaged: tuple[Span, ...] = ()
 
     @property
     def size(self) -> int:

@@ -28,6 +28,7 @@ def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
     if lost:
         offsets = sum(last - first + 1 for first, last in lost)
         yield f"missing: {plural(offsets, 'offset')} that no replica has sound: {_ranges(lost)}"
+    yield from _salvaged(line.get("salvaged", ()))
     for each in line["diverged"]:
         yield (
             f"diverged: offsets {each['first_offset']} to {each['last_offset']} of broker {each['broker']} "
@@ -57,6 +58,15 @@ def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
         yield f"{records} above the high watermark on one replica only, marked"
 
 
+def _salvaged(found: Sequence[Sequence[int]]) -> Iterator[str]:
+    if found:
+        records = plural(sum(last - first + 1 for first, last in found), "record")
+        yield (
+            f"salvaged: of these, {records} out of batches whose checksum fails, marked (their bytes may "
+            f"be wrong): {_ranges(found)}"
+        )
+
+
 def _compacted(found: Mapping[str, Any] | None) -> Iterator[str]:
     if found and "superseded" in found:
         aborted = f", and {found['aborted']:,} of aborted transactions" if found["aborted"] else ""
@@ -83,4 +93,5 @@ def summary_line(line: Mapping[str, Any], out: str) -> str:
     """The last line."""
     counted = f"{plural(line['records'], 'record')} of {plural(line['partitions'], 'partition')}"
     lost = plural(line["missing"], "offset") if line["missing"] else "no offset"
-    return f"{counted} in {text.clean(out)}, {text.size(line['bytes'])}; {lost} missing"
+    salvaged = f", {line['salvaged']:,} of them salvaged" if line.get("salvaged") else ""
+    return f"{counted} in {text.clean(out)}, {text.size(line['bytes'])}; {lost} missing{salvaged}"

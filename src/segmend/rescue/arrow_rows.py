@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +16,8 @@ from segmend.rescue.decoders import SIDES
 from segmend.rescue.decoding import Decoding, columns
 from segmend.rescue.outlet import Folder
 from segmend.rescue.request import Job, Written
-from segmend.rescue.rows import Row, Tally, wanted_of
+from segmend.rescue.rows import Row, Tally, salvaged_rows, wanted_of
+from segmend.rescue.rows import columns as row_columns
 
 _TYPES: Final = {
     "topic": pa.string(),
@@ -37,17 +38,18 @@ _TYPES: Final = {
     "dir": pa.string(),
     "file": pa.string(),
     "position": pa.int64(),
+    "salvaged": pa.bool_(),
 }
 _KERNEL: Final = {"transactional": "is_transactional", "position": "batch_position"}
 _TARGET: Final = 4 << 20
 """About so many bytes of keys or values make one batch, which is one row group."""
 
 
-def schema(instant: pa.DataType, sides: Iterable[str] = ()) -> pa.Schema:
+def schema(instant: pa.DataType, sides: Iterable[str] = (), *, salvage: bool = False) -> pa.Schema:
     """The columns, in order; `instant` is the type of timestamps, `sides` what is decoded."""
     types = {**_TYPES, "timestamp": instant}
     added = [(name, _id_or_text(name)) for name in columns(sides)]
-    return pa.schema([*((name, types[name]) for name in Row._fields), *added])
+    return pa.schema([*((name, types[name]) for name in row_columns(salvage)), *added])
 
 
 def _id_or_text(name: str) -> pa.DataType:
@@ -59,6 +61,10 @@ def batches(
 ) -> Iterator[pa.RecordBatch]:
     """The records of a partition, in order; `told` hears of the bytes that are behind."""
     for piece in job.pieces:
+        if piece.salvaged:
+            yield from _of_rows([*salvaged_rows(piece, job, tally)], wanted, tally.decoding)
+            told(piece.size)
+            continue
         with piece.log.reader() as reader:
             which = wanted_of(piece, job.request)
             found = record_batches(
@@ -69,6 +75,23 @@ def batches(
             for batch in found:
                 yield from _of_contract(batch, piece, job, wanted, tally)
         told(piece.size)
+
+
+def _of_rows(found: Sequence[Row], wanted: pa.Schema, decoding: Decoding) -> Iterator[pa.RecordBatch]:
+    """Records that were read one by one."""
+
+    def column(field: pa.Field) -> pa.Array:
+        values = [getattr(each, field.name) for each in found]
+        if field.name == "headers":
+            values = [[{"key": key, "value": value} for key, value in each] for each in values]
+        if field.name == "timestamp":
+            return _instant(pa.array(values, pa.int64()), field.type)
+        return pa.array(values, field.type)
+
+    raw = pa.schema([field for field in wanted if field.name not in decoding.columns])
+    if found:
+        made = pa.RecordBatch.from_arrays([column(field) for field in raw], schema=raw)
+        yield from _with_decoded(made, wanted, decoding) if decoding.columns else [made]
 
 
 def _of_contract(
@@ -82,6 +105,7 @@ def _of_contract(
     constants: dict[str, Any] = {
         "topic": job.topic, "partition": job.partition, "unacknowledged": piece.unacknowledged,
         "broker": piece.replica.broker, "dir": piece.replica.dir, "file": piece.file,
+        "salvaged": False,
     }  # fmt: skip
 
     def column(field: pa.Field) -> pa.Array:

@@ -66,6 +66,8 @@ class Request:
     create_topics: bool = False
     append: bool = False
     compact: Compacting | None = None
+    salvage: bool = False
+    """Whether records of batches whose checksum fails are wanted where no replica has sound ones."""
 
     @property
     def low(self) -> int:
@@ -97,6 +99,7 @@ class Request:
             "kafka": None if self.release is None else str(self.release),
             "broker": self.broker,
             **({"compact": self.compact} if self.compact else {}),
+            **({"salvage": True} if self.salvage else {}),
             **({"decode": [str(each) for each in self.decode]} if self.decode else {}),
         }
 
@@ -160,7 +163,8 @@ class Written:
     """What became of the records: `records` are in OUT, `left_out` are those of aborted transactions.
 
     `aborted` are all records of aborted transactions, `open` those whose transaction has no known end,
-    `unacknowledged` those that no high watermark reaches. `undecodable` are batches that could not be
+    `unacknowledged` those that no high watermark reaches, `salvaged` those of batches whose checksum fails;
+    `marked` is any of these. `undecodable` are batches that could not be
     read after all: file, position, kind. `decoded` is what became of keys and values that were to be decoded,
     `facts` what the form itself has to remember.
     """
@@ -171,6 +175,7 @@ class Written:
     left_out: int = 0
     open: int = 0
     unacknowledged: int = 0
+    salvaged: int = 0
     marked: int = 0
     undecodable: tuple[tuple[str, int, str], ...] = ()
     decoded: Mapping[str, Any] = field(default_factory=dict)

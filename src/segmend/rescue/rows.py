@@ -12,6 +12,8 @@ from segmend.kernel.decode import TARGET, record_columns
 from segmend.kernel.native_decoder import zeros
 from segmend.kernel.types import Problem
 from segmend.merge.pieces import Piece
+from segmend.merge.salvage import records_of
+from segmend.merge.spans import has
 from segmend.rescue.decoders import Decode
 from segmend.rescue.decoding import Decoding
 from segmend.rescue.request import Job, Request, Written
@@ -23,7 +25,8 @@ _TRANSACTIONAL, _APPEND_TIME = 0x10, 0x08
 class Row(NamedTuple):
     """A record, in the columns of every table. Timestamps are milliseconds; -1 is none.
 
-    `aborted` is None where nobody knows how its transaction ended.
+    `aborted` is None where nobody knows how its transaction ended. `salvaged` is a column only where that was
+    asked for (`columns`).
     """
 
     topic: str
@@ -45,6 +48,12 @@ class Row(NamedTuple):
     dir: str
     file: str
     position: int
+    salvaged: bool = False
+
+
+def columns(salvage: bool) -> tuple[str, ...]:
+    """The names of those that a table has."""
+    return Row._fields if salvage else Row._fields[:-1]
 
 
 class Tally:
@@ -53,9 +62,12 @@ class Tally:
     def __init__(self, decode: Sequence[Decode] = ()) -> None:
         self.decoding = Decoding(decode)
         self.records = self.aborted = self.left_out = self.open = self.unacknowledged = self.marked = 0
+        self.salvaged = 0
         self.undecodable: list[tuple[str, int, str]] = []
 
-    def add(self, rows: int, aborted: bool | None, unacknowledged: bool, left_out: bool) -> None:
+    def add(
+        self, rows: int, aborted: bool | None, unacknowledged: bool, left_out: bool, salvaged: bool = False
+    ) -> None:
         """So many records that have this in common."""
         self.aborted += rows if aborted else 0
         if left_out:
@@ -64,7 +76,8 @@ class Tally:
         self.records += rows
         self.open += rows if aborted is None else 0
         self.unacknowledged += rows if unacknowledged else 0
-        self.marked += rows if unacknowledged or aborted is None else 0
+        self.salvaged += rows if salvaged else 0
+        self.marked += rows if unacknowledged or salvaged or aborted is None else 0
 
     def problems(self, piece: Piece) -> Callable[[Problem], None]:
         """Takes the problems of one piece."""
@@ -74,8 +87,8 @@ class Tally:
         """As a value."""
         return Written(
             records=self.records, bytes=bytes, aborted=self.aborted, left_out=self.left_out, open=self.open,
-            unacknowledged=self.unacknowledged, marked=self.marked, undecodable=tuple(self.undecodable),
-            decoded=self.decoding.told(), facts=facts,
+            unacknowledged=self.unacknowledged, salvaged=self.salvaged, marked=self.marked,
+            undecodable=tuple(self.undecodable), decoded=self.decoding.told(), facts=facts,
         )  # fmt: skip
 
 
@@ -93,6 +106,10 @@ def wanted_of(piece: Piece, request: Request) -> WantedRecords:
 def rows(job: Job, tally: Tally, told: Callable[[int], None]) -> Iterator[Row]:
     """The records of a partition, in order; `told` hears of the bytes that are behind."""
     for piece in job.pieces:
+        if piece.salvaged:
+            yield from salvaged_rows(piece, job, tally)
+            told(piece.size)
+            continue
         with piece.log.reader() as reader:
             found = record_columns(
                 reader, wanted_of(piece, job.request),
@@ -102,6 +119,22 @@ def rows(job: Job, tally: Tally, told: Callable[[int], None]) -> Iterator[Row]:
             for columns in found:
                 yield from _rows(columns, piece, job, tally)
         told(piece.size)
+
+
+def salvaged_rows(piece: Piece, job: Job, tally: Tally) -> Iterator[Row]:
+    """The records taken of a batch whose checksum fails; how its transaction ended, it does not tell."""
+    batch, records = records_of(piece.log, piece.start, piece.stop)
+    wanted, aborted = wanted_of(piece, job.request), None if batch.is_transactional else False
+    for each in records:
+        if not (has(piece.salvaged, each.offset) and wanted.since <= each.timestamp <= wanted.until):
+            continue
+        tally.add(1, aborted, piece.unacknowledged, left_out=False, salvaged=True)
+        yield Row(
+            job.topic, job.partition, each.offset, each.timestamp, each.timestamp_type, each.key, each.value,
+            list(each.headers), batch.partition_leader_epoch, batch.producer_id, batch.producer_epoch,
+            each.sequence, batch.is_transactional, aborted, piece.unacknowledged, piece.replica.broker,
+            piece.replica.dir, piece.file, batch.position, salvaged=True,
+        )  # fmt: skip
 
 
 def _rows(columns: RecordColumns, piece: Piece, job: Job, tally: Tally) -> Iterator[Row]:

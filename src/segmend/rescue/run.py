@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from operator import attrgetter
 from typing import Any, Final
 
 from segmend.errors import UsageError
@@ -17,6 +19,8 @@ from segmend.merge.look import Second
 from segmend.merge.pieces import Piece, pieces
 from segmend.merge.rule import merge, refuse_strangers
 from segmend.merge.runs import read_replica
+from segmend.merge.salvage import salvaged
+from segmend.merge.spans import common, united
 from segmend.merge.values import Range, Replica
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
@@ -176,6 +180,10 @@ def _job(task: Task) -> Job:
     replicas = [read_replica(place) for place in places]
     merged = merge(replicas, Second(places, replicas))
     found = tuple(pieces(replicas, places, _within(merged.ranges, request)))
+    if request.salvage:
+        asked = common(merged.missing, [(request.low, request.high)])
+        broken = salvaged(replicas, places, replace(merged, missing=tuple(asked)))
+        found = tuple(heapq.merge(found, broken, key=attrgetter("first")))
     return Job(
         request=request, topic=replicas[0].topic, partition=replicas[0].partition, places=places,
         replicas=replicas, merged=merged, pieces=found, release=task.release,
@@ -206,7 +214,8 @@ def _within(ranges: Sequence[Range], request: Request) -> Iterator[Range]:
 def _line(job: Job, written: Written) -> dict[str, Any]:
     merged, request = job.merged, job.request
     missing = [[a, b] for a, b in _clipped(merged.missing, request)]
-    chosen = sum(piece.records for piece in job.pieces)
+    sound = [piece for piece in job.pieces if not piece.salvaged]
+    chosen = sum(piece.records for piece in sound)
     compaction = job.compaction or Compaction()
     gone = compaction.superseded + compaction.aborted
     read = sum(run.records for replica in job.replicas for run in replica.runs)
@@ -221,21 +230,31 @@ def _line(job: Job, written: Written) -> dict[str, Any]:
         "marked": written.marked,
         "missing": missing,
         "diverged": [_diverged(each, job.replicas) for each in merged.diverged],
-        "sources": list(_sources(job.pieces)),
+        "sources": list(_sources(sound)),
         "bytes": written.bytes,
         "left_out": written.left_out,
         "open": written.open,
         "unacknowledged": written.unacknowledged,
         "read": read,
         "duplicates": read - (compaction.chosen or chosen),
-        "not_asked_for": (compaction.chosen or chosen) - gone - written.records - written.left_out,
+        "not_asked_for": (compaction.chosen or chosen)
+        - gone
+        - written.left_out
+        - written.records
+        + written.salvaged,
         "unreadable": [list(each) for each in written.undecodable],
         "conflicts": [[each.first_offset, each.last_offset, each.because] for each in merged.conflicts],
         "doubts": [*merged.doubts, *(f"not compacted: {why}" for why in [compaction.refused] if why)],
+        **({"salvaged": _salvaged(job.pieces)} if request.salvage else {}),
         **({"decoded": dict(written.decoded)} if written.decoded else {}),
         **({"compacted": compaction.to_json()} if job.compaction else {}),
         "form": dict(written.facts),
     }
+
+
+def _salvaged(found: Sequence[Piece]) -> list[list[int]]:
+    """Of the missing offsets, those with a record of a batch whose checksum fails."""
+    return [list(span) for span in united(span for piece in found for span in piece.salvaged)]
 
 
 def _clipped(missing: Sequence[tuple[int, int]], request: Request) -> Iterator[tuple[int, int]]:
@@ -277,6 +296,11 @@ def summary_of(lines: Sequence[Line]) -> dict[str, Any]:
         "missing": sum(last - first + 1 for line in lines for first, last in line["missing"]),
         "marked": sum(line["marked"] for line in lines),
         "aborted": sum(line["aborted"] for line in lines),
+        **(
+            {"salvaged": sum(b - a + 1 for line in lines for a, b in line["salvaged"])}
+            if any("salvaged" in line for line in lines)
+            else {}
+        ),
     }
 
 

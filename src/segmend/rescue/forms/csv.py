@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.request import Due, Home, Job, Request, Written
-from segmend.rescue.rows import Row, Tally, rows
+from segmend.rescue.rows import Row, Tally, columns, rows
 from segmend.rescue.space import require_space
 from segmend.rescue.texts import base64, headers, instant
 
@@ -22,11 +22,11 @@ def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: Metadat
 def write(job: Job, outlet: Folder) -> Written:
     """`<topic>-<partition>.csv`."""
     tally = Tally(job.request.decode)
-    decoding = tally.decoding
+    decoding, fields = tally.decoding, columns(job.request.salvage)
     with outlet.file(f"{job.name}.csv") as stream:
-        stream.write((",".join((*Row._fields, *decoding.columns)) + "\n").encode())
+        stream.write((",".join((*fields, *decoding.columns)) + "\n").encode())
         for row in rows(job, tally, outlet.tell):
-            found = (*_texts(row), *decoding.of({"key": row.key, "value": row.value}))
+            found = (*_texts(row)[: len(fields)], *decoding.of({"key": row.key, "value": row.value}))
             stream.write((",".join(map(_field, found)) + "\n").encode("utf-8", "surrogateescape"))
         size = stream.tell()
     return tally.written(size)

@@ -32,7 +32,7 @@ def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: Metadat
 
 def write(job: Job, outlet: Folder) -> Written:
     """`<topic>-<partition>.parquet`."""
-    wanted = schema(_INSTANT, job.request.sides)
+    wanted = schema(_INSTANT, job.request.sides, salvage=job.request.salvage)
     return write_parquet(job, outlet, wanted, f"{job.name}.parquet")
 
 
@@ -41,7 +41,7 @@ def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
     del home
     try:
         sides = {side: None for line in lines for side in line.get("decoded", ())}
-        wanted = schema(_INSTANT, sides)
+        wanted = schema(_INSTANT, sides, salvage=any("salvaged" in line for line in lines))
         _commit(outlet.path, wanted, [line["form"] for line in lines if line["form"]["rows"]])
     except DeltaError as error:
         raise SegmendError(f"{outlet.path}: the Delta commit failed: {error}") from error

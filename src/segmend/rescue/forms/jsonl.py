@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.request import Due, Home, Job, Request, Written
-from segmend.rescue.rows import Row, Tally, rows
+from segmend.rescue.rows import Row, Tally, columns, rows
 from segmend.rescue.space import require_space
 from segmend.rescue.texts import base64, headers, instant
 
@@ -24,18 +24,18 @@ def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: Metadat
 def write(job: Job, outlet: Folder) -> Written:
     """`<topic>-<partition>.jsonl`."""
     tally = Tally(job.request.decode)
-    decoding = tally.decoding
+    decoding, fields = tally.decoding, columns(job.request.salvage)
     with outlet.file(f"{job.name}.jsonl") as stream:
         for row in rows(job, tally, outlet.tell):
             raw = {"key": row.key, "value": row.value}
-            found = _object(row) | dict(zip(decoding.columns, decoding.of(raw), strict=True))
+            found = _object(row, fields) | dict(zip(decoding.columns, decoding.of(raw), strict=True))
             stream.write(_encode(found).encode() + b"\n")
         size = stream.tell()
     return tally.written(size)
 
 
-def _object(row: Row) -> dict[str, object]:
-    return row._asdict() | {
+def _object(row: Row, fields: Sequence[str]) -> dict[str, object]:
+    return dict(zip(fields, row, strict=False)) | {
         "timestamp": instant(row.timestamp),
         "key": base64(row.key),
         "value": base64(row.value),

@@ -20,8 +20,10 @@ def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: Metadat
 def write(job: Job, outlet: Folder) -> Written:
     """`<topic>-<partition>.parquet`."""
     return write_parquet(
-        job, outlet, schema(pa.timestamp("ms", tz="UTC"), job.request.sides), f"{job.name}.parquet"
-    )
+        job, outlet,
+        schema(pa.timestamp("ms", tz="UTC"), job.request.sides, salvage=job.request.salvage),
+        f"{job.name}.parquet",
+    )  # fmt: skip
 
 
 def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:

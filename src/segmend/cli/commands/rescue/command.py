@@ -19,6 +19,7 @@ examples:
   segmend rescue /disks/*/data --out /big/orders --as parquet --topic 'orders*'
   segmend rescue /disks/*/data --out /big/orders --as jsonl --isolation read_committed
   segmend rescue saved/orders-0 --out o --as csv --offsets 1000..2000
+  segmend rescue /disks/*/data --out /big/orders --as jsonl --salvage
   segmend rescue /disks/*/data --out /big/users --as jsonl --topic users --compact-all
   segmend rescue /disks/*/data --out /big/orders --as parquet --decode key=utf8 --decode avro:schemas/
   segmend rescue /disks/*/data --out /big/sent --as kafka --bootstrap new1:9092 --create-topics
@@ -27,6 +28,11 @@ Each batch is taken from a replica that has it sound; `segmend diff` shows what 
 aborted transactions are there with `aborted` true, or left out with --isolation read_committed; those of
 a transaction whose end is not in the log have null. The report is in OUT/_rescue.txt and OUT/_rescue.jsonl. A
 rescue that was stopped, or found the disk full, goes on when the same command is given again.
+
+--salvage takes what no replica has sound from batches whose checksum fails but whose records parse. Such
+records have `salvaged` true in a column of its own; their bytes may be wrong, also in the key, and nobody
+knows how a transaction of theirs ended. They still count as missing (exit code 4), `salvaged` in the report
+tells which. Not for log-dir and kafka: who consumes from there would take them for sound.
 
 A rescued log dir is that of the first DIR with a meta.properties (or --broker), and has the metadata log of
 its node as that lies among the DIRs. `segmend forecast OUT` tells what a start makes of it. Where the

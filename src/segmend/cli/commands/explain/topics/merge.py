@@ -19,6 +19,12 @@ Holes are filled
     Damaged or missing batches of one replica are taken from any that has the offsets sound on the branch.
     Why: one epoch has one leader, so its batch at an offset is the same bytes on every replica.
 
+Salvage (rescue --salvage, for tables)
+    Where nobody has an offset sound, records are read out of batches whose checksum fails: those that lie
+    between the sound ones beside them, and with offsets that ascend within the batch. Where several replicas
+    have one, what most of them say is taken, else the first in order. Each is marked and still counts as
+    missing; none stands where a sound one is, or goes into a log. Why: which bit is wrong, nothing tells.
+
 Sound bytes of one epoch that differ
     No rule knows which are right. The bytes that most replicas have are taken, else those of the replica that
     is first in order: the one that goes furthest, then the one that lacks least, then as given. It is told.
