@@ -14,6 +14,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from bench import races
@@ -31,9 +32,10 @@ def main() -> None:
         "--smoke", action="store_true", help="tiny data, one run: does every race still work?"
     )
     parser.add_argument("--folder", type=Path, help="keep the data here (1.9 GB) and find it again next time")
+    parser.add_argument("--runs", type=int, metavar="N", help="of each contender, after one to warm up")
     arguments = parser.parse_args()
     if len(arguments.race) == 1:
-        run(arguments.race[0], arguments.folder, tiny=arguments.smoke)
+        run(arguments.race[0], arguments.folder, tiny=arguments.smoke, runs=arguments.runs)
         return
     print(
         f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, warm cache",
@@ -42,16 +44,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="segmend-bench-") as scratch:
         for name in arguments.race or names:
             options = ["--folder", arguments.folder or scratch, *(["--smoke"] if arguments.smoke else [])]
+            options += ["--runs", str(arguments.runs)] if arguments.runs else []
             # A process each: a child's peak memory starts at that of the process it was forked from.
             subprocess.run([sys.executable, "-m", "bench", name, *options], check=True)
 
 
-def run(name: str, folder: Path | None, *, tiny: bool) -> None:
+def run(name: str, folder: Path | None, *, tiny: bool, runs: int | None = None) -> None:
     """One race in this process."""
     with tempfile.TemporaryDirectory(prefix="segmend-bench-") as scratch:
         data = folder or Path(scratch)
         scale = smoke(data / "smoke") if tiny else Scale(folder=data)
-        importlib.import_module(f"bench.races.{name}").run(scale)
+        importlib.import_module(f"bench.races.{name}").run(replace(scale, runs=runs) if runs else scale)
 
 
 if __name__ == "__main__":

@@ -95,6 +95,18 @@ def log_dir(folder: Path, shape: Shape, *, total_bytes: int, segments: int = 4) 
     return sorted(partition.glob("*.log"))
 
 
+def topic_dir(folder: Path, shape: Shape, *, total_bytes: int, partitions: int) -> int:
+    """A log dir with a topic of so many partitions, a segment each; how many records. Made once a folder."""
+    if not (folder / MARKER).exists():
+        built, ends = templates(shape), dict[Path, int]()
+        for number in range(partitions):
+            partition = folder / f"bench-{number}"
+            partition.mkdir(parents=True, exist_ok=True)
+            ends[partition] = write_segment(partition, 0, cycle(built, total_bytes // partitions), shape)
+        finish(folder, ends)
+    return sum(int(each.stem) for each in folder.glob("bench-*/*.snapshot"))
+
+
 def cycle(built: Sequence[bytes], until: int) -> Iterator[bytes]:
     """The templates in turn until `until` bytes are out."""
     done = 0

@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 @dataclass(slots=True)
@@ -18,13 +19,19 @@ class Contender:
     command: Sequence[str] | None = None
     function: Callable[[], float] | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    clock: Callable[[], float] | None = None
+    """Reads CPU seconds, before and after a run of the function."""
     seconds: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
     peak_mib: float = 0.0
 
     def run(self) -> None:
         """One timed run; a command that fails stops the benchmark with its last words."""
         if self.function is not None:
+            before = self.clock() if self.clock else 0.0
             self.seconds.append(self.function())
+            if self.clock:
+                self.cpu.append(self.clock() - before)
             return
         assert self.command is not None
         started = time.perf_counter()
@@ -55,6 +62,30 @@ def race(contenders: Sequence[Contender], *, runs: int) -> None:
     for contender in contenders:
         contender.run()
         contender.seconds.clear()
+        contender.cpu.clear()
     for _ in range(runs):
         for contender in contenders:
             contender.run()
+
+
+def family_cpu() -> float:
+    """CPU seconds of this process and of all below it, but of those that serve: brokers stand apart."""
+    parents, used = dict[int, int](), dict[int, float]()
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            serves = b"kafka.Kafka" in (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if not serves:
+            parents[int(folder.name)] = int(fields[1])
+            used[int(folder.name)] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return sum(seconds for process, seconds in used.items() if _is_ours(process, parents))
+
+
+def _is_ours(process: int, parents: dict[int, int]) -> bool:
+    while process in parents and process != os.getpid():
+        process = parents[process]
+    return process == os.getpid()

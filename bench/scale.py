@@ -16,10 +16,18 @@ class Scale:
     segments: int = 100_000
     tiny_segments: int = 4_500
     runs: int = 5
+    live: bool = True
+    """Whether a broker is started, where there is one in the race."""
 
 
 def smoke(folder: Path) -> Scale:
     """Just enough to see every race run and print."""
     return Scale(
-        folder=folder, kib_bytes=4 << 20, small_bytes=2 << 20, segments=600, tiny_segments=60, runs=1
+        folder=folder,
+        kib_bytes=4 << 20,
+        small_bytes=2 << 20,
+        segments=600,
+        tiny_segments=60,
+        runs=1,
+        live=False,
     )

@@ -23,15 +23,16 @@ def show(
     ours = contenders[0]
     wanted = {target.against: target.at_most for target in targets}
     print(f"\n## {title}\n")
-    print(f"| what | median s | min s | {unit}/s | first / this | target | peak MiB |")
-    print("|---|--:|--:|--:|--:|---|--:|")
+    print(f"| what | median s | min s | {unit}/s | first / this | target | peak MiB | CPU s |")
+    print("|---|--:|--:|--:|--:|---|--:|--:|")
     for each in contenders:
         ratio = ours.median / each.median
         verdict = _verdict(ratio, wanted.get(each.name))
         peak = f"{each.peak_mib:.0f}" if each.peak_mib else ""
+        cpu = f"{min(each.cpu):.2f}" if each.cpu else ""
         cells = [
             *(each.name, f"{each.median:.3f}", f"{min(each.seconds):.3f}", f"{size / each.median:.2f}"),
-            *(f"{ratio:.3f}", verdict, peak),
+            *(f"{ratio:.3f}", verdict, peak, cpu),
         ]
         print(f"| {' | '.join(cells)} |")
 

@@ -1,9 +1,9 @@
-"""Write docs/kafka-log.md: every table, column, type and option of the data source, out of the code.
+"""Write docs/kafka-log.md: every option, table, column and type, of audits and rescues too, out of the code.
 
     python docs/make_kafka_log.py
 
-A column's note is the comment beside it in `segmend/fleet/schemas.py`; tests/fleet/test_page.py holds the
-page to the code.
+A column's note is the comment beside it in `segmend/fleet/schemas.py` or `segmend/rescue/arrow_rows.py`;
+tests/fleet/test_page.py holds the page to the code.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ import pyarrow as pa
 
 from segmend.fleet import schemas, summary
 from segmend.fleet.options import OPTIONS
-from segmend.fleet.schemas import ABOUT, TABLES
+from segmend.fleet.schemas import ABOUT, ABOUT_AUDIT, STORED, SUMMARY_KEYS, TABLES
 from segmend.fleet.summary import SUMMARY
+from segmend.rescue import arrow_rows
+from segmend.rescue.decoding import columns
 
 PAGE = Path(__file__).parent / "kafka-log.md"
 HEAD = """\
@@ -56,7 +58,7 @@ taken in any case.
 | option | value | meaning | tables |
 |---|---|---|---|
 """
-_COLUMN = re.compile(r'\("(\w+)", .*\),\s*# (.+)$')
+_COLUMN = re.compile(r'"(\w+)"(?:, .*\)|: .*),\s*# (.+)$')
 _SHARED = 0
 _NAMES = {
     pa.int32(): "int", pa.int64(): "bigint", pa.string(): "string", pa.binary(): "binary",
@@ -66,7 +68,7 @@ _NAMES = {
 
 def page() -> str:
     """The text of the page."""
-    return "\n".join([HEAD + "\n".join(_options()), *_tables(), *_summary()]) + "\n"
+    return "\n".join([HEAD + "\n".join(_options()), *_tables(), *_summary(), *_audit(), *_rescued()]) + "\n"
 
 
 def _options() -> Iterator[str]:
@@ -91,6 +93,43 @@ def _summary() -> Iterator[str]:
     yield "includeHeaders and crc: no checksum is computed."
     yield "\n| column | type | |\n|---|---|---|"
     yield from _columns(SUMMARY, _notes(Path(summary.__file__).read_text()))
+
+
+_AUDIT = """
+# The tables of an audit
+
+`segmend fleet audit PATHS --out OUT` writes each as a Delta table `OUT/<name>`, with `run_id` in front of
+each row, and `OUT/summary.json`, one object with {keys}.
+
+As above, where anything is in them: {same}.
+`segments` and `findings` have one column more, `carried_from`: the run that read the log (`--since-run`);
+null is this one."""
+_RESCUED = """
+# The tables of rescue and export
+
+Of `rescue --as parquet|delta` (jsonl and csv have the same names), `export` and those of the fleet. One row
+is one record. Parquet has instants in milliseconds, Delta in microseconds. `export` is partitioned by `topic`
+and `date`, the day of `timestamp` in UTC, null without one. `--decode` adds {decoded} (or `key_...`).
+
+| column | type | |
+|---|---|---|"""
+
+
+def _audit() -> Iterator[str]:
+    keys, same = (
+        ", ".join(f"`{each}`" for each in names) for names in (SUMMARY_KEYS, filter(STORED.get, TABLES))
+    )
+    yield _AUDIT.format(keys=keys, same=same)
+    notes = _notes(Path(schemas.__file__).read_text())
+    for name, about in ABOUT_AUDIT.items():
+        yield f"\n## {name}\n\nOne row: {about}.\n\n| column | type | |\n|---|---|---|"
+        yield from _columns(getattr(schemas, name.upper()), notes)
+
+
+def _rescued() -> Iterator[str]:
+    yield _RESCUED.format(decoded=", ".join(f"`{name}`" for name in columns(["value"])))
+    wanted = arrow_rows.schema(pa.timestamp("us", tz="UTC"), salvage=True)
+    yield from _columns(wanted, _notes(Path(arrow_rows.__file__).read_text()))
 
 
 def _columns(schema: pa.Schema, notes: dict[tuple[int, str], str]) -> Iterator[str]:

@@ -84,11 +84,11 @@ def test_every_record_of_a_golden_dir_is_there_once_with_its_date(
 class Growing:
     """A log dir with one partition, of which any number of batches may be there."""
 
-    def __init__(self, golden: Path, root: Path) -> None:
-        (self.dir,) = replicas(golden, root, (NAME,), count=1)
+    def __init__(self, golden: Path, root: Path, name: str = NAME) -> None:
+        (self.dir,) = replicas(golden, root, (name,), count=1)
         for each in self.dir.glob("*checkpoint"):
             each.unlink()
-        self.home, self.whole = self.dir / NAME, root / "whole"
+        self.home, self.whole = self.dir / name, root / "whole"
         shutil.copytree(self.home, self.whole)
         self.ends = []
         for log in sorted(self.whole.glob("*.log")):

@@ -20,6 +20,7 @@ from tests.lab.base import QUIET
 from tests.lab.cluster import Cluster
 from tests.real.conftest import need_kafka
 from tests.rescue.served import consumed, text
+from tests.rescue.test_export import Growing
 
 Golden = Callable[[str], Path]
 TOPICS = "[chino]*"
@@ -70,10 +71,10 @@ def until_seen(bootstrap: str, partitions: int) -> None:
         time.sleep(0.1)
 
 
-@pytest.fixture
-def live(tmp_path: Path) -> Iterator[Cluster]:
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     need_kafka("4.3.1")
-    with Cluster("4.3.1", tmp_path / "live", settings=QUIET) as cluster:
+    with Cluster("4.3.1", tmp_path_factory.mktemp("live"), settings=QUIET) as cluster:
         cluster.start()
         yield cluster
 
@@ -106,7 +107,7 @@ def test_each_record_is_sent_once_whatever_was_killed(
             assert stranger.flush(60) == 0
     ran = run(capsys, *asked, "--create-topics", "--json")
     assert ran.code == 0, ran.err
-    assert not (tmp_path / "live" / "b1" / "d0" / "__segmend_none-0").exists()
+    assert not (live.root / "b1" / "d0" / "__segmend_none-0").exists()
     other, strange = (None, text(b"other"), []), 0
     for name, rows in whole.items():
         topic, _, partition = name.rpartition("-")
@@ -126,3 +127,41 @@ def test_each_record_is_sent_once_whatever_was_killed(
 def _elsewhere(asked: list[Any], out: Path) -> list[Any]:
     at = asked.index("--out") + 1
     return [*asked[:at], out, *asked[at + 1 :]]
+
+
+@pytest.mark.broker
+@pytest.mark.timeout(300)
+def test_an_export_sends_what_is_new_run_after_run_whatever_was_killed(
+    live: Cluster, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, out, boot = Growing(golden("4.3.1-killed"), tmp_path, "txn-0"), tmp_path / "out", live.bootstrap
+    many = len(log.ends)
+    argv = ["export", log.dir, "--out", out, "--as", "kafka", "--bootstrap", boot]
+    asked = [*argv, "--create-topics", "--json"]
+    for batches, killed in ((many // 3, 5), (many // 2, None), (many // 2, None), (many - 1, 1), (many, 10)):
+        log.show(batches, more=20)
+        if killed is not None:
+            died = python("-c", KILLED, killed, *asked)
+            assert died.returncode == -signal.SIGKILL, died.stderr
+        ran = run(capsys, *asked)
+        assert ran.code in (0, 4), ran.err
+    (note,) = out.glob("*.sent.json")
+    state = note.read_bytes()
+    note.write_text(json.dumps(json.loads(state) | {"target_offset": 10_000}))
+    log.show(many)
+    run(capsys, "rescue", log.dir, "--out", tmp_path / "lines", "--as", "jsonl",
+        "--isolation", "read_committed")  # fmt: skip
+    (rows,), _ = (list(each.values()) for each in wanted(tmp_path / "lines"))
+    ran = run(capsys, *asked)
+    assert (ran.code, "was deleted and made anew" in ran.err) == (8, True), ran.err
+    note.write_bytes(state)
+    identity = log.home / "partition.metadata"
+    before = identity.read_text()
+    identity.write_text("version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw")
+    ran = run(capsys, *asked)
+    assert (ran.code, "has another topic id" in ran.err) == (8, True), ran.err
+    identity.write_text(before)
+    ran = run(capsys, *asked)
+    assert (ran.code, ran.of("summary")[0]["records"]) == (0, 0), ran.err
+    assert [each[:3] for each in consumed(boot, "txn", 0)] == rows
+    assert len(rows) > 100

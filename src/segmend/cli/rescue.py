@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
 
 from segmend.cli.moment import moment
 from segmend.cli.number_range import number_range
@@ -33,6 +34,8 @@ being key or value; the raw bytes stay beside them. SIDE=KIND[:SCHEMA], of which
 With DIR each value names its schema as Confluent's serializers do. More than 1 MiB (json: 4) stays raw."""
 """What is said of `--decode`."""
 
+_LIVE: Final = ("bootstrap", "client_config", "create_topics", "append")
+
 
 def add_rescue_options(parser: argparse.ArgumentParser) -> None:
     """Where to, in which form, and what of it."""
@@ -51,16 +54,7 @@ def add_rescue_options(parser: argparse.ArgumentParser) -> None:
         "--salvage", action="store_true",
         help="tables: also single records of batches whose checksum fails, where no replica has them sound",
     )  # fmt: skip
-    live = parser.add_argument_group("a live cluster (--as kafka)")
-    live.add_argument("--bootstrap", metavar="HOST:PORT[,...]", help="where to send the records to")
-    live.add_argument(
-        "--client-config", metavar="FILE", help="settings of librdkafka, such as security.protocol=SASL_SSL"
-    )
-    live.add_argument(
-        "--create-topics", action="store_true",
-        help="make topics that are missing, with partitions and settings as they were, where that is known",
-    )  # fmt: skip
-    live.add_argument("--append", action="store_true", help="send behind what is in a partition already")
+    add_live_options(parser)
     parser.add_argument(
         "--compact", action="store_const", const="known",
         help="of each key the last record only, in logs whose topic is known to be compacted",
@@ -78,12 +72,26 @@ def add_rescue_options(parser: argparse.ArgumentParser) -> None:
     add_release_option(parser)
 
 
-def add_export_options(parser: argparse.ArgumentParser) -> None:
-    """Of `export` and `fleet export`: into which table, and what of the logs."""
+def add_live_options(parser: argparse.ArgumentParser) -> None:
+    """Which cluster, and what may be done there."""
+    live = parser.add_argument_group("a live cluster (--as kafka)")
+    live.add_argument("--bootstrap", metavar="HOST:PORT[,...]", help="where to send the records to")
+    live.add_argument(
+        "--client-config", metavar="FILE", help="settings of librdkafka, such as security.protocol=SASL_SSL"
+    )
+    live.add_argument(
+        "--create-topics", action="store_true",
+        help="make topics that are missing, with partitions and settings as they were, where that is known",
+    )  # fmt: skip
+    live.add_argument("--append", action="store_true", help="send behind what is in a partition already")
+
+
+def add_export_options(parser: argparse.ArgumentParser, forms: Sequence[str] = ("delta",)) -> None:
+    """Of `export` and `fleet export`: into what, and what of the logs."""
     parser.add_argument(
         "--out", required=True, metavar="OUT", help="the table: a new directory, or that of before"
     )
-    parser.add_argument("--as", dest="form", choices=("delta",), default="delta", help="the kind of table")
+    parser.add_argument("--as", dest="form", choices=forms, default="delta", help="the kind of table")
     which = parser.add_argument_group("which records")
     which.add_argument("--topic", metavar="GLOB", help="partitions of these topics only")
     add_isolation(which, "with records of aborted transactions, marked (default), or without")
@@ -129,36 +137,39 @@ def request_of(args: argparse.Namespace, dirs: Sequence[str]) -> Request:
             "--salvage is for tables, whose column `salvaged` marks such records; who consumes from a log "
             "would take them for sound: rescue the log without it, and these as a table beside it"
         )
-    _require_live(args)
     if args.since is not None and args.until is not None and args.since > args.until:
         raise UsageError("--since is later than --until")
     return Request(
         dirs=tuple(dirs), out=args.out, form=args.form, topic=args.topic,
-        committed_only=args.form == "kafka" or args.isolation == "read_committed", offsets=args.offsets,
+        committed_only=_is_committed(args), offsets=args.offsets,
         since=args.since, until=args.until, release=args.kafka, broker=args.broker,
-        bootstrap=args.bootstrap, client_config=args.client_config, create_topics=args.create_topics,
-        append=args.append, decode=_decode(args), compact=_compacting(args), salvage=args.salvage,
+        decode=_decode(args), compact=_compacting(args), salvage=args.salvage, **_live(args),
     )  # fmt: skip
 
 
 def export_request(args: argparse.Namespace, dirs: Sequence[str]) -> Request:
-    """What the options of an export ask for."""
+    """What the options of an export ask for; raises `UsageError`."""
     return Request(
-        dirs=tuple(dirs), out=args.out, form=args.form, topic=args.topic,
-        committed_only=args.isolation == "read_committed", release=args.kafka, decode=_decode(args),
+        dirs=tuple(dirs), out=args.out, form=args.form, topic=args.topic, committed_only=_is_committed(args),
+        release=args.kafka, decode=_decode(args), **_live(args),
     )  # fmt: skip
 
 
-def _require_live(args: argparse.Namespace) -> None:
-    given = [
-        name for name in ("bootstrap", "client_config", "create_topics", "append") if getattr(args, name)
-    ]
-    if args.form == "kafka" and args.bootstrap is None:
+def _is_committed(args: argparse.Namespace) -> bool:
+    return bool(args.form == "kafka" or args.isolation == "read_committed")
+
+
+def _live(args: argparse.Namespace) -> dict[str, Any]:
+    """What is asked of a live cluster; raises `UsageError`. `fleet export` has none of it."""
+    asked = {name: getattr(args, name, None) for name in _LIVE}
+    given = [name for name, value in asked.items() if value]
+    if args.form == "kafka" and "bootstrap" not in given:
         raise UsageError("--as kafka needs --bootstrap HOST:PORT")
     if args.form == "kafka" and args.decode:
         raise UsageError("--decode is for tables; records are sent as they are")
     if args.form != "kafka" and given:
         raise UsageError(f"--{given[0].replace('_', '-')} is for --as kafka")
+    return {name: asked[name] for name in given}
 
 
 def _compacting(args: argparse.Namespace) -> Compacting | None:

@@ -374,6 +374,13 @@ STORED: Final[dict[str, pa.Schema]] = {
 }
 """What an audit writes."""
 
+ABOUT_AUDIT: Final = {
+    "log_dirs": "a log dir",
+    "digests": f"{DIGEST_OFFSETS:,} offsets of a replica; replicas that agree have equal rows",
+    "replicas": "a current replica, beside the others of its partition",
+    "scans": "what the reading of a sealed segment gave, for an audit with `--since-run`",
+    "runs": "an audit",
+}
 AUDIT_TABLES: Final = (
     "runs",
     "log_dirs",

@@ -10,11 +10,10 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import date, timedelta
 from hashlib import sha256
 from secrets import token_hex
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -26,13 +25,11 @@ from deltalake.transaction import AddAction
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.names import is_legal_topic
 from segmend.frozen import frozen
-from segmend.logdir import disk
 from segmend.rescue.arrow_rows import batches, schema
-from segmend.rescue.fates import Fates
 from segmend.rescue.outlet import Folder, Line, Stream
+from segmend.rescue.reached import Reached, what_is_new
 from segmend.rescue.request import Home, Job, Written
-from segmend.rescue.rows import Tally, rows
-from segmend.rescue.run import within
+from segmend.rescue.rows import Tally
 
 _BY: Final = ["topic", "date"]
 _INSTANT: Final = pa.timestamp("us", tz="UTC")
@@ -42,18 +39,6 @@ _NO_DAY: Final = _DAYS[0] - 1
 _DAY_US: Final = 86_400_000_000
 _OPEN: Final = 8
 """So many files of one partition are open at a time: a producer may give any times in any order."""
-
-
-class Reached(NamedTuple):
-    """How far the table has a partition, and by what its log is known again. 0 is what is not known."""
-
-    next_offset: int = 0
-    last_offset: int = 0
-    """Of the last record, plus 1."""
-    last_record: int = 0
-    topic_id: int = 0
-    cluster_id: int = 0
-    isolation: int = 0
 
 
 class Additions:
@@ -136,91 +121,16 @@ class Elsewhere:
 
 
 def _write(job: Job, outlet: Folder, before: Reached, attempt: str = "") -> Written:
-    now = _origin(job)
-    _refuse_other(job, before, now)
-    end = _end(job, before)
-    job = within(job, before.next_offset, end - 1)
-    files, tally, last = _write_files(job, outlet, attempt)
+    new = what_is_new(job, before)
+    files, tally, last = _write_files(new.job, outlet, attempt)
     size = sum(each["size"] for each in files)
-    kept = {
-        each: getattr(now, each) or getattr(before, each) for each in ("topic_id", "cluster_id", "isolation")
-    }
-    after = before._replace(next_offset=end, **kept)
-    if last is not None:
-        after = after._replace(last_offset=last + 1, last_record=_record(job, last) or 0)
+    after = new.after(last)
     changed = {} if after == before else after._asdict()
-    return tally.written(size, files=files, reached=changed, next_offset=end)
+    return tally.written(size, files=files, reached=changed, next_offset=after.next_offset)
 
 
 def _application(name: str, what: str) -> str:
     return f"segmend-export/{name}/{what}"
-
-
-def _number(*values: object) -> int:
-    """Values as a positive 63-bit number, which is what a `txn` holds."""
-    return int.from_bytes(sha256(repr(values).encode()).digest()[:8], "big") >> 1 or 1
-
-
-def _origin(job: Job) -> Reached:
-    """Whose log this is."""
-    topic_id = next((each.topic_id for each in job.replicas if each.topic_id), None)
-    cluster_id = next((each.cluster_id for each in job.replicas if each.cluster_id), None)
-    return Reached(
-        topic_id=_number(str(topic_id)) if topic_id else 0,
-        cluster_id=_number(cluster_id) if cluster_id else 0,
-        isolation=2 if job.request.committed_only else 1,
-    )
-
-
-def _refuse_other(job: Job, before: Reached, now: Reached) -> None:
-    """Raise `SegmendError` where what the table has is not of this log, as far as that can be known."""
-    said = None
-    if before.isolation and before.isolation != now.isolation:
-        raise UsageError(f"{job.request.out}: was begun with another --isolation; keep to that one")
-    if before.cluster_id and now.cluster_id and before.cluster_id != now.cluster_id:
-        said = "is of another cluster than what is in there"
-    elif before.topic_id and now.topic_id and before.topic_id != now.topic_id:
-        said = "has another topic id than what is in there: the topic was deleted and made anew"
-    elif job.merged.next_offset < before.next_offset:
-        said = (
-            f"ends at offset {job.merged.next_offset}, and what is in there at {before.next_offset}: "
-            "the log was truncated or made anew, or these replicas are behind"
-        )
-    elif before.last_record and _record(job, before.last_offset - 1) not in (None, before.last_record):
-        said = (
-            f"has another record at offset {before.last_offset - 1} than what is in there: the log was "
-            "truncated and written again, or made anew"
-        )
-    if said is not None:
-        raise SegmendError(
-            f"{job.request.out}: {job.name} {said}; nothing of it was added: give other DIRs, a new --out, "
-            "or choose with --topic"
-        )
-
-
-def _record(job: Job, offset: int) -> int | None:
-    """A number that tells a record from another one at this offset; None if the log has it no more."""
-    one = replace(within(job, offset, offset), fates=lambda: Fates(spans={}))
-    for row in rows(one, Tally(), lambda _: None):
-        return _number(
-            row.timestamp, row.key, row.value, row.headers, row.leader_epoch, row.producer_id, row.sequence
-        )
-    return None
-
-
-def _end(job: Job, before: Reached) -> int:
-    """The offset after the last one to take: sound, and of a transaction that has ended if that is asked.
-
-    Offsets at the end that nobody has sound are looked at again: their batch may be half written.
-    """
-    last = max((piece.last for piece in job.pieces), default=before.next_offset - 1)
-    end = max(last + 1, before.next_offset)
-    if not job.request.committed_only:
-        return end
-    behind = job.merged.ranges[-1].last_offset if job.merged.ranges else -1
-    spans = [span for each in job.fates().spans.values() for span in each]
-    open_ = [span.first for span in spans if span.fate == "unknown" and span.last >= behind]
-    return max(min([end, *open_]), before.next_offset)
 
 
 def _write_files(job: Job, outlet: Folder, attempt: str) -> tuple[list[dict[str, Any]], Tally, int | None]:
@@ -314,8 +224,3 @@ class _File:
         """Leave it as it is, under its temporary name."""
         assert isinstance(error, BaseException)
         self._stack.__exit__(type(error), error, error.__traceback__)
-
-
-def is_table(path: str) -> bool:
-    """Whether a Delta table is there, or was about to be."""
-    return disk.path_type(f"{path}/_delta_log") is not None

@@ -21,24 +21,24 @@ from segmend.rescue.rows import columns as row_columns
 
 _TYPES: Final = {
     "topic": pa.string(),
-    "timestamp_type": pa.int32(),
+    "timestamp_type": pa.int32(),  # 0 create time, 1 append time, -1 none (magic 0)
     "partition": pa.int32(),
     "offset": pa.int64(),
     "key": pa.binary(),
-    "value": pa.binary(),
+    "value": pa.binary(),  # null: a tombstone
     "headers": HEADERS_TYPE,
-    "leader_epoch": pa.int32(),
-    "producer_id": pa.int64(),
+    "leader_epoch": pa.int32(),  # -1 for magic 0 and 1
+    "producer_id": pa.int64(),  # -1: not idempotent
     "producer_epoch": pa.int32(),
-    "sequence": pa.int32(),
+    "sequence": pa.int32(),  # -1: not idempotent
     "transactional": pa.bool_(),
-    "aborted": pa.bool_(),
-    "unacknowledged": pa.bool_(),
-    "broker": pa.int32(),
-    "dir": pa.string(),
-    "file": pa.string(),
-    "position": pa.int64(),
-    "salvaged": pa.bool_(),
+    "aborted": pa.bool_(),  # null: nobody knows how its transaction ended
+    "unacknowledged": pa.bool_(),  # above the newest high watermark known, and on one replica only
+    "broker": pa.int32(),  # node id of the replica it was taken from; null: its disk does not say
+    "dir": pa.string(),  # the log dir
+    "file": pa.string(),  # the log, relative to dir
+    "position": pa.int64(),  # of the record's batch in the file
+    "salvaged": pa.bool_(),  # with `--salvage` only: out of a batch whose checksum fails
 }
 _KERNEL: Final = {"transactional": "is_transactional", "position": "batch_position"}
 _TARGET: Final = 4 << 20

@@ -1,7 +1,7 @@
-"""An export: run after run, the records that are new are added to one Delta table, each of them once.
+"""An export: run after run, the records that are new are added to what is there, each of them once.
 
-There is no journal: a run that was killed left files without a name in the table, and the next one begins
-where the table ends. Partitions come into the table many at a time, a commit for about `_BUNDLE` bytes.
+There is no journal: what grows (see `forms`) knows how far it reaches, and the next run begins there,
+whatever became of the one before. Partitions are committed many at a time, for about `_BUNDLE` bytes.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from segmend.formats.java_number import LONG_MAX
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
-from segmend.rescue.additions import Additions, is_table
+from segmend.rescue import forms
 from segmend.rescue.outlet import Folder, Line, in_words, refuse_overlap
 from segmend.rescue.request import Request
 from segmend.rescue.run import Each, Task, replicas_wanted, summary_of
+from segmend.surgery.writing.atomic import TEMPORARY
 from segmend.surgery.writing.effects import Effects, sync_dir
 
 _LOCK: Final = "_export.lock"
@@ -31,27 +32,30 @@ def export(
     request: Request,
     dirs: Sequence[LogDir],
     names: Sequence[str],
-    each: Callable[[Additions], Each],
+    each: Callable[[forms.Growing], Each],
     fx: Effects | None = None,
     bundle: int | None = _BUNDLE,
 ) -> Iterator[Line]:
-    """The lines of the report: of a partition once what is new of it is in the table, last the summary.
+    """The lines of the report: of a partition once what is new of it is added, last the summary.
 
-    `names` are as of `rescue`; `each` gives what writes the partitions for a table; there is a commit
+    `names` are as of `rescue`; `each` gives what writes the partitions for what grows; there is a commit
     for about `bundle` bytes, or one for all. Raises `SegmendError`.
     """
+    form = forms.growing(request.form)
     refuse_overlap(request.out, (log_dir.path for log_dir in dirs))
     wanted, fx = replicas_wanted(request, dirs, names), fx or Effects()
-    release = BrokerDirs(dirs, release=request.release).release
-    with _opened(request.out, fx):
-        table = Additions(request.out, request.sides)
+    brokers = BrokerDirs(dirs, release=request.release)
+    with _opened(request.out, form, fx):
+        folder = Folder(request.out, fx)
+        tasks = [Task(request=request, places=wanted[key], release=brokers.release) for key in sorted(wanted)]
+        table = form.grow(request, folder, [task.due for task in tasks], lambda: brokers.metadata)
         lows = {key: table.reached(f"{key[0]}-{key[1]}").next_offset for key in wanted}
         tasks = [
-            Task(request=replace(request, offsets=(lows[key], LONG_MAX)), places=wanted[key], release=release)
-            for key in sorted(wanted)
+            replace(task, request=replace(request, offsets=(lows[task.places[0].key], LONG_MAX)))
+            for task in tasks
         ]
         told, pending = list[Line](), list[Line]()
-        for line in each(table)(tasks, Folder(request.out, fx)):
+        for line in each(table)(tasks, folder):
             pending.append(_said(line, lows[line["topic"], line["partition"]]))
             if bundle is not None and sum(held["bytes"] for held in pending) >= bundle:
                 yield from _commit(table, pending, request.out, fx)
@@ -60,8 +64,8 @@ def export(
         yield summary_of(told + pending)
 
 
-def _commit(table: Additions, lines: Sequence[Line], out: str, fx: Effects) -> Sequence[Line]:
-    """The lines, once what they tell is in the table."""
+def _commit(table: forms.Growing, lines: Sequence[Line], out: str, fx: Effects) -> Sequence[Line]:
+    """The lines, once what they tell is there for good."""
     sync_dir(fx, out)
     table.commit(lines)
     return lines
@@ -81,7 +85,7 @@ def _said(line: Line, low: int) -> Line:
 
 
 @contextmanager
-def _opened(out: str, fx: Effects) -> Iterator[None]:
+def _opened(out: str, form: forms.GrowingForm, fx: Effects) -> Iterator[None]:
     """OUT for one export at a time; raises `UsageError` if something else is in there."""
     with in_words(out):
         kind = disk.path_type(out)
@@ -89,8 +93,9 @@ def _opened(out: str, fx: Effects) -> Iterator[None]:
             raise UsageError(f"{out}: not a directory")
         if kind is None:
             fx.make_dir(out, 0o755)
-        if not is_table(out) and set(disk.names(out)) - {_LOCK}:
-            raise UsageError(f"{out}: is not empty, and has no Delta table; give a new directory")
+        found = {name.removesuffix(TEMPORARY) for name in disk.names(out)} - {_LOCK}
+        if found and not form.BEGINS & found:
+            raise UsageError(f"{out}: is not empty, and no such export began there; give a new directory")
         fd = fx.create(f"{out}/{_LOCK}", 0o644)
         try:
             try:

@@ -117,12 +117,13 @@ class Cluster:
             each.leader >= 0 for each in found.partitions.values()
         )
 
-    def end(self, topic: str, partition: int) -> int:
-        """The offset that the next record of a partition gets."""
+    def ends(self, topic: str, partition: int) -> tuple[int, int]:
+        """The first offset that is there, and the one that the next record of a partition gets."""
         try:
-            return int(
-                self._consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=_ANSWER)[1]
+            first, end = self._consumer.get_watermark_offsets(
+                TopicPartition(topic, partition), timeout=_ANSWER
             )
+            return int(first), int(end)
         except KafkaException as error:
             raise SegmendError(f"{self.bootstrap}: {topic}-{partition}: {_words(error)}") from None
 

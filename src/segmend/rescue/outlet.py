@@ -112,6 +112,10 @@ class Folder:
         with self.file(name) as stream:
             stream.write(data)
 
+    def keep_names(self) -> None:
+        """Bring the names in it to the disk."""
+        sync_dir(self._fx, self.path)
+
     @contextmanager
     def folder(self, name: str) -> Iterator[str]:
         """A new directory of OUT; in the block it has another name, which is given relative to OUT."""

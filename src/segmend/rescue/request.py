@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from segmend.errors import UsageError
@@ -11,8 +11,8 @@ from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
-from segmend.merge.pieces import Piece
-from segmend.merge.values import Merged, Replica
+from segmend.merge.pieces import Piece, pieces
+from segmend.merge.values import Merged, Range, Replica
 from segmend.rescue.decoders import Decode
 from segmend.rescue.fates import Fates
 
@@ -156,6 +156,24 @@ class Job:
     def name(self) -> str:
         """As its directory is called."""
         return f"{self.topic}-{self.partition}"
+
+
+def within(job: Job, low: int, high: int) -> Job:
+    """Of these offsets only."""
+    request = replace(job.request, offsets=(low, high))
+    found = tuple(pieces(job.replicas, job.places, ranges_within(job.merged.ranges, request)))
+    return replace(job, request=request, pieces=found)
+
+
+def ranges_within(ranges: Sequence[Range], request: Request) -> Iterator[Range]:
+    """What is wanted of these ranges."""
+    for each in ranges:
+        low, high = max(each.first_offset, request.low), min(each.last_offset, request.high)
+        if low <= high:
+            yield Range(
+                replica=each.replica, first_offset=low, last_offset=high,
+                unacknowledged=each.unacknowledged, superseded=each.superseded,
+            )  # fmt: skip
 
 
 @frozen

@@ -21,13 +21,13 @@ from segmend.merge.rule import merge, refuse_strangers
 from segmend.merge.runs import read_replica
 from segmend.merge.salvage import salvaged
 from segmend.merge.spans import common, united
-from segmend.merge.values import Range, Replica
+from segmend.merge.values import Replica
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
 from segmend.rescue.compact import compact, topics_compacted
 from segmend.rescue.fates import fates
 from segmend.rescue.outlet import Folder, Line, open_outlet, refuse_overlap
-from segmend.rescue.request import Compaction, Due, Job, Request, Written, home_of
+from segmend.rescue.request import Compaction, Due, Job, Request, Written, home_of, ranges_within
 from segmend.surgery.writing.effects import Effects
 
 Told = Callable[[int, int, str], None]
@@ -179,7 +179,7 @@ def _job(task: Task) -> Job:
     request, places = task.request, task.places
     replicas = [read_replica(place) for place in places]
     merged = merge(replicas, Second(places, replicas))
-    found = tuple(pieces(replicas, places, _within(merged.ranges, request)))
+    found = tuple(pieces(replicas, places, ranges_within(merged.ranges, request)))
     if request.salvage:
         asked = common(merged.missing, [(request.low, request.high)])
         broken = salvaged(replicas, places, replace(merged, missing=tuple(asked)))
@@ -192,23 +192,6 @@ def _job(task: Task) -> Job:
             lambda: fates(tuple(pieces(replicas, places, merged.ranges)), merged.missing, places)
         ),
     )  # fmt: skip
-
-
-def within(job: Job, low: int, high: int) -> Job:
-    """Of these offsets only."""
-    request = replace(job.request, offsets=(low, high))
-    found = tuple(pieces(job.replicas, job.places, _within(job.merged.ranges, request)))
-    return replace(job, request=request, pieces=found)
-
-
-def _within(ranges: Sequence[Range], request: Request) -> Iterator[Range]:
-    for each in ranges:
-        low, high = max(each.first_offset, request.low), min(each.last_offset, request.high)
-        if low <= high:
-            yield Range(
-                replica=each.replica, first_offset=low, last_offset=high,
-                unacknowledged=each.unacknowledged, superseded=each.superseded,
-            )  # fmt: skip
 
 
 def _line(job: Job, written: Written) -> dict[str, Any]:
@@ -244,7 +227,11 @@ def _line(job: Job, written: Written) -> dict[str, Any]:
         + written.salvaged,
         "unreadable": [list(each) for each in written.undecodable],
         "conflicts": [[each.first_offset, each.last_offset, each.because] for each in merged.conflicts],
-        "doubts": [*merged.doubts, *(f"not compacted: {why}" for why in [compaction.refused] if why)],
+        "doubts": [
+            *merged.doubts,
+            *(f"not compacted: {why}" for why in [compaction.refused] if why),
+            *written.facts.get("doubts", ()),
+        ],
         **({"salvaged": _salvaged(job.pieces)} if request.salvage else {}),
         **({"decoded": dict(written.decoded)} if written.decoded else {}),
         **({"compacted": compaction.to_json()} if job.compaction else {}),

@@ -1,14 +1,15 @@
 """The forms in which a rescue is written, one file each, found by their names.
 
 Each has `prepare(request, outlet, due, known)` for before the first partition, for each of them
-`write(job, outlet) -> Written`, and `finish(home, outlet, lines)` once all are done. Some need packages of an
-extra and are loaded only when they are asked for.
+`write(job, outlet) -> Written`, and `finish(home, outlet, lines)` once all are done. Those of `GROWING` have
+`grow`, too, for what an export adds to run after run. Some need packages of an extra and are loaded only when
+they are asked for.
 """
 
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Final, Protocol, cast
@@ -16,8 +17,11 @@ from typing import Final, Protocol, cast
 from segmend.errors import MissingExtra
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.outlet import Folder, Line
+from segmend.rescue.reached import Reached
 from segmend.rescue.request import Due, Home, Job, Request, Written
 
+GROWING: Final = ("delta", "kafka")
+"""What `--as` of an export can be."""
 _EXTRAS: Final = {"pyarrow": "arrow", "numpy": "arrow", "confluent_kafka": "kafka"}
 
 
@@ -46,6 +50,34 @@ class NamedForm(Form, Protocol):
         ...
 
 
+class Growing(Form, Protocol):
+    """What has been exported so far, opened to be added to; a form that knows it."""
+
+    def reached(self, name: str) -> Reached:
+        """How far it has a partition."""
+        ...
+
+    def elsewhere(self, name: str) -> Form:
+        """What adds to it a partition in a task on another machine."""
+        ...
+
+    def commit(self, lines: Sequence[Line]) -> None:
+        """Have for good what these lines tell; raises `SegmendError`."""
+        ...
+
+
+class GrowingForm(Protocol):
+    """The module of a form to which an export adds; `BEGINS` are names in OUT once one began."""
+
+    BEGINS: frozenset[str]
+
+    def grow(
+        self, request: Request, outlet: Folder, due: Sequence[Due], known: Callable[[], MetadataImage | None]
+    ) -> Growing:
+        """Open what is there; raises `SegmendError` if that is something else."""
+        ...
+
+
 def names() -> list[str]:
     """What `--as` can be; none of them is loaded."""
     return sorted(each.name.replace("_", "-") for each in pkgutil.iter_modules(__path__))
@@ -54,6 +86,11 @@ def names() -> list[str]:
 def form(name: str) -> NamedForm:
     """The form that is one of `names`; raises `MissingExtra`."""
     return cast(NamedForm, loaded(f"{__name__}.{name.replace('-', '_')}", name))
+
+
+def growing(name: str) -> GrowingForm:
+    """The form that is one of `GROWING`; raises `MissingExtra`."""
+    return cast(GrowingForm, loaded(f"{__name__}.{name}", name, ""))
 
 
 def loaded(module: str, name: str, instead: str = ", or take --as jsonl") -> ModuleType:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -17,10 +17,12 @@ from deltalake.transaction import AddAction
 
 from segmend.errors import SegmendError
 from segmend.node.metadata_image import MetadataImage
+from segmend.rescue.additions import Additions
 from segmend.rescue.arrow_rows import schema, write_parquet
 from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.request import Due, Home, Job, Request, Written
 
+BEGINS: Final = frozenset({"_delta_log"})
 _APPLICATION: Final = "segmend-rescue"
 _INSTANT: Final = pa.timestamp("us", tz="UTC")
 
@@ -28,6 +30,14 @@ _INSTANT: Final = pa.timestamp("us", tz="UTC")
 def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
     """How much room is needed, nobody knows before it is compressed."""
     del request, outlet, due, known
+
+
+def grow(
+    request: Request, outlet: Folder, due: Sequence[Due], known: Callable[[], MetadataImage | None]
+) -> Additions:
+    """The table in OUT; raises `SegmendError`."""
+    del outlet, due, known
+    return Additions(request.out, request.sides)
 
 
 def write(job: Job, outlet: Folder) -> Written:

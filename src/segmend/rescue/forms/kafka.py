@@ -1,14 +1,15 @@
 """Records sent to a live cluster: same topic, same partition, in order.
 
-OUT holds how far each partition came (`<topic>-<partition>.sent.json`). Who goes on reads what the partition
-got since then, and leaves out what is there.
+OUT holds how far each partition came (`<topic>-<partition>.sent.json`). Who goes on where somebody was
+stopped reads what the partition got since then, and leaves out what is there. An export keeps these notes
+from run to run.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from confluent_kafka import Message
@@ -19,10 +20,12 @@ from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.live import Cluster
-from segmend.rescue.outlet import Folder, Line
+from segmend.rescue.outlet import JOURNAL, Folder, Line
+from segmend.rescue.reached import Reached, what_is_new
 from segmend.rescue.request import Due, Home, Job, Request, Written
 from segmend.rescue.rows import Row, Tally, rows
 
+BEGINS: Final = frozenset({"_kafka.json"})
 _EACH: Final = 1.0
 """Seconds from note to note."""
 _REPLICAS: Final = 3
@@ -76,7 +79,7 @@ def _refuse_filled(cluster: Cluster, request: Request, outlet: Folder, due: Sequ
     """A partition with records in it may be the one that was rescued before."""
     for each in due:
         begun = _Note.read(outlet, f"{each.topic}-{each.partition}") is not None
-        if not begun and (end := cluster.end(each.topic, each.partition)):
+        if not begun and (end := cluster.ends(each.topic, each.partition)[1]):
             raise SegmendError(
                 f"{request.bootstrap}: {each.topic}-{each.partition} is not new, its next offset is {end}; "
                 "give --append to send behind what is there, or choose with --topic"
@@ -106,11 +109,16 @@ def _same_cluster(cluster: Cluster, outlet: Folder) -> None:
 
 
 class _Note:
-    """Up to where a partition is acknowledged, in its source and in the cluster."""
+    """Up to where a partition is acknowledged, in its source and in the cluster.
 
-    def __init__(self, outlet: Folder, name: str, next_offset: int, target_offset: int) -> None:
+    While something is on its way the partition may have got more than that: `sending`.
+    """
+
+    def __init__(
+        self, outlet: Folder, name: str, target_offset: int = 0, sending: bool = True, **reached: int
+    ) -> None:
         self._outlet, self._name = outlet, name
-        self.next_offset, self.target_offset = next_offset, target_offset
+        self.reached, self.target_offset, self.sending = Reached(**reached), target_offset, sending
         self.sent = 0
         self._written = 0.0
 
@@ -122,63 +130,156 @@ class _Note:
             return None
         return cls(outlet, name, **json.loads(FileEntry.at(path).read()))
 
+    def begin(self, before: Reached, target_offset: int) -> None:
+        """Something will be sent, which comes from there on; kept before that for good."""
+        self.reached, self.target_offset, self.sending = before, target_offset, True
+        self._write()
+        self._outlet.keep_names()
+
     def acknowledged(self, offset: int, target: int) -> None:
         """One more."""
-        self.next_offset, self.target_offset = offset + 1, target + 1
+        self.found(offset, target)
         self.sent += 1
         if time.monotonic() - self._written >= _EACH:
-            self.write()
+            self._write()
 
-    def write(self) -> None:
-        """Have it on the disk."""
-        held = {"next_offset": self.next_offset, "target_offset": self.target_offset}
+    def found(self, offset: int, target: int) -> None:
+        """One is there."""
+        self.reached = self.reached._replace(next_offset=offset + 1)
+        # A request that had to be repeated may be acknowledged without the offset that it got.
+        self.target_offset = max(self.target_offset, target + 1)
+
+    def end(self, after: Reached | None) -> None:
+        """Have it on the disk: all is acknowledged, and it reaches so far; None if it was stopped."""
+        self.reached, self.sending = after or self.reached, after is None
+        self._write()
+
+    def _write(self) -> None:
+        held = {**self.reached._asdict(), "target_offset": self.target_offset, "sending": self.sending}
         self._outlet.put(f"{self._name}.sent.json", json.dumps(held).encode())
         self._written = time.monotonic()
 
 
 def write(job: Job, outlet: Folder) -> Written:
     """Send a partition, and wait until all of it is acknowledged."""
-    cluster = _cluster(job.request)
-    topic = cluster.topic(job.topic)
-    if topic is None or topic.partitions <= job.partition:
-        raise SegmendError(f"{cluster.bootstrap}: {job.name} is gone")
-    note, before = _Note.read(outlet, job.name), True
-    if note is None:
-        note, before = _Note(outlet, job.name, -1 << 63, cluster.end(job.topic, job.partition)), False
-        note.write()
-    tally, changed = Tally(), _Changed(topic.append_time)
-    found: Iterator[Row] = (row for row in rows(job, tally, outlet.tell) if row.offset >= note.next_offset)
-    if before:
-        found = _without(
-            found, cluster.records(job.topic, job.partition, note.target_offset), topic.append_time
-        )
-    sender = cluster.sender(job.topic, job.partition, topic.largest, note.acknowledged)
-    size = 0
-    try:
-        for row in found:
-            changed.see(row)
-            sender.send(row.offset, row.key, row.value, **_more(row))
-            size += len(row.key or b"") + len(row.value or b"")
-        sender.finish()
-    finally:
-        sender.give_up()
-        note.write()
-    return tally.written(
-        size, sent=note.sent, next_target_offset=note.target_offset, notes=list(changed.words())
-    )
+    note = _Note.read(outlet, job.name) or _Note(outlet, job.name, sending=False)
+    return _Sending(job, outlet, note).run(note.reached, lambda _: note.reached)
 
 
-def _without(found: Iterator[Row], there: Iterable[Message], append_time: bool) -> Iterator[Row]:
-    """The rows behind those that are there, in this order; others may have written between them."""
-    row = next(found, None)
-    for message in there:
-        if row is None:
-            return
-        if _is_in(row, message, append_time):
-            row = next(found, None)
-    if row is not None:
-        yield row
-    yield from found
+def grow(
+    request: Request, outlet: Folder, due: Sequence[Due], known: Callable[[], MetadataImage | None]
+) -> Sent:
+    """What was sent so far; raises `SegmendError`, as `prepare` does."""
+    if disk.path_type(f"{outlet.path}/{JOURNAL}") is not None:
+        raise UsageError(f"{outlet.path}: holds a rescue, which is done once; give an export another --out")
+    prepare(request, outlet, due, known() if request.create_topics else None)
+    return Sent(outlet)
+
+
+class Sent:
+    """What an export has sent so far: a form that sends what is new."""
+
+    def __init__(self, outlet: Folder) -> None:
+        self._outlet = outlet
+
+    def reached(self, name: str) -> Reached:
+        """How far the cluster has a partition."""
+        note = _Note.read(self._outlet, name)
+        return Reached() if note is None else note.reached
+
+    def elsewhere(self, name: str) -> Sent:
+        """The same: the notes are in OUT."""
+        del name
+        return self
+
+    def write(self, job: Job, outlet: Folder) -> Written:
+        """Send what is new; raises `SegmendError` where this is another log."""
+        note = _Note.read(outlet, job.name) or _Note(outlet, job.name, sending=False)
+        new = what_is_new(job, note.reached)
+        return _Sending(new.job, outlet, note).run(new.before, new.after)
+
+    def commit(self, lines: Sequence[Line]) -> None:
+        """Each partition has its note already."""
+        del lines
+
+    def finish(self, home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
+        """Nothing is left to do."""
+        del home, outlet, lines
+
+
+class _Sending:
+    """One partition on its way to the cluster."""
+
+    def __init__(self, job: Job, outlet: Folder, note: _Note) -> None:
+        self._job, self._outlet, self._note = job, outlet, note
+        self._cluster = _cluster(job.request)
+        topic = self._cluster.topic(job.topic)
+        if topic is None or topic.partitions <= job.partition:
+            raise SegmendError(f"{self._cluster.bootstrap}: {job.name} is gone")
+        self._topic, self._tally, self._changed = topic, Tally(), _Changed(topic.append_time)
+        self._size = 0
+        self._doubts: list[str] = []
+
+    def run(self, before: Reached, after: Callable[[int | None], Reached]) -> Written:
+        """Send what is not there, and wait for it; `after` tells how far that reaches by its last offset."""
+        note, job = self._note, self._job
+        found = self._rows(before.next_offset)
+        if note.sending:
+            found = self._without_what_is_there(found)
+        else:
+            note.begin(before, self._end())
+        sender = self._cluster.sender(job.topic, job.partition, self._topic.largest, note.acknowledged)
+        reached: Reached | None = None
+        try:
+            for row in found:
+                sender.send(row.offset, row.key, row.value, **_more(row))
+                self._size += len(row.key or b"") + len(row.value or b"")
+            sender.finish()
+            reached = after(self._changed.last)
+        finally:
+            sender.give_up()
+            note.end(reached)
+        return self._tally.written(
+            self._size, sent=note.sent, next_target_offset=note.target_offset,
+            next_offset=note.reached.next_offset, notes=list(self._changed.words()), doubts=self._doubts,
+        )  # fmt: skip
+
+    def _rows(self, low: int) -> Iterator[Row]:
+        for row in rows(self._job, self._tally, self._outlet.tell):
+            if row.offset >= low:
+                self._changed.see(row)
+                yield row
+
+    def _end(self) -> int:
+        """Of the partition there; raises `SegmendError` if that is not the one to which was sent before."""
+        job, reached = self._job, self._note.target_offset
+        first, end = self._cluster.ends(job.topic, job.partition)
+        if end < reached:
+            raise SegmendError(
+                f"{self._cluster.bootstrap}: {job.name} ends at offset {end} there, and what was sent before "
+                f"at {reached}: it was deleted and made anew, or lost its end; give a new --out"
+            )
+        if self._note.sending and first > reached:
+            self._doubts.append(
+                f"offsets {reached} to {first - 1} were deleted there before it was looked whether they "
+                "hold records of this log: some may have been sent twice"
+            )
+        return end
+
+    def _without_what_is_there(self, found: Iterator[Row]) -> Iterator[Row]:
+        """The rows behind those that are there, in this order; others may have written between them."""
+        self._end()
+        there = self._cluster.records(self._job.topic, self._job.partition, self._note.target_offset)
+        row = next(found, None)
+        for message in there:
+            if row is None:
+                return
+            if _is_in(row, message, self._topic.append_time):
+                self._note.found(row.offset, message.offset())
+                row = next(found, None)
+        if row is not None:
+            yield row
+        yield from found
 
 
 def _is_in(row: Row, message: Message, append_time: bool) -> bool:
@@ -195,14 +296,16 @@ def _more(row: Row) -> dict[str, Any]:
 
 
 class _Changed:
-    """Counts what cannot be the same there."""
+    """Counts what cannot be the same there; `last` is the offset of the last record."""
 
     def __init__(self, append_time: bool) -> None:
         self._append_time = append_time
         self._of_brokers = self._zero = 0
+        self.last: int | None = None
 
     def see(self, row: Row) -> None:
         """One more record."""
+        self.last = row.offset
         self._of_brokers += row.timestamp_type == 1
         self._zero += row.timestamp == 0
 

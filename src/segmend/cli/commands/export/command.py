@@ -1,4 +1,4 @@
-"""`segmend export`: what is new in the logs, added to a table."""
+"""`segmend export`: what is new in the logs, added to a table or sent to a live cluster."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import argparse
 import sys
 
 from segmend.cli.options import add_output_options
-from segmend.cli.rescue import DECODES, add_export_options, export_request, tell
+from segmend.cli.rescue import DECODES, add_export_options, add_live_options, export_request, tell
 from segmend.cli.targets import open_targets
 from segmend.report.progress import Progress
 from segmend.rescue import forms
+from segmend.rescue.export import export
 from segmend.rescue.run import Each, here
 
 EXAMPLES = f"""\
@@ -18,6 +19,7 @@ DIR is a log dir of any broker that has replicas, or a partition directory that 
 examples:
   segmend export /disks/b1/data /disks/b2/data --out /lake/kafka
   segmend export /disks/*/data --out /lake/orders --topic 'orders*' --isolation read_committed
+  segmend export /disks/*/data --out /var/lib/moved --as kafka --bootstrap new1:9092 --create-topics
 
 The first run takes all, as `segmend rescue --as delta` does; each later one into the same OUT what is new
 since then. How far OUT reaches is in the Delta commits that added the records, so a run that was killed is
@@ -33,6 +35,13 @@ A topic that was made anew, and a log that is shorter than what OUT has or that 
 ends, are refused. If the log was truncated below, and the last record that OUT has is no longer in it,
 nothing tells. Files of a killed run that no commit has are left in OUT; a Delta VACUUM removes them.
 
+--as kafka sends what is new to a live cluster, as `segmend rescue --as kafka` does (which see): to the same
+topic and partition, in order, with key, value, headers and timestamp, as with read_committed. OUT is a small
+directory that holds how far each partition is acknowledged; keep it. Who goes on after a kill looks at what
+the partition got since then, and sends the rest: each record is there once, unless a request of the killed
+one is still on its way during that look (wait a moment first). If the partition there lost what it got since
+then (by retention), that is a doubt; if it ends before, it was made anew, and is refused.
+
 {DECODES}
 
 exit codes: 0 all that any replica could have is there, 4 something is missing, diverged or in doubt
@@ -42,7 +51,8 @@ exit codes: 0 all that any replica could have is there, 4 something is missing, 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("paths", nargs="+", metavar="DIR", help="log dirs, or partition directories")
-    add_export_options(parser)
+    add_export_options(parser, forms.GROWING)
+    add_live_options(parser)
     add_output_options(parser)
 
 
@@ -51,9 +61,8 @@ def run(args: argparse.Namespace) -> int:
     request = export_request(args, args.paths)
     targets = open_targets(args.paths)
     progress = Progress(sys.stderr)
-    export = forms.loaded("segmend.rescue.export", args.form, "").export
 
-    def each(table: forms.Form) -> Each:
+    def each(table: forms.Growing) -> Each:
         return here(progress.update, table)
 
     return tell(args, request, progress, lambda _: export(request, targets.dirs, sorted(targets.names), each))

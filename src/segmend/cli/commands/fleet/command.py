@@ -285,7 +285,7 @@ def _rescue(args: argparse.Namespace) -> int:
 def _export(args: argparse.Namespace) -> int:
     _need("pyarrow", "deltalake")
     from segmend.fleet.listing import find_places
-    from segmend.rescue.additions import Additions
+    from segmend.rescue import forms
     from segmend.rescue.export import export
     from segmend.rescue.run import Each
     from segmend.rescue.spread import spread
@@ -297,7 +297,7 @@ def _export(args: argparse.Namespace) -> int:
     progress = Progress(sys.stderr)
     with _driver(args) as driver:
 
-        def each(table: Additions) -> Each:
+        def each(table: forms.Growing) -> Each:
             return spread(driver, places, progress.update, table.elsewhere)
 
         return tell(args, request, progress, lambda _: export(request, dirs, (), each, bundle=None))
