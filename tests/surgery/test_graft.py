@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -13,7 +12,7 @@ import pytest
 from tests.cli.run import Ran
 from tests.surgery.checkpoints import drop, lines, write
 from tests.surgery.picture import picture
-from tests.surgery.small_fleet import Fleet
+from tests.surgery.small_fleet import Fleet, running_on
 
 from segmend.formats.batch import RecordBatch, read_header
 from segmend.formats.build import NewRecord, build_batch
@@ -436,28 +435,16 @@ def test_a_lost_replica_of_which_nothing_tells_where_it_was(fleet: Fleet) -> Non
 
 @pytest.fixture
 def running(lagging: Fleet) -> Iterator[Fleet]:
-    """The leader's log dir is locked as by a broker: by another process."""
-    lock = lagging.replica("orders-0", "b3").parent / ".lock"
-    child, parent = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        file = os.open(lock, os.O_RDWR | os.O_CREAT)
-        fcntl.lockf(file, fcntl.LOCK_EX)
-        os.write(parent, b"x")
-        os.read(child, 0)
-        while True:
-            os.sched_yield()
-    os.read(child, 1)
-    yield lagging
-    os.kill(pid, 9)
-    os.waitpid(pid, 0)
+    """The leader's log dir is locked as by a broker."""
+    with running_on(lagging.replica("orders-0", "b3").parent):
+        yield lagging
 
 
-def set_mark(log_dir: Path, offset: int | None) -> None:
-    """The high watermark of orders-0."""
+def set_mark(log_dir: Path, offset: int | None, key: tuple[str, int] = ("orders", 0)) -> None:
+    """The high watermark of a partition."""
     path = log_dir / "replication-offset-checkpoint"
-    rest = {key: mark for key, mark in lines(path).items() if key != ("orders", 0)}
-    write(path, rest if offset is None else {**rest, ("orders", 0): offset})
+    rest = {each: mark for each, mark in lines(path).items() if each != key}
+    write(path, rest if offset is None else {**rest, key: offset})
 
 
 def test_a_leader_whose_broker_runs(running: Fleet) -> None:

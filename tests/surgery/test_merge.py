@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.cli.run import Ran
 from tests.surgery.picture import picture
-from tests.surgery.small_fleet import Fleet
-from tests.surgery.test_graft import batches, fall_behind, last
+from tests.surgery.small_fleet import Fleet, running_on
+from tests.surgery.test_graft import batches, fall_behind, last, set_mark
 
 from segmend.formats.batch import RecordBatch
 from segmend.formats.build import NewRecord, build_batch
@@ -108,17 +108,21 @@ def elected(fleet: Fleet, epoch: int = EPOCH) -> tuple[int, int, int]:
     return first, end, end - first + 1
 
 
-def test_what_the_newest_leader_never_had_goes_to_files_beside(fleet: Fleet) -> None:
-    mine, side = fleet.replica(NAME), fleet.root / "side"
+def test_what_the_newest_leader_never_had_goes_to_files_beside(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, side = fleet.replica(NAME), fleet.root / f"left-out-{NAME}-2"
     first, end, count = elected(fleet)
     truth, lost = batches(fleet.replica(NAME, "b3")), batches(mine)[-len(last(mine)[1]) :]
-    assert "next: segmend plan merge" in fleet.run("diff", fleet.replica(NAME, "b3"), mine).out
+    told = fleet.run("diff", fleet.replica(NAME, "b3"), mine).out
+    (printed,) = (line.split()[1:] for line in told.splitlines() if "segmend plan merge" in line)
     refused = merge(fleet)
     assert refused.code == 16
     assert f"{count} records (offsets {first} to {end})" in refused.err
-    assert merge(fleet, "--side", side).code == 16  # There is none.
-    side.mkdir()
-    ran = merge(fleet, "--side", side)
+    assert merge(fleet, "--side", side / "deeper").code == 16  # There is no directory to make it in.
+    assert merge(fleet, "--side", side).code == 0
+    monkeypatch.chdir(fleet.root)
+    ran = fleet.run(*printed[1:])
     assert ran.code == 0, ran.err
     (chosen, other) = json.loads(fleet.plan_file.read_text())["extra"]["merge"]["choices"]
     assert (chosen["records_lost"], chosen["chosen"], chosen["lost"][0]["replicas"]) == (count, True, ["2"])
@@ -133,7 +137,7 @@ def test_what_the_newest_leader_never_had_goes_to_files_beside(fleet: Fleet) -> 
     rescued = fleet.run("rescue", side, "--out", out, "--as", "jsonl", "--json")
     assert rescued.of("partition")[0]["records"] == count, rescued.out
     fleet.undo()
-    assert list(side.iterdir()) == []
+    assert not side.exists()
 
 
 def test_a_replica_that_is_only_behind_has_no_branch_of_its_own(fleet: Fleet) -> None:
@@ -144,6 +148,38 @@ def test_a_replica_that_is_only_behind_has_no_branch_of_its_own(fleet: Fleet) ->
     assert (ran.code, "lost: nothing" in ran.out) == (0, True), ran.err
     fleet.apply()
     assert batches(mine) == truth
+
+
+def test_a_source_whose_broker_runs_is_read_as_far_as_it_has_committed(fleet: Fleet) -> None:
+    mine, theirs = fleet.replica(NAME), fleet.replica(NAME, "b3")
+    truth, (log, found) = batches(theirs), last(theirs)
+    flip(mine, 1)
+    fall_behind(mine, len(found))
+    with log.open("ab") as file:
+        file.write(b"half a batch that is being written")
+    with running_on(theirs.parent):
+        refused = merge(fleet)
+        assert (refused.code, "read only what is committed: --live-source" in refused.err) == (64, True)
+        set_mark(theirs.parent, None, ("orders", 3))
+        refused = merge(fleet, "--live-source")
+        assert (refused.code, "its high watermark is not known" in refused.err) == (8, True)
+        set_mark(theirs.parent, found[-1].base_offset, ("orders", 3))
+        ran = merge(fleet, "--live-source")
+        assert ran.code == 0, ran.err
+        assert f"read up to its high watermark {found[-1].base_offset} only" in ran.out
+        fleet.apply()
+    assert batches(mine) == truth[:-1]
+    assert fleet.findings() == []
+    fleet.undo()
+
+
+def test_a_running_leader_that_has_committed_nothing_of_its_epoch_says_nothing_yet(fleet: Fleet) -> None:
+    first, _, _ = elected(fleet)
+    home = fleet.replica(NAME, "b3").parent
+    set_mark(home, first, ("orders", 3))
+    with running_on(home):
+        refused = merge(fleet, "--live-source")
+    assert (refused.code, f"leader epoch {EPOCH} begins at offset {first}" in refused.err) == (8, True)
 
 
 def test_nobody_decides_between_two_that_have_one_epoch_otherwise(fleet: Fleet) -> None:

@@ -243,9 +243,11 @@ def _merges(found: Compared, merged: Merged) -> Iterator[str]:
             continue
         others = (each.path for each in found.replicas if each is not found.replicas[number])
         where = " ".join(f"--from {shlex.quote(path)}" for path in others)
-        side = " --side DIR" if standing.relation == "diverged" else ""
+        mine = found.replicas[number]
+        beside = shlex.quote(f"left-out-{name}-{number if mine.broker is None else mine.broker}")
+        side = f" --side {beside}" if standing.relation == "diverged" else ""
         if where:
-            home = shlex.quote(found.replicas[number].dir)
+            home = shlex.quote(mine.dir)
             yield f"segmend plan merge {home} --partition {shlex.quote(name)} {where}{side} -o plan.json"
 
 

@@ -1,6 +1,7 @@
 """What a plan may touch: what lies below its own log dirs, by no link, and what surgery had set aside.
 
-A plan may name one more place, for records that it leaves out (`SIDE`): new logs only come there.
+A plan may name one more place, for records that it leaves out (`SIDE`): new logs only come there, and that
+place itself.
 
 A plan is a file that came from somewhere, and is mostly applied by root. So before it is carried out,
 or taken back, each path is looked at: no `..`, no symbolic link on the way, no log dir itself, never
@@ -71,7 +72,11 @@ def is_beside(step: Step, plan: Plan) -> bool:
         return False
     said = plan.extra.get(SIDE)
     for side in (each for each in (said if isinstance(said, list) else [said]) if isinstance(each, str)):
-        if not step.path.startswith(f"{side}/") or not _plain(side) or disk.path_type(side) != "dir":
+        if not _plain(side) or not _is_side(side, plan):
+            continue
+        if step.path == side:
+            return isinstance(step, MakeDir)
+        if not step.path.startswith(f"{side}/"):
             continue
         *above, name = step.path[len(side) + 1 :].split("/")
         is_log = isinstance(step, AppendFile)
@@ -83,6 +88,13 @@ def is_beside(step: Step, plan: Plan) -> bool:
         if len(folders) == 1 and parse_dir_name(folders[0]).kind == "current":
             return not is_log or _LOG.fullmatch(name) is not None
     return False
+
+
+def _is_side(side: str, plan: Plan) -> bool:
+    """Whether it is there, or the plan makes it in a directory that is."""
+    found = disk.path_type(side)
+    made = found is None and any(isinstance(each, MakeDir) and each.path == side for each in plan.steps)
+    return found == "dir" or (made and disk.path_type(folder(side)) == "dir")
 
 
 def links(steps: Sequence[Step]) -> dict[int, str]:

@@ -83,7 +83,7 @@ class Leader:
         Raises `BrokerRunning` if a broker uses it and `live` is not set; `SegmendError` if it
         cannot be read while one does.
         """
-        why = self._in_use()
+        why = self.in_use()
         if why is not None and not live:
             raise BrokerRunning(f"{self.path}: {why}; stop it, or read only what is committed: --live-source")
         if not live:
@@ -99,7 +99,8 @@ class Leader:
             )
         return self.high_watermark
 
-    def _in_use(self) -> str | None:
+    def in_use(self) -> str | None:
+        """Which broker or process writes to it; None if none does."""
         if self.partition.log_dir.broker_running():
             return "a broker runs on its log dir"
         writer = next(iter(writers([self.path])), None)

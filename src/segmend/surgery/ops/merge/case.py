@@ -11,6 +11,7 @@ from segmend.formats.names import parse_dir_name
 from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.tree import PartitionDir
+from segmend.merge.committed import committed
 from segmend.merge.look import Second
 from segmend.merge.rule import merge, refuse_strangers
 from segmend.merge.runs import read_replica
@@ -26,12 +27,16 @@ HOME: Final = 0
 
 @frozen
 class Case:
-    """All replicas by number: where they lie and what they say; `brokers` are the nodes they are of."""
+    """All replicas by number: where they lie and what they say; `brokers` are the nodes they are of.
+
+    `limits` has the high watermark of each that a broker writes to, beyond which nothing of it is read.
+    """
 
     places: tuple[PartitionDir, ...]
     replicas: tuple[Replica, ...]
     look: Second
     brokers: tuple[BrokerDirs, ...]
+    limits: tuple[int | None, ...]
 
     @property
     def target(self) -> PartitionDir:
@@ -64,22 +69,42 @@ class Case:
         return found[0]
 
 
-def open_case(request: Request[object], partition: str, sources: Sequence[str]) -> Case:
+def open_case(request: Request[object], partition: str, sources: Sequence[str], *, live: bool) -> Case:
     """Open and read all; raises `UsageError`, `BrokerRunning`, `SegmendError` for what cannot be merged."""
     target = _target(request, partition)
     leaders = [_other(path, target) for path in sources]
+    limits = (None, *(each.limit(live=live and each.in_use() is not None) for each in leaders))
     places = (target, *(leader.partition for leader in leaders))
     twice = next((each.path for n, each in enumerate(places) if each.path in _paths(places[:n])), None)
     if twice is not None:
         raise UsageError(f"{twice}: is given twice")
     for place in places:
         refuse_unfinished(place)
-    replicas = tuple(_read(places, request.on_progress))
+    read = zip(places, _read(places, request.on_progress), limits, strict=True)
+    replicas = tuple(each if at is None else committed(place, each, at) for place, each, at in read)
     refuse_strangers(replicas)
     homes = [BrokerDirs([each.home], release=request.release) for each in leaders if each.home is not None]
     return Case(
-        places=places, replicas=replicas, look=Second(places, replicas), brokers=(request.broker, *homes)
-    )
+        places=places, replicas=replicas, look=Second(places, replicas), brokers=(request.broker, *homes),
+        limits=limits,
+    )  # fmt: skip
+
+
+def refuse_undecided_epoch(case: Case) -> None:
+    """Raise `SegmendError` where a running leader's newest epoch begins above what it has committed.
+
+    What this replica has from there on is of another branch then, of which nothing can be compared yet.
+    """
+    for place, limit in zip(case.places, case.limits, strict=True):
+        lines = place.leader_epochs.value if limit is not None else None
+        for line in lines.entries if lines else ():
+            older = (run for run in case.own.runs if run.last_offset >= line.start_offset)
+            if line.start_offset >= (limit or 0) and any(run.epoch < line.epoch for run in older):
+                raise SegmendError(
+                    f"{place.path}: leader epoch {line.epoch} begins at offset {line.start_offset}, and its "
+                    f"high watermark is {limit}: what is committed there is not known yet; give the command "
+                    "again in a few seconds, or stop that broker"
+                )
 
 
 def _paths(places: Sequence[PartitionDir]) -> set[str]:
@@ -102,14 +127,12 @@ def _target(request: Request[object], partition: str) -> PartitionDir:
 
 
 def _other(path: str, target: PartitionDir) -> Leader:
-    """A replica elsewhere: its directory, or the log dir that it is in. No broker may run on it."""
+    """A replica elsewhere: its directory, or the log dir that it is in."""
     inside = f"{path.rstrip('/')}/{target.name}"
     real = disk.real_path(inside if disk.path_type(inside) == "dir" else path)
     if real.rpartition("/")[2] != target.name:
         raise UsageError(f"--from {path}: has no {target.name}; give the directory of another replica of it")
-    found = Leader.open(real, *target.key)
-    found.limit(live=False)
-    return found
+    return Leader.open(real, *target.key)
 
 
 def _read(places: Sequence[PartitionDir], tell: Tell) -> Iterator[Replica]:

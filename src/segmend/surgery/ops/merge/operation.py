@@ -5,7 +5,8 @@ All replicas are read once. The branch of the newest leader wins, by the rule th
 sound on that branch stays where it lies. Another branch wins on purpose by `--prefer`, if the figure of what
 that costs is named. What the branch leaves out goes to files beside, which `show` and `rescue` read.
 
-The others are only read. Where several replicas need it, it is planned for each.
+The others are only read, with `--live-source` also while their brokers run. Where several replicas need it,
+it is planned for each.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from segmend.frozen import frozen
 from segmend.surgery.ops.graft.lineage import heard_of
 from segmend.surgery.ops.merge.beside import Beside
 from segmend.surgery.ops.merge.branches import Choice, choice, choice_json, choices, losing, overlapping
-from segmend.surgery.ops.merge.case import HOME, Case, open_case
+from segmend.surgery.ops.merge.case import HOME, Case, open_case, refuse_undecided_epoch
 from segmend.surgery.ops.merge.layout import first_offset, laid_out
 from segmend.surgery.ops.merge.log_steps import changes
 from segmend.surgery.ops.merge.side_files import place_of, side_steps
-from segmend.surgery.options import option, required
+from segmend.surgery.options import flag, option, required
 from segmend.surgery.plan import SIDE, Left, Loss, Plan
 from segmend.surgery.planning import accepted_loss, assembly
 from segmend.surgery.planning.assembly import Draft
@@ -40,7 +41,9 @@ examples:
                                               after an unclean election: what the newest leader never had
                                               goes to /backup/lost/orders-3, which show and rescue read
   segmend plan merge /data/a --partition orders-3 --from /mnt/b2/data --prefer 2 --side /backup/lost \\
-      --accept-loss 900-records -o plan.json  the branch of broker 2 wins on purpose, at that price"""
+      --accept-loss 900-records -o plan.json  the branch of broker 2 wins on purpose, at that price
+  segmend plan merge /data/a --partition orders-3 --from /mnt/b3/data --live-source -o plan.json
+                                              while broker 3 serves: what it has committed"""
 
 
 @frozen
@@ -52,7 +55,8 @@ class Options:
         "another replica: its directory, or the log dir it is in (may be given several times)", "DIR"
     )
     prefer: str | None = option("the branch of this replica wins: its broker id, or directory", "BROKER")
-    side: str | None = option("an existing directory for the records that are left out", "SIDE")
+    live_source: bool = flag("brokers run on the other replicas: read these up to their high watermarks only")
+    side: str | None = option("a directory for the records that are left out; made if it is missing", "SIDE")
     accept_loss: int | None = option(
         "with --prefer: leave out N records of other branches", "N-records", accepted_loss.records
     )
@@ -62,7 +66,8 @@ def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError`, `BrokerRunning`, `SegmendError` for what cannot be merged."""
     options = request.options
     assembly.refuse_strangers(request.dirs, request.given)
-    case = open_case(request, options.partition, options.from_)
+    case = open_case(request, options.partition, options.from_, live=options.live_source)
+    refuse_undecided_epoch(case)
     every = choices(case)
     chosen = every[0] if options.prefer is None else _preferred(case, case.number_of(options.prefer), every)
     _refuse_undecided(case, chosen)
@@ -197,6 +202,12 @@ def _notes(case: Case, chosen: Choice, steps: Sequence[Step], side: str | None) 
             "broker cuts them off when it follows; --side DIR keeps them"
         )
     yield from _leader(case, chosen)
+    for replica, limit in zip(case.replicas, case.limits, strict=True):
+        if limit is not None:
+            yield (
+                f"{replica.path}: its broker runs, so it was read up to its high watermark {limit} only; "
+                "what the merged log has from there on stays unless that broker has something else there"
+            )
     if chosen.prefer is not None:
         diverged = [n for n in range(len(case.replicas)) if n not in {*chosen.on_it()} and n != HOME]
         if diverged:

@@ -24,16 +24,19 @@ from segmend.surgery.ops.merge.log_steps import joined
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.make_dir import MakeDir
+from segmend.surgery.writing.work import folder
 
 Kept = list[tuple[int, Span]]
 """What is in one directory: replica and offsets."""
 
 
 def place_of(side: str, given: Sequence[str], case: Case) -> str:
-    """The real path of SIDE; raises `UsageError` where it cannot be it."""
+    """The real path of SIDE, which is made if it is missing; raises `UsageError` where it cannot be."""
     real = disk.real_path(side)
-    if disk.path_type(real) != "dir":
-        raise UsageError(f"--side {side}: no such directory; make it first")
+    if disk.path_type(real) not in ("dir", None):
+        raise UsageError(f"--side {side}: is no directory; give another one")
+    if disk.path_type(folder(real)) != "dir":
+        raise UsageError(f"--side {side}: there is no directory {folder(real)}; make that first")
     log_dirs = [disk.real_path(each) for each in given] + [place.log_dir.path for place in case.places]
     home = next((each for each in log_dirs if f"{real}/".startswith(f"{each.rstrip('/')}/")), None)
     if home is not None:
@@ -50,7 +53,11 @@ def side_steps(side: str, case: Case, merged: Merged) -> list[Step]:
     for number in range(len(case.replicas)):
         for span in losing(merged, number):
             _keep(number, span, layers, case)
-    return [step for at, kept in enumerate(layers) for step in _layer(side, at, kept, case)]
+    home = case.target.log_dir.path if disk.path_type(side) is None else side
+    like = look(home, content=False).but(mtime_ns=None)
+    made = [] if home == side else [MakeDir(path=side, after=like, reason="for what no branch that won has")]
+    rest = [step for at, kept in enumerate(layers) for step in _layer(side, at, kept, case, like)]
+    return [*made, *rest] if rest else []
 
 
 def _keep(number: int, span: Span, layers: list[Kept], case: Case) -> None:
@@ -68,18 +75,17 @@ def _keep(number: int, span: Span, layers: list[Kept], case: Case) -> None:
         layers.append([(number, each) for each in left])
 
 
-def _layer(side: str, at: int, kept: Kept, case: Case) -> Iterator[Step]:
+def _layer(side: str, at: int, kept: Kept, case: Case, like: Fingerprint) -> Iterator[Step]:
     home = f"{side}/branch-{at + 1}" if at else side
     if at:
-        yield MakeDir.like(home, side, "for what has the same offsets otherwise")
+        yield MakeDir(path=home, after=like, reason="for what has the same offsets otherwise")
     place = f"{home}/{case.target.name}"
-    yield MakeDir.like(place, side, "for the records of branches that lost")
+    yield MakeDir(path=place, after=like, reason="for the records of branches that lost")
     model = model_of(case.target.log_dir, case.target)
-    owner = look(side, content=False)
     for number, (first, last) in sorted(kept, key=lambda each: each[1]):
         wanted = Range(replica=number, first_offset=first, last_offset=last)
         for piece in joined([_whole(each) for each in pieces(case.replicas, case.places, [wanted])]):
-            yield _file(f"{place}/{file_prefix(piece.first)}.log", piece, model, owner)
+            yield _file(f"{place}/{file_prefix(piece.first)}.log", piece, model, like)
 
 
 def _whole(piece: Piece) -> Piece:
