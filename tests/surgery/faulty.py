@@ -33,11 +33,18 @@ class Died(BaseException):
 
 
 class Disk(Effects):
-    """Counts changes; `other` is the path of what counts as a second disk."""
+    """Counts changes; `other` is the path of what counts as a second disk.
 
-    def __init__(self, other: Path | None = None) -> None:
+    `threads` says of each call which thread made it, by the order of their first ones. With `thread` only
+    the calls of that one count as a `turn`.
+    """
+
+    def __init__(self, other: Path | None = None, *, thread: int | None = None) -> None:
         self.calls = 0
         self.names: list[str] = []
+        self.threads: list[int] = []
+        self._known: dict[int, int] = {}
+        self._thread = thread
         self._one_by_one = threading.Lock()
         self._other = None if other is None else f"{other}/"
 
@@ -50,9 +57,20 @@ class Disk(Effects):
             with self._one_by_one:
                 self.calls += 1
                 self.names.append(name)
+                self.threads.append(self._known.setdefault(threading.get_ident(), len(self._known)))
                 return self.around(name, found, args)
 
         return counted
+
+    @property
+    def turn(self) -> int:
+        """The number of this call, or of the last one of the thread."""
+        return self.calls if self._thread is None else self.threads.count(self._thread)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether this call is one of those that count."""
+        return self._thread in (None, self.threads[-1])
 
     def around(self, name: str, call: Callable[..., object], args: tuple[object, ...]) -> object:
         """What happens at a change."""
@@ -84,19 +102,21 @@ class Disk(Effects):
 class Mortal(Disk):
     """Dies at the n-th change: before it, or with `half` after the first half of what it writes."""
 
-    def __init__(self, at: int, other: Path | None = None, *, half: bool = False) -> None:
-        super().__init__(other)
+    def __init__(
+        self, at: int, other: Path | None = None, *, half: bool = False, thread: int | None = None
+    ) -> None:
+        super().__init__(other, thread=thread)
         self._at = at
         self._half = half
 
     def live_on(self, calls: int) -> None:
         """A new process on the same machine, which dies that many calls later."""
-        self._at = self.calls + calls
+        self._at = self.turn + calls
 
     def around(self, name: str, call: Callable[..., object], args: tuple[object, ...]) -> object:
-        if self.calls < self._at:
+        if self.turn < self._at:
             return super().around(name, call, args)
-        if self.calls == self._at and self._half and name == "write":
+        if self.turn == self._at and self.is_counted and self._half and name == "write":
             fd, data, position = args
             assert isinstance(data, bytes | memoryview)
             call(fd, data[: len(data) // 2], position)
@@ -123,15 +143,18 @@ class Photographed(Disk):
 class Failing(Disk):
     """The n-th change fails with an error number; with `stays` so do all that follow of its kind."""
 
-    def __init__(self, at: int, number: int, other: Path | None = None, *, stays: bool = False) -> None:
-        super().__init__(other)
+    def __init__(
+        self, at: int, number: int, other: Path | None = None, *,
+        stays: bool = False, thread: int | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(other, thread=thread)
         self._at = at
         self._number = number
         self._stays = stays
         self.failed = ""
 
     def around(self, name: str, call: Callable[..., object], args: tuple[object, ...]) -> object:
-        if self.calls == self._at or (self._stays and name == self.failed):
+        if (self.turn == self._at and self.is_counted) or (self._stays and name == self.failed):
             self.failed = name
             raise OSError(self._number, os.strerror(self._number))
         return super().around(name, call, args)

@@ -15,14 +15,17 @@ import random
 import shutil
 import stat
 import sys
+import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
 
+import pytest
 from tests.removal import remove
 from tests.seeds import SEED
 from tests.surgery.faulty import Died, Disk, Failing, Photographed, Unplugged
@@ -34,12 +37,14 @@ from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.journal import Run, acknowledge, find, runs
 from segmend.surgery.execute.undo import undo
+from segmend.surgery.plan import Plan
 from segmend.surgery.writing.effects import Effects
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS)
 SEEDS = range(SEED, SEED + 4)
 """Of what is lost by chance when the power goes."""
 NOBODY = 65534
+MEMORY = Path("/dev/shm")
 Case = TypeVar("Case")
 AGES = 1_700_000_000_000_000_000
 """Files of the world are older; what has a later time has it from now."""
@@ -306,6 +311,28 @@ def in_a_child(act: Callable[[], int]) -> int:
             sys.stderr.flush()
             os._exit(code)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@contextmanager
+def memory(home: Path) -> Iterator[Path]:
+    """A folder where files are made and removed quickly."""
+    folder = Path(tempfile.mkdtemp(dir=MEMORY if os.access(MEMORY, os.W_OK) else home))
+    yield folder
+    remove(folder)
+
+
+@contextmanager
+def plans_read_once() -> Iterator[None]:
+    """The same bytes are the same plan: a third of the time went into reading it from them again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Plan, "parse", staticmethod(cache(Plan.parse)))
+        yield
+
+
+def owned_by_nobody(folder: Path) -> None:
+    """Have all of it be that of the normal user of `as_user`."""
+    for path in (folder, *folder.rglob("*")) if os.getuid() == 0 else ():
+        os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
 
 
 def as_user(act: Callable[[], object]) -> None:

@@ -10,17 +10,12 @@ from __future__ import annotations
 import errno
 import os
 import random
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
 from itertools import product
-from pathlib import Path
 
 import pytest
-from tests.removal import remove
 from tests.surgery.faulty import Failing, Mortal, Unplugged
-from tests.surgery.story import NOBODY, Story, as_user
+from tests.surgery.story import Story, as_user, memory, owned_by_nobody, plans_read_once
 
 from segmend.errors import SegmendError
 from segmend.surgery.plan import Plan
@@ -29,25 +24,14 @@ from segmend.surgery.steps import kinds
 # The whole of it is a hundred seconds of work.
 pytestmark = pytest.mark.timeout(900)
 FEW = 1
-MEMORY = Path("/dev/shm")
 COMMANDS = pytest.mark.parametrize("command", ["apply", "undo"])
 HOW = pytest.mark.parametrize("how", ["killed", "unplugged", "refused", "refused for good"])
 
 
 @pytest.fixture(autouse=True, scope="module")
 def read_once() -> Iterator[None]:
-    """The same bytes are the same plan: a third of the time went into reading it from them again."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Plan, "parse", staticmethod(cache(Plan.parse)))
+    with plans_read_once():
         yield
-
-
-@contextmanager
-def memory(home: Path) -> Iterator[Path]:
-    """A folder where files are made and removed quickly."""
-    folder = Path(tempfile.mkdtemp(dir=MEMORY if os.access(MEMORY, os.W_OK) else home))
-    yield folder
-    remove(folder)
 
 
 @pytest.fixture(
@@ -106,7 +90,7 @@ def test_killed_then_resumed_then_power_lost(story: Story) -> None:
 def test_a_normal_user(story: Story) -> None:
     """Who may not give files away, and is not let past their modes."""
     with memory(story.folder) as folder:
-        os.chown(folder, NOBODY if os.getuid() == 0 else -1, -1)
+        owned_by_nobody(folder)
         os.chmod(story.folder, 0o711)
 
         def some_of_each() -> None:

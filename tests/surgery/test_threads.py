@@ -1,0 +1,58 @@
+"""Two threads take the files of a directory that goes to another disk: their calls are stopped as all are.
+
+Calls are counted by thread, as `strace -f` does it: by that count the first thread, which makes most of them,
+would always be the one that is stopped.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.surgery.loop import COMMANDS, Loop
+from tests.surgery.story import as_user, memory, owned_by_nobody, plans_read_once
+from tests.surgery.world import make, plan_of, steps
+
+from segmend.surgery.steps.move_dir import MoveDir
+
+FILES = 6
+
+
+def loop_in(folder: Path) -> Loop:
+    """A directory of several files and one below, moved to another disk."""
+    world = make(folder / "world")
+    home = world.a / "far-0"
+    home.chmod(0o755)
+    for number in range(FILES):
+        (home / f"{number}.snapshot").write_bytes(bytes([number]) * 100)
+    move = next(step for step in steps(world) if isinstance(step, MoveDir) and str(home) in step.paths)
+    return Loop(plan_of(world, [move]), world.state, world.tree, other=world.b)
+
+
+def test_files_are_copied_and_removed_in_threads_and_all_else_is_done_in_one(tmp_path: Path) -> None:
+    loop = loop_in(tmp_path)
+    for command in COMMANDS:
+        made = loop.calls[command]
+        others = Counter(name for name, thread in zip(made.names, made.threads, strict=True) if thread)
+        assert {*made.threads} == {0, 1, 2}
+        assert (others["create"], others["remove"]) == (FILES + 3, FILES + 2), others
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_each_call_of_each_thread_is_stopped(tmp_path: Path) -> None:
+    def stopped_everywhere(folder: Path) -> None:
+        loop = loop_in(folder)
+        for command in COMMANDS:
+            for number in (errno.ENOSPC, errno.EIO):
+                stops = [*loop.each_call_of_a_thread(command, number)]
+                assert loop.play(command, iter(stops)) > len(stops) / 2
+
+    with memory(tmp_path) as folder, plans_read_once():
+        (folder / "root").mkdir()
+        (folder / "user").mkdir()
+        stopped_everywhere(folder / "root")
+        owned_by_nobody(folder)
+        as_user(lambda: stopped_everywhere(folder / "user"))
