@@ -1,9 +1,9 @@
 """`python -m tests.sweep [--seed N] [WHAT...]`: whole, what CI takes samples of; all of it takes hours.
 
 `faults`: every fault, of the lab and on written log dirs, and many pairs through an operator's evening;
-`crash`: other losses of power; `live`: more faults on live brokers; `shows`: each operation on each golden
-release with a broker after it. What is drawn depends on the seed, that of the day if none is given: it is
-printed first and last, and with it the same is drawn again.
+`crash`: other losses of power; `live`: more faults on live brokers; `surgery`: operations, damage and stops
+at random; `shows`: each operation on each golden release with a broker after it. What is drawn depends on the
+seed, that of the day if none is given: it is printed first and last, and with it the same is drawn again.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ SWEEPS = {
     "faults": (*PYTEST, "tests/surgery/test_every_fault.py", "tests/surgery/test_own_bytes.py"),
     "crash": (*PYTEST, "tests/surgery/test_crash.py"),
     "live": (*PYTEST, "tests/lab/test_live.py"),
+    "surgery": (sys.executable, "-m", "tests.surgery.drawn"),
     "shows": (sys.executable, "-m", "tests.surgery.shows", "all"),
 }
 

@@ -120,6 +120,23 @@ def test_a_compacted_leader_is_copied_by_the_same_offsets_with_and_without_whole
     assert "the leader's whole log is copied, offsets " in "".join(told[0][0])
 
 
+def test_what_the_leader_has_compacted_is_not_lost_by_copying_all_of_it(fleet: Fleet) -> None:
+    """Each compacts when it wants to: the replica has records that its leader had, too."""
+    mine, leader = fleet.replica("customers-2"), fleet.replica("customers-2", "b3")
+    log = last(mine)[0]
+    log.write_bytes(log.read_bytes()[: last(mine)[1][-1].position])
+    assert {*batches(mine)} - {*batches(leader)}
+    ran = fleet.graft("customers-2", "--whole")
+    assert (ran.code, "lost: nothing" in ran.out) == (0, True), ran.err
+    fleet.apply()
+    assert batches(mine) == batches(leader)
+    fleet.undo()
+    epochs = leader / "leader-epoch-checkpoint"
+    epochs.write_text("0\n2\n0 0\n1 40\n")
+    refused_by_epoch = fleet.graft("customers-2", "--whole")
+    assert (refused_by_epoch.code, "lost: nothing" in refused_by_epoch.out) == (0, False), refused_by_epoch
+
+
 def test_a_compacted_replica_that_fell_behind(fleet: Fleet) -> None:
     """Each broker compacts on its own, so only what neither has cleaned yet is compared, and copied."""
     mine, leader = fleet.replica("customers-2"), fleet.replica("customers-2", "b3")

@@ -8,7 +8,7 @@ import pytest
 from tests.surgery.checkpoints import lines, write
 from tests.surgery.desk import Desk
 from tests.surgery.picture import picture
-from tests.surgery.test_names import SINGLE, home_of
+from tests.surgery.test_names import OTHER, SINGLE, home_of
 from tests.surgery.world import World, make, plan_of, steps
 
 from segmend.errors import UsageError
@@ -46,6 +46,26 @@ def test_a_moved_partition_goes_back_with_what_came_since(clean: Desk) -> None:
     assert lines(home.parent / HIGH_WATERMARK)["single", 0] == 90
     assert ("single", 0) not in lines(other / HIGH_WATERMARK)
     clean.undo()
+
+
+def test_what_came_to_a_renamed_partition_is_seen_before_the_first_step_of_an_undo(clean: Desk) -> None:
+    """A later step wrote into the directory, so it is not as the renaming left it, whoever came since."""
+    clean.plan("rename", "--topic", "single", "--to", "other", "--topic-id", OTHER, "--even-stray")
+    clean.apply()
+    clean.undo()
+    clean.apply()
+    home = home_of(clean, "other-0")
+    log = max(home.glob("*.log"))
+    with open(log, "ab") as file:
+        file.write(MORE)
+    before = clean.tree()
+    ran = clean.run("undo", "--yes", "--state-dir", clean.state)
+    assert (ran.code, f"{home}: its " in ran.err, "segmend plan reverse" in ran.err) == (8, True, True)
+    assert clean.tree() == before
+    code, _ = reversed_plan(clean)
+    assert code == 0
+    clean.apply()
+    assert (home.with_name("single-0") / log.name).read_bytes().endswith(MORE)
 
 
 @pytest.mark.parametrize(

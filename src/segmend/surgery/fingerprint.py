@@ -159,11 +159,38 @@ def tree_size(path: str) -> int:
     return sum(status.size for _, status in below(path) if stat.S_ISREG(status.mode))
 
 
+def look_without(path: str, changes: Mapping[str, Fingerprint]) -> Fingerprint | None:
+    """The state of a directory before these `changes`: files in it (by relative path), and what they were.
+
+    None where that does not say all that is hashed of a file.
+    """
+    rows = {name: _row(name, status) for name, status in below(path) if name not in changes}
+    size = sum(s.size for name, s in below(path) if stat.S_ISREG(s.mode) and name not in changes)
+    for name, was in changes.items():
+        if was.kind == "missing":
+            continue
+        told = (was.mode, was.uid, was.gid, was.size, was.mtime_ns)
+        if was.kind != "file" or None in told:
+            return None
+        rows[name] = _told(name, stat.S_IFREG | (was.mode or 0), *told[1:])
+        size += was.size or 0
+    ordered = [rows[name] for name in sorted(rows, key=lambda name: name.split("/"))]
+    return look(path, content=False).but(size=size, sha256=hash_bytes(b"".join(ordered)))
+
+
 def _tree_hash(path: str) -> str:
     digest = hashlib.sha256()
-    for name, s in below(path):
-        # A directory's own size and time change when something in it is renamed and renamed back.
-        times = ("-", "-") if stat.S_ISDIR(s.mode) else (s.size, s.mtime_ns)
-        row = f"{name}\0{s.mode:o}\0{s.uid}\0{s.gid}\0{times[0]}\0{times[1]}\n"
-        digest.update(row.encode("utf-8", "surrogateescape"))
+    for name, status in below(path):
+        digest.update(_row(name, status))
     return digest.hexdigest()
+
+
+def _row(name: str, s: FileStat) -> bytes:
+    # A directory's own size and time change when something in it is renamed and renamed back.
+    times = ("-", "-") if stat.S_ISDIR(s.mode) else (s.size, s.mtime_ns)
+    return _told(name, s.mode, s.uid, s.gid, *times)
+
+
+def _told(name: str, mode: int, *rest: object) -> bytes:
+    row = "\0".join([name, f"{mode:o}", *map(str, rest)])
+    return f"{row}\n".encode("utf-8", "surrogateescape")

@@ -12,9 +12,10 @@ from segmend.formats import meta_properties
 from segmend.logdir import disk
 from segmend.surgery.execute.journal import Run
 from segmend.surgery.execute.journal_events import FORWARD, Direction, Status
-from segmend.surgery.fingerprint import below
+from segmend.surgery.fingerprint import Fingerprint, below, look_without
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Need, Neighbours, Step
+from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.writing.atomic import TEMPORARY, other_names
 from segmend.surgery.writing.transfer import allocated, leftovers, vault_name
@@ -32,7 +33,7 @@ def refuse_changed(plan: Plan, statuses: Sequence[Status], *, run: Run | None = 
     """
     going_back = run is not None
     looked_at = [Status.AFTER] if going_back else [Status.BEFORE, Status.AFTER]
-    found = [f"{step.paths[0]}: {why}" for step, why in _changed(plan.steps, statuses, looked_at)]
+    found = [f"{path}: {why}" for path, why in _changed(plan.steps, statuses, looked_at)]
     if run is not None:
         untold = _untold(run, statuses)
         found += [f"{step.paths[0]}: {_UNTOLD.format(number + 1)}" for number, step in untold]
@@ -62,14 +63,38 @@ def _removed_by_hand(run: Run, number: int, step: Step) -> bool:
 
 def _changed(
     steps: Sequence[Step], statuses: Sequence[Status], looked_at: Collection[Status]
-) -> Iterator[tuple[Step, str]]:
+) -> Iterator[tuple[str, str]]:
+    """Paths, of a directory that was moved the one where it is now, and how they differ."""
     neighbours = Neighbours(steps)
     for number, (step, status) in enumerate(zip(steps, statuses, strict=True)):
-        if status not in looked_at or not _visible(neighbours, statuses, number):
+        if status not in looked_at:
             continue
-        why = not_before(step) if status is Status.BEFORE else step.not_after()
+        if _visible(neighbours, statuses, number):
+            why = not_before(step) if status is Status.BEFORE else step.not_after()
+        else:
+            others = sorted(neighbours.of(number))
+            later = [steps[other] for other in others if other > number and statuses[other] is Status.AFTER]
+            between = any(statuses[other] is Status.BETWEEN for other in others)
+            why = None if between or not later else _changed_within(step, later)
         if why is not None:
-            yield step, why
+            yield step.paths[-1 if status is Status.AFTER else 0], why
+
+
+def _changed_within(step: Step, later: Sequence[Step]) -> str | None:
+    """How a directory that was moved differs by more than what later steps did to files in it."""
+    if not isinstance(step, MoveDir):
+        return None
+    inside = f"{step.target}/"
+    if not all(path.startswith(inside) for other in later for path in other.paths):
+        return None
+    if disk.path_type(step.target) != "dir" or disk.path_type(step.source) is not None:
+        return step.not_after()
+    first: dict[str, Fingerprint] = {}
+    for other in later:
+        for path in other.paths:
+            first.setdefault(path.removeprefix(inside), other.before)
+    found = look_without(step.target, first)
+    return None if found is None else step.before.difference(found)
 
 
 def not_before(step: Step) -> str | None:

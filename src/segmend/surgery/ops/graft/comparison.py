@@ -6,7 +6,7 @@ equal headers with equal checksums, whatever the segments. Both logs are streame
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import field
 from typing import NamedTuple
 
@@ -81,10 +81,14 @@ class Comparison:
         return isinstance(self.target_next, Batch) and self.source_next is not None
 
 
-def compare(target: ReplicaLog, source: ReplicaLog, *, low: int = 0, high: int | None = None) -> Comparison:
+def compare(
+    target: ReplicaLog, source: ReplicaLog, *, low: int = 0, high: int | None = None,
+    compacted: Callable[[RecordBatch], bool] = lambda _: False,
+) -> Comparison:  # fmt: skip
     """Compare from offset `low` on, below which both may have been compacted; the source up to `high`.
 
-    Damage ends what is shared. Damage in the source ends its reading too.
+    What the source had and `compacted` is not lost by it. Damage ends what is shared. Damage in the source
+    ends its reading too.
     """
     found = Comparison()
     mine = _counted(target.items(low), found.target)
@@ -96,7 +100,7 @@ def compare(target: ReplicaLog, source: ReplicaLog, *, low: int = 0, high: int |
         found.copied_from = Position(b.segment, b.header.end)
         a, b = next(mine, None), next(theirs, None)
     found.target_next, found.source_next = a, b
-    _tell_apart(found, a, b, mine, theirs)
+    _tell_apart(found, a, b, mine, theirs, compacted)
     return found
 
 
@@ -142,13 +146,14 @@ def _tell_apart(
     b: Batch | None,
     mine: Iterator[BatchOrDamage],
     theirs: Iterator[Batch],
+    compacted: Callable[[RecordBatch], bool],
 ) -> None:
     """Count what either has after the shared beginning; both go up by offset."""
     while a is not None:
         if isinstance(a, Batch):
             while b is not None and b.header.base_offset < a.header.base_offset:
                 b = _copied(found, b, theirs)
-            if b is None or not a.is_same(b):
+            if (b is None or not a.is_same(b)) and not compacted(a.header):
                 found.lost.add(a.header)
         a = next(mine, None)
     while b is not None:

@@ -7,15 +7,18 @@ wrote since; nor has one led that lacks records of the newest epoch that both ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from segmend.errors import SegmendError
+from segmend.formats.batch import RecordBatch
 from segmend.frozen import frozen
 from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage, PartitionLeader
 from segmend.surgery.ops.graft.comparison import Comparison, Tally
+from segmend.surgery.ops.graft.leader import Leader
 from segmend.wording import plural
 
 _NONE: Final = -1
@@ -40,8 +43,25 @@ def newest_epoch(partition: PartitionDir | None, read: Tally) -> int:
 
 
 def _sound(partition: PartitionDir) -> list[int]:
+    return [epoch for _, epoch in _lines(partition)]
+
+
+def _lines(partition: PartitionDir) -> list[tuple[int, int]]:
     loaded = partition.leader_epochs
-    return [] if loaded.value is None or loaded.damages else [each.epoch for each in loaded.value.entries]
+    entries = () if loaded.value is None or loaded.damages else loaded.value.entries
+    return [(each.start_offset, each.epoch) for each in entries]
+
+
+def compacted_by(leader: Leader) -> Callable[[RecordBatch], bool]:
+    """Tells of a batch that the leader lacks whether it had it: of its epoch, below what it compacted."""
+    lines, dirty = _lines(leader.partition), leader.first_dirty_offset
+    starts = [start for start, _ in lines]
+
+    def is_compacted(batch: RecordBatch) -> bool:
+        at = bisect_right(starts, batch.base_offset) - 1
+        return batch.last_offset < dirty and at >= 0 and lines[at][1] == batch.partition_leader_epoch
+
+    return is_compacted
 
 
 def refuse_stale(

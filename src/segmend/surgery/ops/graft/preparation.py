@@ -24,7 +24,7 @@ from segmend.surgery.ops.graft.derived import Derived, Indexes, derive, leader_e
 from segmend.surgery.ops.graft.graft_steps import Graft
 from segmend.surgery.ops.graft.joined_log import JoinedSegment, LogFile, join, whole
 from segmend.surgery.ops.graft.leader import Leader
-from segmend.surgery.ops.graft.lineage import Heard, newest_epoch, refuse_stale
+from segmend.surgery.ops.graft.lineage import Heard, compacted_by, newest_epoch, refuse_stale
 from segmend.surgery.ops.graft.replica import ReplicaLog
 
 Lines = Mapping[str, int | None]
@@ -83,11 +83,12 @@ def look_at(
         target=f"{site.log_dir.path}/{site.name}", source=site.leader.path, leader=theirs,
         same_id=site.same_id, low=low, empty=empty, alone=site.leader.home is None,
     )  # fmt: skip
-    found = compare(mine, theirs, low=low, high=high)
+    compacted = compacted_by(site.leader)
+    found = compare(mine, theirs, low=low, high=high, compacted=compacted)
     cut = decide(found, pair, whole=whole_log)
     if cut is not None and cut.kept is None and low:
         # All of it is copied, what was compacted too, and all that the replica has is replaced.
-        found = compare(mine, theirs, low=0, high=high)
+        found = compare(mine, theirs, low=0, high=high, compacted=compacted)
         cut = decide(found, replace(pair, low=0), whole=True)
     ends = newest_epoch(site.target, found.target), newest_epoch(site.leader.partition, found.source)
     refuse_stale(pair.target, pair.source, *ends, found, heard)

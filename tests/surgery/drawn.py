@@ -1,0 +1,241 @@
+"""Surgery at random: `python -m tests.surgery.drawn [--seed N] [--count N] [GOLDEN...]`.
+
+Drawn are the golden directory, the operation with its cause, damage on top of that, the user (root or a
+normal one), one disk or two, where and how it is stopped, and by which way it goes on. Each goes through
+plan, apply (stopped, perhaps twice), apply, check, undo; all bytes are compared. What disagrees is told with
+the options that play it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import GOLDEN, golden_names
+from tests.golden.unpack import unpack
+from tests.removal import remove
+from tests.seeds import SEED
+from tests.surgery.faulty import Died, Disk, Failing, Mortal, Unplugged
+from tests.surgery.loop import COMMANDS, Loop
+from tests.surgery.shows.bed import Bed, Case
+from tests.surgery.shows.matrix import cases_of, refusal
+from tests.surgery.story import ERRORS, as_user, memory, owned_by_nobody, plans_read_once
+
+from segmend.errors import SegmendError
+from segmend.surgery.execute import lock
+from segmend.surgery.execute.journal import runs
+from segmend.surgery.plan import Plan
+
+STOPPED = (Died, SegmendError, OSError)
+STOPS = 6
+"""So many of a plan and command."""
+OF_THE_STATE = "quarantine-restore"
+"""It has the place where journals are, which is made anew for each stop here."""
+GOLDENS = [name for name in golden_names() if not name.endswith("-fleet")]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One of them; the same `seed` and `number` draw the same."""
+
+    seed: int
+    number: int
+    golden: str
+    case: Case
+    hurts: int
+    normal: bool
+    two_disks: bool
+
+    @classmethod
+    def of(cls, seed: int, number: int, goldens: Sequence[str]) -> Draw:
+        chance = random.Random(f"{seed} {number}")
+        golden = chance.choice(goldens)
+        cases = [each for each in cases_of(golden) if refusal(golden, each) is None]
+        return cls(
+            seed, number, golden, chance.choice([each for each in cases if each.name != OF_THE_STATE]),
+            chance.choice([0, 0, 1, 2, 3]), chance.random() < 0.5, chance.random() < 0.5,
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        user = "a normal user" if self.normal else "root"
+        disks = "two disks" if self.two_disks else "one disk"
+        what = f"{self.golden} {self.case.name}, {self.hurts} hurts more, {user}, {disks}"
+        return f"--seed {self.seed} --only {self.number}: {what}"
+
+    def chance(self, salt: object) -> random.Random:
+        return random.Random(f"{self.seed} {self.number} {salt}")
+
+
+def hurt(path: Path, chance: random.Random) -> None:
+    """A file cut, zeroed, flipped, lengthened, or gone."""
+    data = bytearray(path.read_bytes())
+    at, kind = chance.randrange(len(data) or 1), chance.choice(["flip", "cut", "zero", "more", "gone"])
+    if kind == "flip" and data:
+        data[at] ^= 1 << chance.randrange(8)
+    elif kind == "zero":
+        data[at : at + 300] = bytes(len(data[at : at + 300]))
+    if kind == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(data[:at] if kind == "cut" else data + chance.randbytes(77 * (kind == "more")))
+
+
+def played(draw: Draw, whole: Path, root: Path) -> str:
+    """`ok`, or why there was nothing to play; raises AssertionError."""
+    bed = Bed(draw.golden, whole, root)
+    asked = draw.case.ask(bed)
+    chance = draw.chance("hurts")
+    files = [path for path in sorted(bed.home.rglob("*")) if path.is_file() and path.stat().st_size < 1 << 22]
+    for path in chance.sample(files, draw.hurts):
+        hurt(path, chance)
+    if not draw.normal:
+        return planned(draw, bed, asked.argv, asked.during)
+    owned_by_nobody(root)
+    said = root / "said.json"
+
+    def act() -> None:
+        said.write_text(json.dumps(planned(draw, bed, asked.argv, asked.during)))
+
+    as_user(act)
+    return str(json.loads(said.read_text()))
+
+
+def planned(draw: Draw, bed: Bed, argv: Sequence[object], during: Any) -> str:
+    """The plan made, and stopped."""
+    before = bed.tree()
+    with during():
+        ran = bed.run("plan", *argv, "--kafka", bed.version, "-o", bed.plan_file)
+    assert bed.tree() == before, "planning changed something"
+    if ran.code in (8, 16):
+        assert ran.err.strip(), "no plan, and no reason"
+        assert "Traceback" not in ran.err, ran.err
+        return f"refused ({draw.case.name}: {ran.err.strip()[-160:]})"
+    assert ran.code in (0, 4), (ran.code, ran.err)
+    plan = Plan.load(str(bed.plan_file))
+    if not plan.steps:
+        return "nothing to do"
+    with during():
+        loop = Loop(plan, bed.state, bed.tree, bed.dirs[-1] if draw.two_disks else None)
+        check = Checked(bed, draw, loop)
+        for command in COMMANDS:
+            for turn in range(STOPS):
+                check.stopped(command, draw.chance((command, turn)))
+    return "ok"
+
+
+@dataclass
+class Checked:
+    """A plan stopped by chance, and what `check` says after it."""
+
+    bed: Bed
+    draw: Draw
+    loop: Loop
+
+    def __post_init__(self) -> None:
+        shutil.rmtree(self.bed.state, ignore_errors=True)
+        self.loop.act("apply")
+        self.found = self.findings()
+        self.loop.act("undo")
+        assert self.loop.look() == self.loop.before, "undone: other bytes"
+
+    def findings(self) -> list[str]:
+        ran = self.bed.run("check", *self.bed.dirs, "--kafka", self.bed.version, "--json", "--max", 0)
+        assert ran.code in (0, 4), (ran.code, ran.err[-600:])
+        return sorted(f"{row['code']} {row['file']}" for row in ran.of("finding") if row["code"] != "N31")
+
+    def stopped(self, command: str, chance: random.Random) -> None:
+        """Once, perhaps a second time in what came next; then to both ends."""
+        loop, said = self.loop, [command]
+        shutil.rmtree(self.bed.state, ignore_errors=True)
+        if command == "undo":
+            loop.act("apply")
+        self.stop(command, chance, said)
+        if any(run.events for run in runs(str(self.bed.state))):
+            if chance.random() < 0.4:
+                self.stop(chance.choice(COMMANDS), chance, said)
+            if chance.random() < 0.6:
+                loop.act("apply")
+                assert loop.planned() == loop.after, f"{said}: applied: other bytes"
+                assert self.findings() == self.found, f"{said}: check finds something else"
+            with suppress(*STOPPED):
+                loop.act("undo")
+        assert loop.look() == loop.before, f"{said}: undone: other bytes"
+
+    def stop(self, command: str, chance: random.Random, said: list[str]) -> None:
+        fx = self.drawn(command, chance)
+        said.append(f"{command} {type(fx).__name__} at {vars(fx).get('_at')}")
+        with suppress(*STOPPED):
+            self.loop.act(command, fx)
+        if isinstance(fx, Unplugged):
+            fx.power_off(chance if chance.random() < 0.5 else None)
+            shutil.rmtree(self.bed.root / "stash", ignore_errors=True)
+
+    def drawn(self, command: str, chance: random.Random) -> Disk:
+        calls = self.loop.calls[command]
+        thread = chance.choice([None, None, *sorted({*calls.threads})])
+        last = calls.calls if thread is None else calls.threads.count(thread)
+        at, other = chance.randint(1, last), self.loop.other
+        kind = chance.choice(["killed", "half", "refused", "for good", "unplugged"])
+        if kind == "unplugged":
+            return Unplugged(at, self.bed.root / "stash", other)
+        if kind in ("killed", "half"):
+            return Mortal(at, other, half=kind == "half", thread=thread)
+        return Failing(at, chance.choice(ERRORS), other, stays=kind == "for good", thread=thread)
+
+
+def play(draws: Iterator[Draw], home: Path) -> Counter[str]:
+    """Play them all, and print what disagrees; how many ended how."""
+    told: Counter[str] = Counter()
+    with memory(home) as folder, plans_read_once(), pytest.MonkeyPatch.context() as patch:
+        for look in ("writers", "brokers"):
+            patch.setattr(lock, look, lambda _dirs: iter(()))
+        folder.chmod(0o755)
+        for draw in draws:
+            root = folder / "case"
+            root.mkdir()
+            try:
+                whole = unpack(GOLDEN / f"{draw.golden}.tar.xz", folder / "whole")
+                said = played(draw, whole, root)
+            except Exception:
+                said = "DISAGREES"
+                print(f"{draw}\n{traceback.format_exc()[-3000:]}", flush=True)
+            told[said.partition(" (")[0]] += 1
+            if said.startswith("refused"):
+                print(f"{draw}: {said}", flush=True)
+            for path in (root, folder / "whole"):
+                remove(path)
+    return told
+
+
+def main(words: Sequence[str]) -> int:
+    """0 if nothing disagrees."""
+    parser = argparse.ArgumentParser(prog="python -m tests.surgery.drawn", description=__doc__)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--only", type=int)
+    parser.add_argument("golden", nargs="*", metavar="GOLDEN", default=GOLDENS)
+    given = parser.parse_args(words)
+    numbers = range(given.count) if given.only is None else [given.only]
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch:
+        draws = (Draw.of(given.seed, number, given.golden) for number in numbers)
+        told = play(draws, Path(scratch))
+    print(f"seed {given.seed}: {dict(told)}, {time.monotonic() - begun:.0f} s", flush=True)
+    return min(told["DISAGREES"], 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
