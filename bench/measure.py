@@ -21,12 +21,15 @@ class Contender:
     environment: dict[str, str] = field(default_factory=dict)
     clock: Callable[[], float] | None = None
     """Reads CPU seconds, before and after a run of the function."""
+    before: Callable[[], None] = lambda: None
+    """What is done before each run, not timed."""
     seconds: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
     peak_mib: float = 0.0
 
     def run(self) -> None:
         """One timed run; a command that fails stops the benchmark with its last words."""
+        self.before()
         if self.function is not None:
             before = self.clock() if self.clock else 0.0
             self.seconds.append(self.function())

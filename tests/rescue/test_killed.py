@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import one_in
-from tests.rescue.replicas import replicas
+from tests.rescue.replicas import flip, replicas
 from tests.surgery.faulty import Died, Disk, Failing, Mortal
 
 from segmend.errors import SegmendError
@@ -16,6 +16,7 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.rescue.request import Request
 from segmend.rescue.run import here, rescue
+from segmend.surgery.writing.atomic import TEMPORARY
 from segmend.surgery.writing.effects import Effects
 
 Golden = Callable[[str], Path]
@@ -46,8 +47,30 @@ def test_killed_anywhere_it_ends_with_the_same_bytes(form: str, golden: Golden, 
         out = tmp_path / f"out{at}"
         with pytest.raises(Died):
             go(dirs, out, form, Mortal(at, half=bool(at % 2)))
+        began = logs(out)
         assert go(dirs, out, form, Disk()) == 3
         assert content(out) == wanted, f"killed at {at}, {whole.names[at - 1]}"
+        assert began.items() <= logs(out).items(), "a log that was whole was written once more"
+
+
+def test_what_was_begun_from_other_bytes_is_written_anew(golden: Golden, tmp_path: Path) -> None:
+    dirs = replicas(golden("4.3.1-killed"), tmp_path, TWO, count=2)
+    whole = Disk()
+    go(dirs, tmp_path / "whole", "log-dir", whole)
+    with pytest.raises(Died):
+        go(dirs, tmp_path / "out", "log-dir", Mortal(whole.calls // 2))
+    begun = next((tmp_path / "out").glob("*.tmp"))
+    for log in begun.glob("*.log"):
+        flip(log, 40)
+    (begun / f"{999:020}.log").write_bytes(b"of a segment that is none any more")
+    assert go(dirs, tmp_path / "out", "log-dir", Disk()) == 3
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+def logs(out: Path) -> dict[tuple[str, str], int]:
+    """Inodes of the logs that have their name, by partition."""
+    found = [*out.glob("*/*.log")]
+    return {(path.parent.name.removesuffix(TEMPORARY), path.name): path.stat().st_ino for path in found}
 
 
 def test_a_full_disk_stops_it_in_one_line_and_it_goes_on(golden: Golden, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -117,18 +117,26 @@ class Folder:
         sync_dir(self._fx, self.path)
 
     @contextmanager
-    def folder(self, name: str) -> Iterator[str]:
-        """A new directory of OUT; in the block it has another name, which is given relative to OUT."""
+    def folder(self, name: str, keep: Container[str] = ()) -> Iterator[str]:
+        """A new directory of OUT; in the block it has another name, which is given relative to OUT.
+
+        Of one that was begun, or had its name but no line in the journal yet, the files that are called as in
+        `keep` are left: they are whole, but may be of sources that changed since.
+        """
         path, temporary = f"{self.path}/{name}", f"{name}{TEMPORARY}"
-        self._clear(path)
-        self._clear(path + TEMPORARY)
-        self._fx.make_dir(path + TEMPORARY, 0o755)
+        if disk.path_type(path) is not None:
+            self._clear(path + TEMPORARY)
+            self._fx.rename(path, path + TEMPORARY)
+        if disk.path_type(path + TEMPORARY) is None:
+            self._fx.make_dir(path + TEMPORARY, 0o755)
+        for each in disk.names(path + TEMPORARY):
+            if each not in keep:
+                self._fx.remove(f"{path}{TEMPORARY}/{each}")
         yield temporary
         sync_dir(self._fx, path + TEMPORARY)
         self._fx.rename(path + TEMPORARY, path)
 
     def _clear(self, folder: str) -> None:
-        """Take away what was begun, or had its name but no line in the journal yet."""
         if disk.path_type(folder) is None:
             return
         for name in disk.names(folder):

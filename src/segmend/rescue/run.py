@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from operator import attrgetter
@@ -34,6 +35,8 @@ Told = Callable[[int, int, str], None]
 """Hears of bytes that are behind, of how many, and what is looked at."""
 Text = Callable[[Sequence[Line]], Iterable[str]]
 REPORT: Final = "_rescue.txt"
+_AT_ONCE: Final = 2
+"""So many replicas are read at a time: checksums need no lock of Python's."""
 
 
 def rescue(
@@ -177,7 +180,8 @@ class _Watch:
 
 def _job(task: Task) -> Job:
     request, places = task.request, task.places
-    replicas = [read_replica(place) for place in places]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        replicas = [*pool.map(read_replica, places)]
     merged = merge(replicas, Second(places, replicas))
     found = tuple(pieces(replicas, places, ranges_within(merged.ranges, request)))
     if request.salvage:

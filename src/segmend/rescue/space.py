@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from segmend.errors import SegmendError
 from segmend.logdir import disk
 from segmend.rescue.request import Due, Request
+from segmend.surgery.writing.atomic import TEMPORARY
 
 
 def require_space(request: Request, due: Sequence[Due]) -> None:
@@ -14,9 +15,20 @@ def require_space(request: Request, due: Sequence[Due]) -> None:
     if request.offsets or request.since or request.until:
         return
     needed = sum(each.size for each in due)
-    available = disk.space(request.out).available
+    available = disk.space(request.out).available + _begun(request.out)
     if needed > available:
         raise SegmendError(
             f"{request.out}: {available:,} bytes are free there, and about {needed:,} are needed; make room, "
             "or choose with --topic or --offsets"
         )
+
+
+def _begun(out: str) -> int:
+    """Bytes of what a run that was stopped left: they are kept, or make room."""
+    return sum(_sizes(f"{out}/{name}") for name in disk.names(out) if name.endswith(TEMPORARY))
+
+
+def _sizes(path: str) -> int:
+    if disk.path_type(path) == "dir":
+        return sum(_sizes(f"{path}/{name}") for name in disk.names(path))
+    return disk.file_stat(path).size

@@ -25,6 +25,8 @@ from segmend.formats.offset_checkpoint import CheckpointEntry, OffsetCheckpoint
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import SegmentScan
+from segmend.logdir import disk
+from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.cut import kept_of, recut
@@ -39,7 +41,10 @@ from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.derive.segment_indexes import rule_of
 from segmend.surgery.ops.graft.derived import derive, leader_epochs, snapshot
 from segmend.surgery.ops.graft.joined_log import FileRange, JoinedReader, JoinedSegment
+from segmend.surgery.writing import pairwise
+from segmend.surgery.writing.work import Workplace
 
+_STEP: Final = 1 << 20
 _CHECKPOINTS: Final = (
     (offset_checkpoint.RECOVERY_POINT, "next_offset"),
     (offset_checkpoint.HIGH_WATERMARK, "next_offset"),
@@ -58,9 +63,12 @@ def write(job: Job, outlet: Folder) -> Written:
     cap = max((segment.size for place in job.places for segment in _logs(place)), default=LARGEST)
     segments = list(roll(chosen, cap, end))
     start = max(job.merged.first_offset, job.request.low, segments[0].base)
-    with outlet.folder(job.name) as folder:
-        for segment in segments:
-            _write_log(segment, f"{folder}/{file_prefix(segment.base)}.log", outlet)
+    with outlet.folder(job.name, keep={_name(segment) for segment in segments}) as folder:
+        pairwise.each(
+            outlet.work,
+            lambda work, segment: _have_log(segment, f"{folder}/{_name(segment)}", outlet, work),
+            segments,
+        )
         scans = list(_write_beside(job, segments, folder, outlet))
         _write_partition_files(job, (start, end), folder, outlet)
     records = sum(each.records - each.control.control_batches for each in scans)
@@ -102,16 +110,43 @@ def _whole_at_start(job: Job) -> Iterator[Piece]:
         yield replace(piece, cut=False) if ends else piece
 
 
-def _write_log(segment: NewSegment, name: str, outlet: Folder) -> None:
+def _name(segment: NewSegment) -> str:
+    return f"{file_prefix(segment.base)}.log"
+
+
+def _have_log(segment: NewSegment, name: str, outlet: Folder, work: Workplace) -> None:
+    """The log of a segment; one that a killed run had whole stays, if its bytes are those of today."""
+    if _is_there(segment, f"{outlet.path}/{name}"):
+        work.tell(sum(piece.size for piece in segment.pieces))
+        return
     with outlet.file(name) as stream:
         for piece in segment.pieces:
             if piece.cut:
                 stream.write(recut(piece))
             else:
-                stream.write_part(outlet.work, piece.log, piece.start, piece.size)
+                stream.write_part(work, piece.log, piece.start, piece.size)
         if segment.pieces:
             # Retention goes by it where records have no time.
             stream.set_mtime(segment.pieces[-1].log.stat().mtime_ns)
+
+
+def _is_there(segment: NewSegment, path: str) -> bool:
+    if disk.path_type(path) is None:
+        return False
+    with FileReader(path) as written:
+        at = 0
+        for piece in segment.pieces:
+            for wanted in [recut(piece)] if piece.cut else _bytes_of(piece):
+                if written.read(len(wanted), at) != wanted:
+                    return False
+                at += len(wanted)
+        return at == written.size
+
+
+def _bytes_of(piece: Piece) -> Iterator[bytes]:
+    with piece.log.reader() as reader:
+        for at in range(piece.start, piece.stop, _STEP):
+            yield reader.read(min(_STEP, piece.stop - at), at)
 
 
 def _write_beside(
