@@ -10,6 +10,8 @@ import pytest
 from tests.cli.run import run
 from tests.fleet.build import three_brokers
 
+from segmend.formats.build import NewRecord, build_batch
+
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Path:
@@ -64,3 +66,39 @@ def test_alone_it_is_said_and_no_offset_is_made_up(
     assert code == 4
     assert offsets == list(range(first))
     assert line["missing"] == [[first, 119]]  # up to the high watermark, which the checkpoint has
+
+
+def test_an_epoch_of_one_batch_in_each_file_is_no_doubt(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "d" / "orders-0"
+    home.mkdir(parents=True)
+    for offset in range(3):
+        data = build_batch([NewRecord(value=b"v")], base_offset=offset)
+        (home / f"{offset:020}.log").write_bytes(data)
+    code, line, offsets = told(capsys, tmp_path, [tmp_path / "d"])
+    assert (code, line["doubts"], offsets) == (0, [], [0, 1, 2])
+
+
+def test_of_two_batches_in_one_place_the_other_replica_knows_which_is_moved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a compacted log, where neither begins behind the batch before."""
+    dirs = [tmp_path / "a", tmp_path / "b"]
+    for home in dirs:
+        (home / "orders-0").mkdir(parents=True)
+        built = [
+            build_batch(
+                [NewRecord(key=b"k%d" % offset, value=b"v", offset=offset) for offset in offsets],
+                base_offset=offsets[0],
+            )
+            for offsets in ((22,), (33, 38), (39, 43), (60,))
+        ]
+        for base, batches in ((0, built[:3]), (60, built[3:])):
+            (home / "orders-0" / f"{base:020}.log").write_bytes(b"".join(batches))
+    # Whose cleaner's checkpoint is there, that one's gaps count.
+    (dirs[0] / "cleaner-offset-checkpoint").write_text("0\n1\norders 0 60\n")
+    log = dirs[0] / "orders-0" / f"{0:020}.log"
+    leap(log, -4)
+    code, line, offsets = told(capsys, tmp_path, dirs)
+    assert (line["missing"], offsets) == ([], [22, 33, 38, 39, 43, 60]), (code, line)

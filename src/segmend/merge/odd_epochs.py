@@ -48,11 +48,7 @@ def believed(replicas: Sequence[Replica], look: Look) -> tuple[list[Replica], li
     for number, replica in enumerate(found):
         run = replica.runs[-1] if replica.runs else None
         alone = run is not None and run.batches == 1 and len(replica.runs) > 1
-        if (
-            run is None
-            or not alone
-            or (replica.runs[-2].epoch == run.epoch and _leaves_out(replica.runs[-2], run))
-        ):
+        if run is None or not alone or replica.runs[-2].epoch == run.epoch:
             continue
         if _is_known(run.epoch, number, replicas):
             continue
@@ -99,11 +95,13 @@ def _unspliced(number: int, replicas: Sequence[Replica], look: Look) -> Replica:
     """The replica without batches before a gap whose bytes another replica has a little higher.
 
     Bytes that are gone may leave one batch with the base offset of another. What is behind is no compaction.
+    Nor is it behind one that was taken for right beside one that was not.
     """
     replica = replicas[number]
     for run, behind in pairwise(replica.runs):
         room = run.first_offset, behind.first_offset - 1
-        if run.batches > 1 or not _leaves_out(run, behind) or room[1] < replica.proven:
+        gap = _leaves_out(run, behind) and room[1] >= replica.proven
+        if run.batches > 1 or not (gap or _is_disputed(run, replica)):
             continue
         mine = [
             each._replace(last_offset=0) for each in look.batches(number, run.first_offset, run.last_offset)
@@ -115,6 +113,13 @@ def _unspliced(number: int, replicas: Sequence[Replica], look: Look) -> Replica:
                 replica = _without(replica, run, room)
                 break
     return replica
+
+
+def _is_disputed(run: Run, replica: Replica) -> bool:
+    return any(
+        each.kind == "misplaced" and (each.file, each.end) == (run.file, run.first_position)
+        for each in replica.damaged
+    )
 
 
 def _leaves_out(run: Run, behind: Run) -> bool:

@@ -9,6 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from segmend.errors import SegmendError
 from segmend.formats import legacy
 from segmend.formats.batch import RecordBatch
 from segmend.frozen import frozen
@@ -51,6 +52,14 @@ class Piece:
     def file(self) -> str:
         """The log, relative to its log dir."""
         return f"{self.replica.name}/{self.log.name}"
+
+
+def require_whole(piece: Piece) -> None:
+    """Raise `SegmendError` if its log became shorter, and what was read of it is not all."""
+    if piece.log.stat().size < piece.stop:
+        raise SegmendError(
+            f"{piece.log.path}: became shorter while it was read; give the same command again, which goes on"
+        )
 
 
 def pieces(

@@ -227,6 +227,8 @@ class Walk:
         self.damaged: list[Damaged] = []
         self.removed_below = self.proven_below = 0
         self._lonely, self._alone = 0, False
+        self._disputed = False
+        """Of the batch held back and the one before it both could not be right: it is a run of its own."""
         self.leaps: dict[int, tuple[int, int | None]] = {}
         """Batches, by position, that leave offsets out without a batch beside them that agrees, and the
         offsets that may be theirs: compaction leaves such gaps, and so does one bit, for no checksum covers
@@ -253,7 +255,7 @@ class Walk:
             self._held = batch
         elif self._is_odd_one(self._held, batch):
             self._doubt(self._held, "misplaced")
-            self._held = batch
+            self._held, self._disputed = batch, True
         else:
             self._doubt(batch, "misplaced")
 
@@ -320,6 +322,7 @@ class Walk:
             and not self.proven_below
         )  # fmt: skip
         self._lonely += self._alone
+        self._alone, self._disputed = self._alone or self._disputed, False
         if run is None or run.end != batch.position or run.epoch != epoch:
             anchored = batch.position == (run.end if run else 0)
             run = self._begun(batch, first, None if anchored else self._last + 1)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from segmend.kernel.arrow import HEADERS_TYPE, record_batches
-from segmend.merge.pieces import Piece
+from segmend.merge.pieces import Piece, require_whole
 from segmend.rescue.decoders import SIDES
 from segmend.rescue.decoding import Decoding, columns
 from segmend.rescue.outlet import Folder
@@ -74,6 +74,7 @@ def batches(
             )  # fmt: skip
             for batch in found:
                 yield from _of_contract(batch, piece, job, wanted, tally)
+        require_whole(piece)
         told(piece.size)
 
 

@@ -19,12 +19,15 @@ from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
 from segmend.surgery.writing.atomic import TEMPORARY, part_of
+from segmend.surgery.writing.copying import PIECE, shared
 from segmend.surgery.writing.effects import Effects, sync_dir
 from segmend.surgery.writing.work import Workplace
 
 JOURNAL: Final = "_rescue.jsonl"
 Line = Mapping[str, Any]
 _BUFFER: Final = 1 << 20
+_HURRY: Final = 4 << 20
+"""After so many bytes the disk is set to work, so that little is left for the sync at the end."""
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -45,20 +48,38 @@ class Stream:
             self.flush()
         return len(view)
 
-    def write_part(self, work: Workplace, source: FileEntry, start: int, length: int) -> None:
-        """Add bytes of another file, on a disk read back and compared; raises `SegmendError`."""
-        self.flush()
-        if source.files is disk:
-            part_of(source.path, work, start, length, self._at, holes=False)(self._fd)
-            self._at += length
+    def write_file(self, work: Workplace, source: FileEntry) -> None:
+        """Add all of another file, on a disk read back and compared; raises `SegmendError`."""
+        if source.files is not disk:
+            self.write_part(work, source, 0, source.size)
             return
+        self.flush()
+        part_of(source.path, work, 0, source.size, self._at, holes=False)(self._fd)
+        self._at += source.size
+
+    def write_part(self, work: Workplace, source: FileEntry, start: int, length: int) -> None:
+        """Add batches of another file; who calls this reads every checksum of them afterwards.
+
+        Blocks are shared where the disk can do that. Raises `SegmendError`.
+        """
+        self.flush()
+        end = start + length
         with source.reader() as reader:
-            for at in range(start, start + length, _BUFFER):
-                wanted = min(_BUFFER, start + length - at)
-                if len(data := reader.read(wanted, at)) < wanted:
+            if isinstance(reader, FileReader) and shared(
+                work, reader, self._fd, (start, end), self._at - start
+            ):
+                self._at += length
+                return
+            buffer = memoryview(bytearray(PIECE))
+            for at in range(start, end, PIECE):
+                data = buffer[: min(PIECE, end - at)]
+                if reader.read_into(data, at) < len(data):
                     raise SegmendError(f"{source.path}: became shorter while it was read")
-                self.write(data)
-                work.tell(wanted)
+                self._fx.write(self._fd, data, self._at)
+                self._at += len(data)
+                work.tell(len(data))
+                if self._at // _HURRY > (self._at - len(data)) // _HURRY:
+                    self._fx.hurry(self._fd, max(self._at - _HURRY, 0), _HURRY)
 
     def flush(self) -> None:
         """Hand on what is held."""

@@ -11,7 +11,7 @@ from segmend.kernel.columns import COLUMNS, BatchRun, Binary, RecordColumns, Wan
 from segmend.kernel.decode import TARGET, record_columns
 from segmend.kernel.native_decoder import zeros
 from segmend.kernel.types import Problem
-from segmend.merge.pieces import Piece
+from segmend.merge.pieces import Piece, require_whole
 from segmend.merge.salvage import records_of
 from segmend.merge.spans import has
 from segmend.rescue.decoders import Decode
@@ -118,6 +118,7 @@ def rows(job: Job, tally: Tally, told: Callable[[int], None]) -> Iterator[Row]:
             )  # fmt: skip
             for columns in found:
                 yield from _rows(columns, piece, job, tally)
+        require_whole(piece)
         told(piece.size)
 
 

@@ -237,7 +237,7 @@ def _bring_metadata(dirs: Sequence[LogDir], outlet: Folder) -> None:
     with outlet.folder(CLUSTER_METADATA) as folder:
         for name, file in log_dir.cluster_metadata.files.items():
             with outlet.file(f"{folder}/{name}") as stream:
-                stream.write_part(outlet.work, file, 0, file.size)
+                stream.write_file(outlet.work, file)
     _copy(log_dir, BOOTSTRAP_CHECKPOINT, outlet)
 
 

@@ -41,7 +41,8 @@ Compaction
     its transaction was aborted; else a file is lost, with its tombstones and markers.
 
     No checksum covers a base offset. Where few batches have a gap behind them and nothing else shows
-    compaction, one whose bytes another replica has in that gap is misplaced, and the gap tells nothing.
+    compaction, one whose bytes another replica has in that gap is misplaced, and the gap tells nothing. Of two
+    batches in one place, too, the one whose bytes another replica has elsewhere is misplaced.
 
 Retention
     Each broker deletes at its own time, so what one still has is taken; but nothing below the highest log
@@ -63,6 +64,10 @@ What is refused
 What cannot be known
     Records at the torn end of a log, beyond every other replica; an epoch of which nothing tells what came
     before. These are named with their offsets, never guessed.
+    Nothing shows, and so nothing is said, where the sound bytes of another place of the log stand inside a
+    segment, with an offset that fits, and no other replica has that offset; nor where a lost file of a
+    compacted log held nothing but tombstones, or records that came again, and no replica has damage there.
+    A log of which somebody took the first files away looks like one that lost them: it is said so.
 
 For your directories: segmend explain merge DIR... [--topic T]
 """

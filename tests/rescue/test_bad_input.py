@@ -1,0 +1,160 @@
+"""Replicas that do not fit together, batches that lie, sources that change meanwhile, and a full disk."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.cli.run import run
+from tests.fleet.build import three_brokers
+from tests.rescue.replicas import told
+
+from segmend.errors import SegmendError
+from segmend.formats.batch import compute_crc
+from segmend.formats.build import NewRecord, build_batch
+from segmend.formats.codec_write import compress
+from segmend.kernel.types import DECODE_LIMIT
+from segmend.logdir import disk
+from segmend.logdir.tree import LogDir
+from segmend.rescue.request import Due, Request
+from segmend.rescue.run import Told, here, rescue
+from segmend.rescue.space import require_space
+
+Capsys = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> list[Path]:
+    return sorted(path.parent for path in three_brokers(tmp_path / "fleet").rglob("meta.properties"))
+
+
+def changed(path: Path, old: str, new: str) -> None:
+    """Put other words into a file of text."""
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def rewritten(batch: bytes, **fields: tuple[str, int, int]) -> bytes:
+    """A batch with other header fields (format, position, value) and a checksum that is right."""
+    data = bytearray(batch)
+    for form, position, value in fields.values():
+        struct.pack_into(form, data, position, value)
+    struct.pack_into(">I", data, 17, compute_crc(bytes(data), 2))
+    return bytes(data)
+
+
+def liars() -> list[bytes]:
+    """Sound checksums: of 2^31 - 1 records, of more zeros than are held, of as many offsets as can be."""
+    one = build_batch([NewRecord(key=b"k", value=b"v", timestamp=1)])
+    zeros = compress(4, bytes(DECODE_LIMIT + 9))
+    header = build_batch([NewRecord(value=b"", timestamp=1)], codec=4)[:61]
+    bomb = header[:8] + struct.pack(">i", 49 + len(zeros)) + header[12:] + zeros
+    many = rewritten(one, count=(">i", 57, 2**31 - 1), delta=(">i", 23, 2**31 - 1))
+    return [rewritten(one, count=(">i", 57, 2**31 - 1)), rewritten(bomb), many]
+
+
+def test_batches_that_claim_too_much_are_named_and_the_rest_is_there(tmp_path: Path, capsys: Capsys) -> None:
+    good = build_batch([NewRecord(key=b"a", value=b"1", timestamp=7)])
+    for number, liar in enumerate(liars()):
+        home = tmp_path / f"{number}" / "t-0"
+        home.mkdir(parents=True)
+        placed = [good, struct.pack(">q", 1) + liar[8:]]
+        (home / f"{0:020}.log").write_bytes(b"".join(placed))
+        ran = run(capsys, "rescue", home, "--out", tmp_path / f"o{number}", "--as", "jsonl", "--json")
+        assert ran.code == 4, (number, ran.out, ran.err)
+        (row,) = ran.of("partition")
+        assert row["unreadable"] or row["missing"], number
+        assert told(tmp_path / f"o{number}")["t-0"][0]["offset"] == 0
+        assert run(capsys, "rescue", home, "--out", tmp_path / f"l{number}").code in (0, 4)
+
+
+def test_other_clusters_are_refused_and_other_releases_are_not(
+    fleet: Sequence[Path], tmp_path: Path, capsys: Capsys
+) -> None:
+    whole = run(capsys, "rescue", fleet[0], "--out", tmp_path / "one", "--as", "jsonl")
+    meta = fleet[1] / "meta.properties"
+    cluster = next(line for line in meta.read_text().splitlines() if line.startswith("cluster.id="))
+    changed(meta, cluster, "cluster.id=AAECAwQFBgcICQoLDA0ODw")
+    ran = run(capsys, "rescue", *fleet, "--out", tmp_path / "no")
+    assert (ran.code, ran.err.count("\n"), "of cluster AAECAwQFBgcICQoLDA0ODw" in ran.err) == (16, 1, True), (
+        ran.err
+    )
+    assert not (tmp_path / "no").exists()
+    # As a broker with ZooKeeper, before cluster ids, topic ids and epochs, left it.
+    meta.write_text("version=0\nbroker.id=2\n")
+    for path in [*fleet[1].glob("*/leader-epoch-checkpoint"), *fleet[1].glob("*/partition.metadata")]:
+        path.unlink()
+    ran = run(capsys, "rescue", *fleet, "--out", tmp_path / "all", "--as", "jsonl")
+    assert (whole.code, ran.code) == (0, 0), ran.out
+    assert told(tmp_path / "all") == told(tmp_path / "one")
+
+
+def test_a_directory_under_several_names_counts_once(
+    fleet: Sequence[Path], tmp_path: Path, capsys: Capsys
+) -> None:
+    twice = run(capsys, "rescue", fleet[0], f"{fleet[0]}/", "--out", tmp_path / "no")
+    assert (twice.code, "the same directory as" in twice.err) == (16, True)
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "orders-0").symlink_to(fleet[0] / "orders-0")
+    ran = run(
+        capsys, "rescue", fleet[0], tmp_path / "links", "--out", tmp_path / "out", "--as", "jsonl",
+        "--topic", "orders", "--json",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    row = ran.of("partition")[0]
+    assert (row["read"], row["records"], len(row["sources"])) == (120, 120, 1)
+
+
+def go(dirs: Sequence[Path], out: Path, form: str, meanwhile: Callable[[], None] | None = None) -> int:
+    """A rescue during which, once all replicas are read, something happens; how many lines it told."""
+    request = Request(dirs=tuple(map(str, dirs)), out=str(out), form=form, topic="orders")
+    todo = [] if meanwhile is None else [meanwhile]
+    heard: Told = lambda behind, _, __: todo.pop()() if behind and todo else None  # noqa: E731
+    return len([*rescue(request, [*map(LogDir.open, request.dirs)], (), here(heard), lambda _: ())])
+
+
+@pytest.mark.parametrize("form", ["jsonl", "log-dir"])
+def test_a_source_that_grows_or_goes_meanwhile(fleet: Sequence[Path], tmp_path: Path, form: str) -> None:
+    assert go(fleet, tmp_path / "wanted", form) == 3
+    logs = [max(each.glob("orders-0/*.log")) for each in fleet]
+    before = [log.read_bytes() for log in logs]
+    more = build_batch([NewRecord(value=b"new")], base_offset=120)
+
+    def become(data: bytes | None) -> None:
+        for log, whole in zip(logs, before, strict=True):
+            log.unlink() if data is None else log.write_bytes(whole + data if data else data)
+
+    outs = [tmp_path / name for name in ("grown", "gone", "empty")]
+    assert go(fleet, outs[0], form, lambda: become(more)) == 3
+    for out, data in zip(outs[1:], (None, b""), strict=True):
+        restored(logs, before)
+        with pytest.raises(SegmendError) as error:
+            go(fleet, out, form, lambda data=data: become(data))  # type: ignore[misc]
+        assert "\n" not in str(error.value)
+        restored(logs, before)
+        assert go(fleet, out, form) == 3
+    for out in outs:
+        for path in (tmp_path / "wanted").glob("orders-*/*" if form == "log-dir" else "orders-*"):
+            assert (out / path.relative_to(tmp_path / "wanted")).read_bytes() == path.read_bytes(), path
+
+
+def restored(logs: Sequence[Path], before: Sequence[bytes]) -> None:
+    """The logs as they were."""
+    for log, whole in zip(logs, before, strict=True):
+        log.write_bytes(whole)
+
+
+def test_what_a_full_disk_left_counts_as_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = tmp_path / "t-0.segmend.tmp"
+    begun.mkdir()
+    (begun / f"{0:020}.log").write_bytes(bytes(700))
+    free = disk.space(str(tmp_path))
+    monkeypatch.setattr(disk, "space", lambda _: replace(free, available=400))
+    request = Request(dirs=(), out=str(tmp_path), form="log-dir")
+    require_space(request, [Due(topic="t", partition=0, size=1000)])
+    with pytest.raises(SegmendError, match="1,100 bytes are free there, and about 2,000 are needed"):
+        require_space(request, [Due(topic="t", partition=0, size=2000)])
