@@ -50,6 +50,8 @@ def open_log_dirs(paths: Sequence[str]) -> list[LogDir]:
     found = []
     for path in paths:
         kind = disk.path_type(path)
+        if kind is None and "://" in path:
+            raise UsageError(f"{path}: only `segmend fleet` (diff, rescue, ...) reads object stores")
         if kind is None:
             raise Unreadable(path, "no such directory")
         if kind != "dir":

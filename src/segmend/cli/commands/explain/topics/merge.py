@@ -41,8 +41,8 @@ Compaction
     its transaction was aborted; else a file is lost, with its tombstones and markers.
 
     No checksum covers a base offset. Where few batches have a gap behind them and nothing else shows
-    compaction, one whose bytes another replica has in that gap is misplaced, and the gap tells nothing. Of two
-    batches in one place, too, the one whose bytes another replica has elsewhere is misplaced.
+    compaction, one whose bytes another replica has in that gap is misplaced, and the gap tells nothing. Of
+    two batches in one place, too, the one whose bytes another replica has elsewhere is misplaced.
 
 Retention
     Each broker deletes at its own time, so what one still has is taken; but nothing below the highest log
