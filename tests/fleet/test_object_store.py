@@ -273,3 +273,15 @@ def test_a_check_asks_five_times_a_segment_at_most(
     dirs = [LogDir.open(f"mem://bucket/{name}", ObjectStore(memory.connect)) for name in ("d0", "d1")]
     list(CheckRun(BrokerDirs(dirs), level=level))
     assert 0 < len(asked) <= 5 * len(list(home.rglob("*.log")))
+
+
+@pytest.mark.slow
+def test_replicas_there_are_rescued_as_on_a_disk(bucket: str, fleet: Path, tmp_path: Path) -> None:
+    found = []
+    for source in (str(fleet), bucket):
+        out = tmp_path / str(len(found))
+        command = ["fleet", "rescue", source, "--out", str(out), "--driver", "local"]
+        assert main([*command, "--kafka", "4.3"]) == ExitCode.NOTHING_WRONG
+        found.append({path.relative_to(out): path.read_bytes() for path in out.glob("t-*/*")})
+    assert found[0] == found[1]
+    assert any(path.suffix == ".log" for path in found[0])

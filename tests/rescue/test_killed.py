@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conftest import one_in
@@ -14,7 +15,9 @@ from tests.surgery.faulty import Died, Disk, Failing, Mortal
 from segmend.errors import SegmendError
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
+from segmend.rescue import partly
 from segmend.rescue.request import Request
+from segmend.rescue.rows import Tally
 from segmend.rescue.run import here, rescue
 from segmend.surgery.writing.atomic import TEMPORARY
 from segmend.surgery.writing.effects import Effects
@@ -37,7 +40,17 @@ def content(out: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("form", one_in(4, ["jsonl", "log-dir", "csv", "parquet"]))
-def test_killed_anywhere_it_ends_with_the_same_bytes(form: str, golden: Golden, tmp_path: Path) -> None:
+def test_killed_anywhere_it_ends_with_the_same_bytes(
+    form: str, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partly, "_EACH", 9000)
+    went_on, really = list[int](), Tally.go_on
+
+    def go_on(tally: Tally, counts: Mapping[str, Any]) -> None:
+        went_on.append(counts["records"])
+        really(tally, counts)
+
+    monkeypatch.setattr(Tally, "go_on", go_on)
     dirs = replicas(golden("4.3.1-killed"), tmp_path, TWO, count=2)
     whole = Disk()
     assert go(dirs, tmp_path / "whole", form, whole) == 3
@@ -51,6 +64,7 @@ def test_killed_anywhere_it_ends_with_the_same_bytes(form: str, golden: Golden, 
         assert go(dirs, out, form, Disk()) == 3
         assert content(out) == wanted, f"killed at {at}, {whole.names[at - 1]}"
         assert began.items() <= logs(out).items(), "a log that was whole was written once more"
+    assert went_on or form in ("log-dir", "parquet"), "no run went on behind a note"
 
 
 def test_what_was_begun_from_other_bytes_is_written_anew(golden: Golden, tmp_path: Path) -> None:

@@ -34,10 +34,10 @@ _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 class Stream:
     """A file that is being written, as pyarrow and others take one: only at its end."""
 
-    def __init__(self, fx: Effects, fd: int) -> None:
+    def __init__(self, fx: Effects, fd: int, at: int = 0) -> None:
         self._fx, self._fd = fx, fd
         self._held = bytearray()
-        self._at = 0
+        self._at = at
         self.closed = False
 
     def write(self, data: Any) -> int:
@@ -88,6 +88,11 @@ class Stream:
             self._fx.write(self._fd, memoryview(held), self._at)
             self._at += len(held)
 
+    def sync(self) -> None:
+        """Have all bytes so far on the disk."""
+        self.flush()
+        self._fx.sync(self._fd)
+
     def tell(self) -> int:
         """Bytes so far."""
         return self._at + len(self._held)
@@ -115,18 +120,33 @@ class Folder:
         return Workplace(fx=self._fx, vault=self.path, tell=lambda count: self.tell(count))
 
     @contextmanager
-    def file(self, name: str) -> Iterator[Stream]:
-        """A new file of OUT (`name` is relative to it), whole and synced when the block ends well."""
+    def file(self, name: str, keep: int = 0) -> Iterator[Stream]:
+        """A new file of OUT (`name` is relative to it), whole and synced when the block ends well.
+
+        So many first bytes are kept of one that was begun.
+        """
         path = f"{self.path}/{name}"
-        fd = self._fx.create(path + TEMPORARY, 0o644)
+        fd = self._fx.open(path + TEMPORARY) if keep else self._fx.create(path + TEMPORARY, 0o644)
         try:
-            stream = Stream(self._fx, fd)
+            if keep:
+                self._fx.truncate(fd, keep)
+            stream = Stream(self._fx, fd, keep)
             yield stream
             stream.flush()
             self._fx.sync(fd)
         finally:
             self._fx.close(fd)
         self._fx.rename(path + TEMPORARY, path)
+
+    def begun(self, name: str) -> int:
+        """How many bytes there are of a file that was begun."""
+        path = f"{self.path}/{name}{TEMPORARY}"
+        return disk.file_stat(path).size if disk.path_type(path) == "file" else 0
+
+    def drop(self, name: str) -> None:
+        """Take away a file that has served its purpose."""
+        if disk.path_type(f"{self.path}/{name}") is not None:
+            self._fx.remove(f"{self.path}/{name}")
 
     def put(self, name: str, data: bytes) -> None:
         """A new file with these bytes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from struct import Struct
 from typing import Any, Final, Literal, NamedTuple
 
@@ -19,6 +19,7 @@ from segmend.rescue.decoding import Decoding
 from segmend.rescue.request import Job, Request, Written
 
 _RUN: Final = Struct(f"{len(BatchRun._fields)}q")
+_COUNTS: Final = ("records", "aborted", "left_out", "open", "unacknowledged", "salvaged", "marked")
 _TRANSACTIONAL, _APPEND_TIME = 0x10, 0x08
 
 
@@ -64,6 +65,7 @@ class Tally:
         self.records = self.aborted = self.left_out = self.open = self.unacknowledged = self.marked = 0
         self.salvaged = 0
         self.undecodable: list[tuple[str, int, str]] = []
+        self._told = frozenset[tuple[str, int, str]]()
 
     def add(
         self, rows: int, aborted: bool | None, unacknowledged: bool, left_out: bool, salvaged: bool = False
@@ -81,7 +83,24 @@ class Tally:
 
     def problems(self, piece: Piece) -> Callable[[Problem], None]:
         """Takes the problems of one piece."""
-        return lambda problem: self.undecodable.append((piece.file, problem.position, problem.kind))
+
+        def take(problem: Problem) -> None:
+            found = piece.file, problem.position, problem.kind
+            if found not in self._told:
+                self.undecodable.append(found)
+
+        return take
+
+    def counts(self) -> dict[str, Any]:
+        """What `go_on` takes in another process; not what was decoded."""
+        return {name: getattr(self, name) for name in (*_COUNTS, "undecodable")}
+
+    def go_on(self, counts: Mapping[str, Any]) -> None:
+        """Stand where another one stood; what it was told already does not count twice."""
+        for name in _COUNTS:
+            setattr(self, name, counts[name])
+        self.undecodable = [(file, position, kind) for file, position, kind in counts["undecodable"]]
+        self._told = frozenset(self.undecodable)
 
     def written(self, bytes: int, **facts: Any) -> Written:
         """As a value."""

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.outlet import Folder, Line
+from segmend.rescue.partly import part
 from segmend.rescue.request import Due, Home, Job, Request, Written
-from segmend.rescue.rows import Row, Tally, columns, rows
+from segmend.rescue.rows import Row, columns, rows
 from segmend.rescue.space import require_space
 from segmend.rescue.texts import base64, headers, instant
 
@@ -21,13 +22,15 @@ def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: Metadat
 
 def write(job: Job, outlet: Folder) -> Written:
     """`<topic>-<partition>.csv`."""
-    tally = Tally(job.request.decode)
-    decoding, fields = tally.decoding, columns(job.request.salvage)
-    with outlet.file(f"{job.name}.csv") as stream:
-        stream.write((",".join((*fields, *decoding.columns)) + "\n").encode())
-        for row in rows(job, tally, outlet.tell):
-            found = (*_texts(row)[: len(fields)], *decoding.of({"key": row.key, "value": row.value}))
-            stream.write((",".join(map(_field, found)) + "\n").encode("utf-8", "surrogateescape"))
+    with part(job, outlet, f"{job.name}.csv") as found:
+        stream, tally, decoding = found.stream, found.tally, found.tally.decoding
+        fields = columns(job.request.salvage)
+        if found.is_new:
+            stream.write((",".join((*fields, *decoding.columns)) + "\n").encode())
+        for row in rows(found.job, tally, outlet.tell):
+            line = (*_texts(row)[: len(fields)], *decoding.of({"key": row.key, "value": row.value}))
+            stream.write((",".join(map(_field, line)) + "\n").encode("utf-8", "surrogateescape"))
+            found.wrote(row.offset)
         size = stream.tell()
     return tally.written(size)
 

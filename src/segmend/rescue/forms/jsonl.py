@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.outlet import Folder, Line
+from segmend.rescue.partly import part
 from segmend.rescue.request import Due, Home, Job, Request, Written
-from segmend.rescue.rows import Row, Tally, columns, rows
+from segmend.rescue.rows import Row, columns, rows
 from segmend.rescue.space import require_space
 from segmend.rescue.texts import base64, headers, instant
 
@@ -23,13 +24,14 @@ def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: Metadat
 
 def write(job: Job, outlet: Folder) -> Written:
     """`<topic>-<partition>.jsonl`."""
-    tally = Tally(job.request.decode)
-    decoding, fields = tally.decoding, columns(job.request.salvage)
-    with outlet.file(f"{job.name}.jsonl") as stream:
-        for row in rows(job, tally, outlet.tell):
+    with part(job, outlet, f"{job.name}.jsonl") as found:
+        stream, tally, decoding = found.stream, found.tally, found.tally.decoding
+        fields = columns(job.request.salvage)
+        for row in rows(found.job, tally, outlet.tell):
             raw = {"key": row.key, "value": row.value}
-            found = _object(row, fields) | dict(zip(decoding.columns, decoding.of(raw), strict=True))
-            stream.write(_encode(found).encode() + b"\n")
+            line = _object(row, fields) | dict(zip(decoding.columns, decoding.of(raw), strict=True))
+            stream.write(_encode(line).encode() + b"\n")
+            found.wrote(row.offset)
         size = stream.tell()
     return tally.written(size)
 

@@ -1,0 +1,87 @@
+"""A table that is text, gone on with inside a partition: a note beside it says how far it is synced.
+
+Who goes on cuts the file where the note says and writes the rest, if what is to be written is the same still.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any, Final
+
+from segmend.logdir import disk
+from segmend.logdir.files import FileEntry
+from segmend.rescue.outlet import Folder, Stream
+from segmend.rescue.request import Job
+from segmend.rescue.rows import Tally
+
+_EACH: Final = 64 << 20
+"""Bytes from note to note."""
+
+
+class Part:
+    """A file as its form writes it: `stream` and `tally` stand where it goes on, `job` is what is left."""
+
+    def __init__(self, outlet: Folder, name: str, job: Job, stream: Stream, tally: Tally) -> None:
+        self.stream, self.job, self.tally = stream, job, tally
+        self._outlet, self._name, self._of = outlet, name, _fingerprint(job)
+        self._noted = stream.tell()
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing is written yet."""
+        return self.stream.tell() == 0
+
+    def wrote(self, offset: int) -> None:
+        """The record at this offset is in the stream, and all before it."""
+        if self.stream.tell() - self._noted < _EACH or self.tally.decoding.columns:
+            return
+        self.stream.sync()
+        self._noted = self.stream.tell()
+        note = {
+            "of": self._of, "size": self._noted, "next_offset": offset + 1, "tally": self.tally.counts(),
+        }  # fmt: skip
+        self._outlet.put(self._name, json.dumps(note).encode())
+
+
+@contextmanager
+def part(job: Job, outlet: Folder, name: str) -> Iterator[Part]:
+    """A file of OUT, from where a killed run left it; whole and synced when the block ends well."""
+    notes, tally = f"{name}.part", Tally(job.request.decode)
+    note = _read(outlet, notes)
+    known = note is not None and note["of"] == _fingerprint(job) and outlet.begun(name) >= note["size"]
+    rest = job
+    if note is not None and known:
+        tally.go_on(note["tally"])
+        low = max(job.request.low, note["next_offset"])
+        left = tuple(piece for piece in job.pieces if piece.last >= low)
+        outlet.tell(sum(piece.size for piece in job.pieces) - sum(piece.size for piece in left))
+        rest = replace(job, request=replace(job.request, offsets=(low, job.request.high)), pieces=left)
+    with outlet.file(name, keep=note["size"] if note is not None and known else 0) as stream:
+        yield Part(outlet, notes, rest if known else job, stream, tally)
+    outlet.drop(notes)
+
+
+def _read(outlet: Folder, name: str) -> dict[str, Any] | None:
+    path = f"{outlet.path}/{name}"
+    if disk.path_type(path) is None:
+        return None
+    try:
+        found: dict[str, Any] = json.loads(FileEntry.at(path).read())
+    except ValueError:
+        return None
+    return (
+        found if isinstance(found, dict) and found.keys() == {"of", "size", "next_offset", "tally"} else None
+    )
+
+
+def _fingerprint(job: Job) -> str:
+    """A hash of all that decides what is written, but for the offsets that are left of it."""
+    replicas = [
+        (each.path, each.damaged, [(run.file, run.first_position, run.digest) for run in each.runs])
+        for each in job.replicas
+    ]
+    return sha256(repr((replicas, job.merged.ranges, job.merged.missing)).encode()).hexdigest()
