@@ -1,13 +1,16 @@
 """Log dirs in an object store, as `Files`: snapshots in S3, GCS, Azure, over HTTP.
 
-A listing brings sizes and times along, so that a `stat` afterwards costs no request. Large
-files are read ahead in blocks. Credentials and endpoints come from the environment
-(AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, AWS_ALLOW_HTTP, ...) or from the instance's role.
+A listing brings sizes and times along, so that a `stat` afterwards costs no request, neither of a
+file nor of a directory. Small objects of the same content are read once: S3 and its like tell the
+MD5 of each, as its ETag. Large files are read ahead in blocks. Credentials and endpoints come from
+the environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, AWS_ALLOW_HTTP, ...) or from the instance's role.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
+import re
 import stat
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -19,6 +22,7 @@ import obstore
 from obstore.exceptions import BaseError, NotFoundError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import from_url
 
+from segmend.frozen import frozen
 from segmend.logdir.file_system import EntryType, Files, FileStat, OpenFile, Unreadable
 
 BLOCK: Final = 8 << 20
@@ -29,26 +33,41 @@ SMALL: Final = 256 << 10
 
 _FOLDERS_KEPT: Final = 4096
 _BYTES_KEPT: Final = 64 << 20
+_MD5: Final = re.compile("[0-9a-f]{32}")
+_Name = tuple[str, int, int]
+
+
+@frozen
+class _Listed:
+    """What a listing said of an object."""
+
+    status: FileStat
+    etag: str | None
+
+    def names(self, path: str) -> tuple[_Name, _Name | None]:
+        """What tells its content from any other: path, size and time; size and MD5, if that is known."""
+        size, tag = self.status.size, (self.etag or "").strip('"')
+        return (path, size, self.status.mtime_ns), (tag, size, 0) if _MD5.fullmatch(tag) else None
 
 
 class _Kept:
-    """Small objects that were read, the ones asked for last; another size or time makes another object."""
+    """Small objects that were read, the ones asked for last, by what `_Listed.names` gives."""
 
     def __init__(self) -> None:
-        self._found: OrderedDict[tuple[str, int, int], bytes] = OrderedDict()
+        self._found: OrderedDict[_Name, bytes] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[type[_Kept], tuple[()]]:
         return _Kept, ()
 
-    def get(self, key: tuple[str, int, int]) -> bytes | None:
+    def get(self, key: _Name) -> bytes | None:
         with self._lock:
             if key in self._found:
                 self._found.move_to_end(key)
             return self._found.get(key)
 
-    def keep(self, key: tuple[str, int, int], content: bytes) -> None:
+    def keep(self, key: _Name, content: bytes) -> None:
         with self._lock:
             self._bytes += len(content) - len(self._found.pop(key, b""))
             self._found[key] = content
@@ -62,7 +81,7 @@ class ObjectStore(Files):
     def __init__(self, connect: Callable[[str], Any] = from_url) -> None:
         self._connect = connect
         self._stores: dict[str, Any] = {}
-        self._folders: dict[str, dict[str, FileStat]] = {}
+        self._folders: dict[str, dict[str, _Listed | None]] = {}
         self._kept = _Kept()
 
     def listing(self, path: str) -> dict[str, EntryType]:
@@ -70,36 +89,44 @@ class ObjectStore(Files):
         store, key = self._split(path)
         with _refusals(path):
             found = obstore.list_with_delimiter(store, f"{key}/" if key else None)
-        files = {meta["path"].rpartition("/")[2]: _status(meta) for meta in found["objects"]}
-        entries: dict[str, EntryType] = dict.fromkeys(files, "file")
-        entries |= dict.fromkeys((p.rstrip("/").rpartition("/")[2] for p in found["common_prefixes"]), "dir")
-        if not entries:
+        known: dict[str, _Listed | None] = {
+            meta["path"].rpartition("/")[2]: _listed(meta) for meta in found["objects"]
+        }
+        known |= dict.fromkeys(p.rstrip("/").rpartition("/")[2] for p in found["common_prefixes"])
+        if not known:
             raise Unreadable.nothing_at(path)
         if len(self._folders) >= _FOLDERS_KEPT:
             self._folders.clear()
-        self._folders[path.rstrip("/")] = files
-        return entries
+        self._folders[path.rstrip("/")] = known
+        return {name: "dir" if each is None else "file" for name, each in known.items()}
 
     def file_stat(self, path: str) -> FileStat:
         """From the last listing of its directory, or asked of the store."""
-        folder, _, name = path.rpartition("/")
-        known = self._folders.get(folder, {}).get(name)
-        if known is not None:
-            return known
+        found = self._told(path)
+        return _directory() if found is None else found.status
+
+    def _told(self, path: str) -> _Listed | None:
+        """What is known of an object, None for a directory; Unreadable where nothing is."""
+        folder, _, name = path.rstrip("/").rpartition("/")
+        siblings = self._folders.get(folder, {})
+        if name in siblings:
+            return siblings[name]
+        if path.rstrip("/") in self._folders:
+            return None
         store, key = self._split(path)
         try:
             with _refusals(path):
-                return _status(obstore.head(store, key))
+                return _listed(obstore.head(store, key))
         except Unreadable as error:
             if not error.missing:
                 raise
         self.listing(path)
-        return _directory()
+        return None
 
     def open(self, path: str) -> RemoteReader:
         """A reader of one object."""
-        status = self.file_stat(path)
-        return RemoteReader(*self._split(path), path=path, status=status, kept=self._kept)
+        found = self._told(path) or _Listed(status=_directory(), etag=None)
+        return RemoteReader(*self._split(path), path=path, listed=found, kept=self._kept)
 
     def content(self, path: str) -> bytes:
         """The whole of one object."""
@@ -135,9 +162,9 @@ class ObjectStore(Files):
 class RemoteReader(OpenFile):
     """An object, read by range requests."""
 
-    def __init__(self, store: Any, key: str, *, path: str, status: FileStat, kept: _Kept) -> None:
-        super().__init__(path, status.size)
-        self._name = path, status.size, status.mtime_ns
+    def __init__(self, store: Any, key: str, *, path: str, listed: _Listed, kept: _Kept) -> None:
+        super().__init__(path, listed.status.size)
+        self._own_name, self._md5_name = listed.names(path)
         self._kept = kept
         self._store = store
         self._key = key
@@ -166,24 +193,32 @@ class RemoteReader(OpenFile):
     def _fetched(self, position: int, wanted: int) -> tuple[memoryview, int]:
         """A block of the object with that position in it, and where it begins."""
         if self.size <= SMALL:
-            whole = self._kept.get(self._name)
-            if whole is None:
-                whole = bytes(self._asked(0, self.size))
-                self._kept.keep(self._name, whole)
-            return memoryview(whole), 0
+            return memoryview(self._whole()), 0
         # A first read may be the last one (the tail of an index); the second in a row is a scan.
         in_a_row = position == self._start + len(self._block) and position > 0
         length = min(max(wanted, BLOCK) if in_a_row else wanted, self.size - position)
         return memoryview(self._asked(position, length)), position
+
+    def _whole(self) -> bytes:
+        """All of a small object, which is asked for once, and not at all where an equal one was."""
+        for name in filter(None, (self._md5_name, self._own_name)):
+            if (kept := self._kept.get(name)) is not None:
+                return kept
+        whole = bytes(self._asked(0, self.size))
+        # An ETag that looks like an MD5 may be something else: then it says nothing of other objects.
+        told = self._md5_name and hashlib.md5(whole, usedforsecurity=False).hexdigest() == self._md5_name[0]
+        self._kept.keep(self._md5_name if self._md5_name and told else self._own_name, whole)
+        return whole
 
     def _asked(self, start: int, length: int) -> Any:
         with _refusals(self.path):
             return obstore.get_range(self._store, self._key, start=start, length=length)
 
 
-def _status(meta: Any) -> FileStat:
+def _listed(meta: Any) -> _Listed:
     modified = int(meta["last_modified"].timestamp() * 1_000_000_000)
-    return _file(stat.S_IFREG | 0o644, int(meta["size"]), modified)
+    status = _file(stat.S_IFREG | 0o644, int(meta["size"]), modified)
+    return _Listed(status=status, etag=meta.get("e_tag"))
 
 
 def _directory() -> FileStat:

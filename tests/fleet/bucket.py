@@ -1,0 +1,68 @@
+"""An object store of S3's kind on loopback (moto); what is started meanwhile finds it by its environment."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BUCKET = "snap"
+
+
+@contextmanager
+def s3_server() -> Iterator[Any]:
+    """A client of a store with the bucket `BUCKET`."""
+    import boto3  # half a second for those who do not need it
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    # A process of its own: delta-rs asks the store while it holds the interpreter.
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    environ = {
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_REGION": "us-east-1",
+    }
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in environ.items():
+                patch.setenv(name, value)
+            client = boto3.client("s3", endpoint_url=environ["AWS_ENDPOINT_URL"], region_name="us-east-1")
+            _wait_for(port, server)
+            client.create_bucket(Bucket=BUCKET)
+            yield client
+    finally:
+        server.kill()
+        server.wait()
+
+
+def upload(client: Any, folder: Path, prefix: str) -> None:
+    """All files below `folder`, in the order of their names."""
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        key = f"{prefix}/{file.relative_to(folder)}"
+        client.put_object(Bucket=BUCKET, Key=key, Body=file.read_bytes())
+
+
+def _wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
+    """Until somebody listens there."""
+    end = time.monotonic() + 100
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        except OSError:
+            assert server.poll() is None
+            assert time.monotonic() < end, "the store did not start within 100 s"
+            time.sleep(0.1)
+        else:
+            return
