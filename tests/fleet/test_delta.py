@@ -9,6 +9,7 @@ from deltalake import DeltaTable
 
 from segmend.errors import SegmendError
 from segmend.fleet import delta
+from segmend.fleet.healing import heal
 from segmend.fleet.rows import table
 from segmend.fleet.schemas import STORED
 
@@ -112,3 +113,43 @@ def test_a_table_without_partitions_goes_on_as_it_is(tmp_path: Path) -> None:
     assert delta.runs(str(tmp_path), "segments") == ["run-1", "run-2"]
     found = DeltaTable(tmp_path / "segments").to_pyarrow_table()
     assert sorted(found["run_id"].to_pylist()) == ["run-1", "run-2"]
+
+
+def committed(out: str, number: int, *names: str) -> None:
+    """A run with a row in each of the tables."""
+    run = delta.AuditRun(run_id=f"run-{number}", number=number)
+    for name in names:
+        part = delta.write_part(out, run, name, table(name, [{}]))
+        assert part
+        delta.commit(out, run, "scan", [name], [part])
+
+
+@pytest.mark.parametrize("kept", [0, 40, 0.5, -2], ids=["empty", "a line", "half", "but its end"])
+def test_a_torn_commit_of_a_run_that_did_not_finish_is_set_aside(tmp_path: Path, kept: float) -> None:
+    out = str(tmp_path)
+    committed(out, 1, "segments", "runs")
+    committed(out, 2, "segments")
+    last = tmp_path / "segments/_delta_log/00000000000000000002.json"
+    whole = last.read_bytes()
+    torn = {0: b"", 40: whole[: whole.rindex(b"\n") + 1], 0.5: whole[: len(whole) // 2]}.get(kept, whole[:-2])
+    last.write_bytes(torn)
+    with pytest.raises(SegmendError, match=r"2\.json: torn; the next audit into"):
+        delta.runs(out, "segments")
+    heal(out)
+    assert delta.runs(out, "segments") == ["run-1"]
+    assert [each.read_bytes() for each in last.parent.glob("*.torn-*")] == [torn]
+    committed(out, 3, "segments", "runs")
+    assert delta.runs(out, "segments") == delta.runs(out) == ["run-1", "run-3"]
+
+
+def test_a_torn_commit_of_a_finished_run_is_left_and_refused(tmp_path: Path) -> None:
+    """Its findings would be gone, and nobody would be told."""
+    out = str(tmp_path)
+    for number in (1, 2):
+        committed(out, number, "findings", "runs")
+    last = tmp_path / "findings/_delta_log/00000000000000000002.json"
+    last.write_bytes(b"")
+    with pytest.raises(SegmendError, match="torn, and with it what the finished run run-2 told in findings"):
+        heal(out)
+    assert last.read_bytes() == b""
+    assert len([*last.parent.iterdir()]) == 3

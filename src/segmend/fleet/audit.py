@@ -23,6 +23,7 @@ from segmend.fleet.cross import cross_findings
 from segmend.fleet.cross.replica import Cluster, Divergence, Group, Replica
 from segmend.fleet.delta import AuditRun, Part
 from segmend.fleet.driver import Driver
+from segmend.fleet.healing import heal
 from segmend.fleet.listing import Place, absolute, brokers
 from segmend.fleet.pack import pack
 from segmend.fleet.plan import AuditPlan, make_plan
@@ -83,6 +84,7 @@ def audit(request: AuditRequest, driver: Driver, progress: OnProgress = lambda *
     progress(0, 0, "listing log dirs")
     # A task's process may stand in another directory.
     job = AuditJob(out=absolute([request.out])[0], run=run, level=request.level)
+    heal(job.out)
     earlier = () if request.since is None else carried.since(job.out, request.since, request.level)
     known = carried.files(job.out, earlier)
     plan = make_plan(request.paths, job, driver, request.release, known)

@@ -26,6 +26,7 @@ from deltalake.transaction import AddAction
 
 from segmend.errors import SegmendError
 from segmend.fleet import folder
+from segmend.fleet.commits import torn_commit
 from segmend.fleet.remote import store_of
 from segmend.fleet.schemas import STORED
 from segmend.frozen import frozen
@@ -156,8 +157,12 @@ def opened(out: str, name: str) -> DeltaTable | None:
     """The table; None when it is not there. SegmendError when it cannot be read."""
     if folder.is_remote(out):
         store_of(out)  # says so where nothing knows its scheme
+    home = os.path.join(out, name)
     try:
-        return DeltaTable(os.path.join(out, name))
+        torn = torn_commit(home)
+        if torn is not None:
+            raise SegmendError(f"{torn[0]}: torn; the next audit into {out} sets it aside, or says why not")
+        return DeltaTable(home)
     except TableNotFoundError:
         return None
     except (DeltaError, OSError) as error:
@@ -167,7 +172,7 @@ def opened(out: str, name: str) -> DeltaTable | None:
 
 
 def refuse_torn(out: str) -> None:
-    """SegmendError where a table cannot be added to: told before anything is read or written."""
+    """SegmendError where a table cannot be added to (see `healing` for those that can be mended)."""
     for name in STORED:
         opened(out, name)
 

@@ -77,7 +77,11 @@ def write_table(path: str, table: pa.Table) -> int:
 
 def save(path: str, text: str) -> None:
     """Write a file, whole or not at all."""
-    content = text.encode("utf-8", errors="backslashreplace")
+    save_bytes(path, text.encode("utf-8", errors="backslashreplace"))
+
+
+def save_bytes(path: str, content: bytes) -> None:
+    """Write a file, whole or not at all."""
     if is_remote(path):
         store_of(path).put(path, content)
         return
@@ -88,7 +92,15 @@ def save(path: str, text: str) -> None:
 
 def source(path: str) -> Any:
     """What pyarrow reads the file from."""
-    return pa.BufferReader(store_of(path).content(path)) if is_remote(path) else path
+    return pa.BufferReader(content(path)) if is_remote(path) else path
+
+
+def content(path: str) -> bytes:
+    """All bytes of a file."""
+    if is_remote(path):
+        return store_of(path).content(path)
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def size(path: str) -> int:
