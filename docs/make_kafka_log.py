@@ -40,11 +40,12 @@ segmend.spark.summarize(spark, "/brokers/*/data", by=["topic", "day"])
 **Say by options what you want.** No release of Spark up to 4.3 tells a Python data source which columns
 a query needs, and with pushed filters it gives wrong rows in silence: a `where` or `select` behind
 `load` is applied to rows that were read already. `columns`, `offsets`, `since`, `topics` spare the
-reading itself; `value_size` is a column that needs no value to travel; where all columns asked for are
-ones that batch headers tell (`offset`, `timestampType`, `leader_epoch`, `producer_id`, `position`, ...),
-nothing is decompressed. Counts, bytes and bounds are `segmend.spark.summarize(...)`: aggregates that run
-in the tasks, out of batch headers. `segmend.spark.scan(spark, segments, paths)` reads the segments that
-a query over the table `segments` has left.
+reading itself; for `value_size` no value travels, though the task reads it, and decompresses what is
+compressed; where all columns asked for are ones that batch headers tell (`offset`, `timestampType`,
+`leader_epoch`, `producer_id`, `position`, ...), nothing is decompressed. Counts, bytes and bounds are
+`segmend.spark.summarize(...)`: aggregates that run in the tasks, out of batch headers.
+`segmend.spark.scan(spark, segments, paths)` reads the segments that a query over the
+table `segments` has left.
 
 Ranges `A..B` take both ends. Spark's own option names mean what they mean in Spark. Integers are Kafka's
 own, with their unit in the name (`_ms`, `_bytes`); -1 is Kafka's "none", null is "the disk does not

@@ -9,10 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from segmend.fleet.damaged import Damage, Report
+from segmend.fleet.internal_topics import decoded_records
 from segmend.fleet.options import Options
 from segmend.fleet.ranges import INDEX_LIMIT, Range, verified
 from segmend.fleet.records import decoded, records
 from segmend.fleet.rows import Row, dir_keys, table
+from segmend.fleet.schemas import DECODED
 from segmend.formats import offset_index, time_index, txn_index
 from segmend.kernel.arrow import batch_headers
 from segmend.logdir.file_system import OpenFile, Unreadable
@@ -134,6 +136,7 @@ READERS: Final[dict[str, Callable[[Range, OpenFile, Options, Report], Iterator[p
     "records": records,
     "damage": damage,
     "index_entries": index_entries,
+    **dict.fromkeys(DECODED, decoded_records),
 }
 
 

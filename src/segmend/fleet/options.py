@@ -18,7 +18,7 @@ from segmend.checks import Level
 from segmend.errors import UsageError
 from segmend.fleet import option_values as values
 from segmend.fleet.option_values import TopicOffsets
-from segmend.fleet.schemas import KAFKA_RECORD, KAFKA_RECORD_WITH_HEADERS, RECORDS, TABLES
+from segmend.fleet.schemas import DECODED, KAFKA_RECORD, KAFKA_RECORD_WITH_HEADERS, RECORDS, TABLES
 from segmend.frozen import frozen
 
 PERMISSIVE, DROPMALFORMED, FAILFAST = "PERMISSIVE", "DROPMALFORMED", "FAILFAST"
@@ -79,8 +79,15 @@ class Options:
             return plain
         return pa.schema([*plain, RECORDS.field("broker"), RECORDS.field("dir")])
 
+    @property
+    def consumes(self) -> bool:
+        """Whether records are read as a consumer gets them, of each partition one replica's."""
+        return self.table == "records" or self.table in DECODED
+
     def wants(self, broker: int, topic: str, partition: int) -> bool:
         """Whether a partition of a broker is asked for."""
+        if topic != DECODED.get(self.table, topic):
+            return False
         if self.brokers and broker not in self.brokers:
             return False
         if self.partitions and partition not in self.partitions:
@@ -135,7 +142,9 @@ def _choice(field: str, *words: str) -> Callable[[str], dict[str, Any]]:
 
 _ALL: Final = frozenset(TABLES)
 _RECORDS: Final = frozenset({"records"})
-_RANGED: Final = frozenset({"records", "batches"})
+_CONSUMED: Final = _RECORDS | frozenset(DECODED)
+_RANGED: Final = _CONSUMED | {"batches"}
+_OF_ANY_TOPIC: Final = _ALL - frozenset(DECODED)
 _CHECKED: Final = frozenset({"partitions", "segments", "findings"})
 _ISOLATION: Final = ("read_uncommitted", "read_committed")
 
@@ -158,28 +167,28 @@ OPTIONS: Final = (
         name="topics",
         values="glob,glob",
         meaning="topics by name, with * and ?",
-        tables=_ALL,
+        tables=_OF_ANY_TOPIC,
         parse=_as("topics", values.names),
     ),
     Option(
         name="subscribe",
         values="a,b",
         meaning="topics by their exact names",
-        tables=_ALL,
+        tables=_OF_ANY_TOPIC,
         parse=_as("subscribe", values.names),
     ),
     Option(
         name="subscribePattern",
         values="a regular expression",
         meaning="topics whose whole name matches",
-        tables=_ALL,
+        tables=_OF_ANY_TOPIC,
         parse=_as("subscribe_pattern", values.pattern),
     ),
     Option(
         name="assign",
         values='{"orders":[0,1]}',
         meaning="partitions by topic",
-        tables=_ALL,
+        tables=_OF_ANY_TOPIC,
         parse=_as("assign", values.assignment),
     ),
     Option(
@@ -200,7 +209,7 @@ OPTIONS: Final = (
         name="internal",
         values="true false",
         meaning="internal topics too; by default only of tables other than records, or where they are named",
-        tables=_ALL,
+        tables=_OF_ANY_TOPIC,
         parse=_as("internal", values.flag),
     ),
     Option(
@@ -222,7 +231,7 @@ OPTIONS: Final = (
         name="until",
         values="an instant",
         meaning="not younger; the instant itself included",
-        tables=_RECORDS,
+        tables=_CONSUMED,
         parse=_as("until", values.instant),
     ),
     Option(
@@ -260,21 +269,21 @@ OPTIONS: Final = (
         name="replicas",
         values="best all",
         meaning="one row a record (the default), or one a replica, then with broker and dir",
-        tables=_RECORDS,
+        tables=_CONSUMED,
         parse=_choice("replicas", "best", "all"),
     ),
     Option(
         name="isolation",
         values=" ".join(_ISOLATION),
         meaning="with read_committed no records of aborted transactions, nor any from the first open one on",
-        tables=_RECORDS,
+        tables=_CONSUMED,
         parse=_choice("isolation", *_ISOLATION),
     ),
     Option(
         name="kafka.isolation.level",
         values=" ".join(_ISOLATION),
         meaning="the same by Spark's name",
-        tables=_RECORDS,
+        tables=_CONSUMED,
         parse=_choice("isolation", *_ISOLATION),
     ),
     Option(
@@ -283,7 +292,7 @@ OPTIONS: Final = (
         meaning="of damage: PERMISSIVE (the default) gives the sound records, a row with `_damage` for each "
         "damaged place if that column is asked for, and a warning; DROPMALFORMED the sound records; "
         "FAILFAST an error",
-        tables=_RECORDS,
+        tables=_CONSUMED,
         parse=_choice("mode", *MODES),
     ),
     Option(
@@ -297,7 +306,7 @@ OPTIONS: Final = (
         name="aged",
         values="true false",
         meaning="also records below the log start offset",
-        tables=_RECORDS,
+        tables=_CONSUMED,
         parse=_as("aged", values.flag),
     ),
     Option(

@@ -13,7 +13,7 @@ from segmend.checks.context import PartitionContext
 from segmend.checks.segment_view import SegmentView
 from segmend.findings import Finding
 from segmend.fleet.listing import Place
-from segmend.fleet.schemas import STORED
+from segmend.fleet.schemas import STORED, TABLES
 from segmend.formats import epoch_checkpoint, offset_checkpoint
 from segmend.formats.batch import CODEC_NAMES
 from segmend.formats.names import parse_file_name
@@ -29,7 +29,7 @@ _OWN_CHECKPOINTS = ("current", "cluster-metadata")
 
 def table(name: str, rows: list[Row]) -> pa.Table:
     """The rows as the stored table `name` without its run_id; names that are no UTF-8 are made so."""
-    schema = pa.schema(list(STORED[name])[1:])
+    schema = pa.schema(list(STORED[name])[1:]) if name in STORED else TABLES[name]
     try:
         return pa.Table.from_pylist(rows, schema=schema)
     except UnicodeEncodeError:

@@ -209,6 +209,49 @@ DAMAGE: Final = pa.schema(
 )
 """The damaged places that cost a reader records."""
 
+_OF_RECORD: Final = [
+    *_PARTITION,  # of the internal topic itself
+    ("offset", pa.int64()),  # of the record in it
+    ("timestamp", _INSTANT),
+    ("record_type", pa.string()),  # as kafka-dump-log prints it; null: cannot be read
+    ("deleted", pa.bool_()),  # a tombstone: what was said by this key before holds no more
+]
+_AS_JSON: Final = [
+    ("key_json", pa.string()),  # all of it, in the shapes of kafka-dump-log
+    ("value_json", pa.string()),
+]
+
+CONSUMER_OFFSETS: Final = pa.schema(
+    [
+        *_OF_RECORD,
+        ("group_id", pa.string()),
+        ("committed_topic", pa.string()),  # null: the record is no committed offset, but of the group
+        ("committed_partition", pa.int32()),
+        ("committed_offset", pa.int64()),
+        ("committed_epoch", pa.int32()),  # -1: the client told none
+        ("metadata", pa.string()),
+        ("commit_timestamp_ms", pa.int64()),
+        *_AS_JSON,
+    ]
+)
+
+TRANSACTIONS: Final = pa.schema(
+    [
+        *_OF_RECORD,
+        ("transactional_id", pa.string()),
+        ("producer_id", pa.int64()),
+        ("producer_epoch", pa.int32()),
+        ("status", pa.int32()),  # of `TransactionState`: 0 empty, 1 ongoing, 4 committed, 5 aborted, ...
+        ("timeout_ms", pa.int32()),
+        ("last_update_ms", pa.int64()),
+        ("start_ms", pa.int64()),
+        ("partitions", _list_of(pa.string())),  # t-0: those in the transaction
+        *_AS_JSON,
+    ]
+)
+
+CLUSTER_METADATA: Final = pa.schema([*_OF_RECORD, ("version", pa.int32()), *_AS_JSON])
+
 CHECKPOINTS: Final = pa.schema(
     [
         *_DIR,
@@ -342,6 +385,10 @@ ABOUT: Final = {
     "checkpoints": "a line of a checkpoint file",
     "findings": "what `segmend check` finds",
     "damage": "a damaged place that costs a reader records",
+    "consumer_offsets": "a record of `__consumer_offsets`: an offset that a group committed, or a state of "
+    "the group; of each key (group, topic, partition) the newest counts",
+    "transactions": "a record of `__transaction_state`; of each transactional id the newest counts",
+    "cluster_metadata": "a record of `__cluster_metadata`, which a KRaft controller wrote",
 }
 """What one row of each table is."""
 
@@ -354,8 +401,18 @@ TABLES: Final[dict[str, pa.Schema]] = {
     "checkpoints": CHECKPOINTS,
     "findings": FINDINGS,
     "damage": DAMAGE,
+    "consumer_offsets": CONSUMER_OFFSETS,
+    "transactions": TRANSACTIONS,
+    "cluster_metadata": CLUSTER_METADATA,
 }
 """What `kafka-log` reads."""
+
+DECODED: Final = {
+    "consumer_offsets": "__consumer_offsets",
+    "transactions": "__transaction_state",
+    "cluster_metadata": "__cluster_metadata",
+}
+"""Tables of what the records of one internal topic say."""
 
 _CARRIED: Final = [("carried_from", pa.string())]  # the run that read the log; null: this one
 _STORED_MORE: Final = {"segments": _CARRIED, "findings": _CARRIED}
@@ -370,7 +427,7 @@ STORED: Final[dict[str, pa.Schema]] = {
         "scans": SCANS,
         "runs": RUNS,
     }.items()
-    if name != "records"
+    if name != "records" and name not in DECODED
 }
 """What an audit writes."""
 

@@ -40,7 +40,7 @@ def wanted_logs(found: Sequence[Found], options: Options) -> list[WantedLog]:
     _all_named("endingOffsets", options.ending_offsets, groups)
     logs: list[WantedLog] = []
     for replicas in groups.values():
-        if options.table == "records" and options.replicas == "best":
+        if options.consumes and options.replicas == "best":
             best = replicas[0] if len(replicas) == 1 else max(replicas, key=_advance)
             others = tuple(Copy(place=p, dir_name=d.name) for p, d in replicas if d is not best[1])
             logs.append(_wanted_log(*best, options, others))
@@ -87,7 +87,7 @@ def _wanted_log(
     place: Place, partition: PartitionDir, options: Options, others: tuple[Copy, ...]
 ) -> WantedLog:
     low, high = options.low or 0, LONG_MAX if options.high is None else options.high
-    if options.table == "records":
+    if options.consumes:
         low = low if options.aged else max(low, partition.log_dir.log_start_offsets.get(partition.key, 0))
         low = max(low, _start(partition, options))
         high = min(high, _end(partition, options) - 1)

@@ -15,12 +15,14 @@ from segmend.checks import Level
 from segmend.fleet import columns, filling, rows
 from segmend.fleet.damaged import Tally, unreadable
 from segmend.fleet.delta import AuditRun
+from segmend.fleet.internal_topics import as_records, said
 from segmend.fleet.listing import Place, brokers, find_places
 from segmend.fleet.options import Options
 from segmend.fleet.pack import pack, target_bytes
 from segmend.fleet.plan import pack_shares
 from segmend.fleet.ranges import Range, ranges_of
 from segmend.fleet.records import instead
+from segmend.fleet.schemas import DECODED
 from segmend.fleet.selection import wanted_logs
 from segmend.fleet.task import AuditJob, Piece, Share, Task, gather
 from segmend.frozen import frozen
@@ -29,7 +31,7 @@ from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
 BY_RANGE = ("batches", "records")
-CONSUMED = ("records", "damage")
+CONSUMED = ("records", "damage", *DECODED)
 READ_KINDS = frozenset({"current", "future", "stray", "cluster-metadata"})
 _NO_RUN = AuditRun(run_id="", number=0)
 
@@ -75,7 +77,7 @@ def _partitions(places: Iterable[Place], options: Options) -> Iterator[tuple[Pla
 def _by_range(
     places: Sequence[Place], options: Options, cores: int, only: AbstractSet[Key] | None
 ) -> list[TableTask]:
-    kinds = {"current"} if options.table in CONSUMED else READ_KINDS
+    kinds = _kinds(options.table)
     found = [(place, p) for place, p in _partitions(places, options) if p.kind in kinds]
     logs = wanted_logs(found, options)
     target = _target(sum(log.partition.size for log in logs), options, cores)
@@ -90,6 +92,12 @@ def _by_range(
         pieces = (r for r in pieces if (r.place.broker, r.topic, r.partition, r.base_offset) in only)
     packed = pack(pieces, cores=max(cores, options.min_partitions), target=target)
     return [TableTask(options=options, ranges=tuple(sorted(p, key=lambda r: r.order))) for p in packed]
+
+
+def _kinds(table: str) -> frozenset[str]:
+    if table not in CONSUMED:
+        return READ_KINDS
+    return frozenset({"cluster-metadata" if table == "cluster_metadata" else "current"})
 
 
 def _target(total: int, options: Options, cores: int) -> int:
@@ -151,6 +159,8 @@ def _unreadable(piece: Range, error: Unreadable, options: Options, tally: Tally)
     damage = unreadable(piece, error, piece.base_offset, last)
     if options.table == "records":
         yield from instead(damage, options, tally.report)
+    elif options.consumes:
+        yield from said(instead(damage, as_records(options), tally.report), piece, options)
     else:
         found = rows.table("damage", [columns.damage_row(damage)])
         yield from found.select(options.schema.names).to_batches()
