@@ -18,27 +18,27 @@ import pyspark
 
 from segmend.spark.java import find_java
 
-SECONDS = 200
+SECONDS = 300
 """So long a test waits for what it looks for."""
 
-# Runs at the start of every Python of the workers. Where HOLD names a directory, the first who opens a log
-# says so there, and waits: the middle of a task, for as long as a test likes.
+# Runs at the start of every Python of the workers. Where HOLD names a directory with an `armed` in it, the
+# first who opens a log makes it `held`, and waits: the middle of a task, for as long as a test likes.
 _HOLD = """\
 import os, sys, time
 
 def hold(event, args, folder=os.environ.get("HOLD")):
     if folder and event == "open" and str(args[0]).endswith(".log"):
         try:
-            os.mkdir(folder + "/held")
-        except FileExistsError:
+            os.rename(folder + "/armed", folder + "/held")
+        except FileNotFoundError:
             return
         time.sleep(600)
 
 sys.addaudithook(hold)
 """
 
-_LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Six JVMs start in a test, and none lives long enough to be worth more."""
+LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Many JVMs start in a test, and none lives long enough to be worth more."""
 
 
 def wait_for(what: str, found: Callable[[], object]) -> None:
@@ -56,26 +56,71 @@ def bare_python(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
+class Daemons:
+    """Processes of Spark, each with a log in `folder`, which end with the block."""
+
+    def __init__(self, folder: Path, environ: Mapping[str, str], stack: ExitStack) -> None:
+        self._folder = folder
+        self._stack = stack
+        self._started: dict[str, subprocess.Popen[bytes]] = {}
+        bare = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        self.environ = {
+            **bare,
+            "SPARK_HOME": str(Path(pyspark.__file__).parent),
+            "JAVA_HOME": str(find_java(os.environ).home),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_JAVA_OPTS": LIGHT,
+            **environ,
+        }
+
+    def start(self, name: str, program: str, *args: str, **more: str) -> subprocess.Popen[bytes]:
+        with open(self._folder / f"{name}.log", "wb") as log:
+            process = subprocess.Popen(
+                [f"{self.environ['SPARK_HOME']}/bin/{program}", *args],
+                stdout=log,
+                stderr=log,
+                env={**self.environ, **more},
+                start_new_session=True,
+            )
+        self._stack.callback(_end, process)
+        self._started[name] = process
+        return process
+
+    def told(self, name: str, pattern: str) -> str:
+        """What its log says, once it does."""
+
+        log = self._folder / f"{name}.log"
+
+        def look() -> list[str]:
+            assert self._started[name].poll() is None, log.read_text()
+            return re.findall(pattern, log.read_text())
+
+        wait_for(f"{name}: {pattern}", look)
+        return str(look()[0])
+
+
 @dataclass
 class Cluster:
-    """`second` is the worker on 127.0.0.2, which leads a session of its own."""
+    """`second` is the worker on 127.0.0.2, which leads a session of its own; `hold` see above."""
 
     url: str
     environ: Mapping[str, str]
     second: subprocess.Popen[bytes]
+    hold: Path
 
-    def start(self, *args: str, **settings: str) -> subprocess.Popen[str]:
-        """segmend, with this cluster as its master."""
+    def start(self, *command: str, **settings: str) -> subprocess.Popen[str]:
+        """A module of Python with this cluster's settings for the session that it starts."""
         given = {
-            "spark.scheduler.minRegisteredResourcesRatio": "1.0",
             "spark.cores.max": "2",
-            "spark.driver.extraJavaOptions": _LIGHT,
-            "spark.executor.extraJavaOptions": _LIGHT,
+            "spark.driver.extraJavaOptions": LIGHT,
+            "spark.executor.extraJavaOptions": LIGHT,
             "spark.ui.enabled": "false",
         }
         conf = [f'--conf "{name}={value}"' for name, value in (given | settings).items()]
         return subprocess.Popen(
-            [sys.executable, "-m", "segmend", *args, "--master", self.url],
+            [sys.executable, "-m", *command],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -89,48 +134,28 @@ class Cluster:
 
 
 @contextmanager
-def cluster(python: Path, folder: Path, hold: Path | None = None) -> Iterator[Cluster]:
-    """Two workers of one core each, on two addresses of this machine; tasks of the second are held up."""
-    environ = {
-        "SPARK_HOME": str(Path(pyspark.__file__).parent),
-        "JAVA_HOME": str(find_java(os.environ).home),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": _LIGHT,
-        "PYSPARK_PYTHON": str(python),
-    }
+def cluster(python: Path, folder: Path) -> Iterator[Cluster]:
+    """Two workers of one core each, on two addresses of this machine; tasks of the second may be held up."""
+    ours = {"PYSPARK_PYTHON": str(python)}
+    hold = folder / "hold"
+    hold.mkdir()
     with ExitStack() as stack:
+        daemons = Daemons(folder, ours, stack)
 
         def daemon(name: str, kind: str, *args: str, **more: str) -> subprocess.Popen[bytes]:
-            log = stack.enter_context(open(folder / f"{name}.log", "wb"))
-            bare = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-            command = [f"{environ['SPARK_HOME']}/bin/spark-class", f"org.apache.spark.deploy.{kind}"]
-            process = subprocess.Popen(
-                [*command, *args, "--port", "0", "--webui-port", "0"],
-                stdout=log,
-                stderr=log,
-                env={**bare, **environ, "SPARK_WORKER_DIR": str(folder / name), **more},
-                start_new_session=True,
-            )
-            stack.callback(_end, process)
-            return process
-
-        def told(name: str, pattern: str) -> str:
-            def look() -> list[str]:
-                return re.findall(pattern, (folder / f"{name}.log").read_text())
-
-            wait_for(f"{name}: {pattern}", look)
-            return str(look()[0])
+            ports, work = ("--port", "0", "--webui-port", "0"), str(folder / name)
+            kind = f"org.apache.spark.deploy.{kind}"
+            return daemons.start(name, "spark-class", kind, *args, *ports, SPARK_WORKER_DIR=work, **more)
 
         daemon("master", "master.Master", "--host", "127.0.0.1")
-        url = told("master", r"Starting Spark master at (spark://\S+)")
+        url = daemons.told("master", r"Starting Spark master at (spark://\S+)")
         size = ("--cores", "1", "--memory", "1g", url)
         daemon("first", "worker.Worker", "--host", "127.0.0.1", *size)
-        holding = {"HOLD": str(hold)} if hold else {}
-        second = daemon("second", "worker.Worker", "--host", "127.0.0.2", *size, **holding)
+        second = daemon("second", "worker.Worker", "--host", "127.0.0.2", *size, HOLD=str(hold))
         for name in ("first", "second"):
-            told(name, "Successfully registered with master")
-        yield Cluster(url, environ, second)
+            daemons.told(name, "Successfully registered with master")
+        environ = {name: daemons.environ[name] for name in ("JAVA_HOME", "SPARK_LOCAL_IP")}
+        yield Cluster(url, environ | ours, second, hold)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 from tests.conftest import GOLDEN
 from tests.fleet.build import plain, three_brokers, write_broker
 from tests.golden.unpack import unpack
+from tests.spark.standalone import LIGHT
 
 from segmend.checks import Level
 from segmend.errors import SegmendError
@@ -86,14 +88,28 @@ def test_a_task_that_cannot_go_on_is_one_line(spark: SparkSession) -> None:
     assert "\n" not in str(error.value)
 
 
+def _die(task: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return task
+
+
+def test_a_task_that_dies_every_time_is_one_line(spark: SparkSession) -> None:
+    """The last of its retries has come to nothing; on one machine there is but one try."""
+    with pytest.raises(SegmendError, match=r"a Spark task failed: Job aborted due to stage failure") as error:
+        list(SparkDriver(spark).run(_die, [1]))
+    assert "\n" not in str(error.value)
+
+
 @pytest.mark.slow
-def test_the_command_starts_a_cluster_of_its_own(fleet: Path, tmp_path: Path) -> None:
+def test_the_command_starts_a_cluster_of_its_own(tmp_path: Path) -> None:
     """Two executors with their own JVMs: nothing of the driver's process is there."""
     command = [
-        sys.executable, "-m", "segmend", "fleet", "audit", str(fleet), "--out", str(tmp_path / "out"),
-        "--master", "local-cluster[2,1,1024]", "--no-report",
+        sys.executable, "-m", "segmend", "fleet", "audit", str(three_brokers(tmp_path / "f")),
+        "--out", str(tmp_path / "out"), "--master", "local-cluster[2,1,1024]", "--no-report",
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=os.environ)
-    assert done.returncode == 4, done.stderr
+    light = f'--conf "spark.executor.extraJavaOptions={LIGHT}" pyspark-shell'
+    environ = os.environ | {"PYSPARK_SUBMIT_ARGS": light}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=environ)
+    assert done.returncode == 0, done.stderr
     assert "on spark" in done.stdout
     assert "ERROR" not in done.stderr, "the cluster was not told that we have gone"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.conftest import GOLDEN
+from tests.fleet.bucket import s3_server
 from tests.golden.unpack import unpack
 from tests.spark.standalone import SECONDS, Cluster, bare_python, cluster, wait_for
 
@@ -15,8 +17,13 @@ from segmend.fleet.audit import AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.schemas import AUDIT_TABLES
 
-# Within 60 s each on a quiet machine; the limit is for one that starts many other things.
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(500)]
+# Within 60 s together on a quiet machine; the limit is for one that starts many other things.
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.xdist_group("cluster"),
+]
 
 BUNDLED = GOLDEN.parent.parent / "examples" / "fleet" / "fleet.tar.xz"
 
@@ -31,43 +38,67 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def rows(out: Path, name: str) -> list[str]:
-    return sorted(map(repr, delta.read(str(out), name).drop_columns("run_id").to_pylist()))
+@pytest.fixture(scope="module")
+def running(home: Path) -> Iterator[Cluster]:
+    """Its workers know of an object store."""
+    with s3_server(), cluster(home / "bare/bin/python", home) as running:
+        yield running
 
 
-def audited(home: Path, out: Path, middle: Callable[[Cluster], None], **settings: str) -> str:
-    """Audit while the second worker sits in its first task; what the command said on stderr."""
-    out.mkdir()
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        cluster(home / "bare/bin/python", out, hold=out) as running,
-    ):
-        patch.setenv("XDG_CACHE_HOME", str(home / "cache"))
-        command = ["fleet", "audit", str(home / "fleet"), "--out", str(out / "report"), "--no-report"]
-        with running.start(*command, **settings) as done:
-            try:
-                wait_for("a task of the second worker", lambda: (out / "held").exists() or done.poll())
-                middle(running)
-                printed, told = done.communicate(timeout=SECONDS)
-            finally:
-                done.kill()
-    assert done.returncode == 4, told
-    assert "on spark" in printed
-    for name in AUDIT_TABLES:
-        # The time of a run and the free space of a disk are never the same twice.
-        if name not in ("runs", "log_dirs"):
-            assert rows(out / "report", name) == rows(home / "local", name), name
-    return told
+def rows(out: str, name: str) -> list[str]:
+    return sorted(map(repr, delta.read(out, name).drop_columns("run_id").to_pylist()))
 
 
-def test_a_worker_is_killed_in_the_middle(home: Path, tmp_path: Path) -> None:
-    """Its task is lost, and done again by the other one."""
-    assert "Lost executor" in audited(home, tmp_path / "out", Cluster.kill_second)
+def next_audit(running: Cluster, done: subprocess.Popen[str], out: str) -> None:
+    """Have it begin, and wait until the second worker sits in a task."""
+    assert done.stdin is not None
+    assert done.stdout is not None
+    told = done.stdout.readline()
+    assert told == f"next {out}\n", done.communicate()[1]
+    (running.hold / "armed").mkdir()
+    done.stdin.write("\n")
+    done.stdin.flush()
+    held = running.hold / "held"
+    wait_for("a task of the second worker", lambda: held.exists() or done.poll() is not None)
+    held.rmdir()
 
 
-def test_a_worker_that_hangs_is_overtaken(home: Path, tmp_path: Path) -> None:
-    """Speculative execution: a second copy of its task is started, and counts once."""
+def test_a_worker_hangs_and_is_killed_then(running: Cluster, home: Path) -> None:
+    """Speculative execution: a second copy of its task is started, and counts once. The next one is lost
+    with its worker, and done again by the other; OUT is a directory first, and a bucket then."""
+    outs = (str(home / "report"), "s3://snap/report")
     eager = {"quantile": "0.1", "multiplier": "1.1", "minTaskRuntime": "1s", "interval": "200ms"}
-    settings = {f"spark.speculation.{name}": value for name, value in eager.items()}
-    told = audited(home, tmp_path / "out", lambda _: None, **{"spark.speculation": "true", **settings})
-    assert "Lost executor" not in told
+    settings = {f"spark.speculation.{name}": value for name, value in eager.items()} | {
+        "spark.speculation": "true",
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    }
+    command = ("tests.spark.cluster_audits", running.url, str(home / "cache"), str(home / "fleet"), *outs)
+    with running.start(*command, **settings) as done:
+        try:
+            next_audit(running, done, outs[0])
+            next_audit(running, done, outs[1])
+            running.kill_second()
+            printed, told = done.communicate(timeout=SECONDS)
+        finally:
+            done.kill()
+    assert (done.returncode, printed) == (0, "done\n"), told
+    assert "Lost executor" in told
+    for out in outs:
+        for name in AUDIT_TABLES:
+            # The time of a run and the free space of a disk are never the same twice.
+            if name not in ("runs", "log_dirs"):
+                assert rows(out, name) == rows(str(home / "local"), name), name
+
+
+def test_a_cluster_without_room_for_an_executor_is_a_line(running: Cluster, home: Path) -> None:
+    command = ["fleet", "audit", str(home / "fleet"), "--out", str(home / "none"), "--master", running.url]
+    settings = {"spark.executor.memory": "3g", "spark.segmend.executorWait": "2"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+        with running.start("segmend", *command, **settings) as done:
+            _, told = done.communicate(timeout=SECONDS)
+    assert done.returncode == 8, told
+    last = told.splitlines()[-1]
+    assert last.startswith(f"segmend: no worker of {running.url} has started an executor within 2 s: "), told
+    assert "needs 3g (spark.executor.memory)" in last
+    assert not (home / "none/runs").exists()

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from py4j.protocol import Py4JJavaError
 from pyspark import StatusTracker
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -63,8 +64,8 @@ class SparkDriver:
         try:
             with self._watched(done, count):
                 rows = frame.collect()
-        except PySparkException as error:
-            raise SegmendError(f"a Spark task failed: {_last_line(error)}") from error
+        except (PySparkException, Py4JJavaError) as error:
+            raise SegmendError(f"a Spark task failed: {_one_line(error)}") from error
         if done:
             done(count)
         yield from (pickle.loads(row.result) for row in rows)
@@ -166,8 +167,10 @@ def _loaded(columns: Sequence[str]) -> Callable[[Iterator[pa.RecordBatch]], Iter
     return load
 
 
-def _last_line(error: PySparkException) -> str:
-    """Of a Python traceback the line that says what happened."""
+def _one_line(error: PySparkException | Py4JJavaError) -> str:
+    """What happened: of a Python traceback the last line, of Java's message the first."""
+    if isinstance(error, Py4JJavaError):
+        return str(error.java_exception.getMessage()).splitlines()[0]
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__
 

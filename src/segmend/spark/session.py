@@ -105,6 +105,7 @@ def _brought_along(folder: Path) -> dict[str, str]:
     """Settings by which executors get segmend and its packages: they need Spark and Python only."""
     bundle = folder / bundle_name()
     if not bundle.exists():
+        folder.mkdir(parents=True, exist_ok=True)
         make_bundle(bundle)
         keep_newest(folder)
     return {"spark.archives": f"{bundle}#{BUNDLE}", "spark.executorEnv.PYTHONPATH": BUNDLE}

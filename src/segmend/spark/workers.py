@@ -25,6 +25,7 @@ from segmend.errors import SegmendError, UsageError
 from segmend.fleet.folder import MARK, is_remote, make_folder
 from segmend.fleet.listing import Place
 from segmend.frozen import frozen
+from segmend.spark.executors import some_executor
 from segmend.spark.tasks import cores
 
 MODULES = ("pyarrow", "numpy", "deltalake", "lz4", "cramjam", "isal", "zstandard", "crc32c", "segmend")
@@ -75,7 +76,8 @@ def ask_workers(
     count = 2 * cores(spark)
     question = sql.udf(_question(MODULES, dirs, out, token), "string", useArrow=False)
     try:
-        rows = spark.range(0, count, 1, count).select(question("id").alias("said")).collect()
+        with some_executor(spark):
+            rows = spark.range(0, count, 1, count).select(question("id").alias("said")).collect()
     except PySparkException as error:
         raise SegmendError(_not_started(str(error))) from None
     return [_worker(json.loads(said)) for said in sorted({row.said for row in rows})]
