@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -115,3 +115,24 @@ def test_what_segmend_may_not_read_is_not_known(dirs: list[Path], which: str) ->
     assert last["type"] == "broker"
     assert any(str(closed) in each for each in last["unknown"])
     assert not any(line.get("outcome") == "offline" for line in map(json.loads, ran.stdout.splitlines()))
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        (".lock", os.mkfifo),
+        ("replication-offset-checkpoint", os.mkfifo),
+        ("t-0/*.log", os.mkfifo),
+        ("t-0/*.index", lambda path: os.symlink("/dev/null", path)),
+    ],
+)
+def test_what_is_no_file_is_no_all_clear(
+    name: str, make: Callable[[Path], None], dirs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = next(iter(dirs[0].glob(name)), dirs[0] / name)
+    path.unlink(missing_ok=True)
+    make(path)
+    ran = run(capsys, "forecast", *dirs, "--json", "--kafka", "4.3.1")
+    assert ran.code == 4
+    assert [each for each in ran.json[-1]["unknown"] if str(path) in each]
+    assert run(capsys, "check", *dirs, "--kafka", "4.3.1").code & 4 or "t-0" not in name

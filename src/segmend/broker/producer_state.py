@@ -5,7 +5,7 @@ Follows `ProducerStateManager`, `ProducerAppendInfo` and `UnifiedLog.rebuildProd
 
 from __future__ import annotations
 
-from segmend.broker.rule import Words
+from segmend.broker.rule import Rule, Words
 
 FAILED_SNAPSHOT = Words(
     "ProducerStateManager.loadFromSnapshot; KIP-98",
@@ -43,3 +43,25 @@ OLD_EPOCH = Words(
                  "smaller than the last seen epoch {last}"),
     ),
 )  # fmt: skip
+EMPTY_TRANSACTIONS_END: Rule[bool] = Rule(
+    "ProducerAppendInfo.appendEndTxnMarker: a marker without a transaction began one at its own offset and "
+    "ended it; 2.8",
+    (((0, 8), True), ((2, 8), False)),
+)
+FENCES_OLD_MARKERS: Rule[bool] = Rule(
+    "ProducerAppendInfo.checkProducerEpoch, checkCoordinatorEpoch: a marker of an older epoch threw in a "
+    "replay as well; 2.4 looks where the batch comes from",
+    (((0, 8), True), ((2, 4), False)),
+)
+FENCED = "Producer's epoch is no longer valid."
+ZOMBIE_COORDINATOR = "Invalid coordinator epoch (zombie)"
+REPLAYS_TO_A_POSITION: Rule[bool] = Rule(
+    "Log.rebuildProducerState: the place of the last offset by the index, where up to 2.3 it was sought "
+    "behind the place of the first",
+    (((0, 8), False), ((2, 4), True)),
+)
+FORGETS_OPEN_TRANSACTIONS: Rule[bool] = Rule(
+    "Log.loadProducersFromLog of 1.1 takes a marker whose transaction began in a segment before for one "
+    "without a transaction (seen on 1.1.0, and not on 2.5.1)",
+    (((0, 8), True), ((2, 0), False)),
+)

@@ -1,4 +1,4 @@
-"""A symbolic link to nothing stands where a file of a log should be."""
+"""A symbolic link to nothing, a FIFO, a socket or a device stands where a file of a log should be."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CODES = (
     Code(
         "N29",
         ERROR,
-        "a symbolic link to nothing in place of a file of the log",
+        "a symbolic link to nothing, or what is no file, in place of a file of the log",
         LOSES,
         unplayed=True,
         explains=("N08", "N10", "N11"),
@@ -30,9 +30,13 @@ PAGE = Page(
     broker="""
         Depends on the file. A linked `.log` does not exist for it: its indexes are deleted as orphans, and
         its offsets are gone. It fails where it wants to write or read such a file (an index, a snapshot,
-        the epochs): the log dir goes offline, or the broker does not start.""",
+        the epochs): the log dir goes offline, or the broker does not start; at a FIFO it waits for ever.""",
     advice="Mount what the link leads to, or bring the file back, before a broker starts.",
     kafka="LogLoader.loadSegmentFiles (File.exists), ProducerStateManager, CheckpointFile.",
+)
+LINK = "a symbolic link to nothing; what it led to is not part of the log"
+NO_FILE = (
+    "a FIFO, a socket or a device; nothing of it is part of the log, and a start may wait for it for ever"
 )
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
@@ -41,9 +45,10 @@ LEVEL = Level.STARTUP
 def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
     """From names alone."""
     for name in sorted(partition.layout.dangling):
+        link, path = partition.entries[name] == "link-broken", shlex.quote(f"{partition.path}/{name}")
         yield context.finding(
             "N29",
-            "a symbolic link to nothing; what it led to is not part of the log",
+            LINK if link else NO_FILE,
             file=name,
-            remedy=remedies.advice(f"readlink -m {shlex.quote(f'{partition.path}/{name}')}"),
+            remedy=remedies.advice(f"readlink -m {path}" if link else f"ls -l {path}"),
         )

@@ -36,7 +36,7 @@ class DirState:
     `fatal` ends the start of the broker; `offline` the service of this dir, with the reason;
     `doubtful` says that the dir is marked offline already while its logs are loaded, `unread`
     that it was before any of them was, `never_live` that it was not even taken for one of the dirs.
-    `late` says that it failed once its logs were loaded.
+    `late` is the partition over which it failed once its logs were loaded.
     `unmarked` is what is thrown where a partition of it asks for its high watermark.
     `foreign` are the directories that are no partition to this release.
     `unknown` is what this process may not read of it, `open_transactions` names the logs so far that
@@ -50,7 +50,7 @@ class DirState:
     doubtful: str | None = None
     unread: bool = False
     never_live: bool = False
-    late: bool = False
+    late: str | None = None
     unmarked: str | None = None
     unknown: list[str] = field(default_factory=list)
     open_transactions: list[str] = field(default_factory=list)

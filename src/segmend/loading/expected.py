@@ -109,7 +109,7 @@ def _home(states: Iterable[DirState | None], name: str) -> DirState | None:
     for state in filter(None, states):
         if state.log_dir.entries.get(name) in (None, "dir", "link-dir"):
             return state
-        state.offline, state.late = state.offline or NAME_TAKEN.format(name, state.path), True
+        state.offline, state.late = state.offline or NAME_TAKEN.format(name, state.path), name
     return None
 
 

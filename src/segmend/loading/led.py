@@ -11,6 +11,7 @@ from dataclasses import replace
 from segmend.broker.election import RESTARTED, Leaves
 from segmend.broker.failures import UNASSIGNED
 from segmend.broker.leading import ENDS_AT_OFFLINE, MADE_ASIDE, NOT_APPLIED, NOT_AVAILABLE, leading_order
+from segmend.broker.strays import NO_DIR_IDS
 from segmend.loading.dirs import DirState
 from segmend.loading.replicas import Loaded
 from segmend.loading.values import Effect, Extent, PartitionOutcome, Service
@@ -21,7 +22,10 @@ from segmend.node.metadata_image import MetadataImage
 def without_the_unled(
     loaded: Sequence[Loaded], image: MetadataImage | None, node_id: int | None
 ) -> list[Loaded]:
-    """The same, without service for all that comes after the first partition with a wrong topic id."""
+    """The same, without service for all that comes after the first partition with a wrong topic id.
+
+    A dir that goes offline on the way hides the wrong ones behind that place, or is not reached at all.
+    """
     wrong = {key_of(one.outcome) for one in loaded if image is not None and _is_wrong(one, image, node_id)}
     if image is None or not wrong:
         return list(loaded)
@@ -31,14 +35,37 @@ def without_the_unled(
         if isinstance(outcome, PartitionOutcome) and image.alone(outcome.topic, outcome.partition):
             mine.setdefault(outcome.topic, []).append(outcome.partition)
     order = leading_order(mine, image.ids)
-    first = min(order.index(key) for key in wrong)
+    late = {one.dir_state.path: one.dir_state for one in loaded if one.dir_state.late}
+    fails = {path: _place(order, state.late) for path, state in late.items()}
+    dirs = {key_of(one.outcome): one.dir_state.path for one in loaded if _is_current(one)}
+    met = [n for n, key in enumerate(order) if key in wrong and n < fails.get(dirs[key], len(order))]
+    if not met:
+        return list(loaded)
+    first = met[0]
+    for path, place in fails.items():
+        if first < place:
+            late[path].offline = late[path].late = None
     behind = {
         key: order[first]
         for key in order[first + 1 :]
         if image.directory(image.ids[key[0]], key[1], node_id) != UNASSIGNED
     }
     behind |= {key_of(one.outcome): order[first] for one in loaded if _is_wrong(one, image, node_id)}
+    homes = {one.dir_state.log_dir.directory_id for one in loaded} | NO_DIR_IDS | {None}
+    killed = not all(one.dir_state.clean for one in loaded)
+    for key in order[:first] if killed else ():  # made anew, and the controller is not told where
+        if image.directory(image.ids[key[0]], key[1], node_id) not in homes:
+            behind[key] = order[first]
     return [_unled(one, behind) for one in loaded]
+
+
+def _is_current(one: Loaded) -> bool:
+    return isinstance(one.outcome, PartitionOutcome)
+
+
+def _place(order: Sequence[tuple[str, int]], name: str | None) -> int:
+    """Where a partition of that name comes; behind all others if it is none that is led."""
+    return next((n for n, (topic, number) in enumerate(order) if f"{topic}-{number}" == name), len(order))
 
 
 def aside(loaded: Sequence[Loaded], states: Sequence[DirState], broker: BrokerDirs) -> list[Loaded]:
@@ -107,6 +134,8 @@ def _is_wrong(loaded: Loaded, image: MetadataImage, node_id: int | None) -> bool
     """Whether it ends the broker's way through the partitions that it leads."""
     outcome = loaded.outcome
     if not isinstance(outcome, PartitionOutcome) or not image.alone(outcome.topic, outcome.partition):
+        return False
+    if loaded.dir_state.offline and not loaded.dir_state.late:
         return False
     return loaded.other_id or _goes_too_late(outcome, image, node_id)
 

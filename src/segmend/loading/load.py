@@ -59,6 +59,7 @@ from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
 
 DANGLING = "{}: a symbolic link to nothing; what it led to is not counted, and the start may fail over it"
+NO_FILE = "{}: no file but a FIFO, socket or device; the start may fail over it, or wait for it for ever"
 
 
 @frozen
@@ -77,12 +78,14 @@ class LoadedLog:
 
     @property
     def dangling(self) -> str | None:
-        """What its links to nothing had, and what the start does about each of them, is not known."""
-        names = self.state.partition.layout.dangling
+        """What its links to nothing had, and what the start does over what is no file, is not known."""
+        partition = self.state.partition
+        names = partition.layout.dangling
         if not names:
             return None
         more = f" (and {len(names) - 1} more)" if names[1:] else ""
-        return DANGLING.format(f"{self.state.partition.path}/{min(names)}{more}")
+        words = DANGLING if partition.entries[min(names)] == "link-broken" else NO_FILE
+        return words.format(f"{partition.path}/{min(names)}{more}")
 
     @property
     def open_transactions(self) -> bool:

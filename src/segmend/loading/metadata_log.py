@@ -51,7 +51,7 @@ def look_at_metadata(
     """(the `directory` line, what is scanned, why the process ends, or None)."""
     loaded = load(partition, Settings(release=broker.release, clean=False))
     refusal = next(_refusals(partition, broker, loaded), None)
-    unknown = loaded.unknown
+    unknown = loaded.unknown or loaded.dangling
     if _in_the_last_epoch(partition) and _has_others(broker):
         unknown = unknown or NO_EPOCH_LEFT.format(INT_MAX)
     outcome = DirectoryOutcome(

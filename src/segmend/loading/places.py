@@ -16,13 +16,20 @@ from segmend.broker.failures import (
     Fate,
 )
 from segmend.formats import clean_shutdown
-from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
+from segmend.formats.meta_properties import FILE_NAME as META_PROPERTIES
+from segmend.formats.names import BOOTSTRAP_CHECKPOINT
+from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.loading.dirs import DirState
+from segmend.loading.load import NO_FILE
 from segmend.logdir.file_system import READ, SEARCH, WRITE, Unreadable
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LOCK, LogDir
 
 _WRITTEN_SOON = (HIGH_WATERMARK, RECOVERY_POINT, LOG_START_OFFSET)
+_OPENED = {
+    LOCK, clean_shutdown.FILE_NAME, META_PROPERTIES, BOOTSTRAP_CHECKPOINT, *_WRITTEN_SOON, CLEANER_OFFSET,
+}  # fmt: skip
+"""Files at the top of a log dir that a start opens."""
 FULL = (
     "how long {} serves: its file system is full. The first write that fails takes the dir offline, at the "
     "start or after it, and with the last dir the broker"
@@ -34,6 +41,11 @@ def enter(state: DirState, release: Release) -> None:
     log_dir, path = state.log_dir, state.path
     if log_dir.unreadable is not None and log_dir.unreadable.forbidden:
         state.unknown.append(str(log_dir.unreadable))
+    state.unknown.extend(
+        NO_FILE.format(f"{path}/{name}")
+        for name, kind in log_dir.entries.items()
+        if kind == "other" and name.removesuffix(".tmp") in _OPENED
+    )
     if _is_full(log_dir):
         state.unknown.append(FULL.format(path))
     if log_dir.files.denial(path, READ) is not None:

@@ -7,14 +7,14 @@ Follows `UnifiedLog.rebuildProducerState` and `ProducerStateManager` (`truncateA
 from __future__ import annotations
 
 from segmend.broker.failures import fatal
-from segmend.broker.producer_state import FAILED_SNAPSHOT, LOADING_STATE, OUT_OF_TRANSACTION, UNKNOWN_MARKER
+from segmend.broker.producer_state import FAILED_SNAPSHOT, LOADING_STATE, REPLAYS_TO_A_POSITION
 from segmend.broker.recovery import REBUILDS_ALIKE, REPLAYS_UNGUARDED
 from segmend.broker.search import search
 from segmend.formats import producer_snapshot
 from segmend.kernel.producers import state_of
 from segmend.kernel.scan import iter_batches, scan_log
 from segmend.kernel.types import CHAIN_KINDS, SegmentScan
-from segmend.loading.ongoing import replay
+from segmend.loading.ongoing import is_plain, replay
 from segmend.loading.segment import Prefix, Segment, check_end, position_of
 from segmend.loading.state import LoadState, States
 from segmend.loading.usable import check_folder
@@ -22,10 +22,6 @@ from segmend.logdir.files import FileEntry
 from segmend.logdir.second_looks import look_again
 
 _LIMIT = 64 << 20
-_REFUSED = {
-    "transaction-state": ("InvalidTxnStateException", OUT_OF_TRANSACTION),
-    "control-record": ("IllegalArgumentException", UNKNOWN_MARKER),
-}
 
 
 def rebuild(
@@ -157,21 +153,16 @@ def _replay_segment(
         begin = _translate(state, segment, prefix, first)
         if begin is None:
             return states
-        stop = prefix.size if last is None else _stop(state, prefix, begin, last)
+        stop = prefix.size if last is None else _stop(state, segment, prefix, begin, last)
         state.replayed_bytes += stop - begin
         found = _scan(segment, prefix, states, begin, stop)
+        if not is_plain(state, states, found):
+            return replay(state, segment, prefix, states, begin, stop)
         damage = next((p for p in found.problems if p.kind in CHAIN_KINDS), None)
-        if damage is not None and damage.kind != "crc-mismatch":
+        if damage is not None:
             check_end(segment, prefix, damage.position, state.settings.release)
             found = _scan(segment, prefix, states, begin, damage.position)
-        if state.ongoing is not None or "offset-backwards" in dict(found.problem_counts):
-            replay(state, prefix, states, begin, stop, state.path(segment.name))
     state.replayed_batches += found.batches
-    for problem in found.problems:
-        if problem.kind in _REFUSED:
-            kind, words = _REFUSED[problem.kind]
-            says = words.say(state.settings.release, problem.facts.get("producer_id"), problem.offset)
-            raise fatal(kind, says, state.path(segment.name))
     return {each.producer_id: each for each in found.producers}
 
 
@@ -195,7 +186,14 @@ def _translate(state: LoadState, segment: Segment, reader: Prefix, offset: int) 
     return None
 
 
-def _stop(state: LoadState, reader: Prefix, begin: int, last: int) -> int:
+def _stop(state: LoadState, segment: Segment, reader: Prefix, begin: int, last: int) -> int:
     """The position of the first batch that reaches `last`; the end of the log if none does."""
-    found = search(iter_batches(reader, start=begin), last, state.how)
-    return reader.size if found is None else found.position
+    start = position_of(segment, last) if segment.index is not None else 0
+    by_position = REPLAYS_TO_A_POSITION.of(state.settings.release)
+    start = start if by_position else max(start, begin)
+    found = search(iter_batches(reader, start=start), last, state.how) if start < reader.size else None
+    stop = reader.size if found is None else found.position
+    if stop < begin:
+        says = f"Invalid size: {stop - begin} in read from {state.path(segment.name)}"
+        raise fatal("IllegalArgumentException", says, state.path(segment.name))
+    return stop

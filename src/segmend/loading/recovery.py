@@ -11,7 +11,7 @@ from dataclasses import field
 
 from segmend.broker.checkpoints import OPENING_ASSIGNS_EPOCHS
 from segmend.broker.failures import fatal, io_failure
-from segmend.broker.producer_state import OUT_OF_TRANSACTION, UNKNOWN_MARKER
+from segmend.broker.producer_state import UNKNOWN_MARKER
 from segmend.broker.recovery import (
     ENTRIES_NAME_FIRST_OFFSETS,
     INVALID_MESSAGES,
@@ -24,12 +24,11 @@ from segmend.broker.search import search
 from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, compute_crc, header_size
 from segmend.formats.codec import CodecError, decompress
 from segmend.frozen import dataclass
-from segmend.kernel.producers import ProducerFold
 from segmend.kernel.records import end_txn_marker
 from segmend.kernel.scan import iter_batches, next_offset_from, scan_log
 from segmend.kernel.types import DECODE_LIMIT, SegmentScan
 from segmend.loading.interval import index_interval
-from segmend.loading.ongoing import first_offsets, follow, open_of
+from segmend.loading.ongoing import Transactions, is_plain
 from segmend.loading.producers import after_recovery, rebuild
 from segmend.loading.segment import (
     Lost,
@@ -66,10 +65,14 @@ class Overflow(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class _Walk:
-    """What `LogSegment.recover` keeps while it goes over the batches; `since` the last index entry."""
+    """What `LogSegment.recover` keeps while it goes over the batches; `since` the last index entry.
+
+    `map_end` is the offset up to which the producers are known (`ProducerStateManager.mapEndOffset`).
+    """
 
     valid: int = 0
     next_offset: int
+    map_end: int
     invalid: bool = False
     sure: bool = False
     in_order: bool = False
@@ -114,7 +117,7 @@ def recover_segment(state: LoadState, segment: Segment, *, opening: bool = True)
     segment.index, segment.recovered = None, True
     segment.sure, segment.in_order, segment.newest = walk.sure, walk.in_order, walk.newest
     if PRODUCER_STATE.of(state.settings.release):
-        after_recovery(state, walk.next_offset, walk.states)
+        after_recovery(state, walk.map_end, walk.states)
     return cut
 
 
@@ -145,12 +148,12 @@ def check_index_files(state: LoadState, segment: Segment) -> None:
 def _recovered(state: LoadState, segment: Segment, states: States) -> _Walk:
     if segment.log is None or segment.size == 0:
         known = segment.base_offset if segment.next_offset is None else segment.next_offset
-        return _Walk(valid=segment.size, next_offset=known, states=states)
+        return _Walk(valid=segment.size, next_offset=known, map_end=known, states=states)
     with look_again(segment.log) as reader:
         prefix = Prefix(reader, segment.size)
         found = _scanned(segment, prefix, reader, states)
         state.scanned_batches += found.batches if found.sound is None else found.sound.batches
-        if state.ongoing is not None or not _WALKED.isdisjoint(_kinds(found)):
+        if not is_plain(state, states, found) or not _WALKED.isdisjoint(_kinds(found)):
             walk = _walk(state, segment, reader, states)
         else:
             walk = _by_scan(segment, prefix, found)
@@ -181,12 +184,14 @@ def _by_scan(segment: Segment, reader: Prefix, found: SegmentScan) -> _Walk:
         sound.kind == "crc-mismatch"
         or next_offset_from(reader, sound.end, segment.base_offset).failure == "size-too-small"
     )
+    end = segment.base_offset if part.last_offset is None else part.last_offset + 1
     return _Walk(
         valid=found.valid_bytes,
         sure=sound is None,
         in_order=True,
         newest=part.max_timestamp,
-        next_offset=segment.base_offset if part.last_offset is None else part.last_offset + 1,
+        next_offset=end,
+        map_end=end,
         invalid=invalid,
         epochs=list(part.epochs),
         states={each.producer_id: each for each in part.producers},
@@ -195,9 +200,8 @@ def _by_scan(segment: Segment, reader: Prefix, found: SegmentScan) -> _Walk:
 
 def _walk(state: LoadState, segment: Segment, reader: OpenFile, states: States) -> _Walk:
     """`LogSegment.recover`, batch by batch."""
-    walk = _Walk(next_offset=segment.base_offset)
-    fold = ProducerFold(states.values())
-    ongoing = first_offsets(states) if state.ongoing is None else state.ongoing
+    walk = _Walk(next_offset=segment.base_offset, map_end=segment.base_offset)
+    known = Transactions(state, states, state.path(segment.name))
     reader = Near(reader)
     prefix = Prefix(reader, segment.size)
     interval, first = index_interval(state), ENTRIES_NAME_FIRST_OFFSETS.of(state.settings.release)
@@ -211,17 +215,16 @@ def _walk(state: LoadState, segment: Segment, reader: OpenFile, states: States) 
         walk.valid = batch.end
         if batch.magic >= 2:
             walk.epochs.append((batch.partition_leader_epoch, batch.base_offset))
-            before = open_of(fold, batch.producer_id)
-            if batch.producer_id >= 0 and not _producers(state, segment, batch, reader, fold):
+            if batch.producer_id >= 0 and not _producers(state, segment, batch, reader, known):
                 walk.invalid = True
                 break
-            follow(state, ongoing, before, open_of(fold, batch.producer_id), state.path(segment.name))
+            walk.map_end = batch.last_offset + 1
     else:
         end = next_offset_from(prefix, walk.valid, segment.base_offset)
         walk.invalid = end.failure == "size-too-small"
         if end.failure == "header-past-end":
             check_end(segment, prefix, walk.valid, state.settings.release)
-    walk.states = fold.states
+    walk.states = known.fold.states
     target = segment.base_offset if walk.index_offset is None else walk.index_offset
     if search(walk.since, target, state.how) is not None:
         walk.next_offset = walk.since[-1].last_offset + 1
@@ -267,7 +270,7 @@ def _index(walk: _Walk, batch: RecordBatch, interval: int, entry_offset: int) ->
 
 
 def _producers(
-    state: LoadState, segment: Segment, batch: RecordBatch, reader: OpenFile, fold: ProducerFold
+    state: LoadState, segment: Segment, batch: RecordBatch, reader: OpenFile, known: Transactions
 ) -> bool:
     """`LogSegment.updateProducerState`; False for a control record that ends the valid bytes."""
     release = state.settings.release
@@ -283,11 +286,7 @@ def _producers(
             if _has_unknown_type(data):
                 raise fatal("IllegalArgumentException", UNKNOWN_MARKER.say(release), segment.name)
             return False
-    fold.fold(batch, marker)
-    bad = next((p for p in fold.problems if p.kind == "transaction-state"), None)
-    if bad is not None:
-        says = OUT_OF_TRANSACTION.say(release, batch.producer_id, batch.base_offset)
-        raise fatal("InvalidTxnStateException", says, segment.name)
+    known.recover(batch, marker)
     return True
 
 

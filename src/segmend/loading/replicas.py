@@ -36,6 +36,7 @@ from segmend.loading.state import Settings
 from segmend.loading.timing.estimate import Job
 from segmend.loading.usable import fails_later
 from segmend.loading.values import DirectoryOutcome, Extent, Later, PartitionOutcome, Service
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
@@ -44,6 +45,9 @@ MIN_ISR = "min.insync.replicas"
 _READ_AT_MOST = 256 << 20
 _UNKNOWN_TOPIC = " of the broker; the topic's own settings are not on this disk"
 EMPTY = Extent(log_start_offset=0, log_end_offset=0, segments=1, bytes=0)
+
+UNREAD = "what reads of {} give, and what goes of it after the start: {}"
+"""Of a log that loads, where the rest cannot be looked at."""
 
 
 @frozen
@@ -244,7 +248,7 @@ def _current(
 ) -> Loaded:
     after, outcome, reason = loaded.after or Extent(), Service.SERVED, stray
     later: tuple[Later, ...] = ()
-    other_id = False
+    other_id, unread = False, None
     if loaded.unknown is not None:
         outcome, stray = Service.UNSERVED, f"not known: {loaded.unknown}"
         reason = stray
@@ -263,8 +267,11 @@ def _current(
         cleaned_to = dir_state.of(CLEANER_OFFSET, (partition.topic, partition.partition))
         own, given = situation.topic(partition.topic), situation.broker.config.given
         cleaned = compacted(partition.topic, cleaned_to, own, situation.dynamic, given)
-        note_failing_reads(loaded, situation.budget, compacted=cleaned)
-        later = (*_closed(dir_state, loaded), *_served(dir_state, loaded, after, situation))
+        try:
+            note_failing_reads(loaded, situation.budget, compacted=cleaned)
+            later = (*_closed(dir_state, loaded), *_served(dir_state, loaded, after, situation))
+        except Unreadable as refused:
+            unread = UNREAD.format(partition.path, refused)
     line = PartitionOutcome(
         dir=dir_state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
         before=loaded.before, after=after, effects=tuple(loaded.state.effects),
@@ -275,7 +282,7 @@ def _current(
         outcome=line, dir_state=dir_state, path=partition.path, failure=failure, later=later,
         key=None if stray or failure else ("current", partition.topic, partition.partition),
         open_transactions=loaded.open_transactions, before=loaded.before, after=loaded.after,
-        unknown=loaded.unknown or loaded.dangling, other_id=other_id,
+        unknown=loaded.unknown or unread or loaded.dangling, other_id=other_id,
     )  # fmt: skip
 
 

@@ -263,7 +263,7 @@ class _Run:
                 bytes=sum(each.bytes_lost for each in partitions),
             ),
             unserved=sum(each.unserved for each in partitions),
-            unknown=tuple(self._unknown()), assumed=tuple(self._assumed()),
+            unknown=tuple(self._with_refused(list(self._unknown()))), assumed=tuple(self._assumed()),
             supposed=self._prelude.metadata.supposed,
         )  # fmt: skip
 
@@ -306,6 +306,11 @@ class _Run:
             yield f"whether {', '.join(gone[:5])}{more} had records here: there is no such directory"
         if any(log_dir.broker_running() for log_dir in self._broker.dirs):
             yield "what the broker that runs here has not written yet"
+
+    def _with_refused(self, found: list[str]) -> list[str]:
+        """With all that this process may not read, whoever asked for it, and took what in its place."""
+        refused = {} if self._view is None else self._view.refused
+        return found + [each for each in refused.values() if not any(each in words for words in found)]
 
     def _assumed(self) -> Iterator[str]:
         """What was taken for granted, as it ordinarily is."""

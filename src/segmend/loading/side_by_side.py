@@ -55,6 +55,7 @@ class _Told:
     job: Job
     asked: tuple[int, ...]
     unasked: int
+    refused: dict[str, str]
     rules: frozenset[tuple[int, ...]]
     """What was asked of a release that is not known (`Release.asked`), by this load or one before it."""
 
@@ -109,8 +110,11 @@ def _apart(
         unasked = 0 if view is None else view.unasked - before
         rules = frozenset(situation.broker.release.asked or ())
         sizes = tuple(budget.sizes)
+        refused = {} if view is None else dict(view.refused)
         values, job = _VALUES(loaded), state.jobs[-1]
-        found.append(_Told(values=values, job=job, asked=sizes, unasked=unasked, rules=rules))
+        found.append(
+            _Told(values=values, job=job, asked=sizes, unasked=unasked, refused=refused, rules=rules)
+        )
     return found
 
 
@@ -127,6 +131,7 @@ def _taken(
     state.jobs.append(told.job)
     if view is not None:
         view.unasked += told.unasked
+        view.refused |= told.refused
     return Loaded(dir_state=state, **dict(zip(_NAMES, told.values, strict=True)))
 
 

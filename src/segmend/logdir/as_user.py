@@ -40,7 +40,8 @@ _ATTRIBUTES_ASKED: Final = 20_000
 class AsUser(Files):
     """The disk, and what `user` may do on it. Folders are remembered, so it is for one look at log dirs.
 
-    `unasked` counts the logs beyond those of which the attribute `i` was asked for.
+    `unasked` counts the logs beyond those of which the attribute `i` was asked for. `refused` has by
+    path what the system did not give to this process: what was taken instead is a guess.
     """
 
     def __init__(self, user: User) -> None:
@@ -49,6 +50,7 @@ class AsUser(Files):
         self._frozen: dict[str, str | None] = {}
         self._asked = 0
         self.unasked = 0
+        self.refused: dict[str, str] = {}
 
     @property
     def asked_enough(self) -> bool:
@@ -57,27 +59,45 @@ class AsUser(Files):
 
     def listing(self, path: str) -> dict[str, EntryType]:
         """As `disk`."""
-        return disk.listing(path)
+        try:
+            return disk.listing(path)
+        except Unreadable as error:
+            raise self._noted(error) from None
 
     def file_stat(self, path: str) -> FileStat:
         """As `disk`."""
-        return disk.file_stat(path)
+        try:
+            return disk.file_stat(path)
+        except Unreadable as error:
+            raise self._noted(error) from None
 
     def open(self, path: str) -> OpenFile:
         """As `disk`."""
-        return disk.open(path)
+        try:
+            return disk.open(path)
+        except Unreadable as error:
+            raise self._noted(error) from None
 
     def last_unit(self, path: str, unit: int) -> bytes:
         """As `disk`."""
-        return disk.last_unit(path, unit)
+        try:
+            return disk.last_unit(path, unit)
+        except Unreadable as error:
+            raise self._noted(error) from None
 
     def file_size(self, path: str) -> int:
         """As `disk`."""
-        return disk.file_size(path)
+        try:
+            return disk.file_size(path)
+        except Unreadable as error:
+            raise self._noted(error) from None
 
     def size_and_allocated(self, path: str) -> tuple[int, int]:
         """As `disk`."""
-        return disk.size_and_allocated(path)
+        try:
+            return disk.size_and_allocated(path)
+        except Unreadable as error:
+            raise self._noted(error) from None
 
     def real_path(self, path: str) -> str:
         """As `disk`."""
@@ -139,6 +159,11 @@ class AsUser(Files):
         self._asked += len(logs)
         self.unasked += len(every) - len(logs)
         return {name: IMMUTABLE for name in logs if disk.is_immutable(f"{folder}/{name}")}
+
+    def _noted(self, error: Unreadable) -> Unreadable:
+        if error.forbidden:
+            self.refused.setdefault(error.path, str(error))
+        return error
 
     def _may(self, wanted: int, path: str, status: FileStat) -> bool:
         acl = None if self.user.uid in (ROOT, status.uid) else _acl(path)

@@ -46,7 +46,8 @@ class Layout:
     directories: list[str] = field(default_factory=list)
     """Sub-directories and anything else that is not a regular file; ignored by brokers."""
     dangling: list[str] = field(default_factory=list)
-    """Symbolic links to nothing under names of Kafka's: not there to one look, and there to the next."""
+    """Links to nothing, FIFOs, sockets and devices under names of Kafka's: not there to one look, and there
+    to the next."""
 
     @property
     def base_offsets(self) -> list[int]:
@@ -89,7 +90,7 @@ def layout(names: Mapping[str, EntryType]) -> Layout:
 
 
 def _dangles(name: str, type: EntryType) -> bool:
-    return type == "link-broken" and parse_file_name(name).kind not in ("other", "unparsable")
+    return type in ("link-broken", "other") and parse_file_name(name).kind not in ("other", "unparsable")
 
 
 def _unusual(result: Layout, name: str) -> None:

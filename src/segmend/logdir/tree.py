@@ -396,7 +396,7 @@ class PartitionDir:
     def partition_metadata(self) -> LoadedFile[PartitionMetadata]:
         """partition.metadata: the topic id; a link to nothing is none (`File.exists`)."""
         name = partition_metadata.FILE_NAME
-        file = None if name in self.layout.dangling else self._text(name)
+        file = None if self.entries.get(name) == "link-broken" else self._text(name)
         return load(file, partition_metadata.parse, _PARTITION_METADATA_BYTES)
 
     @property

@@ -81,7 +81,8 @@ class MetadataLog:
                 damage = next((each for each in scan.problems if each.kind in _UNREADABLE), None)
                 self.snapshot_damage = None if damage is None else damage.kind
         except Unreadable as error:
-            self.snapshot_damage = str(error)
+            self.snapshot_damage = None if error.forbidden else str(error)
+            return
         self.whole = self.snapshot_damage is None
 
     def take_log(self, segment: LogSegment, start: int) -> bool:

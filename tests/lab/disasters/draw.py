@@ -18,12 +18,17 @@ from tests.lab.releases import release
 
 KINDS = {"logs": 34, "power": 18, "rsync": 12, "full": 7, "node": 13, "meta": 8, "around": 8}
 """How often each kind of disaster is drawn."""
+FIRST_SEED, PER_SEED = 7, 10_000
+"""The numbers of the first seed are as drawn; those of another begin at so many times the seed."""
 WIDER = 50
 """The first numbers were drawn before there were wounds of the last two kinds, and run as root."""
 WIDER_KINDS = {
     "logs": 20, "power": 18, "rsync": 14, "full": 8, "node": 12, "meta": 8, "around": 6, "owners": 14,
     "strangers": 18,
 }  # fmt: skip
+ODD = 200
+"""From there on batches of odd shape are drawn as well."""
+ODD_KINDS = {**WIDER_KINDS, "batches": 110}
 AS_USER = 0.25
 """The share of them whose broker is no root; of those with wounds of owners all but this."""
 OTHER_WRITER = 0.12
@@ -97,7 +102,7 @@ def writers(version: str, number: int) -> list[str]:
 def drawn_at(version: str, seed: int, number: int) -> Disaster:
     """The one of that number."""
     draw = random.Random(f"{version} {seed} {number}")
-    kinds = KINDS if number < WIDER else WIDER_KINDS
+    kinds = KINDS if number < WIDER else WIDER_KINDS if number < ODD else ODD_KINDS
     kind = draw.choices(list(kinds), list(kinds.values()))[0]
     writer, uid = version, None
     if draw.random() < OTHER_WRITER:
@@ -108,7 +113,12 @@ def drawn_at(version: str, seed: int, number: int) -> Disaster:
     wounds = tuple(f"{each}#{draw.randrange(1000)}" for each in words(draw, kind, writer, stage))
     if number >= WIDER:
         uid = draw_user(draw, kind)
-    return Disaster(version, writer, stage, wounds, kind, uid, number)
+    return Disaster(version, writer, stage, wounds, kind, uid, numbered(seed, number))
+
+
+def numbered(seed: int, number: int) -> int:
+    """The number in the records, which are of several seeds."""
+    return number if seed == FIRST_SEED else seed * PER_SEED + number
 
 
 def draw_user(draw: random.Random, kind: str) -> int:

@@ -115,6 +115,8 @@ def seen(broker: Broker, scene: Scene, before: Tree) -> dict[str, Any]:
         found |= {"exit": ended(child), "fatal": fatal(lines)}
         if "NodeExists" in found["fatal"]:
             raise LabError("ZooKeeper still waits for the broker that was killed")
+        if "Address already in use" in found["fatal"]:
+            raise LabError("another broker has its port")
         if "ZooKeeperClientTimeout" in found["fatal"]:
             raise LabError("ZooKeeper does not come up over the files of another release")
     if found["outcome"] == "hangs":

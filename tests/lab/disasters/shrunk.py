@@ -21,6 +21,9 @@ NAMED: dict[str, dict[str, int]] = {
     "after a kill, a stray stops the leader before it is deleted": {"3.6.2": 60},
     "a log that waits for its deletion has no epochs and snapshots left": {"3.9.2": 54},
     "two dirs with two cluster ids, under ZooKeeper from 2.4 on": {"2.5.1": 22},
+    "offsets that go backwards behind an odd magic byte": {"3.9.2": 1064},
+    "a marker twice, of a transaction that began in the segment before": {"1.1.0": 11230212},
+    "a dir that fails on the way hides a wrong topic id behind that place": {"3.3.2": 1064},
     "a swap below all segments of 1.1.0": {"1.1.0": 64},
     "an empty dir under ZooKeeper": {"1.1.0": 16},
 }

@@ -1,0 +1,75 @@
+"""What segmend itself may not read is never silent: all of real log dirs, closed one by one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.brokers import broker_of
+from tests.golden.judge import copy_tree
+from tests.surgery.story import NOBODY, as_user
+
+from segmend.loading import BrokerOutcome, Options, forecast
+from segmend.logdir import scans, second_looks
+from segmend.logdir.user import User
+
+META_SNAPSHOT = "__cluster_metadata-0/00000000000000000370.snapshot"
+UNREAD = (".index", ".timeindex", ".txnindex", ".deleted", ".lock", ".kafka_cleanshutdown", META_SNAPSHOT)
+"""What a start reads nothing of that matters, or that is judged by its size and its being there."""
+ROOT = User.of(0)
+"""The broker's user, who may read everything."""
+
+
+@pytest.fixture
+def open_to_all() -> Iterator[Path]:
+    """A directory that everybody may search, and all above it: not so pytest's."""
+    with tempfile.TemporaryDirectory() as root:
+        Path(root).chmod(0o777)
+        yield Path(root)
+
+
+def said(dirs: list[Path]) -> BrokerOutcome:
+    """The last line."""
+    *_, last = forecast(broker_of(dirs), Options(user=ROOT))
+    assert isinstance(last, BrokerOutcome)
+    return last
+
+
+def silent(dirs: list[Path]) -> list[str]:
+    """Those of each kind that are closed without a word, the newest of a kind; each is opened again."""
+    found = []
+    every = [each for log_dir in dirs for each in sorted(log_dir.rglob("*"))]
+    kinds = {(each.parent.name, each.suffix or each.name): each for each in every}
+    for path in kinds.values():
+        mode = path.stat().st_mode
+        path.chmod(0)
+        try:
+            last = said(dirs)
+        finally:
+            path.chmod(mode)
+        if not any(str(path) in words for words in last.unknown) and not str(path).endswith(UNREAD):
+            found.append(str(path))
+    return found
+
+
+@pytest.mark.slow
+def test_whatever_is_closed_is_named(
+    golden: Callable[[str], Path], open_to_all: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy_tree(golden("3.9.2-clean"), open_to_all / "node")
+    for path in open_to_all.rglob("*") if os.getuid() == 0 else ():
+        os.chown(path, NOBODY, NOBODY)
+    for module in (scans, second_looks):
+        monkeypatch.setattr(module, "TICK_NS", 1 << 100)  # nothing is remembered of what was open before
+    dirs = sorted(path.parent for path in (open_to_all / "node").rglob("meta.properties"))
+    assert said(dirs).nothing_lost
+    assert "".encode("utf-16-be") == b""  # loaded while this process may read Python's own files
+
+    def look() -> None:
+        found = silent(dirs)
+        assert not found, found
+
+    as_user(look)
