@@ -13,6 +13,7 @@ import pytest
 from tests.cli.run import run
 from tests.rescue.replicas import flip, replicas, told
 
+from segmend.formats.build import NewRecord, build_batch
 from segmend.formats.record import decode
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader
@@ -121,3 +122,17 @@ def test_the_mark_in_every_form_and_where_it_is_refused(
     for form in ("log-dir", "kafka"):
         ran = run(capsys, "rescue", source, "--out", tmp_path / "no", "--as", form, "--salvage")
         assert (ran.code, ran.err.count("\n"), "as a table beside it" in ran.err) == (16, 1, True)
+
+
+def test_a_batch_that_breaks_off_within_its_header_gives_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for magic in (1, 2):
+        home = tmp_path / f"{magic}" / "t-0"
+        home.mkdir(parents=True)
+        built = [build_batch([NewRecord(value=b"v" * 9)], base_offset=at, magic=magic) for at in range(3)]
+        (home / f"{0:020}.log").write_bytes(built[0] + built[1][:23] + built[2])
+        out = tmp_path / f"out{magic}"
+        ran = run(capsys, "rescue", home, "--out", out, "--as", "jsonl", "--salvage", "--json")
+        (row,) = ran.of("partition")
+        assert (ran.code, row["missing"], row["salvaged"], row["records"]) == (4, [[1, 1]], [], 2), ran.err

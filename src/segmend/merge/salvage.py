@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, read_header
+from segmend.errors import SegmendError
+from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, parse, read_header
 from segmend.formats.damage import Damage
 from segmend.formats.java_number import LONG_MAX
 from segmend.formats.record import Record, iter_records
@@ -56,6 +57,8 @@ def records_of(log: FileEntry, start: int, stop: int) -> tuple[RecordBatch, list
     """The header of a broken batch, and what can be read of it, in order of offsets."""
     with log.reader() as reader:
         data = reader.read(stop - start, start)
+    if len(data) < stop - start:
+        raise SegmendError(f"{log.path}: became shorter while it was read")
     batch, damages = read_header(data, 0, start), list[Damage]()
     records = () if batch.is_control else iter_records(data, batch, damages, limit=DECODE_LIMIT)
     found: list[Record] = []
@@ -77,9 +80,9 @@ def _broken(number: int, replica: Replica, place: PartitionDir, missing: Sequenc
         if each.kind != KIND or not small or not common([room], missing):
             continue
         with place.entry(each.file).reader() as reader:
-            batch = read_header(reader.read(HEADER_SIZE_V2, each.position), 0, each.position)
+            batch, _ = parse(reader.read(min(HEADER_SIZE_V2, each.end - each.position), each.position))
         last = max(last, room[0] - 1)
-        if last < batch.base_offset <= batch.last_offset <= room[1]:
+        if batch is not None and last < batch.base_offset <= batch.last_offset <= room[1]:
             first = last + 1 if batch.magic < 2 and batch.codec else batch.base_offset
             last = batch.last_offset
             yield _Broken(first, last, number, each)
