@@ -10,3 +10,8 @@ SEED = int(os.environ.get(NUMBER, "1"))
 """Always 1 in CI, so that a red CI means a change. What a sweep finds becomes a test of its own."""
 SWEEP = os.environ.get(ALL) == "whole"
 """Whether nothing is left out that CI takes samples of."""
+
+
+def sampled(whole: int, some: int) -> int:
+    """The figure of a sweep, or that of CI: a number of cases, or each how many-eth is taken."""
+    return whole if SWEEP else some

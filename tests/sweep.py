@@ -1,9 +1,11 @@
 """`python -m tests.sweep [--seed N] [WHAT...]`: whole, what CI takes samples of; all of it takes hours.
 
 `faults`: every fault, of the lab and on written log dirs, and many pairs through an operator's evening;
-`crash`: other losses of power; `live`: more faults on live brokers; `surgery`: operations, damage and stops
-at random; `shows`: each operation on each golden release with a broker after it. What is drawn depends on the
-seed, that of the day if none is given: it is printed first and last, and with it the same is drawn again.
+`crash`: more kills and losses of power, and hostile plans; `recorded`: each recorded disaster, each trial
+of owners and odd places; `merge`: many more histories of replicas; `live`: more faults on live brokers;
+`surgery`: operations, damage and stops at random; `shows`: each operation on each golden release with a
+broker after it. What is drawn depends on the seed, that of the day if none is given: it is printed first
+and last, and with it the same is drawn again.
 """
 
 from __future__ import annotations
@@ -20,7 +22,17 @@ DAY = 86_400
 PYTEST = (sys.executable, "-m", "pytest", "-m", "", "--timeout", "0")
 SWEEPS = {
     "faults": (*PYTEST, "tests/surgery/test_every_fault.py", "tests/surgery/test_own_bytes.py"),
-    "crash": (*PYTEST, "tests/surgery/test_crash.py"),
+    "crash": (
+        *PYTEST,
+        "tests/surgery/test_crash.py",
+        "tests/surgery/test_graft_killed.py",
+        "tests/surgery/test_hard_links.py",
+        "tests/surgery/test_hostile_plans.py",
+        "tests/surgery/test_names.py",
+        "tests/surgery/test_quorum_killed.py",
+    ),
+    "recorded": (*PYTEST, "tests/lab/disasters/test_disasters.py", "tests/lab/places/test_places.py"),
+    "merge": (*PYTEST, "tests/merge/test_rule.py"),
     "live": (*PYTEST, "tests/lab/test_live.py"),
     "surgery": (sys.executable, "-m", "tests.surgery.drawn"),
     "shows": (sys.executable, "-m", "tests.surgery.shows", "all"),

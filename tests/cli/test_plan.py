@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import pytest
 from tests.checks.build_partition import PartitionWriter, write_log_dir
 from tests.cli.run import SOURCE, Ran, run
 from tests.conftest import golden_names
+from tests.golden.judge import copy_tree
 from tests.surgery.picture import picture
 
 from segmend.formats.offset_checkpoint import FILE_NAMES, parse
@@ -53,7 +53,7 @@ def dirs(tmp_path: Path) -> tuple[Path, Path]:
 
 def copied(golden: Golden, name: str, tmp_path: Path) -> list[Path]:
     """A golden directory's log dirs, to be changed."""
-    shutil.copytree(golden(name), tmp_path / "golden")
+    copy_tree(golden(name), tmp_path / "golden")
     return sorted((tmp_path / "golden" / "b1").glob("d*"))
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import python, run
+from tests.golden.judge import copy_tree
 from tests.surgery.desk import Desk
 from tests.surgery.picture import picture
 
@@ -349,7 +350,7 @@ def test_a_plan_is_the_same_anywhere(
     golden: Callable[[str], Path], tmp_path: Path, operation: list[str]
 ) -> None:
     """Whatever the directory, time zone, locale and hash seed it is made in."""
-    shutil.copytree(golden("1.1.0-killed") / "b1", tmp_path / "disks")
+    copy_tree(golden("1.1.0-killed") / "b1", tmp_path / "disks")
     dirs = sorted((tmp_path / "disks").iterdir())
     next((dirs[0] / "v0-none-0").glob("*.index")).unlink()
     options = [option.replace("{first}", str(dirs[0])) for option in operation[1:]]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from tests.brokers import broker_of
 from tests.faults.hurts import unhurt
 from tests.faults.patient import Patient, lonely_topic, patient_in
 from tests.faults.table import Fault, recorded_faults
+from tests.golden.judge import copy_tree
 from tests.golden.unpack import unpack
 from tests.lab.compare import disagreements, of_reads
 from tests.lab.findings import excuses, judged, offsets
@@ -83,8 +83,7 @@ def unpacked(name: str, into: Path) -> Path:
 
 def hurt_copy(fault: Fault, base: Path, root: Path) -> Patient:
     """The fault done to a copy of the base."""
-    shutil.rmtree(root, ignore_errors=True)
-    shutil.copytree(base, root, symlinks=True)
+    copy_tree(base, root)
     patient = patient_in(root, lonely_topic(root))
     fault.hurt(patient)
     return patient

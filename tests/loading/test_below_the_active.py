@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.run import run
+from tests.golden.judge import copy_tree
 
 
 @pytest.mark.parametrize(("release", "outcome"), [("1.1", "refuses"), ("2.0", "starts")])
@@ -19,7 +19,8 @@ def test_zeros_below_the_active_segment(
     outcome: str,
 ) -> None:
     """As a real 1.1.0 did (tests.lab.disasters, seed 6101, number 5): nothing catches what it meets there."""
-    home = Path(shutil.copytree(golden("1.1.0-killed"), tmp_path / "data", symlinks=True))
+    home = tmp_path / "data"
+    copy_tree(golden("1.1.0-killed"), home)
     (partition,) = home.glob("b1/d*/idem-0")
     *_, below, active = sorted(partition.glob("*.log"))
     assert active.with_suffix(".snapshot").exists()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.golden.judge import copy_tree
 
 import segmend
 from segmend.logdir.disk import FileReader
@@ -19,7 +19,7 @@ Golden = Callable[[str], Path]
 @pytest.fixture
 def broker(golden: Golden, tmp_path: Path) -> list[segmend.LogDir]:
     """A copy of the golden broker, of which nothing is in memory yet."""
-    shutil.copytree(golden("4.3.1-clean") / "b1", tmp_path / "b1")
+    copy_tree(golden("4.3.1-clean") / "b1", tmp_path / "b1")
     time.sleep(0.03)
     return [segmend.open(path) for path in sorted((tmp_path / "b1").glob("d*"))]
 

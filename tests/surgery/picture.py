@@ -11,6 +11,7 @@ from segmend.logdir.disk import FileReader
 
 Tree = dict[str, tuple[object, ...]]
 BLOCK = 1 << 16
+ZEROS = bytes(BLOCK)
 
 
 def picture(root: Path, *, folder_times: bool = True) -> Tree:
@@ -42,6 +43,6 @@ def _digest(path: Path) -> str:
         for start, end in reader.extents():
             for at in range(start - start % BLOCK, end, BLOCK):
                 block = reader.read(BLOCK, at)
-                if any(block):
+                if block != ZEROS[: len(block)]:
                     digest.update(b"%d:" % at + block)
     return digest.hexdigest()

@@ -13,6 +13,7 @@ import pytest
 from tests.faults.hurts import Hurt
 from tests.faults.patient import lonely_topic, patient_in
 from tests.faults.table import Case, all_cases, recorded_faults
+from tests.golden.judge import copy_tree
 from tests.lab.pairs import CANNOT, Pair, drawn
 from tests.lab.releases import release
 from tests.lab.test_verdicts import unpacked
@@ -70,7 +71,7 @@ def complaints_of_lab(name: str, hurts: Hurts, root: Path, *, way: str = "repair
 def complaints_of_one(name: str, base: Path, hurt: Hurt, root: Path, way: str) -> list[str]:
     """Hurt a copy, and mend it in one of the ways."""
     shutil.rmtree(root, ignore_errors=True)
-    shutil.copytree(base, root / "disks", symlinks=True)
+    copy_tree(base, root / "disks")
     patient = patient_in(root / "disks", lonely_topic(root / "disks"))
     try:
         hurt(patient)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from tests.conftest import one_in
 from tests.golden.judge import copy_tree
+from tests.seeds import sampled
 from tests.surgery.faulty import Died, Disk, Mortal
 from tests.surgery.small_fleet import Fleet
 from tests.surgery.test_graft import batches, fall_behind, fork, last
@@ -47,7 +48,7 @@ def test_killed_in_the_middle(
     counting = Disk()
     apply(plan, str(state), fx=counting)
     leader = batches(fleet.replica("orders-3", "b3"))
-    for number in range(30, counting.calls, 5 if all_cases else 61):
+    for number in range(30, counting.calls, sampled(5, 17) if all_cases else 61):
         copy_tree(saved, fleet.home)
         shutil.rmtree(state)
         with pytest.raises(Died):

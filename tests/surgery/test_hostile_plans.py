@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 from tests.cli.run import run
 from tests.conftest import examples
+from tests.seeds import sampled
 from tests.surgery.picture import picture
 from tests.surgery.world import World, make, plan_of, steps
 
@@ -179,7 +180,7 @@ def _mutated(data: dict[str, Any], draw: st.DataObject, root: Path) -> dict[str,
 
 
 @pytest.mark.timeout(900)  # on a busy machine
-@examples(500, few=20, suppress_health_check=list(HealthCheck))
+@examples(sampled(500, 200), few=20, suppress_health_check=list(HealthCheck))
 @given(draw=st.data())
 def test_any_plan_at_all(draw: st.DataObject, capsys: Cap) -> None:
     """No traceback, nothing changed elsewhere, and an undo brings everything back."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.golden.judge import copy_tree
+from tests.seeds import sampled
 from tests.surgery.checkpoints import lines
 from tests.surgery.desk import Desk
 from tests.surgery.faulty import Died, Disk, Mortal
@@ -186,7 +187,7 @@ def test_killed_anywhere_both_ways_are_open(clean: Desk, asked: tuple[str, ...])
     counting = Disk()
     apply(plan, str(clean.state), fx=counting)
     after = picture(clean.home, folder_times=False)
-    for number in range(1, counting.calls, 1 + counting.calls // 50):
+    for number in range(1, counting.calls, (1 + counting.calls // sampled(50, 15)) | 1):
         copy_tree(saved, clean.home)
         shutil.rmtree(clean.state, ignore_errors=True)
         with pytest.raises(Died):

@@ -9,7 +9,6 @@ by itself keeps them in the log (KIP-853).
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -110,7 +109,6 @@ def thin_out(metadata: Path) -> None:
 
 def fresh(source: Path, root: Path) -> tuple[Path, Seat]:
     """A copy of an unpacked base at `root`, and its ports."""
-    shutil.rmtree(root, ignore_errors=True)
-    shutil.copytree(source, root, symlinks=True)
+    copy_tree(source, root)
     first, second = json.loads((root / "base.json").read_text())["ports"]
     return root / "b1", Seat(1, first, second)

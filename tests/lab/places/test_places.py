@@ -28,6 +28,7 @@ from tests.lab.places.open_transactions import OpenTrial
 from tests.lab.places.record import ALL_TRIALS, clear, prepared
 from tests.lab.places.table import Trial
 from tests.lab.verdict import HEALTHY
+from tests.seeds import sampled
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 
@@ -221,7 +222,9 @@ def test_some_trials_end_as_forecast(name: str, home: Path, root: Path, capsys: 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_trial_ends_as_forecast(name: str, home: Path, root: Path, capsys: Any) -> None:
-    agree(name, recorded(name), home, root, capsys)
+    """In CI every second one, the others on the next release."""
+    each = sampled(1, 2)
+    agree(name, recorded(name)[NAMES.index(name) % each :: each], home, root, capsys)
 
 
 def test_each_recording_has_its_base() -> None:
