@@ -112,6 +112,7 @@ def test_each_command_runs_as_it_stands(
         assert (tmp_path / "report" / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_each_command_takes_json(
     golden: Callable[[str], Path],
     tmp_path: Path,

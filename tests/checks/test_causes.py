@@ -91,6 +91,7 @@ def of_two_brokers(tmp_path: Path) -> list[Path]:
     return [*ours, *theirs]
 
 
+@pytest.mark.slow
 def test_the_dirs_of_two_brokers_are_no_twelve_errors(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -135,6 +135,7 @@ def pasted(command: str, case: Case, capsys: pytest.CaptureFixture[str]) -> bool
     return not plan["losses"]
 
 
+@pytest.mark.slow
 def test_what_people_are_shown_is_accepted_by_a_shell(tmp_path: Path) -> None:
     """Not a word of it is run: `bash -n`."""
     lines = [

@@ -33,6 +33,7 @@ def test_the_words_are_those_it_was_called_by(
     assert output.program() == expected
 
 
+@pytest.mark.slow
 def test_who_calls_it_by_a_script_is_told_that(tmp_path: Path) -> None:
     partition = tmp_path / "orders-0"
     partition.mkdir()

@@ -43,6 +43,7 @@ def words(action: argparse.Action, files: dict[str, str]) -> list[str]:
     return [option, value or files.get(str(action.metavar)) or SAMPLES[str(action.metavar)]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topic", TOPICS)
 def test_any_order_means_the_same(topic: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     dirs = two_dirs(tmp_path)

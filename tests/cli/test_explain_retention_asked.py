@@ -189,6 +189,7 @@ def test_zeros_beside_the_records_times(dirs: Sequence[Path], capsys: Capture) -
     assert "due to log retention time" in line["broker_says"]
 
 
+@pytest.mark.slow
 def test_the_next_command_mends_it(dirs: Sequence[Path], tmp_path: Path, capsys: Capture) -> None:
     for log in LOGS:
         in_place(f"{log}.timeindex", lambda old: old + bytes(24))(dirs)
@@ -233,6 +234,7 @@ def test_an_empty_active_segment_has_no_date(tmp_path: Path, capsys: Capture) ->
     assert "goes by time at" not in ran.out
 
 
+@pytest.mark.slow
 def test_a_closed_time_index_is_named_with_what_opens_it(dirs: Sequence[Path], tmp_path: Path) -> None:
     """As write-up 002 had it; the other partitions are told all the same."""
     closed = dirs[0] / f"{LOGS[1]}.timeindex"

@@ -74,6 +74,7 @@ def test_a_command_line_that_makes_no_sense_is_one_line(
     assert error.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_what_another_finding_explains_has_its_cause_and_no_next_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -34,6 +34,7 @@ def told(capsys: pytest.CaptureFixture[str], command: str, fleet: Path, *options
     return [ran.code, *map(json.loads, ran.out.splitlines())]
 
 
+@pytest.mark.slow
 def test_what_changed_between_two_audits(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     audit(capsys, fleet)
     for file in (fleet / "b2").rglob("*.timeindex"):
@@ -57,6 +58,7 @@ def test_what_changed_between_two_audits(fleet: Path, capsys: pytest.CaptureFixt
     assert "no run begins with 1999" in run(capsys, "fleet", "diff-runs", fleet.parent / "out", "1999").err
 
 
+@pytest.mark.slow
 def test_a_shallower_look_makes_nothing_gone(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = next((fleet / "b1").rglob("*.log"))
     log.write_bytes(log.read_bytes()[:-1] + b"\xff")  # a byte of a value: only --deep sees it
@@ -101,6 +103,7 @@ def test_no_run_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert run(capsys, "fleet", "vacuum", tmp_path, "--keep", 0).code == 16
 
 
+@pytest.mark.slow
 def test_growth_is_by_day_and_needs_time_between(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     audit(capsys, fleet)
     log = next((fleet / "b1").rglob("orders-0/*.log"))
@@ -131,6 +134,7 @@ def test_a_disk_is_full_at_the_rate_at_which_its_free_space_went() -> None:
     assert (other.disk_per_day, other.days_until_full) == (None, None)
 
 
+@pytest.mark.slow
 def test_counts_for_a_monitor(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     next((fleet / "b2").rglob("*.timeindex")).unlink()
     prom, rows = fleet.parent / "segmend.prom", fleet.parent / "segmend.json"

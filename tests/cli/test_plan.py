@@ -178,6 +178,7 @@ RELEASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RELEASES)
 def test_partitions_move_with_their_lines(golden: Golden, name: str, tmp_path: Path, capsys: Cap) -> None:
     a, b = copied(golden, name, tmp_path)
@@ -382,6 +383,7 @@ SIGNALS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", SIGNALS)
 def test_ctrl_c_stops_at_a_safe_point_and_the_same_command_goes_on(
     dirs: tuple[Path, Path], tmp_path: Path, capsys: Cap, number: int

@@ -183,6 +183,7 @@ def state(root: Path) -> dict[str, tuple[object, ...]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", one_in(99, [name for name in golden_names() if name.endswith("-killed")]))
 def test_no_reading_command_changes_anything(
     name: str, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -82,6 +82,7 @@ def test_the_same_dir_twice_and_mixed_paths(tmp_path: Path, capsys: pytest.Captu
     assert (unknown.code, one_line(unknown.err)) == (16, True)
 
 
+@pytest.mark.slow
 def test_no_permission_is_told_in_one_line(tmp_path: Path) -> None:
     """An unreadable dir or file ends the command, an unreadable partition is a flag in the table."""
     data, secret = tmp_path / "data", tmp_path / "secret"
@@ -107,6 +108,7 @@ def test_no_permission_is_told_in_one_line(tmp_path: Path) -> None:
         path.chmod(0o700)
 
 
+@pytest.mark.slow
 def test_names_that_are_no_utf_8_or_steer_terminals_are_shown_escaped(tmp_path: Path) -> None:
     data = os.fsencode(tmp_path)
     os.mkdir(data + b"/caf\xe9-0")
@@ -185,6 +187,7 @@ def test_a_bad_checksum_is_a_flag(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "CRC-BAD" in run(capsys, "show", path).out
 
 
+@pytest.mark.slow
 @examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_flipped_bits_of_a_log_never_end_in_a_traceback(

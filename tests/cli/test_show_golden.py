@@ -164,6 +164,7 @@ def test_offsets_are_what_the_broker_said(
             assert row["log_start_offset"] == offsets["log_start_offset"], partition
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", golden_params())
 def test_every_file_can_be_shown_as_text_and_json(
     name: str, golden: Golden, capsys: pytest.CaptureFixture[str]

@@ -35,6 +35,7 @@ def desk(golden: Callable[[str], Path], tmp_path: Path, capsys: Cap) -> Desk:
 MOVE = ("--partition", "txn-0", "--to")
 
 
+@pytest.mark.slow
 def test_what_is_no_plan_is_not_written_over(desk: Desk) -> None:
     """Neither the broker's configuration, nor a device, nor through a link to either."""
     precious = desk.root / "server.properties"
@@ -146,6 +147,7 @@ def test_plans_that_do_not_go_together(desk: Desk) -> None:
     assert (ran.code, "make the plans again" in ran.err) == (8, True), ran.err
 
 
+@pytest.mark.slow
 def test_backups_on_another_disk(desk: Desk) -> None:
     """Journalled, found by undo; while that disk is away nothing is begun, and nothing made in its place."""
     before, spare = desk.tree(), desk.root / "spare"
@@ -174,6 +176,7 @@ def test_backups_on_another_disk(desk: Desk) -> None:
     assert before != desk.tree()
 
 
+@pytest.mark.slow
 def test_owner_mode_and_attributes_are_those_of_the_broker(desk: Desk) -> None:
     """Of what is rewritten, moved, and made anew, in directories with a group of their own."""
     partition = desk.dirs[0] / "txn-0"
@@ -258,6 +261,7 @@ def test_the_examples_of_help_can_be_given_as_they_are_written(argv: list[str], 
         assert callable(parsed.run)
 
 
+@pytest.mark.slow
 def test_a_log_dir_that_was_forgotten_is_told(desk: Desk) -> None:
     first, second = desk.dirs
     for argv in (("repair",), ("identity",), ("free", "--bytes", "1GB")):
@@ -266,6 +270,7 @@ def test_a_log_dir_that_was_forgotten_is_told(desk: Desk) -> None:
         assert "given here" not in desk.run("plan", argv[0], first, second, *argv[1:]).out
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_what_would_keep_apply_from_it(desk: Desk) -> None:
     """And touches nothing, not even the state directory."""
     desk.plan("move", *MOVE, desk.dirs[1])
@@ -321,6 +326,7 @@ def test_a_refusal_leaves_no_journal(desk: Desk) -> None:
     assert "no journal" in desk.run("journal", "list", "--state-dir", desk.state).out
 
 
+@pytest.mark.slow
 def test_a_partition_behind_a_link_is_left_alone(desk: Desk) -> None:
     """Its files lie in no log dir; the rest of the plan goes on without it."""
     linked, plain = desk.dirs[0] / "txn-0", desk.dirs[0] / "nulls-0"

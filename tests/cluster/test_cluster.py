@@ -117,6 +117,7 @@ def test_a_majority_without_metadata_may_elect_one_of_them(
     assert [each for each in ran.json[-1]["unknown"] if "voter 1" in each and "stray" in each]
 
 
+@pytest.mark.slow
 def test_the_user_counts(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = ("--as-user", str(os.getuid() + 4711))
     ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), *other, "--json")
@@ -209,6 +210,7 @@ def test_a_torn_end_that_a_sound_copy_does_not_miss_is_none(
     assert (ran.code, ran.json[-1]["nodes_whole"]) == (4, False)
 
 
+@pytest.mark.slow
 def test_from_python(dirs: list[Path]) -> None:
     for only, good in ((None, True), ([2, 3], False)):
         *_, last = segmend.forecast_cluster(*map(segmend.open, map(str, dirs)), only=only)
@@ -241,6 +243,7 @@ def test_only_takes_nodes_that_were_given(
     assert run(capsys, "forecast", "--cluster", *dirs, "--only", only).code == 16
 
 
+@pytest.mark.slow
 def test_zookeeper_keeps_who_is_in_sync(golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:
     ran = run(capsys, "forecast", "--cluster", *sorted(golden("2.8.2-clean").glob("b*/d*")), "--json")
     assert ran.code == 4

@@ -114,6 +114,7 @@ def test_replicas_may_roll_and_age_as_they_like(tmp_path: Path) -> None:
     assert codes(three_brokers(tmp_path / "fleet", edit={1: other}), tmp_path / "out") == {}
 
 
+@pytest.mark.slow
 def test_compacted_topics_are_compared_above_the_cleaner_only(tmp_path: Path) -> None:
     def compacted(writer: PartitionWriter) -> None:
         rewrite(0, b"w" * 20)(writer)
@@ -163,6 +164,7 @@ def test_replicas_without_a_common_record(tmp_path: Path) -> None:
     assert found == {"R01": 1, "R06": 1}
 
 
+@pytest.mark.slow
 def test_a_second_run_says_what_is_new_and_gone(tmp_path: Path) -> None:
     root, out = three_brokers(tmp_path / "fleet"), tmp_path / "out"
     first = run(root, out)

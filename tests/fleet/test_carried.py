@@ -78,6 +78,7 @@ def sealed(fleet: Path) -> list[Path]:
     return [log for logs in folders.values() for log in logs[:-1]]
 
 
+@pytest.mark.slow
 def test_an_unchanged_fleet_is_not_read_again_and_its_tables_are_the_same(
     tmp_path: Path, read: list[int]
 ) -> None:
@@ -175,6 +176,7 @@ def _compare(tmp_path: Path, seed: int) -> None:
         assert since.row["carried_segments"] > 0
 
 
+@pytest.mark.slow
 def test_after_changes_the_tables_are_those_of_a_full_audit(tmp_path: Path) -> None:
     _compare(tmp_path, 7)
 
@@ -185,6 +187,7 @@ def test_after_many_changes_the_tables_are_those_of_a_full_audit(tmp_path: Path,
     _compare(tmp_path, 1000 + seed)
 
 
+@pytest.mark.slow
 def test_damage_that_leaves_no_trace_is_found_by_full_only_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -234,6 +237,7 @@ def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return fleet
 
 
+@pytest.mark.slow
 def test_a_stopped_audit_goes_on(stopped: Path, capsys: pytest.CaptureFixture[str], read: list[int]) -> None:
     out = stopped.parent / "out"
     torn = out / "scans" / "part-20200101T000000Z-abcdef-00.parquet"

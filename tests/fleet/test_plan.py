@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from tests.fleet.build import three_brokers
 
 from segmend.checks import Level
@@ -47,6 +48,7 @@ def payloads(shares: Iterator[Share]) -> list[int]:
     return [len(zlib.compress(pickle.dumps((run_task, Task(job=JOB, shares=tuple(each)))))) for each in tasks]
 
 
+@pytest.mark.slow
 def test_a_task_is_no_larger_in_a_larger_fleet() -> None:
     small, large = payloads(fleet(10, 20 << 20)), payloads(fleet(300, 20 << 20))
     assert max(large) <= max(small) * 1.2

@@ -63,6 +63,7 @@ def headers_of(row: dict[str, Any]) -> list[tuple[str, bytes]]:
     return [(header["key"], header["value"]) for header in row["headers"] or ()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", golden_params())
 def test_records_of_every_golden_dir_are_those_of_the_plain_decoder(
     name: str, golden: Callable[[str], Path]
@@ -147,6 +148,7 @@ def test_offsets_and_times_select(tmp_path: Path) -> None:
     assert len(early) + len(late) == len(everything) + both
 
 
+@pytest.mark.slow
 def test_topics_partitions_and_brokers_select(tmp_path: Path) -> None:
     root = three_brokers(tmp_path)
     assert {r["topic"] for r in rows_of(root, topics="ord*")} == {"orders"}

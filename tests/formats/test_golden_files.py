@@ -48,6 +48,7 @@ def parsed_and_rendered(module: Any, data: bytes) -> tuple[tuple[Damage, ...], b
     return damages, module.render(value) == data
 
 
+@pytest.mark.slow
 @names
 def test_small_files_are_healthy_and_render_the_same(name: str, golden: Callable[[str], Path]) -> None:
     seen: Counter[str] = Counter()

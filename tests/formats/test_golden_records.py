@@ -210,6 +210,7 @@ def parsed(module: Any, data: bytes) -> tuple[list[tuple[int, int]], tuple[Damag
     return [(getattr(entry, names[0]), getattr(entry, names[1])) for entry in index], damages
 
 
+@pytest.mark.slow
 @told("expected")
 def test_index_entries_are_those_of_kafkas_dump(name: str, golden: Unpack) -> None:
     seen = 0

@@ -164,6 +164,7 @@ def test_damaged_indexes(seed: int, data: st.DataObject) -> None:
     both(log, records=False, offset_index=mutated[0], time_index=mutated[1])
 
 
+@pytest.mark.slow
 @needs_native
 def test_every_truncation_of_a_log() -> None:
     data = varied_log(5, 4)

@@ -304,6 +304,7 @@ def test_a_batch_larger_than_any_window_has_its_checksum_computed_in_pieces(
     assert (kinds(found), found.batches) == (["crc-mismatch"], 2)
 
 
+@pytest.mark.slow
 def test_a_bomb_is_not_decompressed(engine: str) -> None:
     many = record_bytes(Message(0, value=bytes(70 << 20)))
     bomb = batch_bytes(100, [Message(0)], codec=LZ4, payload=lz4_frame(many))

@@ -94,6 +94,7 @@ def test_real_clusters_clean_and_killed(
     assert {(line["broker"], line["behind_records"]) for line in lines} == {(1, 0), (2, 0), (3, 30)}
 
 
+@pytest.mark.slow
 def test_a_directory_that_is_gone_is_a_difference(
     golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

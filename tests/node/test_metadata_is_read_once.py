@@ -46,6 +46,7 @@ def once(opened: Counter[str]) -> None:
     assert max(opened.values()) <= 2, opened
 
 
+@pytest.mark.slow
 def test_a_plan_for_one_missing_index(broker: list[segmend.LogDir], opened: Counter[str]) -> None:
     next(Path(broker[0].path).glob("orders.eu-west_1-0/*.index")).unlink()
     plan = segmend.plan("repair", *broker)

@@ -76,6 +76,7 @@ class Rescues:
         return told(again)
 
 
+@pytest.mark.slow
 def test_of_each_key_the_last_record_stays(
     golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

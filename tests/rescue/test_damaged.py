@@ -14,6 +14,7 @@ from tests.rescue.replicas import hurt, replicas, told
 Golden = Callable[[str], Path]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", one_in(8, range(8)))
 def test_three_hurt_replicas_give_everything(
     seed: int, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -40,6 +41,7 @@ HURT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", one_in(99, [(name, seed) for name in HURT for seed in range(8)]))
 def test_what_is_hurt_on_all_of_them_is_named_and_the_rest_is_there(
     case: tuple[str, int], golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]

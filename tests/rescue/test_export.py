@@ -110,6 +110,7 @@ class Growing:
         return run(capsys, "export", self.dir, "--out", out, *options)
 
 
+@pytest.mark.slow
 def test_of_a_growing_log_each_run_adds_what_is_new(
     golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -146,6 +147,7 @@ def test_records_without_a_time_have_no_date(
     assert {row["date"] for row in table(tmp_path / "out")} == {None}
 
 
+@pytest.mark.slow
 def test_another_log_is_refused(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log, out = Growing(golden("4.3.1-killed"), tmp_path), tmp_path / "out"
     many, end = len(log.ends), log.show(4)

@@ -21,6 +21,7 @@ def lines(ran: Ran) -> list[object]:
     return sorted(map(str, ran.of("partition")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("driver", ["local", pytest.param("spark", marks=pytest.mark.spark)])
 @pytest.mark.parametrize("form", ["log-dir", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_it_gives_the_same(

@@ -20,6 +20,7 @@ from segmend.rescue.spread import spread
 Golden = Callable[[str], Path]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("driver", ["local", pytest.param("spark", marks=pytest.mark.spark)])
 def test_it_gives_the_same_run_after_run(
     driver: str, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -59,6 +59,7 @@ def from_table(path: Path) -> list[tuple[object, ...]]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", golden_params(TOLD))
 def test_the_tables_are_what_a_consumer_got(
     name: str, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -53,6 +53,7 @@ def test_brought_back_under_its_name(clean: Desk, kind: str) -> None:
     clean.undo()
 
 
+@pytest.mark.slow
 def test_an_open_index_is_never_believed(clean: Desk) -> None:
     """The long, zero-filled indexes of a log that nobody closed would have retention delete all of it."""
     expected = after(clean, "single")
@@ -83,6 +84,7 @@ def test_after_a_kill_the_whole_log_is_recovered(killed: Desk) -> None:
     assert after(killed, "single") == expected
 
 
+@pytest.mark.slow
 def test_an_empty_one_gives_way_if_asked(clean: Desk) -> None:
     home, other = clean.dirs
     expected = after(clean, "single")

@@ -114,6 +114,7 @@ def test_what_comes_to_light_by_a_repair_is_named(tmp_path: Path) -> None:
     assert [words for words in bed.plan()["left"] if words.startswith("L11") and "then plan again" in words]
 
 
+@pytest.mark.slow
 def test_epochs_made_anew_do_not_begin_beyond_the_log(tmp_path: Path) -> None:
     bed = Bed("4.3.1-clean", "start-beyond-end", tmp_path)
     fault_called("epochs-negative").hurt(bed.patient)

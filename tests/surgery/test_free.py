@@ -54,6 +54,7 @@ def stray(desk: Desk, name: str, as_name: str | None = None) -> Path:
     return target
 
 
+@pytest.mark.slow
 def test_only_as_much_as_it_takes_and_least_harm_first(killed: Desk) -> None:
     stray(killed, "single-0")
     ran = killed.plan("free", "--bytes", "4KiB")
@@ -158,6 +159,7 @@ def test_the_same_disk_is_refused_unless_it_is_to_be_discarded(shelf: Desk) -> N
     assert "quarantine discard gives it up for good" in notes
 
 
+@pytest.mark.slow
 def test_without_another_disk_it_is_set_aside_first_and_then_discarded(killed: Desk) -> None:
     place = killed.root / "aside"
     before = used(killed.home)
@@ -171,6 +173,7 @@ def test_without_another_disk_it_is_set_aside_first_and_then_discarded(killed: D
     assert killed.forecast().of("broker")[0]["records_lost"] == 0
 
 
+@pytest.mark.slow
 def test_records_that_are_nowhere_else_are_given_up_by_their_number_only(killed: Desk) -> None:
     same, other = stray(killed, "single-0"), stray(killed, "headers-0", "gone-0")
     ran = killed.plan("free", "--bytes", "1GB", "--discard")

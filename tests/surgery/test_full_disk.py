@@ -52,6 +52,7 @@ def partition(home: Path) -> tuple[Path, Path]:
     return source, target
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("back", [False, True])
 @pytest.mark.parametrize("unplugged", [False, True])
 def test_what_is_moved_off_it_goes_on_wherever_it_was_stopped(

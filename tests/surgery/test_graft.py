@@ -252,6 +252,7 @@ def test_a_replica_that_went_another_way(fleet: Fleet) -> None:
     fleet.undo()
 
 
+@pytest.mark.slow
 def test_damage_in_the_middle_goes_with_all_that_follows(fleet: Fleet) -> None:
     """What is cut off the leader has too, so nothing is lost."""
     mine = fleet.replica("orders-0")
@@ -439,6 +440,7 @@ def test_the_replica_itself_is_no_source(whole: Fleet) -> None:
     assert "is the replica that is to be restored" in text
 
 
+@pytest.mark.slow
 def test_a_lost_replica_of_which_nothing_tells_where_it_was(fleet: Fleet) -> None:
     mine = fleet.replica("orders-0")
     home = mine.parent
@@ -464,6 +466,7 @@ def set_mark(log_dir: Path, offset: int | None, key: tuple[str, int] = ("orders"
     write(path, rest if offset is None else {**rest, key: offset})
 
 
+@pytest.mark.slow
 def test_a_leader_whose_broker_runs(running: Fleet) -> None:
     leader = running.replica("orders-0", "b3")
     assert "stop it, or read only what is committed: --live-source" in refused(running.graft("orders-0"), 64)
@@ -493,6 +496,7 @@ def merge(replica: Path, count: int) -> None:
         first.with_suffix(suffix).unlink()
 
 
+@pytest.mark.slow
 def test_other_segment_boundaries(fleet: Fleet) -> None:
     """What is missing goes into a new segment where the last one would become too large."""
     mine, leader = fleet.replica("payments-1"), fleet.replica("payments-1", "b3")
@@ -509,6 +513,7 @@ def test_other_segment_boundaries(fleet: Fleet) -> None:
     assert fleet.findings() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leader", ["whole", "began later"])
 def test_a_start_scans_nothing_of_what_a_kill_had_left_unflushed(fleet: Fleet, leader: str) -> None:
     """The recovery point goes over what the graft proved, synced, and gave its indexes; over no more."""

@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Callable
 
 import pytest
-from tests.conftest import one_in
 from tests.golden.judge import copy_tree
 from tests.seeds import sampled
 from tests.surgery.faulty import Died, Disk, Mortal
@@ -33,11 +32,10 @@ def replaced(fleet: Fleet) -> tuple[str, ...]:
     return ("--whole",)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)  # on a busy machine
-@pytest.mark.parametrize("hurt", one_in(2, [diverged, replaced]))
-def test_killed_in_the_middle(
-    fleet: Fleet, hurt: Callable[[Fleet], tuple[str, ...]], all_cases: bool
-) -> None:
+@pytest.mark.parametrize("hurt", [diverged, replaced])
+def test_killed_in_the_middle(fleet: Fleet, hurt: Callable[[Fleet], tuple[str, ...]]) -> None:
     options = hurt(fleet)
     saved, state = fleet.root / "saved", fleet.state
     before, yes = fleet.tree(), ("--yes", "--state-dir", state)
@@ -48,7 +46,7 @@ def test_killed_in_the_middle(
     counting = Disk()
     apply(plan, str(state), fx=counting)
     leader = batches(fleet.replica("orders-3", "b3"))
-    for number in range(30, counting.calls, sampled(5, 17) if all_cases else 61):
+    for number in range(30, counting.calls, sampled(5, 17)):
         copy_tree(saved, fleet.home)
         shutil.rmtree(state)
         with pytest.raises(Died):

@@ -84,6 +84,7 @@ def compared(case: Two) -> tuple[Comparison, ReplicaLog]:
     return compare(replica(mine, case.rolls[0], case.torn), leader), leader
 
 
+@pytest.mark.slow
 @given(two())
 def test_what_is_shared_and_what_either_has_alone(case: Two) -> None:
     found, _ = compared(case)

@@ -35,6 +35,7 @@ def chosen(root: Path) -> list[Path]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name if name == FAST else pytest.param(name, marks=pytest.mark.slow) for name in CLEAN]
 )

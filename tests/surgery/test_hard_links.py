@@ -79,10 +79,11 @@ def powerless(at: int, snapped: Snapped) -> Unplugged:
     return Unplugged(at, stash, snapped.world.b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["apply", "undo"])
-@pytest.mark.parametrize("how", ["killed", pytest.param("unplugged", marks=pytest.mark.slow)])
-def test_stopped_anywhere(tmp_path: Path, command: str, how: str, all_cases: bool) -> None:
-    step = sampled(1, 5) if all_cases else 17
+@pytest.mark.parametrize("how", ["killed", "unplugged"])
+def test_stopped_anywhere(tmp_path: Path, command: str, how: str) -> None:
+    step = sampled(1, 5)
     for at in range(1, calls(tmp_path / "count", command) + 1, step):
         root = tmp_path / f"{at}"
         snapped = Snapped(root)

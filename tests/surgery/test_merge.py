@@ -108,6 +108,7 @@ def elected(fleet: Fleet, epoch: int = EPOCH) -> tuple[int, int, int]:
     return first, end, end - first + 1
 
 
+@pytest.mark.slow
 def test_what_the_newest_leader_never_had_goes_to_files_beside(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +194,7 @@ def test_nobody_decides_between_two_that_have_one_epoch_otherwise(fleet: Fleet) 
     assert merge(fleet, *price).code == 0
 
 
+@pytest.mark.slow
 def test_another_branch_wins_on_purpose_at_its_price(fleet: Fleet) -> None:
     mine, theirs, side = fleet.replica(NAME), fleet.replica(NAME, "b3"), fleet.root / "side"
     first, end, count = elected(fleet)

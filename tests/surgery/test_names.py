@@ -38,6 +38,7 @@ def with_lines(desk: Desk, topic: str) -> set[str]:
     return {path.name for path in files if any(key[0] == topic for key in lines(path))}
 
 
+@pytest.mark.slow
 def test_the_last_copy_goes_by_its_figure_only(clean: Desk) -> None:
     ran = clean.plan("delete", "--partition", "single-0", "--partition", "empty-0")
     assert (ran.code, [kind for kind, _ in clean.steps(ran)].count("quarantine")) == (4, 1)
@@ -114,6 +115,7 @@ def test_a_partition_gets_another_name_with_all_that_is_said_of_it(clean: Desk) 
     assert "after this plan" not in notes(clean)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beside", [True, False])
 def test_an_empty_partition_of_the_new_name_is_set_aside_in_whichever_dir(clean: Desk, beside: bool) -> None:
     home = home_of(clean, "single-0")
@@ -129,6 +131,7 @@ def test_an_empty_partition_of_the_new_name_is_set_aside_in_whichever_dir(clean:
     clean.undo()
 
 
+@pytest.mark.slow
 def test_a_copy_leaves_all_as_it_is(clean: Desk) -> None:
     home = home_of(clean, "single-0")
     empty = home.parent / "copy-0"

@@ -90,6 +90,7 @@ def test_no_partition_comes_back_beside_itself(desk: Desk) -> None:
     assert (ran.code, f"{desk.dirs[0]}/{name}: is that partition too" in ran.err) == (8, True)
 
 
+@pytest.mark.slow
 def test_what_is_discarded_is_gone_and_no_undo_pretends(desk: Desk) -> None:
     rows = quarantine(desk, "list").json
     before = desk.tree()
@@ -131,6 +132,7 @@ def test_names_that_are_none(desk: Desk) -> None:
         assert (ran.code, ran.err.count("\n")) == (16, 1)
 
 
+@pytest.mark.slow
 def test_a_discard_that_was_stopped_goes_on(desk: Desk) -> None:
     """Whatever call was the last one, nothing pretends that it can be brought back, and the rest goes."""
     chosen = named(runs(str(desk.state)), "0001")

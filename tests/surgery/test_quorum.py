@@ -114,6 +114,7 @@ def test_a_lost_vote_is_not_given_twice(desk: Desk, others: tuple[Path, Path]) -
     assert (state(desk, place).leader_epoch or 0) > 1000
 
 
+@pytest.mark.slow
 def test_a_last_voter_is_the_only_one(desk: Desk, tmp_path: Path) -> None:
     place = home(desk)
     assert desk.plan("quorum", "--standalone").code == 16  # the voters are in server.properties

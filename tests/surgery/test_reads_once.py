@@ -80,6 +80,7 @@ def test_the_plan_reads_each_log_once(
     assert size_of(disk) <= of_logs() < 1.1 * size_of(disk)
 
 
+@pytest.mark.slow
 def test_apply_reads_no_log_that_is_the_same(capsys: Cap, disk: Path, of_logs: Reads) -> None:
     made = plan(capsys, disk)
     of_logs()

@@ -326,6 +326,7 @@ def test_a_replica_that_does_not_go_on_as_the_torn_batch_began_gives_nothing(pat
     assert "in one run; next: segmend plan graft" in patient.mend("--from", patient.other).out
 
 
+@pytest.mark.slow
 def test_where_it_does_not_fit_the_graft_that_is_named_helps(
     patient_of: PatientOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,7 @@ def reversed_plan(desk: Desk) -> tuple[int, Plan]:
     return ran.code, Plan.load(str(desk.plan_file))
 
 
+@pytest.mark.slow
 def test_a_moved_partition_goes_back_with_what_came_since(clean: Desk) -> None:
     home = home_of(clean, "single-0")
     other = next(d for d in clean.dirs if d != home.parent)
@@ -68,6 +69,7 @@ def test_what_came_to_a_renamed_partition_is_seen_before_the_first_step_of_an_un
     assert (home.with_name("single-0") / log.name).read_bytes().endswith(MORE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "since",
     ["empty", "records", *(pytest.param(each, marks=pytest.mark.slow) for each in ("nothing", "elsewhere"))],

@@ -15,6 +15,7 @@ import pytest
 
 from segmend.loading.state import LoadState
 from segmend.logdir import disk
+from tests.conftest import one_in
 from tests.lab.disasters.bases import RELEASES
 from tests.lab.disasters.compare import disagreements, wrong
 from tests.lab.disasters.draw import Disaster, drawn
@@ -53,7 +54,7 @@ def test_every_disaster_ends_as_forecast(version: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", one_in(3, NAMED))
 def test_what_was_learnt_stays_known(name: str, all_cases: bool) -> None:
     root = scratch("learnt")  # where any user comes in
     for version, number in list(NAMED[name].items())[: None if all_cases else 1]:

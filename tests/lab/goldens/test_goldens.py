@@ -149,6 +149,7 @@ def root() -> Iterator[Path]:
         yield Path(made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("golden", one_in(12, record.GOLDENS))
 def test_each_start_ends_as_said(golden: str, root: Path) -> None:
     assert complaints(golden, keys_of(golden), root) == {}

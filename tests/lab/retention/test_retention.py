@@ -43,6 +43,7 @@ def wrong(version: str, row: Row, trial: Trial, log_dir: Path) -> list[str]:
     return list(disagreements(said, gone_of(row), row["first"], row["last"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", one_in(len(VERSIONS), VERSIONS))
 def test_segments_go_as_they_did(version: str, tmp_path: Path, all_cases: bool) -> None:
     rows = recorded(version)
@@ -78,6 +79,7 @@ def _sum(lines: list[Later]) -> tuple[int, int]:
     return sum(line.segments for line in lines), sum(line.bytes_lost for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", one_in(len(VERSIONS), VERSIONS))
 def test_the_forecast_says_what_explain_says(version: str, tmp_path: Path) -> None:
     row = recorded(version)[-1]
