@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -10,16 +10,14 @@ from tests.golden.judge import copy_tree
 from tests.seeds import sampled
 from tests.surgery.checkpoints import lines
 from tests.surgery.desk import Desk
-from tests.surgery.faulty import Died, Disk, Mortal
-from tests.surgery.picture import picture
+from tests.surgery.loop import COMMANDS, Loop
 from tests.surgery.recovery_rule import batches_of
 from tests.surgery.shows.names import OTHER, stamp
 from tests.surgery.small_fleet import Fleet
+from tests.surgery.story import plans_read_once
 
 from segmend.formats import partition_metadata
 from segmend.formats.names import is_legal_topic, topics_collide
-from segmend.surgery.execute.apply import apply
-from segmend.surgery.execute.journal import runs
 from segmend.surgery.plan import Plan
 
 SINGLE = 96
@@ -184,25 +182,11 @@ def test_kafka_s_rules_for_names() -> None:
 )  # fmt: skip
 def test_killed_anywhere_both_ways_are_open(clean: Desk, asked: tuple[str, ...]) -> None:
     assert clean.plan(*asked).code == 0
-    plan, before, saved = Plan.load(str(clean.plan_file)), clean.tree(), clean.root / "saved"
-    copy_tree(clean.home, saved)
-    copy_tree(saved, clean.home)  # with the holes of the copies that follow: a copy goes from hole to hole
-    counting = Disk()
-    apply(plan, str(clean.state), fx=counting)
-    after = picture(clean.home, folder_times=False)
-    for number in range(1, counting.calls, (1 + counting.calls // sampled(50, 15)) | 1):
-        copy_tree(saved, clean.home)
-        shutil.rmtree(clean.state, ignore_errors=True)
-        with pytest.raises(Died):
-            apply(plan, str(clean.state), fx=Mortal(number, half=True))
-        if not any(run.events for run in runs(str(clean.state))):
-            continue
-        yes = ("--yes", "--state-dir", clean.state)
-        if number % 2:
-            assert clean.run("apply", clean.plan_file, *yes).code == 1, number
-            assert picture(clean.home, folder_times=False) == after, number
-        assert clean.run("undo", *yes).code == 0, number
-        assert clean.tree() == before, number
+    loop = Loop(Plan.load(str(clean.plan_file)), clean.state, clean.tree)
+    with plans_read_once():
+        for command in COMMANDS:
+            step = 1 + loop.calls[command].calls // sampled(1000, 20)
+            assert loop.play(command, islice(loop.each_call(command), 0, None, step)) > 5
 
 
 def test_what_the_metadata_has_in_sync_elsewhere_is_not_lost(whole: Fleet) -> None:
