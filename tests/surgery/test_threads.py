@@ -36,7 +36,7 @@ def test_files_are_copied_and_removed_in_threads_and_all_else_is_done_in_one(tmp
     for command in COMMANDS:
         made = loop.calls[command]
         others = Counter(name for name, thread in zip(made.names, made.threads, strict=True) if thread)
-        assert {*made.threads} == {0, 1, 2}
+        assert {*made.threads} >= {0, 1}  # On a busy machine one of the two may take all.
         assert (others["create"], others["remove"]) == (FILES + 3, FILES + 2), others
 
 
@@ -47,8 +47,7 @@ def test_each_call_of_each_thread_is_stopped(tmp_path: Path) -> None:
         loop = loop_in(folder)
         for command in COMMANDS:
             for number in (errno.ENOSPC, errno.EIO):
-                stops = [*loop.each_call_of_a_thread(command, number)]
-                assert loop.play(command, iter(stops)) > len(stops) / 2
+                assert loop.play(command, loop.each_call_of_a_thread(command, number)) > 2 * FILES
 
     with memory(tmp_path) as folder, plans_read_once():
         (folder / "root").mkdir()
