@@ -6,6 +6,8 @@ that field changed; a gigabyte is there in seconds and every batch is valid.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import random
 import shutil
@@ -19,7 +21,6 @@ from segmend.formats.build import NewRecord, build_batch
 LZ4 = 3
 START_MS = 1_790_000_000_000
 TEMPLATES = 32
-TOPIC_ID = "AAECAwQFBgcICQoLDA0ODw"
 EMPTY_SNAPSHOT = bytes.fromhex("000148674bc700000000")
 MARKER = ".kafka_cleanshutdown"  # written last, so it also says that the data is complete
 
@@ -164,12 +165,41 @@ def replicas(folder: Path, original: Path, *, brokers: int = 3) -> Path:
     return folder
 
 
-def finish(folder: Path, ends: dict[Path, int]) -> None:
+def many_brokers(folder: Path, *, brokers: int, partitions: int = 42, segments: int = 48) -> Path:
+    """Brokers of `partitions` partitions of `segments` tiny segments each, a partition on three of them.
+
+    All partitions have the same sealed segments, as hard links: a million take a few megabytes, and as
+    many names, looks and opens as if each had bytes of its own.
+    """
+    original = many_segments(folder / "original", segments=segments, a_partition=segments) / "tiny-0"
+    files = [entry for entry in os.scandir(original) if entry.name.endswith((".log", "index"))]
+    for node in range(brokers):
+        home = folder / "brokers" / f"b{node}"
+        if (home / MARKER).exists():
+            continue
+        # A third of the topics begin here, the others at the two brokers before.
+        names = [f"t{(node - number % 3) % brokers}-{number // 3}" for number in range(partitions)]
+        for name in names:
+            (home / name).mkdir(parents=True, exist_ok=True)
+            for file in files:
+                active = file.name.startswith(f"{segments - 1:020d}")
+                (shutil.copyfile if active else os.link)(file.path, home / name / file.name)
+        finish(home, dict.fromkeys((home / name for name in names), segments), node=node)
+    return folder / "brokers"
+
+
+def topic_id(partition: Path) -> str:
+    """The same for all partitions of a topic, and for no other."""
+    digest = hashlib.blake2b(partition.name.rpartition("-")[0].encode(), digest_size=16).digest()
+    return base64.urlsafe_b64encode(digest)[:22].decode()
+
+
+def finish(folder: Path, ends: dict[Path, int], *, node: int = 1) -> None:
     """The side files a clean stop leaves, so that a check has nothing to say."""
     for partition, end in ends.items():
         (partition / f"{end:020d}.snapshot").write_bytes(EMPTY_SNAPSHOT)
         (partition / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
-        (partition / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID}")
+        (partition / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id(partition)}")
     lines = [
         f"{path.name.rpartition('-')[0]} {path.name.rpartition('-')[2]} {end}" for path, end in ends.items()
     ]
@@ -178,6 +208,7 @@ def finish(folder: Path, ends: dict[Path, int]) -> None:
     for name in ("log-start-offset-checkpoint", "cleaner-offset-checkpoint"):
         (folder / name).write_text("0\n0\n")
     (folder / "meta.properties").write_text(
-        "#\nversion=1\ncluster.id=lAb5pZ9vTWWx4JmKu0o3Ng\nnode.id=1\ndirectory.id=JKf3ybmxTp6ZRMVaHZWYLA\n"
+        f"#\nversion=1\ncluster.id=lAb5pZ9vTWWx4JmKu0o3Ng\nnode.id={node}\n"
+        f"directory.id=JKf3ybmxTp6{node:010d}A\n"
     )
     (folder / MARKER).write_text('{"version":0,"brokerEpoch":10}')

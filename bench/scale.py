@@ -16,6 +16,10 @@ class Scale:
     segments: int = 100_000
     tiny_segments: int = 4_500
     runs: int = 5
+    brokers: tuple[int, ...] = (6, 50, 500)
+    partitions: int = 42
+    """Of a broker of those."""
+    planned: tuple[int, ...] = (10, 100, 1_000, 10_000)
     live: bool = True
     """Whether a broker is started, where there is one in the race."""
 
@@ -23,11 +27,6 @@ class Scale:
 def smoke(folder: Path) -> Scale:
     """Just enough to see every race run and print."""
     return Scale(
-        folder=folder,
-        kib_bytes=4 << 20,
-        small_bytes=2 << 20,
-        segments=600,
-        tiny_segments=60,
-        runs=1,
-        live=False,
-    )
+        folder=folder, kib_bytes=4 << 20, small_bytes=2 << 20, segments=600, tiny_segments=60, runs=1,
+        live=False, brokers=(3,), partitions=3, planned=(2,),
+    )  # fmt: skip

@@ -85,10 +85,12 @@ def test_vacuum_drops_old_runs_and_nothing_else(fleet: Path, capsys: pytest.Capt
     files = sorted(out.rglob("*.parquet"))
     dry = told(capsys, "vacuum", fleet, "--keep", 1, "--dry-run")
     assert (dry[0], dry[1]["runs"], sorted(out.rglob("*.parquet"))) == (0, sorted(ids[:2]), files)
+    assert not (out / "segments" / "_delta_log" / "_last_checkpoint").exists()
     swept = told(capsys, "vacuum", fleet, "--keep", 1)
     assert (swept[0], swept[1]["runs"], swept[1]["files"]) == (0, sorted(ids[:2]), dry[1]["files"])
     assert not stray.exists()
     assert young.exists()
+    assert (out / "segments" / "_delta_log" / "_last_checkpoint").exists()
     assert {name: delta.read(str(out), name) for name in STORED} == kept
     assert DeltaTable(out / "segments").to_pyarrow_table().num_rows == kept["segments"].num_rows
     assert told(capsys, "vacuum", fleet)[0] == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -56,14 +55,6 @@ def test_workers_are_asked_before_anything_is_written(
     with pytest.raises(SegmendError, match="does not see what the driver writes there; give a directory"):
         make_ready(spark, places, str(out))
     assert list(out.iterdir()) == []
-
-
-def test_a_python_that_dies_at_once_is_a_line(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Java tells of it, in hundreds of lines."""
-    monkeypatch.setattr(workers, "_question", lambda *_: lambda _number: os.kill(os.getpid(), 9))
-    with pytest.raises(SegmendError, match="the workers cannot run Python: Job aborted") as error:
-        workers.ask_workers(spark, {}, None, "x")
-    assert "\n" not in str(error.value)
 
 
 def test_a_python_of_another_version_is_a_line() -> None:

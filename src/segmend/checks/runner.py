@@ -52,7 +52,6 @@ _SKIPPED = {
     Level.DEEP: (),
 }
 
-BLANK = "which partitions were in {}, where nothing is (ZooKeeper knows)"
 METADATA_UNSEEN = "the cluster's metadata"
 """What is not looked at where a KRaft node's metadata log is in none of the dirs, and may be elsewhere."""
 
@@ -77,7 +76,6 @@ class Summary:
     unreadable: list[str] = field(default_factory=list)
     dirs_not_given: int = 0
     metadata_unseen: bool = False
-    blank: list[str] = field(default_factory=list)
     apart: set[str] = field(default_factory=set)
     releases: list[str] = field(default_factory=list)
     surgery: list[str] = field(default_factory=list)
@@ -100,7 +98,7 @@ class Summary:
             "segments": self.segments,
             "batches": self.batches,
             "bytes": self.bytes,
-            "skipped": [*self.skipped, *([METADATA_UNSEEN] if self.metadata_unseen else []), *self.blank],
+            "skipped": [*self.skipped, *([METADATA_UNSEEN] if self.metadata_unseen else [])],
             "unreadable": self.unreadable,
             "dirs_not_given": self.dirs_not_given,
             "clean_shutdown": self.clean,
@@ -269,8 +267,6 @@ class CheckRun:
             broker = self._broker.broker_dirs
             self.summary.dirs_not_given = _not_given(broker)
             self.summary.metadata_unseen = broker.metadata_is_unseen
-            if not broker.kraft:  # where there is metadata, that tells what was in them
-                self.summary.blank.extend(BLANK.format(each.path) for each in broker.dirs if not each.entries)
         for check in self._checks[Scope.BROKER]:
             try:
                 yield from check.run(self._broker, self._broker)
@@ -294,7 +290,7 @@ class CheckRun:
             slices = list(self._slices(inner)) or [(0, 0)]
             checks = [check for check in self._checks[Scope.SEGMENT] if check.applies(inner)]
             for number, ends in enumerate(slices, 1):
-                size = partition.size // len(slices)
+                size = partition.size // len(slices) if self._jobs > 1 else 0
                 result = jobs.submit(size, self._slice, inner, checks, *ends)
                 pending.append(_Pending(inner, result, number == len(slices)))
                 # Findings wait in memory for their turn, so no more than a few slices run ahead.

@@ -16,7 +16,7 @@ from typing import Any
 
 from segmend.checks import Level
 from segmend.errors import ExitCode
-from segmend.findings import Finding, Severity
+from segmend.findings import Severity
 from segmend.fleet import carried, delta, history, rows
 from segmend.fleet.confirm import Suspect, confirm
 from segmend.fleet.cross import cross_findings
@@ -28,7 +28,8 @@ from segmend.fleet.listing import Place, absolute, brokers
 from segmend.fleet.pack import pack
 from segmend.fleet.plan import AuditPlan, make_plan
 from segmend.fleet.schemas import REPLICAS
-from segmend.fleet.sql import Row, compare
+from segmend.fleet.spool import Spool
+from segmend.fleet.sql import GROUPED, Row, suspects
 from segmend.fleet.task import AuditJob, Result, run_task
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
@@ -43,6 +44,8 @@ _SKIPPED = {
 
 _READERS = 3
 """So many runs are named whose readings were taken over."""
+
+Diverged = Mapping[tuple[int, str, int], Divergence | None]
 
 OnProgress = Callable[[int, int, str], None]
 """(bytes done, bytes in all, what is being done)."""
@@ -128,35 +131,37 @@ def _compare(plan: AuditPlan, driver: Driver, parts: Sequence[Part]) -> _Compare
     files: dict[str, list[str]] = {}
     for part in parts:
         files.setdefault(part.table, []).append(os.path.join(plan.job.out, part.table, part.path))
-    with driver.sql(files) as sql:
-        replicas, suspicious = compare(sql)
     places = {place.log_dir_id: place for place in plan.places}
-    suspects = _suspects(suspicious, places)
-    verdicts = driver.run(confirm, pack(suspects, cores=driver.cores, target=256 << 20))
-    diverged = {verdict[:3]: verdict[3] for found in verdicts for verdict in found if verdict[3]}
-    found = [
-        (finding, place)
-        for group in _groups(replicas, diverged, places)
-        for finding, place in _judge(group, places)
-    ]
-    tables = {
-        "replicas": [_replica_row(row, diverged) for row in replicas],
-        "findings": [rows.finding_row(finding, place, "join") for finding, place in found],
-    }
-    written = [delta.write_part(plan.job.out, plan.job.run, n, rows.table(n, r)) for n, r in tables.items()]
-    codes = Counter((finding.code, finding.severity.value) for finding, _ in found)
-    return _Compared(parts=[part for part in written if part], codes=codes)
+    with driver.sql(files) as sql:
+        looked_at = pack(_suspects(suspects(sql), places), cores=driver.cores, target=256 << 20)
+        verdicts = driver.run(confirm, looked_at)
+        diverged = {verdict[:3]: verdict[3] for found in verdicts for verdict in found if verdict[3]}
+        return _judged(plan, sql.rows(GROUPED), diverged, places)
+
+
+def _judged(
+    plan: AuditPlan, replicas: Iterable[Row], diverged: Diverged, places: Mapping[int, Place]
+) -> _Compared:
+    """What is said of each group of replicas; no more of them are in memory than one table's file has."""
+    spool = Spool(plan.job.out, plan.job.run)
+    codes: Counter[tuple[str, str]] = Counter()
+    by_path = {place.path: place for place in places.values()}
+    for group in _groups(replicas, diverged, places, spool):
+        for finding in cross_findings(group):
+            spool.add("findings", rows.finding_row(finding, by_path[finding.dir], "join"))
+            codes[finding.code, finding.severity.value] += 1
+    return _Compared(parts=spool.close(), codes=codes)
 
 
 def _suspects(found: Sequence[Row], places: Mapping[int, Place]) -> list[Suspect]:
     def key(row: Row) -> tuple[Any, ...]:
         return row["log_dir_id"], row["topic"], row["partition"]
 
-    suspects = []
+    pieces = []
     for _, same in groupby(found, key):
         group = list(same)
         first = group[0]
-        suspects.append(
+        pieces.append(
             Suspect(
                 log_dir_id=first["log_dir_id"],
                 topic=first["topic"],
@@ -169,19 +174,19 @@ def _suspects(found: Sequence[Row], places: Mapping[int, Place]) -> list[Suspect
                 buckets=tuple(row["bucket"] for row in group),
             )
         )
-    return suspects
+    return pieces
 
 
-Diverged = Mapping[tuple[int, str, int], Divergence | None]
-
-
-def _groups(replicas: Sequence[Row], diverged: Diverged, places: Mapping[int, Place]) -> Iterable[Group]:
+def _groups(
+    replicas: Iterable[Row], diverged: Diverged, places: Mapping[int, Place], spool: Spool
+) -> Iterable[Group]:
     clusters = _clusters(places.values())
-    ordered = sorted(replicas, key=lambda r: (r["cluster"], r["topic"], r["partition"], r["seniority"]))
     for (cluster, topic, partition), same in groupby(
-        ordered, key=lambda r: (r["cluster"], r["topic"], r["partition"])
+        replicas, key=lambda r: (r["cluster"], r["topic"], r["partition"])
     ):
         group = list(same)
+        for row in group:
+            spool.add("replicas", _replica_row(row, diverged))
         yield Group(
             cluster=clusters[cluster],
             topic=topic,
@@ -216,12 +221,6 @@ def _replica(row: Row, diverged: Diverged, places: Mapping[int, Place]) -> Repli
         topic_compacted=bool(row["topic_compacted"]),
         divergence=diverged.get((row["log_dir_id"], row["topic"], row["partition"])),
     )
-
-
-def _judge(group: Group, places: Mapping[int, Place]) -> Iterable[tuple[Finding, Place]]:
-    by_path = {place.path: place for place in places.values()}
-    for finding in cross_findings(group):
-        yield finding, by_path[finding.dir]
 
 
 def _replica_row(row: Row, diverged: Diverged) -> dict[str, Any]:
@@ -296,5 +295,6 @@ def _changes(request: AuditRequest, run: AuditRun) -> tuple[int | None, int | No
         return None, None
     before = history.bare(history.finished(request.out)[-1])
     then = history.sight(request.out, before.run_id, before.level)
-    changed = history.changes(request.out, then, history.sight(request.out, run.run_id, request.level))
+    now = history.sight(request.out, run.run_id, request.level)
+    changed = history.changes(request.out, then, now, ["fingerprint"])
     return len(changed.new), len(changed.gone)

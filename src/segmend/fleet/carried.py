@@ -12,9 +12,10 @@ asked of the files as they lie now.
 
 from __future__ import annotations
 
+import functools
 import os
 import time
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
@@ -33,11 +34,13 @@ from segmend.fleet.digest import PartitionDigest, Parts
 from segmend.fleet.folder import entries, source
 from segmend.fleet.listing import Place, absolute
 from segmend.fleet.schemas import SCANS
+from segmend.fleet.settled import Settled
 from segmend.formats.names import parse_file_name
 from segmend.frozen import frozen
 from segmend.kernel.records import signed64
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.file_system import FileStat, Unreadable
+from segmend.logdir.files import FileEntry
 from segmend.logdir.second_looks import TICK_NS
 
 LAST: Final = "last"
@@ -150,10 +153,10 @@ class Readings:
 
     def scanned(self, view: SegmentView) -> SegmentScan | None:
         """The scan of a sealed segment that is as it was; None where it must be read."""
-        mark = None if view.is_active else mark_of(view, self._began_ns)
+        path = view.log.path
+        mark = None if view.is_active else mark_of(map(_now, _files(view)), self._began_ns)
         if mark is None:
             return None
-        path = view.log.path
         self._marks.setdefault(path, mark)
         for each in self._known.get(path, ()):
             if each.mark == mark:
@@ -177,16 +180,23 @@ class Readings:
         return None if found is None else found.read_by
 
     def rows(
-        self, context: PartitionContext, scans: Sequence[SegmentScan | None], digest: PartitionDigest
+        self,
+        context: PartitionContext,
+        scans: Sequence[SegmentScan | None],
+        digest: PartitionDigest,
+        settled: Settled,
     ) -> Iterator[dict[str, Any]]:
         """Rows of `scans` for the segments whose files did not change while they were read."""
         partition = context.partition
         log_dir = absolute([context.dir.path])[0]
         for view, scan in zip(context.views, scans, strict=True):
             mark = self._marks.get(view.log.path)
-            if scan is None or mark is None or mark_of(view, self._began_ns) != mark:
+            if scan is None or mark is None:
                 continue
-            text = plain_values.to_text(replace(scan, built=None))
+            after = (None if each is None else each.stat for each in settled.of(view.segment))
+            if mark_of(after, self._began_ns) != mark:
+                continue
+            text = plain_values.to_text(scan if scan.built is None else replace(scan, built=None))
             if len(text) > _LARGEST:
                 continue
             parts, has_holes = digest.parts(view.base_offset)
@@ -230,14 +240,19 @@ def _rows(path: str) -> list[dict[str, Any]]:
     return found
 
 
-def mark_of(view: SegmentView, now_ns: int) -> str | None:
-    """What tells whether the files of a segment are as they were; None where nothing does."""
+def _files(view: SegmentView) -> tuple[FileEntry | None, ...]:
     segment = view.segment
+    return view.log, segment.index, segment.timeindex, segment.txnindex
+
+
+def _now(entry: FileEntry | None) -> Callable[[], FileStat] | None:
+    return None if entry is None else functools.partial(entry.files.file_stat, entry.path)
+
+
+def mark_of(stats: Iterable[Callable[[], FileStat] | None], now_ns: int) -> str | None:
+    """What tells whether the files of a segment are as they were; None where nothing does."""
     try:
-        marks = [
-            "-" if entry is None else file_mark(entry.files.file_stat(entry.path), now_ns)
-            for entry in (view.log, segment.index, segment.timeindex, segment.txnindex)
-        ]
+        marks = ["-" if stat is None else file_mark(stat(), now_ns) for stat in stats]
     except Unreadable:
         return None
     return None if None in marks else " ".join(filter(None, marks))

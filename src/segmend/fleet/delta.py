@@ -16,6 +16,7 @@ import os
 import time
 import uuid
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -201,25 +202,41 @@ def runs(out: str, name: str = "runs") -> list[str]:
     return sorted(told)
 
 
-def read(out: str, name: str, *, run_id: str | None = None) -> pa.Table:
+def read(out: str, name: str, *, run_id: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
     """The committed rows of a table, of one run or all; no rows when the table is not there."""
     table, schema = opened(out, name), STORED[name]
+    columns = schema.names if columns is None else list(columns)
     if table is None:
-        return schema.empty_table()
-    wanted = {path: run for path, run in files(table).items() if run_id is None or run in (None, run_id)}
+        return schema.empty_table().select(columns)
+    by_run: dict[str | None, list[str]] = {}
+    for path, run in files(table).items():
+        if run_id is None or run in (None, run_id):
+            by_run.setdefault(run, []).append(os.path.join(out, name, path))
     try:
-        found = [_read(os.path.join(out, name, path), schema, run, run_id) for path, run in wanted.items()]
+        found = [_read(paths, schema, run, run_id, columns) for run, paths in by_run.items()]
     except (OSError, pa.ArrowInvalid, Unreadable) as error:
         raise SegmendError(
             f"{out}/{name}: a file of an earlier run is gone or damaged ({error}); give another --out"
         ) from error
-    return pa.concat_tables([schema.empty_table(), *found])
+    return pa.concat_tables([schema.empty_table().select(columns), *found])
 
 
-def _read(path: str, schema: pa.Schema, run: str | None, run_id: str | None) -> pa.Table:
+def _read(
+    paths: Sequence[str], schema: pa.Schema, run: str | None, run_id: str | None, columns: Sequence[str]
+) -> pa.Table:
     if run is None:
         filters = None if run_id is None else [(RUN, "==", run_id)]
-        return pq.read_table(folder.source(path), schema=schema, filters=filters, partitioning=None)
+        return _read_files(paths, schema, columns, filters)
     # Whoever rewrites a file (OPTIMIZE) leaves out of it what the table's log says of the whole of it.
     inner = schema.remove(schema.get_field_index(RUN))
-    return _of_run(pq.read_table(folder.source(path), schema=inner, partitioning=None), schema, run)
+    found = _read_files(paths, inner, [column for column in columns if column != RUN])
+    return _of_run(found, schema, run).select(columns) if RUN in columns else found
+
+
+def _read_files(
+    paths: Sequence[str], schema: pa.Schema, columns: Sequence[str], filters: Any = None
+) -> pa.Table:
+    """Many at once where they lie on a disk."""
+    sources = [[folder.source(path)] for path in paths] if folder.is_remote(paths[0]) else [list(paths)]
+    named = dict(schema=schema, columns=list(columns), filters=filters, partitioning=None)
+    return pa.concat_tables(pq.read_table(each[0] if len(each) == 1 else each, **named) for each in sources)

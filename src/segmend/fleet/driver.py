@@ -71,7 +71,7 @@ class LocalDriver:
         """Processes of this machine see what we see."""
 
     def sql(self, files: Mapping[str, Sequence[str]]) -> AbstractContextManager[Any]:
-        """SQLite in memory."""
+        """SQLite."""
         return closing(SQLite(files))
 
 

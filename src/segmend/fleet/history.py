@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from segmend.checks import Level
 from segmend.errors import SegmendError, UsageError
 from segmend.fleet import delta
+from segmend.fleet.schemas import STORED
 from segmend.frozen import frozen
 
 
@@ -28,32 +32,38 @@ class Sight:
 class Changes:
     """Rows of `findings`: of the later run those that are new, of the one before those gone or unseen."""
 
-    new: Sequence[Mapping[str, Any]]
-    gone: Sequence[Mapping[str, Any]]
-    unseen: Sequence[Mapping[str, Any]]
+    new: pa.Table
+    gone: pa.Table
+    unseen: pa.Table
 
 
 def sight(out: str, run_id: str, level: Level) -> Sight:
     """What the run looked at; `level` as its row in `runs` has it."""
-    rows = delta.read(out, "log_dirs", run_id=run_id).select(["path", "partitions"]).to_pylist()
+    rows = delta.read(out, "log_dirs", run_id=run_id, columns=["path", "partitions"]).to_pylist()
     dirs = frozenset(row["path"] for row in rows if row["partitions"] is not None)
     return Sight(run_id=run_id, level=level, dirs=dirs)
 
 
-def changes(out: str, before: Sight, after: Sight) -> Changes:
-    """The findings that differ, by their fingerprints."""
-    then, now = (_by_fingerprint(out, each.run_id) for each in (before, after))
-    left = [row for mark, row in then.items() if mark not in now]
-    seen = [row["dir"] in after.dirs and after.level >= before.level for row in left]
-    return Changes(
-        new=[row for mark, row in now.items() if mark not in then],
-        gone=[row for row, looked in zip(left, seen, strict=True) if looked],
-        unseen=[row for row, looked in zip(left, seen, strict=True) if not looked],
+def changes(
+    out: str, before: Sight, after: Sight, columns: Sequence[str] = STORED["findings"].names
+) -> Changes:
+    """The findings that differ, by their fingerprints; of them these columns."""
+    named = list(dict.fromkeys([*columns, "fingerprint", "dir"]))
+    then, now = (delta.read(out, "findings", run_id=each.run_id, columns=named) for each in (before, after))
+    left = _without(then, now)
+    deep_enough = after.level >= before.level
+    looked = pc.is_in(left["dir"], pa.array(sorted(after.dirs) if deep_enough else [], pa.string()))
+    return Changes(new=_without(now, then), gone=left.filter(looked), unseen=left.filter(pc.invert(looked)))
+
+
+def _without(found: pa.Table, others: pa.Table) -> pa.Table:
+    """Each finding that the others do not have, once."""
+    mine = found.filter(pc.invert(pc.is_in(found["fingerprint"], others["fingerprint"].combine_chunks())))
+    numbered = pa.table(
+        {"fingerprint": mine["fingerprint"], "number": pa.array(range(len(mine)), pa.int64())}
     )
-
-
-def _by_fingerprint(out: str, run_id: str) -> dict[str, Mapping[str, Any]]:
-    return {row["fingerprint"]: row for row in delta.read(out, "findings", run_id=run_id).to_pylist()}
+    once = numbered.group_by("fingerprint", use_threads=False).aggregate([("number", "max")])
+    return mine.take(once["number_max"])
 
 
 def finished(out: str) -> list[Mapping[str, Any]]:

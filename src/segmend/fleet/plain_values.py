@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import operator
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -19,9 +20,19 @@ def to_text(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return [_plain(getattr(value, each.name)) for each in fields(value)]
-    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+    if type(value) in _PLAIN:
+        return value
+    inner = _inner(type(value))(value)  # type: ignore[arg-type]
+    return [each if type(each) in _PLAIN else _plain(each) for each in inner]
+
+
+@functools.cache
+def _inner(kind: Any) -> Callable[[Any], Any]:
+    """What gives the values in one: the fields of a dataclass, or what a tuple has."""
+    names = [each.name for each in fields(kind)] if is_dataclass(kind) else []
+    if len(names) > 1:
+        return operator.attrgetter(*names)
+    return (lambda value: [getattr(value, name) for name in names]) if is_dataclass(kind) else iter
 
 
 def from_text(kind: type[T], text: str) -> T:

@@ -4,30 +4,35 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from segmend.errors import SegmendError, system_words
 from segmend.fleet import alerts, delta, folder
 from segmend.fleet.audit import AuditOutcome
-from segmend.fleet.schemas import AUDIT_TABLES, SUMMARY_KEYS
+from segmend.fleet.schemas import AUDIT_TABLES, STORED, SUMMARY_KEYS
 
-_ORDER = {"error": 0, "warning": 1, "info": 2}
+_ORDER = ("error", "warning", "info")
+_ORDERED_BY = ("code", "broker", "dir", "file")
+_AT_ONCE = 2000
 
 
-def finding_objects(out: str, run_id: str) -> list[dict[str, Any]]:
+def finding_objects(out: str, run_id: str) -> Iterator[dict[str, Any]]:
     """The findings of a run, the worst first, as `segmend check --json` writes them, and whose they are."""
-    return objects(delta.read(out, "findings", run_id=run_id).to_pylist())
+    return objects(delta.read(out, "findings", run_id=run_id))
 
 
-def objects(found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of `findings` in that order and form."""
-    ordered = sorted(
-        found, key=lambda r: (_ORDER[r["severity"]], r["code"], r["broker"], r["dir"], r["file"] or "")
-    )
-    return [_finding_object(row) for row in ordered]
+def objects(found: pa.Table) -> Iterator[dict[str, Any]]:
+    """Rows of `findings` in that order and form; they are objects only some at a time."""
+    ranks = pc.index_in(found["severity"], pa.array(_ORDER))
+    keys = pa.table({"rank": ranks, **{name: found[name] for name in _ORDERED_BY}})
+    keys = keys.set_column(len(_ORDERED_BY), "file", pc.fill_null(keys["file"], ""))
+    order = pc.sort_indices(keys, [(name, "ascending") for name in keys.column_names])
+    for at in range(0, len(order), _AT_ONCE):
+        yield from map(_finding_object, found.take(order[at : at + _AT_ONCE]).to_pylist())
 
 
 def _finding_object(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,10 +57,28 @@ def _finding_object(row: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
-def tables_of(out: str, run_id: str) -> dict[str, pa.Table]:
+class Stored:
+    """A table of one run as far as a report asks for it: a million segments are read by the column."""
+
+    def __init__(self, out: str, name: str, run_id: str) -> None:
+        self._of = out, name, run_id
+        self.column_names = [each for each in STORED[name].names if each != delta.RUN]
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows it has."""
+        return len(self.select(self.column_names[:1]))
+
+    def select(self, columns: Sequence[str]) -> pa.Table:
+        """These columns of all its rows."""
+        out, name, run_id = self._of
+        return delta.read(out, name, run_id=run_id, columns=columns)
+
+
+def tables_of(out: str, run_id: str) -> dict[str, Stored]:
     """Every table of a run, for the report; those that no report shows are left out."""
     names = (name for name in AUDIT_TABLES if name not in ("digests", "checkpoints"))
-    return {name: delta.read(out, name, run_id=run_id) for name in names}
+    return {name: Stored(out, name, run_id) for name in names}
 
 
 def summary(outcome: AuditOutcome, out: str, report: str | None) -> dict[str, Any]:
@@ -78,6 +101,11 @@ def write_text(out: str, name: str, text: str) -> str:
     path = os.path.join(out, name)
     folder.save(path, text)
     return path
+
+
+def write_report(out: str, page: str) -> str:
+    """Write OUT/report.html; its path."""
+    return write_text(out, "report.html", page)
 
 
 def write_summary(outcome: AuditOutcome, out: str, report: str | None) -> str:

@@ -14,6 +14,7 @@ from segmend.checks.segment_view import SegmentView
 from segmend.findings import Finding
 from segmend.fleet.listing import Place
 from segmend.fleet.schemas import STORED, TABLES
+from segmend.fleet.settled import Settled
 from segmend.formats import epoch_checkpoint, offset_checkpoint
 from segmend.formats.batch import CODEC_NAMES
 from segmend.formats.names import parse_file_name
@@ -96,19 +97,20 @@ def epoch_rows(place: Place, partition: PartitionDir) -> Iterator[Row]:
         }  # fmt: skip
 
 
-def segment_row(place: Place, view: SegmentView, scan: SegmentScan | None) -> Row:
+def segment_row(place: Place, view: SegmentView, scan: SegmentScan | None, settled: Settled) -> Row:
     """A row of `segments`; without a scan only what the names and sizes say."""
-    segment, log = view.segment, view.log
-    status = _or_none(log.stat)
+    segment = view.segment
+    log, index, timeindex, txnindex = settled.of(segment)
+    status = log and _or_none(log.stat)
     row = partition_keys(place, segment.partition) | {
         "segment": segment.base_offset,
-        "file": f"{segment.partition.name}/{log.name}",
+        "file": f"{segment.partition.name}/{view.log.name}",
         "is_active": view.is_active,
         "log_bytes": status.size if status else None,
         "mtime_ms": status.mtime_ns // 1_000_000 if status else None,
-        "index_bytes": size_of(segment.index),
-        "timeindex_bytes": size_of(segment.timeindex),
-        "txnindex_bytes": size_of(segment.txnindex),
+        "index_bytes": size_of(index),
+        "timeindex_bytes": size_of(timeindex),
+        "txnindex_bytes": size_of(txnindex),
     }
     return row | (_scanned(scan) if scan else {})
 
@@ -138,14 +140,14 @@ def codec_name(codec: int) -> str:
     return CODEC_NAMES[codec] if 0 <= codec < len(CODEC_NAMES) else f"codec-{codec}"
 
 
-def partition_row(place: Place, context: PartitionContext, *, has_holes: bool) -> Row:
+def partition_row(place: Place, context: PartitionContext, settled: Settled, *, has_holes: bool) -> Row:
     """A row of `partitions`, from the scans of its segments where there are any."""
     partition, log_dir = context.partition, context.dir.log_dir
     key = (partition.topic, partition.partition)
     own = partition.kind in _OWN_CHECKPOINTS
     bases, metadata = partition.base_offsets, partition.partition_metadata.value
     cleaned = log_dir.cleaner_offsets.get(key) if own else None
-    sizes = {name: size_of(entry) or 0 for name, entry in partition.files.items()}
+    sizes = {name: size_of(entry) or 0 for name, entry in settled.files.items()}
     epochs = partition.leader_epochs.value
     entries = [{"epoch": e.epoch, "start_offset": e.start_offset} for e in epochs.entries] if epochs else None
     checkpointed = log_dir.log_start_offsets.get(key) if own else None

@@ -10,7 +10,7 @@ with it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from segmend.fleet.schemas import DIGEST_OFFSETS
@@ -110,18 +110,22 @@ order by p.log_dir_id, p.topic, p.partition, d.bucket
 class Sql(Protocol):
     """An SQL engine over the files of this run."""
 
-    def view(self, name: str, statement: str) -> list[Row]:
-        """Make the result a view of this name, and return its rows."""
+    def view(self, name: str, statement: str) -> None:
+        """Make the result a view of this name."""
         ...
 
-    def rows(self, statement: str) -> list[Row]:
-        """The rows of a statement."""
+    def rows(self, statement: str) -> Iterator[Row]:
+        """The rows of a statement, as objects only some at a time."""
         ...
 
 
-def compare(sql: Sql) -> tuple[Sequence[Row], Sequence[Row]]:
-    """(one row a replica, the buckets in which a replica may differ from its reference)."""
-    replicas = sql.view("replicas", REPLICAS)
+GROUPED: Final = "select * from replicas order by cluster, topic, partition, seniority"
+"""One row a replica, those of a partition side by side, once `suspects` was asked."""
+
+
+def suspects(sql: Sql) -> list[Row]:
+    """The buckets in which a replica may differ from its reference."""
+    sql.view("replicas", REPLICAS)
     # A fleet of single copies has nothing to compare.
-    suspects = sql.rows(SUSPECTS) if any(row["seniority"] > 1 for row in replicas) else []
-    return replicas, suspects
+    followers = sql.rows("select seniority from replicas where seniority > 1 limit 1")
+    return list(sql.rows(SUSPECTS)) if list(followers) else []

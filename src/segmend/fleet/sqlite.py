@@ -1,9 +1,10 @@
-"""The SQL engine that needs no JVM: SQLite in memory, filled from the run's Parquet files."""
+"""The SQL engine that needs no JVM: SQLite, filled from the run's Parquet files."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +13,7 @@ from segmend.fleet.folder import source
 from segmend.fleet.schemas import STORED
 from segmend.fleet.sql import COLUMNS, Row
 
+CACHE_KIB: Final = 64 << 10
 _TYPES = {pa.string(): "text"}
 
 
@@ -19,7 +21,9 @@ class SQLite:
     """`files` maps a table's name to the Parquet files of this run."""
 
     def __init__(self, files: Mapping[str, Sequence[str]]) -> None:
-        self._db = sqlite3.connect(":memory:")
+        # In memory as long as it is small: what is more goes to a temporary file without a name.
+        self._db = sqlite3.connect("")
+        self._db.execute(f"pragma cache_size = -{CACHE_KIB}")
         self._db.row_factory = sqlite3.Row
         for name, columns in COLUMNS.items():
             self._load(name, columns, files.get(name, ()))
@@ -29,17 +33,16 @@ class SQLite:
         self._db.execute(f"create table {name} ({', '.join(kinds)})")
         into = f"insert into {name} values ({', '.join('?' * len(columns))})"
         for file in files:
-            table = pq.read_table(source(file), columns=list(columns))
-            self._db.executemany(into, zip(*(table[c].to_pylist() for c in columns), strict=True))
+            for batch in pq.ParquetFile(source(file)).iter_batches(columns=list(columns)):
+                self._db.executemany(into, zip(*(batch[c].to_pylist() for c in columns), strict=True))
 
-    def view(self, name: str, statement: str) -> list[Row]:
-        """Make the result a table of this name, and return its rows."""
+    def view(self, name: str, statement: str) -> None:
+        """Make the result a table of this name."""
         self._db.execute(f"create temp table {name} as {statement}")
-        return self.rows(f"select * from {name}")
 
-    def rows(self, statement: str) -> list[Row]:
-        """The rows of a statement."""
-        return [dict(row) for row in self._db.execute(statement)]
+    def rows(self, statement: str) -> Iterator[Row]:
+        """The rows of a statement, one at a time."""
+        return map(dict, self._db.execute(statement))
 
     def close(self) -> None:
         """Forget everything."""

@@ -21,6 +21,7 @@ from segmend.fleet.delta import AuditRun, Part, write_part
 from segmend.fleet.digest import PartitionDigest
 from segmend.fleet.listing import Place
 from segmend.fleet.pack import FILE_COST
+from segmend.fleet.settled import Settled
 from segmend.frozen import dataclass, frozen
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.release import Release
@@ -226,11 +227,11 @@ def _partition_rows(
 ) -> None:
     partition = context.partition
     scans = context.scans or [None] * len(context.views)
-    digest = PartitionDigest()
+    digest, settled = PartitionDigest(), Settled(partition)
     for view, scan in zip(context.views, scans, strict=True):
         taken = readings.taken(view)
         source = None if taken is None else taken.read_by
-        sink.rows["segments"].append(rows.segment_row(place, view, scan) | {"carried_from": source})
+        sink.rows["segments"].append(rows.segment_row(place, view, scan, settled) | {"carried_from": source})
         if scan is not None and source is not None:
             sink.carried[source] += 1
             sink.counts["carried_bytes"] += scan.size
@@ -238,8 +239,8 @@ def _partition_rows(
             _digest(view, digest, readings)
     keys = rows.partition_keys(place, partition)
     if job.scans:
-        sink.rows["scans"].extend(keys | row for row in readings.rows(context, scans, digest))
-    row = rows.partition_row(place, context, has_holes=digest.has_holes)
+        sink.rows["scans"].extend(keys | row for row in readings.rows(context, scans, digest, settled))
+    row = rows.partition_row(place, context, settled, has_holes=digest.has_holes)
     sink.rows["partitions"].append(row)
     sink.rows["digests"].extend(digest.rows(keys))
     sink.rows["checkpoints"].extend(rows.epoch_rows(place, partition))

@@ -6,6 +6,8 @@ import os
 import time
 from typing import Final
 
+from deltalake import DeltaTable
+
 from segmend.fleet import delta, folder
 from segmend.fleet.history import finished
 from segmend.fleet.schemas import STORED
@@ -28,7 +30,7 @@ def vacuum(out: str, *, keep: int | None, older_than_ms: int | None, dry_run: bo
     """Drop runs: all but the `keep` newest finished ones, of those that began before `older_than_ms`.
 
     With them go runs that never finished and files that no commit names, once they are a day old.
-    The newest finished run always stays.
+    The newest finished run always stays. Each table's log gets a checkpoint.
     """
     going = _going(out, keep, older_than_ms)
     count = size = 0
@@ -44,7 +46,16 @@ def vacuum(out: str, *, keep: int | None, older_than_ms: int | None, dry_run: bo
             count, size = count + 1, size + each.bytes
             if not dry_run:
                 folder.remove(each.path)
+        if not dry_run:
+            _sum_up(table)
     return Swept(runs=tuple(going), files=count, bytes=size)
+
+
+def _sum_up(table: DeltaTable) -> None:
+    """Checkpoint the log: who opens the table reads that, and not every commit since the last one."""
+    table.update_incremental()
+    table.create_checkpoint()
+    table.cleanup_metadata()
 
 
 def _going(out: str, keep: int | None, older_than_ms: int | None) -> list[str]:

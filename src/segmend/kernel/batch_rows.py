@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from segmend.formats.batch import (
     HEADER_SIZE_UP_TO_MAGIC,
+    HEADER_SIZE_V0,
     HEADER_SIZE_V2,
     LOG_OVERHEAD,
     PREFIX,
@@ -146,7 +147,9 @@ def batch_rows(
 
 def _walker(engine: str, limits: tuple[int, int, int], *, crc: bool) -> HeaderWalker:
     if engine == "native" and native_decoder.available():
-        return native_decoder.NativeHeaders(limits, crc=crc, room=ROOM, width=WIDTH)
+        # No more room than there may be headers: it is filled with zeros first.
+        room = min(ROOM, (limits[1] - limits[0]) // HEADER_SIZE_V0 + 1)
+        return native_decoder.NativeHeaders(limits, crc=crc, room=room, width=WIDTH)
     return PlainHeaders(limits, crc=crc)
 
 

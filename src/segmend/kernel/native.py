@@ -339,8 +339,10 @@ class NativeWalker:
         )
 
     def _count_quietly(self) -> None:
+        if self._quiet is None:
+            return
         for (kind, _), count in zip(KINDS, self._walk.quiet_counts, strict=True):
-            if self._quiet is not None and count:
+            if count:
                 self._quiet[kind] = self._quiet.get(kind, 0) + count
 
 

@@ -17,7 +17,6 @@ from segmend.loading.values import (
     Later,
     PartitionOutcome,
 )
-from segmend.logdir.release import AS_GIVEN
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.wording import plural
@@ -31,56 +30,26 @@ _RUN = 3
 
 
 def partition_lines(
-    outcomes: Sequence[PartitionOutcome],
-    style: Style = PLAIN,
-    *,
-    broker: BrokerOutcome | None = None,
-    every: bool = False,
+    outcomes: Sequence[PartitionOutcome], style: Style = PLAIN, *, every: bool = False
 ) -> Iterator[str]:
-    """The partitions that matter, the worst first; the others fold into one line unless `every`.
-
-    So do those that nothing ails but the broker's own refusal to start, which is told once.
-    """
-    refused = [each for each in outcomes if not every and _is_refused(each, broker)]
-    if refused:
-        dirs = " ".join(shlex.quote(path) for path in dict.fromkeys(each.dir for each in outcomes))
-        yield f"{plural(len(refused), 'partition')} not served: the broker refuses to start"
-        yield f"  next:   {style.command(text.clean(f'segmend check {dirs}{_rules(broker)}'))}"
-        yield ""
-    outcomes = [each for each in outcomes if each not in refused]
+    """The partitions that matter, the worst first; the others fold into one line unless `every`."""
     told = [each for each in outcomes if every or each.matters]
     told.sort(key=lambda o: (o.failure is None, -o.records_lost, -o.bytes_lost, o.dir, o.name))
     for outcome in told:
-        yield from _partition(outcome, style, _rules(broker))
+        yield from _partition(outcome, style)
         yield ""
     rest = len(outcomes) - len(told)
     if rest:
         scanned = sum(_scans(each.effects) for each in outcomes if not each.matters)
         recovered = f", {plural(scanned, 'segment')} recovered" if scanned else ""
-        words = f"{plural(rest, 'partition')} {'lose' if rest > 1 else 'loses'} nothing"
-        if broker is not None and broker.unknown:
-            words = f"{plural(rest, 'partition')} of which no loss is seen"
-        yield f"{words}{recovered}"
-
-
-def _rules(broker: BrokerOutcome | None) -> str:
-    """The release for the next command, where it was given for this one."""
-    given = broker is not None and broker.release_reason == AS_GIVEN
-    return f" --kafka {broker.release}" if broker is not None and given else ""
-
-
-def _is_refused(outcome: PartitionOutcome, broker: BrokerOutcome | None) -> bool:
-    """Whether it would be served if the broker started, as far as that is known."""
-    if broker is None or broker.starts or outcome.reason != broker.reason:
-        return False
-    return outcome.unserved and outcome.failure is None and not outcome.loses
+        yield f"{plural(rest, 'partition')} {'lose' if rest > 1 else 'loses'} nothing{recovered}"
 
 
 def _scans(effects: Iterable[Effect]) -> int:
     return sum(effect.effect == "recovery-scan" for effect in effects)
 
 
-def _partition(outcome: PartitionOutcome, style: Style, rules: str = "") -> Iterator[str]:
+def _partition(outcome: PartitionOutcome, style: Style) -> Iterator[str]:
     yield style("bold", text.clean(f"{outcome.dir}  {outcome.name}"))
     yield f"  {_extents(outcome.before, outcome.after)}"
     if outcome.unserved and outcome.failure is None:
@@ -90,7 +59,7 @@ def _partition(outcome: PartitionOutcome, style: Style, rules: str = "") -> Iter
     yield from _effects(outcome.effects, style)
     if outcome.matters:
         path = shlex.quote(f"{outcome.dir.rstrip('/')}/{outcome.name}")
-        yield f"  next:   {style.command(text.clean(f'segmend check --deep {path}{rules}'))}"
+        yield f"  next:   {style.command(text.clean(f'segmend check --deep {path}'))}"
 
 
 def _extents(before: Extent, after: Extent) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark import SparkContext
 
-from segmend.fleet.sql import compare
+from segmend.fleet.sql import suspects
 from segmend.spark.archive import archive_file
 from segmend.spark.driver import SparkDriver
 from segmend.spark.java import find_java
@@ -24,7 +24,7 @@ def main(folder: Path) -> None:
     driver = SparkDriver(spark)
     list(driver.run(str, [1, 2]))
     with driver.sql({}) as sql:
-        compare(sql)
+        suspects(sql)
     process = SparkContext._gateway.proc
     spark.stop()
     process.stdin.close()

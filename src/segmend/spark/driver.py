@@ -24,7 +24,7 @@ from segmend.fleet import folder
 from segmend.fleet.listing import Place
 from segmend.fleet.schemas import STORED
 from segmend.fleet.sql import COLUMNS, Row, Sql
-from segmend.spark.tasks import cores, java_says
+from segmend.spark.tasks import cores
 from segmend.spark.workers import make_ready
 
 T = TypeVar("T")
@@ -32,6 +32,7 @@ R = TypeVar("R")
 
 _RESULT = pa.schema([("result", pa.binary())])
 _POLL_SECONDS = 0.3
+_AT_ONCE = 4096
 
 _FEW_ROWS_BYTES = 32 << 20
 _FOR_FEW_ROWS = {
@@ -168,9 +169,9 @@ def _loaded(columns: Sequence[str]) -> Callable[[Iterator[pa.RecordBatch]], Iter
 
 
 def _one_line(error: PySparkException | Py4JJavaError) -> str:
-    """What happened; of a Python traceback the last line says it."""
+    """What happened: of a Python traceback the last line, of Java's message the first."""
     if isinstance(error, Py4JJavaError):
-        return java_says(error)
+        return str(error.java_exception.getMessage()).splitlines()[0]
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__
 
@@ -179,17 +180,12 @@ class _SparkSql:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
-    def view(self, name: str, statement: str) -> list[Row]:
-        """Make the result a temporary view, and return its rows."""
+    def view(self, name: str, statement: str) -> None:
+        """Make the result a temporary view; computed once, for it is asked more than once."""
         result = self._spark.sql(statement).toArrow()
         self._spark.createDataFrame(result).createOrReplaceTempView(name)
-        return _rows(result)
 
-    def rows(self, statement: str) -> list[Row]:
-        """The rows of a statement."""
-        return _rows(self._spark.sql(statement).toArrow())
-
-
-def _rows(table: pa.Table) -> list[Row]:
-    found: list[Row] = table.to_pylist()
-    return found
+    def rows(self, statement: str) -> Iterator[Row]:
+        """The rows of a statement, objects of some of them at a time."""
+        for batch in self._spark.sql(statement).toArrow().to_batches(max_chunksize=_AT_ONCE):
+            yield from batch.to_pylist()

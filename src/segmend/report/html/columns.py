@@ -8,12 +8,31 @@ or as null, so that a report can be made of whatever there is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Tables: TypeAlias = Mapping[str, pa.Table]
+
+class Columns(Protocol):
+    """A table that is there by the column: one of Arrow, or one that reads what it is asked for."""
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows it has."""
+        ...
+
+    @property
+    def column_names(self) -> list[str]:
+        """What `select` takes."""
+        ...
+
+    def select(self, columns: Sequence[str]) -> pa.Table:
+        """These columns."""
+        ...
+
+
+Tables: TypeAlias = Mapping[str, Columns]
 Row: TypeAlias = dict[str, Any]
 
 
@@ -22,7 +41,9 @@ def select(tables: Tables, name: str, columns: Sequence[str]) -> pa.Table:
     table = tables.get(name)
     if table is None:
         return pa.table({column: pa.nulls(0) for column in columns})
-    return pa.table({c: table[c] if c in table.column_names else pa.nulls(table.num_rows) for c in columns})
+    there = table.select([column for column in columns if column in table.column_names])
+    rows = there.num_rows if there.num_columns else table.num_rows
+    return pa.table({c: there[c] if c in there.column_names else pa.nulls(rows) for c in columns})
 
 
 def newest_run(tables: Tables) -> Tables:
@@ -31,10 +52,15 @@ def newest_run(tables: Tables) -> Tables:
     if runs.num_rows == 0:
         return tables
     newest = runs.sort_by([("started", "descending")])["run_id"][0]
-    return {
-        name: table.filter(pc.equal(table["run_id"], newest)) if "run_id" in table.column_names else table
-        for name, table in tables.items()
-    }
+    return {name: _of_run(table, newest) for name, table in tables.items()}
+
+
+def _of_run(table: Columns, run_id: pa.Scalar) -> Columns:
+    if "run_id" not in table.column_names:
+        return table
+    whole = table.select(table.column_names)
+    found: Columns = whole.filter(pc.equal(whole["run_id"], run_id))
+    return found
 
 
 def rows(tables: Tables, name: str, columns: Sequence[str]) -> list[Row]:

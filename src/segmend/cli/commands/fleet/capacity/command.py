@@ -5,46 +5,23 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import emit, emit_json, note, style
 from segmend.errors import ExitCode, UsageError
+from segmend.fleet.capacity_run import Capacity, capacity
+from segmend.fleet.disks import DiskCapacity, TopicCapacity
+from segmend.fleet.evening_out import Evened
+from segmend.fleet.listing import find_places
 from segmend.logdir import disk
 from segmend.report import text
 from segmend.report.style import Style
 from segmend.report.table import Column, table
 from segmend.wording import plural
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import ModuleType
-
-    from segmend.fleet.capacity_run import Capacity
-    from segmend.fleet.disks import DiskCapacity, TopicCapacity
-    from segmend.fleet.driver import Driver
-    from segmend.fleet.evening_out import Evened
-
-EXAMPLES = """\
-examples:
-  segmend fleet capacity '/brokers/*'                        when disks are full, what grows, what would help
-  segmend fleet capacity '/brokers/*' --days 30 --within 14
-  segmend fleet capacity '/brokers/*' --driver local --json  without Java
-  segmend fleet capacity '/brokers/*' --reassign > moves.json
-  kafka-reassign-partitions --bootstrap-server ... --reassignment-json-file moves.json --execute
-
-Rates are by the times in batches, never by those of files, up to the newest batch of each broker. "full in"
-counts what is known to stay (retention and compaction hold others at their size), "at least" is as if
-nothing were removed from now on. What codecs and larger batches would save is measured on a sample of the
-newest batches of two partitions a topic and broker. --reassign prints a file of moves: between brokers where
-these differ by more than --spread, else between the log dirs of each. It names log dirs as they are
-called here, and tells the replicas of a partition whole, or leaves the partition out and ends with 4.
-
-exit codes: 0 no disk is full --within the time, 4 one is, or a move could not be told, 8 something could not
-be read, 16 usage"""
+from ..driving import driver_of, paths_for_tasks
 
 _SHOWN = 20
 _DISKS = (
@@ -59,71 +36,12 @@ _TOPICS = (
 _LIMIT = 64 << 20
 
 
-def configure_capacity(parser: argparse.ArgumentParser) -> None:
-    """Its options, but for those of every fleet command."""
-    parser.add_argument(
-        "--days",
-        type=_days,
-        default=7.0,
-        metavar="N",
-        help="the time that rates are taken over (default: 7 days)",
-    )
-    parser.add_argument(
-        "--within", type=_days, default=7.0, metavar="N",
-        help="exit 4 where a disk is full within so many days (default: 7)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--spread", type=_percent, default=0.05, metavar="PERCENT",
-        help="how far apart the fullest and the emptiest may be, in points of fill (default: 5%%)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--sample", type=int, default=256 << 10, metavar="BYTES",
-        help="of each partition that gives a sample (default: 262144; 0: none)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--reassign",
-        action="store_true",
-        help="print the JSON of kafka-reassign-partitions, nothing else",
-    )
-    parser.add_argument(
-        "--assignment", metavar="FILE",
-        help='the replicas as they are, where no metadata log tells: the "Current partition replica '
-        'assignment" of kafka-reassign-partitions --generate',
-    )  # fmt: skip
-    add_release_option(parser)
-    add_output_options(parser)
-
-
-def _days(value: str) -> float:
-    try:
-        found = float(value)
-    except ValueError:
-        found = 0.0
-    if not 0 < found <= 3650:
-        raise argparse.ArgumentTypeError(f"'{value}' is no number of days")
-    return found
-
-
-def _percent(value: str) -> float:
-    try:
-        found = float(value.removesuffix("%"))
-    except ValueError:
-        found = -1.0
-    if not 0 <= found <= 100:
-        raise argparse.ArgumentTypeError(f"'{value}' is no percentage; write 5%")
-    return found / 100
-
-
-def run_capacity(
-    args: argparse.Namespace,
-    fleet: ModuleType,
-    driver: Callable[[argparse.Namespace], AbstractContextManager[Driver]],
-) -> int:
-    """Measure and tell; `fleet` is `segmend.fleet.capacity_run`, an extra's."""
+def run(args: argparse.Namespace) -> int:
+    """Measure and tell."""
     given = None if args.assignment is None else _assignment(args.assignment)
-    places = fleet.find_places(args.paths)
-    with driver(args) as running:
-        found: Capacity = fleet.capacity(
+    places = find_places(paths_for_tasks(args))
+    with driver_of(args) as running:
+        found = capacity(
             places, running, days=args.days, sampled=0 if args.reassign else max(args.sample, 0),
             spread=args.spread, assigned=given, release=args.kafka,
         )  # fmt: skip

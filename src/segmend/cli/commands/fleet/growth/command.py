@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from segmend.cli.options import add_output_options
 from segmend.cli.output import emit, emit_json, style
 from segmend.errors import ExitCode
+from segmend.fleet import growth
+from segmend.fleet.growth import DirGrowth, TopicGrowth
+from segmend.fleet.history import finished
 from segmend.report import text
 from segmend.report.table import Column, table
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    from segmend.fleet.growth import DirGrowth, TopicGrowth
-
-EXAMPLES = """\
-examples:
-  segmend fleet growth report                      the newest audit against the oldest of the last 30 days
-  segmend fleet growth report --since 20261115     against that run (the beginning of its id)
-  segmend fleet growth report --json
-
-The rate of a disk is what its free space lost, whoever took it; of a topic, all its replicas together.
-
-exit codes: 0 told, 8 OUT has no run, 16 usage (there is no earlier run)"""
 
 _SHOWN = 20
 _DIRS = (
@@ -39,19 +26,12 @@ _TOPICS = (
 )
 
 
-def configure_growth(parser: argparse.ArgumentParser) -> None:
-    """OUT, and the run to compare with."""
-    parser.add_argument("out", metavar="OUT", help="the --out of the audits")
-    parser.add_argument("--since", metavar="RUN", help="the beginning of an earlier run's id")
-    add_output_options(parser)
-
-
-def show_growth(args: argparse.Namespace, runs: ModuleType, fleet: ModuleType) -> ExitCode:
-    """By log dir and by topic; `runs` and `fleet` are `segmend.fleet.history` and `.growth`, an extra's."""
-    rows = runs.finished(args.out)
-    before, after = fleet.earlier_of(rows, args.since), rows[-1]
-    dirs, topics = fleet.dirs(args.out, before, after), fleet.topics(args.out, before, after)
-    seconds = fleet.seconds_between(before, after)
+def run(args: argparse.Namespace) -> ExitCode:
+    """By log dir and by topic."""
+    rows = finished(args.out)
+    before, after = growth.earlier_of(rows, args.since), rows[-1]
+    dirs, topics = growth.dirs(args.out, before, after), growth.topics(args.out, before, after)
+    seconds = growth.seconds_between(before, after)
     if args.json:
         emit_json(map(_dir_object, dirs))
         emit_json(map(_topic_object, topics))
@@ -60,7 +40,7 @@ def show_growth(args: argparse.Namespace, runs: ModuleType, fleet: ModuleType) -
     else:
         emit(_lines(dirs, topics, args))
         ends = f"{before['run_id']} to {after['run_id']}"
-        close = "" if seconds >= fleet.LEAST_SECONDS else ": too close together for a rate"
+        close = "" if seconds >= growth.LEAST_SECONDS else ": too close together for a rate"
         emit([f"{ends}, {text.duration(seconds)} apart{close}"])
     return ExitCode.NOTHING_WRONG
 

@@ -1,0 +1,64 @@
+"""A function in a process of its own, with what it cost: the peak of its memory is nobody else's."""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What one call took: `workers` are the CPU seconds of the process pools that it started."""
+
+    result: Any
+    wall: float
+    cpu: float
+    workers: float
+    peak_mib: float
+
+
+def alone(function: Callable[..., Any], *arguments: Any) -> Cost:
+    """Call it in a fresh process and wait; RuntimeError where it fails."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=_call, args=(there, function, arguments))
+    process.start()
+    there.close()
+    try:
+        found: Cost = here.recv()
+    except EOFError:
+        raise RuntimeError(f"{function.__name__} failed") from None
+    finally:
+        process.join()
+    return found
+
+
+def _call(to: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    started = time.perf_counter()
+    result = function(*arguments)
+    mine = resource.getrusage(resource.RUSAGE_SELF)
+    to.send(
+        Cost(
+            result=result,
+            wall=time.perf_counter() - started,
+            cpu=mine.ru_utime + mine.ru_stime,
+            workers=_of_pools(),
+            peak_mib=mine.ru_maxrss / 1024,
+        )
+    )
+
+
+def _of_pools() -> float:
+    """The processes of a pool are children of the fork server, which has waited for them by now."""
+    server = getattr(forkserver._forkserver, "_forkserver_pid", None)
+    if server is None:
+        return 0.0
+    fields = Path(f"/proc/{server}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / 100

@@ -1,0 +1,64 @@
+"""Who runs the tasks of a fleet command, and what it needs; for the sub-commands, once they are asked for."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from segmend.fleet.driver import Driver, LocalDriver
+from segmend.fleet.listing import absolute
+
+from .needs import need
+
+
+def _is_here(args: argparse.Namespace) -> bool:
+    """Whether the workers are children of this process, and end with it."""
+    return "local" in (args.driver, args.master) or str(args.master).startswith("local[")
+
+
+def paths_for_tasks(args: argparse.Namespace) -> list[str]:
+    """As given where the workers stand where we do, else as they find them, too."""
+    return list(args.paths) if _is_here(args) else absolute(args.paths)
+
+
+def as_tasks_find_them(args: argparse.Namespace) -> None:
+    """The paths, OUT and schemas, for those who stand elsewhere."""
+    args.paths = paths_for_tasks(args)
+    args.out = absolute([args.out])[0]
+    args.decode = [
+        replace(each, path=os.path.abspath(each.path)) if each.path else each for each in args.decode
+    ]
+
+
+@contextmanager
+def driver_of(args: argparse.Namespace) -> Iterator[Driver]:
+    """What `--driver` and `--master` ask for."""
+    if args.driver == "local":
+        yield LocalDriver()
+        return
+    need("pyspark")
+    # The extra was looked for just now.
+    from segmend.spark.driver import SparkDriver
+    from segmend.spark.session import session
+
+    spark = session(args.master, cache=_cache())
+    yield SparkDriver(spark)
+    # Here the JVM ends with this process, and a stop would only make the user wait. A cluster is told,
+    # or it starts executors anew for one that has gone, and complains.
+    if not _is_here(args):
+        spark.stop()
+
+
+def _cache() -> Path | None:
+    """Where Spark's class archive is kept; None when there is no such place."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = Path(home) / "segmend"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None

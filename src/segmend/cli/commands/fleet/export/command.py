@@ -1,0 +1,32 @@
+"""`segmend fleet export`: `segmend export` of many brokers, in tasks."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from segmend.cli.rescue import export_request, tell
+from segmend.fleet.listing import find_places
+from segmend.logdir.tree import LogDir
+from segmend.report.progress import Progress
+from segmend.rescue import forms
+from segmend.rescue.export import export
+from segmend.rescue.run import Each
+from segmend.rescue.spread import spread
+
+from ..driving import as_tasks_find_them, driver_of
+
+
+def run(args: argparse.Namespace) -> int:
+    """Add what is new."""
+    as_tasks_find_them(args)
+    places = find_places(args.paths)
+    dirs = [LogDir.attempt(place.path, place.files) for place in places]
+    request = export_request(args, args.paths)
+    progress = Progress(sys.stderr)
+    with driver_of(args) as driver:
+
+        def each(table: forms.Growing) -> Each:
+            return spread(driver, places, progress.update, table.elsewhere)
+
+        return tell(args, request, progress, lambda _: export(request, dirs, (), each, bundle=None))

@@ -1,0 +1,29 @@
+"""`segmend fleet forecast`."""
+
+from __future__ import annotations
+
+import argparse
+
+from segmend.cli.cluster import add_only_option
+from segmend.cli.fleet import add_fleet_options
+from segmend.cli.options import add_output_options, add_release_option
+
+HELP = "the start of every node, the metadata quorum, who can lead what"
+NEEDS = ("pyarrow",)
+EXAMPLES = """\
+examples:
+  segmend fleet forecast '/brokers/*'                      each node's start, the quorum, who leads what
+  segmend fleet forecast '/brokers/*' --only 1,2           if of the nodes only these come up
+  segmend fleet forecast '/brokers/*' --driver local       without Java
+
+exit codes: 0 all come up and nothing is lost, 4 otherwise, 8 something could not be read, 16 usage"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Its options."""
+    add_only_option(parser)
+    parser.add_argument("--deep", action="store_true", help="read every batch: what consumers will meet")
+    parser.add_argument("--all", action="store_true", help="tell of every partition, not only of losses")
+    add_release_option(parser)
+    add_output_options(parser)
+    add_fleet_options(parser)

@@ -1,0 +1,28 @@
+"""`segmend fleet forecast`: what becomes of whole clusters, a task a node."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from segmend.cli.cluster import chosen_nodes, tell_cluster
+from segmend.cli.output import emit
+from segmend.errors import ExitCode
+from segmend.fleet.forecast import clusters, forecast_fleet
+from segmend.loading import Options
+
+from ..driving import driver_of, paths_for_tasks
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Forecast each cluster below the paths in turn."""
+    found, good = clusters(paths_for_tasks(args)), True
+    options = Options(deep=args.deep, now_ms=time.time_ns() // 1_000_000)
+    chosen = chosen_nodes(args.only, {node for places in found.values() for node in places})
+    with driver_of(args) as running:
+        for cluster, places in found.items():
+            if len(found) > 1 and not args.json:
+                emit([f"cluster {cluster or 'without an id'}"])
+            lines = forecast_fleet(places, running, options, release=args.kafka, only=chosen)
+            good = tell_cluster(lines, args) and good
+    return ExitCode.NOTHING_WRONG if good else ExitCode.FINDINGS

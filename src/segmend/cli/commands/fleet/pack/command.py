@@ -1,0 +1,30 @@
+"""`segmend fleet pack`: what workers need, in one archive."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from segmend.cli.output import emit, emit_json
+from segmend.errors import ExitCode
+from segmend.fleet import bundle
+from segmend.report import text
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Write the archive."""
+    target = Path(args.output or bundle.bundle_name())
+    bundle.make_bundle(target)
+    size = os.path.getsize(target)
+    if args.json:
+        emit_json([{"type": "bundle", "file": str(target), "bytes": size, "directory": bundle.NAME}])
+        return ExitCode.NOTHING_WRONG
+    emit(
+        [
+            f"{target}: {text.size(size)}",
+            f"next: spark-submit --archives {target}#{bundle.NAME} "
+            f"--conf spark.executorEnv.PYTHONPATH={bundle.NAME} ...",
+        ]
+    )
+    return ExitCode.NOTHING_WRONG

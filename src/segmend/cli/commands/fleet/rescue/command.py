@@ -1,0 +1,27 @@
+"""`segmend fleet rescue`: `segmend rescue` of many brokers, in tasks."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from segmend.cli.rescue import request_of, tell
+from segmend.fleet.listing import find_places
+from segmend.logdir.tree import LogDir
+from segmend.report.progress import Progress
+from segmend.rescue.run import rescue
+from segmend.rescue.spread import spread
+
+from ..driving import as_tasks_find_them, driver_of
+
+
+def run(args: argparse.Namespace) -> int:
+    """Merge and write."""
+    as_tasks_find_them(args)
+    places = find_places(args.paths)
+    dirs = [LogDir.attempt(place.path, place.files) for place in places]
+    request = request_of(args, args.paths)
+    progress = Progress(sys.stderr)
+    with driver_of(args) as driver:
+        each = spread(driver, places, progress.update)
+        return tell(args, request, progress, lambda text: rescue(request, dirs, (), each, text))

@@ -1,0 +1,21 @@
+"""The files of a partition once it was read: each is asked for its status once, whatever is told of it."""
+
+from __future__ import annotations
+
+from segmend.logdir.files import FileEntry
+from segmend.logdir.tree import LogSegment, PartitionDir
+
+SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
+
+
+class Settled:
+    """Entries of their own: what was asked of others before the reading does not count."""
+
+    def __init__(self, partition: PartitionDir) -> None:
+        types = partition.entries.items()
+        self.files = {n: partition.entry(n) for n, type in types if type not in ("dir", "link-dir")}
+
+    def of(self, segment: LogSegment) -> list[FileEntry | None]:
+        """Its log and indexes, None for what is not there."""
+        stem = f"{segment.base_offset:020d}"
+        return [self.files.get(stem + suffix) for suffix in SUFFIXES]
