@@ -14,7 +14,6 @@ from typing import Any
 
 from segmend.findings import Finding, Severity
 from segmend.kernel.scan import iter_batches
-from segmend.loading.values import HARMLESS
 from segmend.logdir.tree import LogDir
 
 CLEAN = frozenset({"1.1.0-clean", "2.8.2-clean", "3.9.2-clean", "4.3.1-clean"})
@@ -35,6 +34,13 @@ class Excuse:
 TORN = Excuse(KILLED, "a torn or short end of the active segment is what every kill leaves")
 NO_DIR = Excuse(CLEAN, "the command ends with 8 before it checks anything")
 ON_PURPOSE = "records below the log start offset were deleted on purpose"
+
+HARMLESS = frozenset(
+    {"recovery-scan", "snapshot-deleted", "snapshot-rebuilt", "file-deleted", "index-rebuilt",
+     "index-created", "index-trimmed", "epochs-rewritten", "swap-completed", "high-watermark-reset",
+     "partition-unserved", "log-recreated-empty"}
+)  # fmt: skip
+"""Effects that take nothing from a reader: said here, not taken from the product, which is judged by it."""
 
 UNSAID = {
     "log-dir-is-a-file": NO_DIR,
