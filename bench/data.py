@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import os
 import random
 import shutil
@@ -49,7 +50,7 @@ JSON_LZ4 = Shape(
 SMALL_LZ4 = Shape(name="100 B records, lz4", value_bytes=85, records_per_batch=145, codec=LZ4)
 
 
-def templates(shape: Shape) -> list[bytes]:
+def templates(shape: Shape, count: int = TEMPLATES) -> list[bytes]:
     """Built batches with base offset 0."""
     chance = random.Random(shape.name)
     return [
@@ -64,7 +65,7 @@ def templates(shape: Shape) -> list[bytes]:
             ],
             codec=shape.codec,
         )
-        for _ in range(TEMPLATES)
+        for _ in range(count)
     ]
 
 
@@ -99,7 +100,8 @@ def log_dir(folder: Path, shape: Shape, *, total_bytes: int, segments: int = 4) 
 def topic_dir(folder: Path, shape: Shape, *, total_bytes: int, partitions: int) -> int:
     """A log dir with a topic of so many partitions, a segment each; how many records. Made once a folder."""
     if not (folder / MARKER).exists():
-        built, ends = templates(shape), dict[Path, int]()
+        # As many as it takes for checksums, and dictionaries of values, to be no other than in real logs.
+        built, ends = templates(shape, 64 * TEMPLATES), dict[Path, int]()
         for number in range(partitions):
             partition = folder / f"bench-{number}"
             partition.mkdir(parents=True, exist_ok=True)
@@ -111,10 +113,11 @@ def topic_dir(folder: Path, shape: Shape, *, total_bytes: int, partitions: int) 
 def cycle(built: Sequence[bytes], until: int) -> Iterator[bytes]:
     """The templates in turn until `until` bytes are out."""
     done = 0
-    while done < until:
-        for each in built:
-            yield each
-            done += len(each)
+    for each in itertools.cycle(built):
+        if done >= until:
+            return
+        yield each
+        done += len(each)
 
 
 def write_segment(partition: Path, base: int, batches: Iterator[bytes], shape: Shape) -> int:

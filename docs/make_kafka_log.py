@@ -9,13 +9,15 @@ tests/fleet/test_page.py holds the page to the code.
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pyarrow as pa
 
-from segmend.fleet import schemas, summary
+from segmend.fleet import merge_schemas, schemas, summary
 from segmend.fleet.options import OPTIONS
 from segmend.fleet.schemas import ABOUT, ABOUT_AUDIT, STORED, SUMMARY_KEYS, TABLES
 from segmend.fleet.summary import SUMMARY
@@ -69,7 +71,10 @@ _NAMES = {
 
 def page() -> str:
     """The text of the page."""
-    return "\n".join([HEAD + "\n".join(_options()), *_tables(), *_summary(), *_audit(), *_rescued()]) + "\n"
+    return (
+        "\n".join([HEAD + "\n".join(_options()), *_tables(), *_summary(), *_merge(), *_audit(), *_rescued()])
+        + "\n"
+    )
 
 
 def _options() -> Iterator[str]:
@@ -81,7 +86,7 @@ def _options() -> Iterator[str]:
 
 
 def _tables() -> Iterator[str]:
-    notes = _notes(Path(schemas.__file__).read_text())
+    notes = _notes(schemas)
     for name, schema in TABLES.items():
         yield f"\n## {name}\n\nOne row: {ABOUT[name]}.\n\n| column | type | |\n|---|---|---|"
         yield from _columns(schema, notes)
@@ -93,7 +98,7 @@ def _summary() -> Iterator[str]:
     yield "also name `day`. The times come as timestamps. The options are those of `records` but for columns,"
     yield "includeHeaders and crc: no checksum is computed."
     yield "\n| column | type | |\n|---|---|---|"
-    yield from _columns(SUMMARY, _notes(Path(summary.__file__).read_text()))
+    yield from _columns(SUMMARY, _notes(summary))
 
 
 _AUDIT = """
@@ -116,12 +121,28 @@ and `date`, the day of `timestamp` in UTC, null without one. `--decode` adds {de
 |---|---|---|"""
 
 
+def _merge() -> Iterator[str]:
+    notes = _notes(merge_schemas)
+    for title, about, wanted in (
+        ("runs", "(spark, paths, topic=GLOB)`: a row a replica; reads every log", merge_schemas.SOUND_RUNS),
+        (
+            "merge",
+            "(runs)`: what they make together, by the rule of `diff` and `rescue`",
+            merge_schemas.MERGED_RANGES,
+        ),
+    ):
+        yield f"\n## {title}\n\n`segmend.spark.{title}{about}.\n\n| column | type | |\n|---|---|---|"
+        yield from _columns(wanted, notes)
+    yield "\n`segmend.spark.rescue(spark, paths, topic=GLOB, isolation=...)` gives the records of that"
+    yield "log, in the columns of the last table here."
+
+
 def _audit() -> Iterator[str]:
     keys, same = (
         ", ".join(f"`{each}`" for each in names) for names in (SUMMARY_KEYS, filter(STORED.get, TABLES))
     )
     yield _AUDIT.format(keys=keys, same=same)
-    notes = _notes(Path(schemas.__file__).read_text())
+    notes = _notes(schemas)
     for name, about in ABOUT_AUDIT.items():
         yield f"\n## {name}\n\nOne row: {about}.\n\n| column | type | |\n|---|---|---|"
         yield from _columns(getattr(schemas, name.upper()), notes)
@@ -130,7 +151,7 @@ def _audit() -> Iterator[str]:
 def _rescued() -> Iterator[str]:
     yield _RESCUED.format(decoded=", ".join(f"`{name}`" for name in columns(["value"])))
     wanted = arrow_rows.schema(pa.timestamp("us", tz="UTC"), salvage=True)
-    yield from _columns(wanted, _notes(Path(arrow_rows.__file__).read_text()))
+    yield from _columns(wanted, _notes(arrow_rows))
 
 
 def _columns(schema: pa.Schema, notes: dict[tuple[int, str], str]) -> Iterator[str]:
@@ -139,14 +160,15 @@ def _columns(schema: pa.Schema, notes: dict[tuple[int, str], str]) -> Iterator[s
         yield f"| `{field.name}` | {_type(field.type)} | {note.replace('|', '/')} |"
 
 
-def _notes(text: str) -> dict[tuple[int, str], str]:
+def _notes(module: ModuleType) -> dict[tuple[int, str], str]:
     """The comments beside columns, by the schema that they stand in; those of shared columns are for all."""
+    text = inspect.getsource(module)
     lines, found = text.splitlines(), {}
     for node in ast.parse(text).body:
         target = node.target if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [None])[0]
         if isinstance(target, ast.Name):
             shared = target.id.startswith(("_", "KAFKA_RECORD"))
-            mark = _SHARED if shared else id(getattr(schemas, target.id, SUMMARY))
+            mark = _SHARED if shared else id(getattr(module, target.id))
             matches = map(_COLUMN.search, lines[node.lineno - 1 : node.end_lineno])
             found |= {(mark, match[1]): match[2] for match in matches if match}
     return found

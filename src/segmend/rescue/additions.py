@@ -150,9 +150,10 @@ def _by_day(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]
     days: Any = times // _DAY_US
     days[(times == -1000) | (days < _DAYS[0]) | (days > _DAYS[1])] = _NO_DAY
     inside = batch.select([each for each in batch.schema.names if each not in _BY])
-    for day in np.unique(days):
+    found = np.unique(days)
+    for day in found:
         name = None if day == _NO_DAY else (_EPOCH + timedelta(days=int(day))).isoformat()
-        yield name, inside.filter(pa.array(days == day))
+        yield name, inside if len(found) == 1 else inside.filter(pa.array(days == day))
 
 
 class _Files:

@@ -128,7 +128,7 @@ def written(
     form: forms.Form | None = None,
 ) -> Line:
     """Write one partition; `merged` hears how many bytes that will be. Raises `SegmendError`, `OSError`."""
-    job = _job(task)
+    job = job_of(task)
     if task.request.compact:
         job = compact(job, task.compacted)
     merged(sum(piece.size for piece in job.pieces))
@@ -178,7 +178,8 @@ class _Watch:
         self._told(self._behind + self._size // 2 * self._done // self._of, self._total, self._name)
 
 
-def _job(task: Task) -> Job:
+def job_of(task: Task) -> Job:
+    """The replicas of one partition read and merged, and where what is wanted of them lies."""
     request, places = task.request, task.places
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         replicas = [*pool.map(read_replica, places)]

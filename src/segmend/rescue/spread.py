@@ -14,7 +14,7 @@ from segmend.fleet.listing import Place
 from segmend.fleet.remote import files_of
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
+from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.rescue.forms import Form
 from segmend.rescue.outlet import Folder, Line, in_words
 from segmend.rescue.request import Request
@@ -31,6 +31,14 @@ class Sent:
     release: Release
     compacted: bool
     form: Form | None
+
+    @classmethod
+    def of(cls, task: Task, form: Form | None = None) -> Sent:
+        """A task, packed."""
+        places = tuple((place.log_dir.path, place.name) for place in task.places)
+        return cls(
+            request=task.request, places=places, release=task.release, compacted=task.compacted, form=form
+        )
 
 
 @frozen
@@ -58,14 +66,7 @@ def spread(
         if tasks:
             driver.ready(places, tasks[0].request.out)
         ordered = sorted(tasks, key=lambda task: -task.size)
-        sent = [
-            Sent(
-                request=task.request, release=task.release, compacted=task.compacted,
-                form=form(task.places[0].name),
-                places=tuple((place.log_dir.path, place.name) for place in task.places),
-            )
-            for task in ordered
-        ]  # fmt: skip
+        sent = [Sent.of(task, form(task.places[0].name)) for task in ordered]
         for line in driver.run(write_one, sent, lambda done: told(0, 0, f"{done} of {len(sent)} partitions")):
             if isinstance(line, Refused):
                 raise (UsageError if line.usage else SegmendError)(line.words)
@@ -82,14 +83,19 @@ def write_one(sent: Sent) -> Line | Refused:
         return Refused(words=str(error), usage=isinstance(error, UsageError))
 
 
-def _written(sent: Sent) -> Line:
-    places = []
-    for path, name in sent.places:
+def opened(places: Sequence[tuple[str, str]]) -> list[PartitionDir]:
+    """In a task: these directories, as (log dir, name); raises `SegmendError`."""
+    found = []
+    for path, name in places:
         place = LogDir.open(path, files_of(path)).partition(name)
         if place is None:
             raise SegmendError(f"{path}/{name}: is gone")
-        places.append(place)
-    out = sent.request.out
+        found.append(place)
+    return found
+
+
+def _written(sent: Sent) -> Line:
+    places, out = opened(sent.places), sent.request.out
     with in_words(out):
         task = Task(request=sent.request, places=places, release=sent.release, compacted=sent.compacted)
         return written(task, Folder(out, Effects()), form=sent.form)

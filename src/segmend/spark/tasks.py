@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from segmend.fleet.tables import TableTask
+T = TypeVar("T")
 
 _CORES_UNKNOWN = 8
 
@@ -22,8 +23,8 @@ def cores(spark: SparkSession) -> int:
 
 def run_tasks(
     spark: SparkSession,
-    works: Sequence[TableTask],
-    function: Callable[[TableTask], Iterator[pa.RecordBatch]],
+    works: Sequence[T],
+    function: Callable[[T], Iterator[pa.RecordBatch]],
     schema: StructType,
 ) -> DataFrame:
     """The rows that `function` gives for each of `works`, each a Spark task."""

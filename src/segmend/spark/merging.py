@@ -1,0 +1,138 @@
+"""Replicas as DataFrames: the runs of sound batches that each has, and the one log that they make together.
+
+    runs = segmend.spark.runs(spark, "/brokers/*/data", topic="orders*")      # reads every log, once
+    segmend.spark.merge(runs).where("outcome <> 'taken'").show()              # what nobody has, who left
+    segmend.spark.rescue(spark, "/brokers/*/data", topic="orders*")           # its records
+
+The rule is that of `segmend diff` and `segmend rescue` (`segmend explain merge`). Runs travel, data does not:
+kilobytes a gigabyte are shuffled, and nothing comes to the driver but the names of directories.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Literal
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from segmend.errors import UsageError
+from segmend.fleet.listing import absolute, find_places
+from segmend.fleet.merge_schemas import MERGED_RANGES, RUN, SOUND_RUNS
+from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.merge.look import Second
+from segmend.merge.rule import merge as merged_by_the_rule
+from segmend.merge.runs import read_replica
+from segmend.merge.values import Replica
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.rescue.arrow_rows import batches, schema
+from segmend.rescue.request import Request
+from segmend.rescue.rows import Tally
+from segmend.rescue.run import Task, job_of, replicas_wanted
+from segmend.rescue.spread import Sent, opened
+from segmend.spark.tasks import run_tasks
+
+
+def runs(spark: SparkSession, paths: str | Sequence[str], *, topic: str | None = None) -> DataFrame:
+    """What each replica has sound, a row a replica: every log is read, its checksums computed, in tasks."""
+    sent = _sent(paths, Request(dirs=(), out="", form="", topic=topic))
+    each = [(one, number) for one in sent for number in range(len(one.places))]
+    return run_tasks(spark, each, _read, from_arrow_schema(SOUND_RUNS))
+
+
+def merge(runs: DataFrame) -> DataFrame:
+    """The ranges of the one log that the replicas of each partition make, from the rows of `runs`.
+
+    A filter on topic and partition may stand between; without some of its replicas a partition has less.
+    """
+    return runs.groupBy("topic", "partition").applyInArrow(_merge, from_arrow_schema(MERGED_RANGES))
+
+
+def rescue(
+    spark: SparkSession,
+    paths: str | Sequence[str],
+    *,
+    topic: str | None = None,
+    isolation: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
+) -> DataFrame:
+    """The records of the merged log, in the columns of `segmend rescue --as delta`: a task a partition.
+
+    What is missing or diverged is no row here: `merge` tells it.
+    """
+    if isolation not in ("read_uncommitted", "read_committed"):
+        raise UsageError(f"isolation is read_uncommitted or read_committed, not {isolation}")
+    committed = isolation == "read_committed"
+    sent = _sent(paths, Request(dirs=(), out="", form="", topic=topic, committed_only=committed))
+    wanted = schema(pa.timestamp("us", tz="UTC"))
+    return run_tasks(spark, sent, partial(_records, wanted), from_arrow_schema(wanted))
+
+
+def _sent(paths: str | Sequence[str], request: Request) -> list[Sent]:
+    """The partitions that are asked for, the largest first."""
+    places = find_places(absolute([paths] if isinstance(paths, str) else paths))
+    dirs = [LogDir.attempt(place.path, place.files) for place in places]
+    release = BrokerDirs(dirs).release
+    tasks = [
+        Task(request=request, places=found, release=release)
+        for found in replicas_wanted(request, dirs, ()).values()
+    ]
+    return [Sent.of(task) for task in sorted(tasks, key=lambda task: -task.size)]
+
+
+def _read(one: tuple[Sent, int]) -> Iterator[pa.RecordBatch]:
+    sent, number = one
+    replica = read_replica(opened([sent.places[number]])[0])
+    row = {
+        "topic": replica.topic, "partition": replica.partition, "number": number, "broker": replica.broker,
+        "dir": replica.dir, "dir_name": replica.name, "log_start_offset": replica.log_start_offset,
+        "log_end_offset": replica.log_end_offset, "high_watermark": replica.high_watermark,
+        "damaged": len(replica.damaged),
+        "runs": [{field.name: getattr(run, field.name) for field in RUN} for run in replica.runs],
+        "replica": zlib.compress(pickle.dumps(replica), 1),
+    }  # fmt: skip
+    yield pa.RecordBatch.from_pylist([row], SOUND_RUNS)
+
+
+def _merge(table: pa.Table) -> pa.Table:
+    """In a task: one partition with all its replicas, in the order of their directories."""
+    rows = sorted(table.to_pylist(), key=lambda row: row["number"])
+    replicas = [pickle.loads(zlib.decompress(row["replica"])) for row in rows]
+    places = opened([(row["dir"], row["dir_name"]) for row in rows])
+    common = {"topic": rows[0]["topic"], "partition": rows[0]["partition"]}
+    return pa.Table.from_pylist([{**common, **each} for each in _ranges(replicas, places)], MERGED_RANGES)
+
+
+def _ranges(replicas: Sequence[Replica], places: Sequence[PartitionDir]) -> Iterator[dict[str, Any]]:
+    try:
+        found = merged_by_the_rule(replicas, Second(places, replicas))
+    except UsageError as error:
+        yield {"outcome": "refused", "why": str(error)}
+        return
+    whose = [{"broker": replica.broker, "dir": replica.dir} for replica in replicas]
+    for each in found.ranges:
+        yield {"outcome": "taken", **_offsets(each), **whose[each.replica],
+               "unacknowledged": each.unacknowledged}  # fmt: skip
+    for first, last in found.missing:
+        yield {"outcome": "missing", "first_offset": first, "last_offset": last}
+    for left in found.diverged:
+        yield {"outcome": "diverged", **_offsets(left), **whose[left.replica], "why": f"epoch {left.epoch}"}
+    for conflict in found.conflicts:
+        yield {"outcome": "conflict", **_offsets(conflict), "why": conflict.because}
+    yield from ({"outcome": "doubt", "why": words} for words in found.doubts)
+    for replica in replicas:
+        for words in replica.unreadable:
+            yield {"outcome": "doubt", "broker": replica.broker, "dir": replica.dir, "why": words}
+
+
+def _offsets(each: Any) -> dict[str, int]:
+    return {"first_offset": each.first_offset, "last_offset": each.last_offset}
+
+
+def _records(wanted: pa.Schema, sent: Sent) -> Iterator[pa.RecordBatch]:
+    """In a task: the records of one partition."""
+    task = Task(request=sent.request, places=opened(sent.places), release=sent.release)
+    yield from batches(job_of(task), wanted, Tally(), lambda _: None)

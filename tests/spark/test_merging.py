@@ -1,0 +1,67 @@
+"""As DataFrames: what replicas have, the one log they make, its records are those of diff and rescue."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from deltalake import DeltaTable
+from tests.cli.run import run
+from tests.rescue.replicas import hurt, replicas
+
+import segmend.spark
+from segmend.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+NAMES = ("codec-zstd-0", "txn-0", "nulls-0")
+
+
+def test_dataframes_say_what_diff_and_rescue_say(
+    spark: SparkSession, golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    draw, home = random.Random(5), tmp_path / "brokers"
+    dirs = replicas(golden("4.3.1-killed"), home, NAMES)
+    assert hurt(dirs, draw, lambda: {0, 1, 2} if draw.random() < 0.1 else {draw.randrange(3)})
+    found = segmend.spark.runs(spark, str(home)).cache()
+    told = run(capsys, "diff", *dirs, "--json", "--all")
+    assert sorted(
+        (row.topic, row.partition, row.dir, row.log_start_offset, row.log_end_offset)
+        for row in found.collect()
+    ) == sorted(
+        (row["topic"], row["partition"], row["dir"], row["log_start_offset"], row["log_end_offset"])
+        for row in told.of("replica")
+    )
+    ranges = segmend.spark.merge(found).collect()
+    missing = sorted(
+        (row.topic, row.partition, row.first_offset, row.last_offset)
+        for row in ranges
+        if row.outcome == "missing"
+    )
+    assert missing == sorted(
+        (row["topic"], row["partition"], *each) for row in told.of("partition") for each in row["missing"]
+    )
+    assert missing
+    run(capsys, "rescue", *dirs, "--out", tmp_path / "out", "--as", "delta")
+    alone = DeltaTable(str(tmp_path / "out")).to_pyarrow_table()
+    there = segmend.spark.rescue(spark, str(home)).toArrow()
+    assert there.num_rows == alone.num_rows > 500
+    assert sorted(map(str, there.to_pylist())) == sorted(map(str, alone.to_pylist()))
+    taken = [row for row in ranges if row.outcome == "taken"]
+    for row in alone.to_pylist():
+        assert any(
+            (each.topic, each.partition, each.dir) == (row["topic"], row["partition"], row["dir"])
+            and each.first_offset <= row["offset"] <= each.last_offset
+            for each in taken
+        )
+    with pytest.raises(UsageError, match="isolation is"):
+        segmend.spark.rescue(spark, str(home), isolation="serializable")  # type: ignore[arg-type]
+    committed = segmend.spark.rescue(spark, str(home), topic="txn", isolation="read_committed").toArrow()
+    kept = [row["offset"] for row in alone.to_pylist() if row["topic"] == "txn" and not row["aborted"]]
+    assert sorted(committed["offset"].to_pylist()) == sorted(kept)
+    assert len(kept) < sum(row["topic"] == "txn" for row in alone.to_pylist())
