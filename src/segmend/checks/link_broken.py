@@ -20,7 +20,7 @@ CODES = (
         "a symbolic link to nothing, or what is no file, in place of a file of the log",
         LOSES,
         unplayed=True,
-        explains=("N08", "N10", "N11"),
+        explains=("N08", "N10", "N11", "K14b"),
     ),
 )
 PAGE = Page(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shlex
 from collections.abc import Iterator
 
 from segmend.broker.failures import DIR_FAILED, IO_ERROR, Fate
@@ -32,13 +33,17 @@ LEVEL = Level.STARTUP
 
 
 def run(failure: ReadFailure, context: DirContext) -> Iterator[Finding]:
-    """Neither a lack of our own permission nor a file that vanished is a fault; a directory is N30."""
+    """Neither a lack of our own permission nor a file that vanished is a fault; a directory is N30, and what
+    is no file in a log N29."""
     if failure.errno in (errno.EACCES, errno.EPERM, errno.ENOENT, errno.EISDIR):
         return
+    if failure.errno == 0 and "/" in (failure.file or ""):
+        return
+    look = f"ls -l {shlex.quote(f'{context.path}/{failure.file}')}"
     yield context.finding(
         "K14b",
         f"cannot be read: {failure.reason}",
         file=failure.file,
         broker_says=DIR_FAILED.format(context.path) if IO_ERROR.of(context.release) is Fate.DIR else None,
-        remedy=remedies.advice("dmesg | grep -i -e 'I/O error' -e ext4 -e xfs"),
+        remedy=remedies.advice("dmesg | grep -i -e 'I/O error' -e ext4 -e xfs" if failure.errno else look),
     )

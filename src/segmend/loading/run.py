@@ -34,6 +34,7 @@ from segmend.loading.side_by_side import load_directories
 from segmend.loading.timing.estimate import estimate
 from segmend.loading.unmarked import without_the_unmarked
 from segmend.loading.values import (
+    ONCE_LOADED,
     BrokerOutcome,
     DirectoryOutcome,
     DirOutcome,
@@ -270,6 +271,9 @@ class _Run:
     def _told(self, loaded: Loaded) -> PartitionOutcome | DirectoryOutcome:
         """The line, without an `after` where nothing is served, without effects where nothing is touched."""
         outcome, offline = loaded.outcome, loaded.dir_state.offline
+        if self._refusal is not None:
+            kept = (each for each in outcome.effects if each.effect not in ONCE_LOADED)
+            outcome = replace(outcome, effects=tuple(kept))
         if isinstance(outcome, DirectoryOutcome) or (
             self._refusal is None and (offline is None or loaded.again)
         ):

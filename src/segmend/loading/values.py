@@ -36,6 +36,8 @@ EFFECTS: Final = {
 }
 """Every effect, and what it means. The list is closed."""
 
+ONCE_LOADED: Final = ("partition-unserved", "log-recreated-empty")
+"""What comes of partitions once all logs are loaded, and so never where the start ends before."""
 HARMLESS: Final = frozenset(
     {"recovery-scan", "snapshot-deleted", "snapshot-rebuilt", "file-deleted", "index-rebuilt",
      "index-created", "index-trimmed", "epochs-rewritten", "swap-completed", "high-watermark-reset",

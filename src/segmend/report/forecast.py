@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from segmend.loading.timing.costs import PARTS
@@ -33,16 +34,27 @@ def partition_lines(
     outcomes: Sequence[PartitionOutcome], style: Style = PLAIN, *, every: bool = False
 ) -> Iterator[str]:
     """The partitions that matter, the worst first; the others fold into one line unless `every`."""
-    told = [each for each in outcomes if every or each.matters]
+    alike = Counter(each.reason for each in outcomes if not every and _only_unserved(each))
+    folded = [each for each in outcomes if _only_unserved(each) and alike[each.reason] > 1]
+    told = [each for each in outcomes if each not in folded and (every or each.matters)]
     told.sort(key=lambda o: (o.failure is None, -o.records_lost, -o.bytes_lost, o.dir, o.name))
     for outcome in told:
         yield from _partition(outcome, style)
         yield ""
-    rest = len(outcomes) - len(told)
+    for reason, number in alike.items():
+        if number > 1:
+            words = f"{plural(number, 'more partition')} with nothing of their own (--all shows each)"
+            yield f"{words}: {style('red', 'unserved')}: {text.clean(reason or '')}"
+    rest = len(outcomes) - len(told) - len(folded)
     if rest:
         scanned = sum(_scans(each.effects) for each in outcomes if not each.matters)
         recovered = f", {plural(scanned, 'segment')} recovered" if scanned else ""
         yield f"{plural(rest, 'partition')} {'lose' if rest > 1 else 'loses'} nothing{recovered}"
+
+
+def _only_unserved(outcome: PartitionOutcome) -> bool:
+    """Whether nothing is amiss with it but what keeps others from service as well."""
+    return outcome.unserved and outcome.failure is None and not outcome.loses
 
 
 def _scans(effects: Iterable[Effect]) -> int:

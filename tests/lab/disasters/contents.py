@@ -25,6 +25,7 @@ from segmend.surgery.recipes import offset_index, time_index, transaction_index
 from tests.lab.base import STORY
 from tests.lab.disasters.bases import TOPICS
 from tests.lab.disasters.files import Seen
+from tests.lab.disasters.reads import fault
 
 INTERVAL = 512
 """The lab's index.interval.bytes."""
@@ -108,11 +109,14 @@ def of_transactions(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -
 
 
 def next_offset(data: bytes) -> int:
-    """The offset after a log whose batches follow each other to its end; -1 if they do not."""
+    """The offset after a log of sound batches that follow each other to its end; -1 if it is none.
+
+    A recovery that begins with a snapshot does not read what is damaged below it, a recipe does.
+    """
     at, end = 0, -1
     while at + 61 <= len(data):
         base, size = struct.unpack_from(">qi", data, at)
-        if size < 49 or (end >= 0 and base != end):
+        if size < 49 or (end >= 0 and base != end) or fault(data[at : at + 12 + size]):
             return -1
         at, end = at + 12 + size, base + struct.unpack_from(">i", data, at + 23)[0] + 1
     return end if at == len(data) else -1

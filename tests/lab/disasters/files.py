@@ -16,7 +16,7 @@ HEX = re.compile(r"\b[0-9a-f]{32}(?=-(?:stray|delete|future)$)")
 
 @dataclass(frozen=True)
 class Seen:
-    """One file: its bytes (of a large one the beginning), and its whole size; size -1 is a directory."""
+    """One file: its bytes (of a large one the beginning), and its whole size; size -1 is no file."""
 
     size: int
     data: bytes
@@ -45,7 +45,7 @@ def _of(folder: Path) -> dict[str, Seen]:
 
 
 def _seen(path: Path) -> Seen:
-    if path.is_dir():
+    if not path.is_file():
         return Seen(-1, b"")
     size = path.stat().st_size
     with open(path, "rb") as stream:
