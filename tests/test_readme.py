@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from segmend.cli.main import main
+from segmend.errors import ExitCode
 from segmend.surgery.ops.balance import operation as balance
 from tests.conftest import one_in
 from tests.faults.patient import Patient
@@ -44,11 +45,14 @@ COMMANDS = [
     for line in section("## Use it").splitlines()
     if line.startswith("    segmend ")
 ]
+LIVE = [command for command in COMMANDS if " --bootstrap " in command]
+"""They send to a cluster: tests/rescue/test_kafka.py runs their like on a real one."""
 # What needs Java runs without it here as well, by the driver that is for small fleets.
 DRIVEN = [command for command in COMMANDS if " fleet " in command and "/brokers/" in command]
 RUNS = [
     pytest.param(command, (), id=command, marks=[pytest.mark.spark] if command in DRIVEN else [])
     for command in COMMANDS
+    if command not in LIVE
 ] + [pytest.param(command, ("--driver", "local"), id=f"{command} (local)") for command in DRIVEN]
 OF_AUDITS = [command for command in COMMANDS if " fleet " in command and command not in DRIVEN]
 """They ask about two audits in one OUT."""
@@ -113,13 +117,30 @@ def test_each_command_runs_as_it_stands(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("command", LIVE)
+def test_each_command_asks_for_its_cluster(
+    command: str,
+    golden: Callable[[str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """At an address that no name server has."""
+    stage(tmp_path, golden(golden_for(command)))
+    monkeypatch.chdir(tmp_path)
+    words = placed(command.replace(" new:", " new.invalid:"), tmp_path)
+    assert main(words[1:]) == ExitCode.OPERATIONAL
+    assert "new.invalid:9092: no broker answers there" in capsys.readouterr().err
+
+
+@pytest.mark.slow
 def test_each_command_takes_json(
     golden: Callable[[str], Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for command in COMMANDS:
+    for command in [each for each in COMMANDS if each not in LIVE]:
         root = tmp_path / golden_for(command)
         if not root.exists():
             stage(root, golden(root.name))
