@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -62,8 +62,10 @@ def test_a_python_of_another_version_is_a_line() -> None:
     assert workers._not_started(said).startswith("a worker runs Python 3.9, the driver 3.11: set PYSPARK")
 
 
-@pytest.mark.skipif(find_spec("grpc") is not None, reason="this machine has what Spark Connect needs")
-def test_connect_without_its_packages_is_a_line(tmp_path: Path) -> None:
+def test_connect_without_its_packages_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "grpc.py").write_text("raise ImportError('there is no grpc')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "hidden"), prepend=os.pathsep)
     write_broker(tmp_path, 1, [plain("t", 0)])
     command = [sys.executable, "-m", "segmend", "fleet", "audit", str(tmp_path), "--out", str(tmp_path / "o")]
     done = subprocess.run(
