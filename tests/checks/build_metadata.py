@@ -33,11 +33,16 @@ def remove_topic(topic_id: str) -> bytes:
     return b"\x01\x09\x00" + uuid(topic_id) + b"\0"
 
 
-def partition(topic_id: str, number: int, replicas: Sequence[int]) -> bytes:
-    """PartitionRecord; the first replica leads."""
+def partition(
+    topic_id: str, number: int, replicas: Sequence[int], directory_ids: Sequence[str] = ()
+) -> bytes:
+    """PartitionRecord; the first replica leads. With the ids of dirs it is of version 1 (3.7)."""
     nodes = compact([struct.pack(">i", node) for node in replicas])
     fields = struct.pack(">i", number) + uuid(topic_id) + nodes * 2 + compact([]) * 2
-    return b"\x01\x03\x00" + fields + struct.pack(">iii", replicas[0], 0, 0) + b"\0"
+    fields += struct.pack(">iii", replicas[0], 0, 0)
+    if directory_ids:
+        return b"\x01\x03\x01" + fields + compact([uuid(each) for each in directory_ids]) + b"\0"
+    return b"\x01\x03\x00" + fields + b"\0"
 
 
 def register(directory_ids: Sequence[str], node: int = NODE) -> bytes:

@@ -1,8 +1,8 @@
 """The next command of each finding, pasted as it stands: it does what it promises.
 
-A plan has steps; after `apply` the finding is gone, and no error is there that was not there before. One
-that is called safe loses nothing. A shell command that moves something does the same. What stands in
-capitals is put in by hand: a replica of the same partition that is sound.
+The log dirs have a blank in their names. A plan has steps; after `apply` the finding is gone, and no error is
+there that was not there before. One that is called safe loses nothing. A shell command that moves something
+does the same. What stands in capitals is put in by hand: a replica of the same partition that is sound.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def wanted(findings: Sequence[Finding], case: Case, looks: list[str]) -> dict[Re
 def test_the_next_command_does_what_it_promises(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = found(case.hurt(tmp_path / "disks").dirs, case)
+    before = found(case.hurt(tmp_path / "the disks").dirs, case)
     monkeypatch.chdir(tmp_path)
     looks: list[str] = []
     commands = wanted(before, case, looks)
@@ -90,12 +90,13 @@ def test_the_next_command_does_what_it_promises(
     for remedy, findings in commands.items():
         for name in os.listdir(tmp_path):
             shutil.rmtree(name) if Path(name).is_dir() else Path(name).unlink()
-        dirs = case.hurt(tmp_path / "disks").dirs
-        other = case.scene.write(tmp_path / "other")
+        dirs = case.hurt(tmp_path / "the disks").dirs
+        other = case.scene.write(tmp_path / "the other")
         place = (findings[0].file or "").partition("/")[0]
-        command = remedy.command.replace("LEADER_PARTITION_DIR", str(other.dirs[0] / place))
-        command = command.replace("OTHER_METADATA_DIR", str(of_another_node(other.dirs)))
-        done = pasted(command.replace("REPLICA_PARTITION_DIR", str(other.dirs[0] / place)), case, capsys)
+        command = remedy.command.replace("LEADER_PARTITION_DIR", shlex.quote(str(other.dirs[0] / place)))
+        command = command.replace("OTHER_METADATA_DIR", shlex.quote(str(of_another_node(other.dirs))))
+        command = command.replace("REPLICA_PARTITION_DIR", shlex.quote(str(other.dirs[0] / place)))
+        done = pasted(command, case, capsys)
         if done is None:
             assert {finding.code for finding in findings} <= ASKS.keys(), remedy.command
             continue
@@ -115,7 +116,7 @@ def of_another_node(dirs: Sequence[Path]) -> Path:
     if identity.exists():
         identity.write_text(identity.read_text().replace("node.id=1", "node.id=2"))
     voters = "controller.quorum.voters=1@localhost:9093,2@localhost:9094"
-    home = f"log.dirs={found.parent.parent / 'disks' / found.name}"
+    home = f"log.dirs={found.parent.parent / 'the disks' / found.name}"
     Path("server.properties").write_text(f"process.roles=broker,controller\nnode.id=1\n{voters}\n{home}\n")
     return found
 

@@ -6,11 +6,12 @@ import errno
 import json
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faults.written import clean_dir, killed_dir, two_dirs
+from tests.faults.written import clean_dir, killed_dir, known_dirs, two_dirs, with_zookeeper
 
 from segmend.cli.commands.check import command as check
 from segmend.cli.main import main
@@ -140,6 +141,39 @@ def test_the_dirs_of_a_broker_are_looked_at_together(tmp_path: Path, capsys) -> 
     assert main(["check", str(first), str(second), "--startup"]) == 4
     assert "Duplicate log directories for u-0" in capsys.readouterr().out
     assert main(["check", str(second), "--startup", "--ignore", "N27"]) == 0
+
+
+def test_a_blank_disk_beside_another_is_a_broker_s_as_well(
+    tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was replaced, or is not mounted. What check suggests is planned, applied and taken back."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    blank, plan = tmp_path / "blank", tmp_path / "plan.json"
+    blank.mkdir()
+    home = known_dirs(tmp_path / "kraft")[0]
+    assert main(["check", str(home), str(blank), "--json"]) == 4
+    found = [each for each in objects(capsys)[:-1] if each["dir"] == str(blank)]
+    assert [each["code"] for each in found] == ["K01"]
+    words = shlex.split(found[0]["remedy"]["command"])
+    assert words[:3] == ["segmend", "plan", "identity"]
+    assert main([*words[1:-1], str(plan)]) == 0
+    assert main(["apply", str(plan), "--yes"]) == 1
+    assert main(["check", str(home), str(blank), "--only", "K01"]) == 0
+    assert main(["undo", "--yes"]) == 0
+    assert not list(blank.iterdir())
+    with_zookeeper([old := clean_dir(tmp_path / "zookeeper")[0]])
+    capsys.readouterr()
+    assert main(["check", str(old), str(blank), "--json", "--kafka", "2.5"]) == 0
+    assert f"which partitions were in {blank}" in objects(capsys)[-1]["skipped"][-1]
+    assert main(["plan", "repair", str(old), str(blank)]) == 8
+
+
+def test_the_release_that_was_given_is_in_the_next_command(damaged: Path, capsys) -> None:
+    main(["check", str(damaged), "--deep", "--json", "--kafka", "1.1", "--only", "L05"])
+    command = objects(capsys)[0]["remedy"]["command"]
+    assert command.endswith(" --kafka 1.1 -o plan.json")
+    main(["check", str(damaged), "--deep", "--kafka", "1.1", "--only", "L05"])
+    assert command in capsys.readouterr().out
 
 
 USAGE = [

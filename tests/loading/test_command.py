@@ -53,6 +53,18 @@ def test_the_lines_of_json(dirs: list[Path], capsys: pytest.CaptureFixture[str])
     assert last["seconds"] > 0
 
 
+def test_what_the_broker_s_refusal_keeps_from_all_is_told_once(
+    dirs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (dirs[1] / "meta.properties").unlink()
+    ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1")
+    assert ran.code == 4
+    assert "3 partitions not served: the broker refuses to start" in ran.out
+    assert ran.out.count("No `meta.properties` found in") == 1
+    assert f"segmend check {dirs[0]} {dirs[1]}" in ran.out
+    assert ran.out.count("next:") == 1
+
+
 def test_a_loss_is_told_with_records_and_offsets(
     dirs: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.brokers import broker_of
 from tests.checks import build_metadata as metadata
 from tests.checks import build_partition as build
-from tests.faults.written import formatted, known_dirs
+from tests.faults.written import SECOND_ID, formatted, known_dirs, two_dirs
 
 from segmend.loading import BrokerOutcome, DirectoryOutcome, Options, PartitionOutcome, forecast
 from segmend.loading.run import Line
@@ -113,6 +113,20 @@ def test_the_dir_with_the_metadata_is_not_given(dirs: list[Path]) -> None:
     elsewhere = started(dirs[1:], node(dirs, "1@localhost:9093"))
     assert outcomes(elsewhere) == {"v": "served"}
     assert last(elsewhere).unknown, "server.properties says that the metadata lies in the other one"
+
+
+def test_what_lies_in_a_registered_dir_that_is_not_given_is_not_known(tmp_path: Path) -> None:
+    """Of several replicas, too. A configuration says that there is no other dir."""
+    dirs = two_dirs(tmp_path)
+    own, topic_id = [build.DIRECTORY_ID, SECOND_ID], build.topic_id("v")
+    records = [*metadata.cluster(["t", "u"], directory_ids=own), metadata.topic("v", topic_id)]
+    records.append(metadata.partition(topic_id, 0, [metadata.NODE, 2], [SECOND_ID, build.DIRECTORY_ID]))
+    metadata.write_metadata(dirs[0], records)
+    alone = started([dirs[0]])
+    assert outcomes(alone) == {"t": "served", "u": "served", "v": "empty"}
+    assert any("v-0" in words for words in last(alone).unknown)
+    assert not last(started([dirs[0]], node([dirs[0]]))).unknown
+    assert not last(started([*dirs])).unknown
 
 
 def test_what_is_behind_damage_is_not_gone_by(dirs: list[Path]) -> None:

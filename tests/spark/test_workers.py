@@ -57,6 +57,14 @@ def test_workers_are_asked_before_anything_is_written(
     assert list(out.iterdir()) == []
 
 
+def test_a_python_that_dies_at_once_is_a_line(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Java tells of it, in hundreds of lines."""
+    monkeypatch.setattr(workers, "_question", lambda *_: lambda _number: os.kill(os.getpid(), 9))
+    with pytest.raises(SegmendError, match="the workers cannot run Python: Job aborted") as error:
+        workers.ask_workers(spark, {}, None, "x")
+    assert "\n" not in str(error.value)
+
+
 def test_a_python_of_another_version_is_a_line() -> None:
     said = "Python in worker has different version: 3.9 than that in driver: 3.11, PySpark cannot run"
     assert workers._not_started(said).startswith("a worker runs Python 3.9, the driver 3.11: set PYSPARK")

@@ -43,7 +43,7 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     sealed = any(p.kind == "current" and len(p.base_offsets) > 1 for p in log_dir.partitions)
     if not context.clean and not context.running and RECOVERY_POINT not in log_dir.entries and sealed:
         message = "no recovery points and no clean shutdown marker: the next start scans every segment"
-        remedy = remedies.advice(f"segmend check --deep {context.path}")
+        remedy = remedies.check_deep(context.path)
         yield context.finding("C03", message, file=RECOVERY_POINT, remedy=remedy)
     for name in FILE_NAMES:
         odd = _odd(name, context)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 
 from segmend.findings import Remedy, Safety
 
+_BY_RULES = ("segmend plan ", "segmend check ", "segmend forecast ")
+_TO_FILE = " -o plan.json"
 _OF_THE_CLUSTER = "--bootstrap-server HOST:9092"
 
 
@@ -106,6 +109,20 @@ def show(log_dir: str, name: str) -> Remedy:
 def check_alone(*brokers: Sequence[str]) -> Remedy:
     """Look at the log dirs of each broker by themselves."""
     return advice("; ".join(f"segmend check {' '.join(map(shlex.quote, dirs))}" for dirs in brokers))
+
+
+def check_deep(path: str) -> Remedy:
+    """Look at all batches of a log dir or a partition."""
+    return advice(f"segmend check --deep {shlex.quote(path)}")
+
+
+def by_rules_of(release: str, remedy: Remedy) -> Remedy:
+    """The same where somebody said whose rules count: a command that goes by them is told it, too."""
+    if not remedy.command.startswith(_BY_RULES) or "; " in remedy.command:
+        return remedy
+    command = remedy.command.removesuffix(_TO_FILE)
+    more = f" --kafka {shlex.quote(release)}{_TO_FILE if command != remedy.command else ''}"
+    return replace(remedy, command=f"{command}{more}")
 
 
 def play(*log_dirs: str) -> Remedy:

@@ -52,6 +52,7 @@ _SKIPPED = {
     Level.DEEP: (),
 }
 
+BLANK = "which partitions were in {}, where nothing is (ZooKeeper knows)"
 METADATA_UNSEEN = "the cluster's metadata"
 """What is not looked at where a KRaft node's metadata log is in none of the dirs, and may be elsewhere."""
 
@@ -76,6 +77,7 @@ class Summary:
     unreadable: list[str] = field(default_factory=list)
     dirs_not_given: int = 0
     metadata_unseen: bool = False
+    blank: list[str] = field(default_factory=list)
     apart: set[str] = field(default_factory=set)
     releases: list[str] = field(default_factory=list)
     surgery: list[str] = field(default_factory=list)
@@ -98,7 +100,7 @@ class Summary:
             "segments": self.segments,
             "batches": self.batches,
             "bytes": self.bytes,
-            "skipped": [*self.skipped, *([METADATA_UNSEEN] if self.metadata_unseen else [])],
+            "skipped": [*self.skipped, *([METADATA_UNSEEN] if self.metadata_unseen else []), *self.blank],
             "unreadable": self.unreadable,
             "dirs_not_given": self.dirs_not_given,
             "clean_shutdown": self.clean,
@@ -267,6 +269,8 @@ class CheckRun:
             broker = self._broker.broker_dirs
             self.summary.dirs_not_given = _not_given(broker)
             self.summary.metadata_unseen = broker.metadata_is_unseen
+            if not broker.kraft:  # where there is metadata, that tells what was in them
+                self.summary.blank.extend(BLANK.format(each.path) for each in broker.dirs if not each.entries)
         for check in self._checks[Scope.BROKER]:
             try:
                 yield from check.run(self._broker, self._broker)

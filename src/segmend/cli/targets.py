@@ -24,8 +24,11 @@ class Targets:
     files: frozenset[str] = frozenset()
 
 
-def open_targets(paths: Sequence[str]) -> Targets:
-    """Open what the paths stand for; raises `Unreadable` for what is no log dir."""
+def open_targets(paths: Sequence[str], *, blank: bool = False) -> Targets:
+    """Open what the paths stand for; raises `Unreadable` for what is no log dir.
+
+    With `blank` an empty directory may be beside one: a disk that was replaced, or is not mounted.
+    """
     kinds = [disk.path_type(path) for path in paths]
     files = [path for path, kind in zip(paths, kinds, strict=True) if kind == "file"]
     folders = [_folder(path) if kind == "file" else path for path, kind in zip(paths, kinds, strict=True)]
@@ -33,7 +36,7 @@ def open_targets(paths: Sequence[str]) -> Targets:
     if not partitions and files:
         raise UsageError(f"{files[0]}: not in a partition directory; give the log dir instead")
     if not partitions:
-        return Targets(dirs=[_proved(log_dir) for log_dir in open_log_dirs(paths)])
+        return Targets(dirs=_proved(open_log_dirs(paths), blank=blank))
     if len(partitions) != len(folders):
         raise UsageError("give either log dirs or partition directories, not both")
     parents = dict.fromkeys(_folder(path) for path in folders)
@@ -106,10 +109,20 @@ def _is_partition(path: str) -> bool:
     return any(kind not in ("other", "unparsable") for kind in ours)
 
 
-def _proved(log_dir: LogDir) -> LogDir:
-    """The log dir, if it looks like one at all; a wrong path should not give a hundred findings."""
+def _proved(dirs: list[LogDir], *, blank: bool) -> list[LogDir]:
+    """The log dirs, if they look like some at all; a wrong path should not give a hundred findings."""
+    wrong = {each.path: why for each in dirs if (why := _no_log_dir(each))}
+    may_be = {each.path for each in dirs if not each.entries} if blank and len(wrong) < len(dirs) else set()
+    for path, why in wrong.items():
+        if path not in may_be:
+            raise Unreadable(path, why)
+    return dirs
+
+
+def _no_log_dir(log_dir: LogDir) -> str:
+    """Why it does not look like a log dir; empty if it does."""
     if not log_dir.entries:
-        raise Unreadable(log_dir.path, "the directory is empty")
+        return "the directory is empty"
     if not log_dir.partitions and {LOCK, *LOG_DIR_FILES}.isdisjoint(log_dir.entries):
-        raise Unreadable(log_dir.path, "no log dir of a broker: it has no partition and no checkpoint")
-    return log_dir
+        return "no log dir of a broker: it has no partition and no checkpoint"
+    return ""

@@ -28,7 +28,7 @@ def advice(clock: str | None, place: str, topic: str, release: Release) -> Itera
         yield _set(release, topic, "retention.ms=-1", why)
     if clock == "untrimmed":
         yield Advice(
-            command=f"chown -R --reference=$(dirname {place}) {place}",
+            command=f'chown -R --reference="$(dirname {place})" {place}',
             why="to the broker's user, before it stops",
         )
     elif clock in ("seconds", "microseconds", "nanoseconds"):

@@ -304,7 +304,7 @@ class _Run:
             yield "whether this copy of the cluster's metadata is behind, and what is a stray by it is none"
         elif not self._broker.kraft:
             yield from only_zookeeper_knows(self._prelude.states, self._prelude.absent)
-        gone = never_seen(self._loaded, metadata.image, self._prelude.states)
+        gone = never_seen(self._loaded, metadata.image, self._prelude.states, self._broker)
         if gone and self._refusal is None:
             more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
             yield f"whether {', '.join(gone[:5])}{more} had records here: there is no such directory"

@@ -5,6 +5,7 @@ Without a line a partition may just as well never have been here.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, 
 from segmend.loading.dirs import DirState
 from segmend.loading.replicas import Loaded
 from segmend.loading.values import DirectoryOutcome, Extent, PartitionOutcome, Service
+from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 
 _ENDS = (RECOVERY_POINT, HIGH_WATERMARK)
@@ -34,12 +36,12 @@ def missed(created: Loaded, loaded: Sequence[Loaded], states: Sequence[DirState]
 
 
 def never_seen(
-    loaded: Sequence[Loaded], image: MetadataImage | None, states: Sequence[DirState]
+    loaded: Sequence[Loaded], image: MetadataImage | None, states: Sequence[DirState], broker: BrokerDirs
 ) -> list[str]:
     """Partitions without a directory of which nothing tells whether they had one."""
     outcomes = [one.outcome for one in loaded]
     if image is not None:
-        return [each.name for each in outcomes if _is_unseen(each, image, states)]
+        return [each.name for each in outcomes if _is_unseen(each, image, states, broker)]
     there = {(each.topic, each.partition) for each in outcomes}
     lines = {
         key
@@ -62,17 +64,25 @@ def only_zookeeper_knows(states: Sequence[DirState], absent: Sequence[str]) -> I
 
 
 def _is_unseen(
-    outcome: PartitionOutcome | DirectoryOutcome, image: MetadataImage, states: Sequence[DirState]
+    outcome: PartitionOutcome | DirectoryOutcome,
+    image: MetadataImage,
+    states: Sequence[DirState],
+    broker: BrokerDirs,
 ) -> bool:
-    """Whether its only replica is made anew here, and no checkpoint has a line of it."""
+    """Whether it is made anew here, no checkpoint has a line of it, and what it had may be nowhere else."""
     if (
         not isinstance(outcome, PartitionOutcome)
         or outcome.outcome != Service.EMPTY
         or outcome.before.segments
+        or _reached((outcome.topic, outcome.partition), states) is not None
     ):
         return False
-    key = outcome.topic, outcome.partition
-    return image.alone(*key) and _reached(key, states) is None
+    if image.alone_in_sync(outcome.topic, outcome.partition, broker.node_id):
+        return True
+    home = image.directory(image.ids[outcome.topic], outcome.partition, broker.node_id)
+    return broker.given is None and home in {*broker.registered_dirs} - {
+        each.directory_id for each in broker.dirs
+    }
 
 
 def _renamed(name: str, loaded: Sequence[Loaded]) -> str | None:
@@ -82,7 +92,8 @@ def _renamed(name: str, loaded: Sequence[Loaded]) -> str | None:
         if not isinstance(found, DirectoryOutcome) or found.kind != "stray":
             continue
         if f"{found.topic}-{found.partition}" == name:
-            command = f"segmend plan adopt {one.dir_state.path} --directory {found.name} -o plan.json"
+            place, called = shlex.quote(one.dir_state.path), shlex.quote(found.name)
+            command = f"segmend plan adopt {place} --directory {called} -o plan.json"
             return f"an earlier start renamed {name} to {found.name}: `{command}` brings it back"
     return None
 

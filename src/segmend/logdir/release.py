@@ -23,6 +23,9 @@ from segmend.logdir.tree import LogDir
 
 _PATTERN = re.compile(r"v?(\d{1,2})\.(\d{1,2})(?:\.(\d{1,2}))?(?:\.(\d{1,2}))?", re.ASCII)
 
+AS_GIVEN: Final = "as given"
+"""Why a release counts that was named with `--kafka`."""
+
 
 class Asked(set[tuple[int, ...]]):
     """The first releases of changed rules, of which an answer was given."""

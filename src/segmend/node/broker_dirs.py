@@ -18,7 +18,7 @@ from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
 from segmend.logdir import disk
 from segmend.logdir.beside import told_beside
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.release import Asked, Guess, Release, guess_release
+from segmend.logdir.release import AS_GIVEN, Asked, Guess, Release, guess_release
 from segmend.logdir.tree import LogDir
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.metadata_log import MetadataLog, read_metadata_log
@@ -37,7 +37,7 @@ class BrokerDirs:
         dirs: Iterable[LogDir],
         *,
         release: Release | None = None,
-        release_reason: str = "as given",
+        release_reason: str = AS_GIVEN,
         given: ServerConfig | None = None,
     ) -> None:
         self.dirs = tuple(dirs)

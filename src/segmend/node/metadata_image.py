@@ -66,6 +66,11 @@ class MetadataImage:
         topic_id = self.ids.get(topic)
         return topic_id is not None and len(self.replicas.get((topic_id, partition), ())) == 1
 
+    def alone_in_sync(self, topic: str, partition: int, node_id: int | None) -> bool:
+        """Whether no other node is known to have all of the partition."""
+        leader = self.leaders.get((self.ids.get(topic, ""), partition))
+        return self.alone(topic, partition) or (leader is not None and leader.isr == (node_id,))
+
     def directory(self, topic_id: str, partition: int, node_id: int | None) -> str | None:
         """The id of the log dir in which the node is to hold its replica, None if that is not told."""
         key = topic_id, partition

@@ -39,7 +39,9 @@ def _start(node: NodeOutcome, style: Style) -> str:
         told.append(style("red", f"{counted}, {plural(broker.lost.records, 'record')}"))
     if broker.unserved:
         told.append(style("red", f"{plural(broker.unserved, 'partition')} not served here"))
-    return "starts" + (f", {', '.join(told)}" if told else ", loses nothing here")
+    if not told:
+        told.append("no loss seen here" if broker.unknown else "loses nothing here")
+    return f"starts, {', '.join(told)}"
 
 
 def quorum_lines(quorum: Quorum, style: Style = PLAIN) -> Iterator[str]:

@@ -18,6 +18,7 @@ from segmend.loading.values import (
     Later,
     PartitionOutcome,
 )
+from segmend.logdir.release import AS_GIVEN
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.wording import plural
@@ -31,25 +32,53 @@ _RUN = 3
 
 
 def partition_lines(
-    outcomes: Sequence[PartitionOutcome], style: Style = PLAIN, *, every: bool = False
+    outcomes: Sequence[PartitionOutcome],
+    style: Style = PLAIN,
+    *,
+    broker: BrokerOutcome | None = None,
+    every: bool = False,
 ) -> Iterator[str]:
-    """The partitions that matter, the worst first; the others fold into one line unless `every`."""
+    """The partitions that matter, the worst first; the others fold into one line unless `every`.
+
+    So do those that nothing ails but what keeps others from service as well; where that is the broker's own
+    refusal to start, with the next command.
+    """
     alike = Counter(each.reason for each in outcomes if not every and _only_unserved(each))
-    folded = [each for each in outcomes if _only_unserved(each) and alike[each.reason] > 1]
-    told = [each for each in outcomes if each not in folded and (every or each.matters)]
+    refusal = broker.reason if broker is not None and not broker.starts else None
+    shared = [reason for reason, number in alike.items() if number > 1 or reason == refusal]
+    folded = sum(alike[reason] for reason in shared)
+    if refusal is not None and alike[refusal]:
+        dirs = " ".join(shlex.quote(path) for path in dict.fromkeys(each.dir for each in outcomes))
+        yield f"{plural(alike[refusal], 'partition')} not served: the broker refuses to start"
+        yield f"  next:   {style.command(text.clean(f'segmend check {dirs}{_rules(broker)}'))}"
+        yield ""
+    told = [
+        each
+        for each in outcomes
+        if every or (each.matters and not (each.reason in shared and _only_unserved(each)))
+    ]
     told.sort(key=lambda o: (o.failure is None, -o.records_lost, -o.bytes_lost, o.dir, o.name))
     for outcome in told:
-        yield from _partition(outcome, style)
+        yield from _partition(outcome, style, _rules(broker))
         yield ""
-    for reason, number in alike.items():
-        if number > 1:
-            words = f"{plural(number, 'more partition')} with nothing of their own (--all shows each)"
+    for reason in shared:
+        if reason != refusal:
+            words = f"{plural(alike[reason], 'more partition')} with nothing of their own (--all shows each)"
             yield f"{words}: {style('red', 'unserved')}: {text.clean(reason or '')}"
-    rest = len(outcomes) - len(told) - len(folded)
+    rest = len(outcomes) - len(told) - folded
     if rest:
         scanned = sum(_scans(each.effects) for each in outcomes if not each.matters)
         recovered = f", {plural(scanned, 'segment')} recovered" if scanned else ""
-        yield f"{plural(rest, 'partition')} {'lose' if rest > 1 else 'loses'} nothing{recovered}"
+        words = f"{plural(rest, 'partition')} {'lose' if rest > 1 else 'loses'} nothing"
+        if broker is not None and broker.unknown:
+            words = f"{plural(rest, 'partition')} of which no loss is seen"
+        yield f"{words}{recovered}"
+
+
+def _rules(broker: BrokerOutcome | None) -> str:
+    """The release for the next command, where it was given for this one."""
+    given = broker is not None and broker.release_reason == AS_GIVEN
+    return f" --kafka {broker.release}" if broker is not None and given else ""
 
 
 def _only_unserved(outcome: PartitionOutcome) -> bool:
@@ -61,7 +90,7 @@ def _scans(effects: Iterable[Effect]) -> int:
     return sum(effect.effect == "recovery-scan" for effect in effects)
 
 
-def _partition(outcome: PartitionOutcome, style: Style) -> Iterator[str]:
+def _partition(outcome: PartitionOutcome, style: Style, rules: str = "") -> Iterator[str]:
     yield style("bold", text.clean(f"{outcome.dir}  {outcome.name}"))
     yield f"  {_extents(outcome.before, outcome.after)}"
     if outcome.unserved and outcome.failure is None:
@@ -71,7 +100,7 @@ def _partition(outcome: PartitionOutcome, style: Style) -> Iterator[str]:
     yield from _effects(outcome.effects, style)
     if outcome.matters:
         path = shlex.quote(f"{outcome.dir.rstrip('/')}/{outcome.name}")
-        yield f"  next:   {style.command(text.clean(f'segmend check --deep {path}'))}"
+        yield f"  next:   {style.command(text.clean(f'segmend check --deep {path}{rules}'))}"
 
 
 def _extents(before: Extent, after: Extent) -> str:

@@ -111,8 +111,18 @@ def _forecast(plan: Plan, look: Style) -> Iterator[str]:
 def _start(found: Mapping[str, Any], look: Style) -> str:
     if found["outcome"] != "starts":
         return look("red", f"refuses: {text.clean(found['reason'] or '')}")
-    lost = found["records_lost"]
-    return "starts and loses nothing" if not lost else look("red", f"starts and loses {lost:,} records")
+    lost, unserved, unknown = found.get("lost", {}), found.get("unserved", 0), found.get("unknown", [])
+    told = []
+    if found["records_lost"]:
+        told.append(look("red", f"loses {found['records_lost']:,} records"))
+    elif any(lost.values()):
+        told.append(look("red", f"has {plural(lost['partitions'], 'partition')} damaged or lost"))
+    if unserved:
+        told.append(look("red", f"does not serve {plural(unserved, 'partition')}"))
+    if not told:
+        told.append("no loss is seen" if unknown else "loses nothing")
+    words = f"starts and {' and '.join(told)}"
+    return f"{words}; {look('red', 'not known')}: {text.clean('; '.join(unknown))}" if unknown else words
 
 
 def _looked_at(found: Mapping[str, Any]) -> str:

@@ -24,7 +24,7 @@ from segmend.fleet import folder
 from segmend.fleet.listing import Place
 from segmend.fleet.schemas import STORED
 from segmend.fleet.sql import COLUMNS, Row, Sql
-from segmend.spark.tasks import cores
+from segmend.spark.tasks import cores, java_says
 from segmend.spark.workers import make_ready
 
 T = TypeVar("T")
@@ -169,9 +169,9 @@ def _loaded(columns: Sequence[str]) -> Callable[[Iterator[pa.RecordBatch]], Iter
 
 
 def _one_line(error: PySparkException | Py4JJavaError) -> str:
-    """What happened: of a Python traceback the last line, of Java's message the first."""
+    """What happened; of a Python traceback the last line says it."""
     if isinstance(error, Py4JJavaError):
-        return str(error.java_exception.getMessage()).splitlines()[0]
+        return java_says(error)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__
 

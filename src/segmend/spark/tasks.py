@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -19,6 +20,11 @@ def cores(spark: SparkSession) -> int:
     """How many tasks run at once; Spark Connect does not tell."""
     context = getattr(spark, "_sc", None)
     return _CORES_UNKNOWN if context is None else int(context.defaultParallelism)
+
+
+def java_says(error: Py4JJavaError) -> str:
+    """What happened, without where in Java; Python has names for few of its exceptions."""
+    return str(error.java_exception.getMessage()).partition("\n")[0]
 
 
 def run_tasks(

@@ -17,6 +17,7 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
@@ -26,7 +27,7 @@ from segmend.fleet.folder import MARK, is_remote, make_folder
 from segmend.fleet.listing import Place
 from segmend.frozen import frozen
 from segmend.spark.executors import some_executor
-from segmend.spark.tasks import cores
+from segmend.spark.tasks import cores, java_says
 
 MODULES = ("pyarrow", "numpy", "deltalake", "lz4", "cramjam", "isal", "zstandard", "crc32c", "segmend")
 _IDENTITY = "meta.properties"
@@ -80,6 +81,8 @@ def ask_workers(
             rows = spark.range(0, count, 1, count).select(question("id").alias("said")).collect()
     except PySparkException as error:
         raise SegmendError(_not_started(str(error))) from None
+    except Py4JJavaError as error:
+        raise SegmendError(_not_started(java_says(error))) from None
     return [_worker(json.loads(said)) for said in sorted({row.said for row in rows})]
 
 

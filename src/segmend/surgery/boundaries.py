@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from segmend.errors import SegmendError
+from segmend.formats.meta_properties import FILE_NAME
 from segmend.formats.names import parse_dir_name
 from segmend.logdir import disk
 from segmend.logdir.tree import LOCK, LOG_DIR_FILES, LogDir
@@ -44,13 +45,20 @@ def refuse_outside(plan: Plan, vaults: Callable[[], Iterable[str]]) -> None:
 def refuse_no_log_dir(plan: Plan) -> None:
     """Raise `SegmendError` for a dir that was none when the plan was made.
 
-    A directory called like a partition proves nothing: /etc has `dbus-1`.
+    A directory called like a partition proves nothing: /etc has `dbus-1`. A blank one may get its name.
     """
     for path in (each.path for each in plan.dirs):
         found = LogDir.open(path)
         by_name = not LOG_DIR_FILES.isdisjoint(found.entries)
+        if not found.entries:
+            by_name = _touched(plan, path) == {f"{path}/{FILE_NAME}"}
         if not by_name and not any(partition.base_offsets for partition in found.partitions):
             raise SegmendError(f"refused: {path}: is no log dir of a broker; nothing was changed")
+
+
+def _touched(plan: Plan, home: str) -> set[str]:
+    """What the plan changes below a directory."""
+    return {path for step in plan.steps for path in step.paths if path.startswith(f"{home}/")}
 
 
 def _wrong_places(plan: Plan, vaults: Callable[[], Iterable[str]]) -> Iterator[str]:

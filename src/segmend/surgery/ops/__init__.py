@@ -39,3 +39,8 @@ def summary(name: str) -> str:
 def operation(name: str) -> Operation:
     """The operation of one of `names`; only that is imported."""
     return cast(Operation, import_module(f"{__name__}.{name}.operation"))
+
+
+def takes_blank(found: Operation) -> bool:
+    """Whether it may be given dirs that have nothing in them, beside others."""
+    return bool(getattr(found, "TAKES_BLANK", False))

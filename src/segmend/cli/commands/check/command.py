@@ -6,8 +6,10 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from segmend.checks import CheckOfAny, CheckRun, Level, Summary, Wanted, known_codes
+from segmend.checks.remedies import by_rules_of
 from segmend.checks.runner import METADATA_UNSEEN
 from segmend.cli.nearest import did_you_mean
 from segmend.cli.options import add_output_options, add_release_option
@@ -90,7 +92,7 @@ def _count(value: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Check, report, and say by the exit code what was found."""
-    targets = open_targets(args.paths)
+    targets = open_targets(args.paths, blank=True)
     refuse_topic(args.topic, (partition for each in targets.dirs for partition in each.partitions))
     broker = broker_of(args, targets.dirs)
     progress = Progress(sys.stderr)
@@ -129,16 +131,23 @@ def _max_map_count() -> int | None:
 
 def _write_json(args: argparse.Namespace, checks: CheckRun, _progress: Progress) -> None:
     most = args.max or sys.maxsize
-    emit_json(finding.to_json() for number, finding in enumerate(checks) if number < most)
+    emit_json(_told(each, args).to_json() for number, each in enumerate(checks) if number < most)
     emit_json([checks.summary.to_json()])
 
 
 def _write_text(args: argparse.Namespace, checks: CheckRun, progress: Progress) -> None:
     most = SHOWN if args.max is None else args.max
-    found = _worst(checks, most or sys.maxsize)
+    found = [_told(each, args) for each in _worst(checks, most or sys.maxsize)]
     progress.done()
     lines = finding_lines(found, style(args), most=most, total=checks.summary.total, each=args.all)
     emit(lines)
+
+
+def _told(finding: Finding, args: argparse.Namespace) -> Finding:
+    """With the release that was given in its next command, too."""
+    if finding.remedy is None or args.kafka is None:
+        return finding
+    return replace(finding, remedy=by_rules_of(str(args.kafka), finding.remedy))
 
 
 def _worst(findings: Iterable[Finding], most: int) -> list[Finding]:
@@ -170,6 +179,8 @@ def _summary_lines(summary: Summary, rules: str) -> Iterator[str]:
         yield f"not looked at: {', '.join(summary.skipped)} (--deep does)"
     if summary.metadata_unseen:
         yield f"not looked at: {METADATA_UNSEEN}, which is in none of these dirs (give metadata.log.dir, too)"
+    for words in summary.blank:
+        yield f"not known: {text.clean(words)}"
     if summary.dirs_not_given:
         missing = plural(summary.dirs_not_given, "more log dir")
         yield f"not given: {missing} of this broker, as its metadata says; of what lies there nothing is said"

@@ -131,7 +131,8 @@ def _tell_json(found: Forecast) -> ExitCode:
 def _tell(found: Forecast, look: Style, progress: Progress, *, every: bool) -> ExitCode:
     lines = list(found)
     progress.done()
-    emit(partition_lines([x for x in lines if isinstance(x, PartitionOutcome)], look, every=every))
+    partitions = [x for x in lines if isinstance(x, PartitionOutcome)]
+    emit(partition_lines(partitions, look, broker=found.broker, every=every))
     emit(directory_lines((x for x in lines if isinstance(x, DirectoryOutcome)), look, every=every))
     emit(dir_lines((x for x in lines if isinstance(x, DirOutcome)), look))
     emit(later_lines((x for x in lines if isinstance(x, Later)), look, every=every))

@@ -131,7 +131,7 @@ def _made(args: argparse.Namespace, plan: Plan) -> int:
 
 
 def _make(args: argparse.Namespace, operation: Operation) -> Plan:
-    targets = open_targets(args.paths)
+    targets = open_targets(args.paths, blank=ops.takes_blank(operation))
     given = [log_dir.path for log_dir in targets.dirs]
     running = next((log_dir.path for log_dir in targets.dirs if log_dir.broker_running()), None)
     if running is not None:

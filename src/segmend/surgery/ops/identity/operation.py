@@ -41,6 +41,7 @@ from segmend.surgery.request import Request
 from segmend.surgery.steps.replace_file import ReplaceFile
 
 NAME = "identity"
+TAKES_BLANK = True
 EXAMPLES = """\
 examples:
   segmend plan identity /data/a /data/b -o plan.json                         mend what has one right answer

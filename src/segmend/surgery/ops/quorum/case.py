@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import cached_property
 
 from segmend.errors import UsageError
@@ -98,6 +99,6 @@ def _node_id(broker: BrokerDirs, home: LogDir) -> int:
     if broker.node_id is None:
         raise UsageError(
             f"{home.path}: no meta.properties tells which node this is; mend it first: "
-            f"segmend plan identity {home.path}"
+            f"segmend plan identity {shlex.quote(home.path)}"
         )
     return broker.node_id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import Final
@@ -92,7 +93,7 @@ def _blanks(region: Region, request: Request[Options]) -> list[Blank]:
         return [blank_of(each) for each in batches_of(region)]
     except BeyondRepair as why:
         hint = "; another replica may have it: --from REPLICA_DIR" if not request.options.from_ else ""
-        cut = f"segmend plan trim {region.segment.partition.path}"
+        cut = f"segmend plan trim {shlex.quote(region.segment.partition.path)}"
         raise BeyondRepair(f"{why}{hint}; to cut the segment off there: {cut}") from None
 
 

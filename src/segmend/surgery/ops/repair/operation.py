@@ -10,6 +10,7 @@ reason and the next command.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from segmend.errors import UsageError
@@ -102,7 +103,7 @@ def _left(finding: Finding) -> Left:
 def _beside_a_damaged_log(finding: Finding) -> Left:
     """A file that already is what the log gives: it is the log that is wrong, or another file."""
     why = f"{finding.message}; it already is what the sound batches give, so the log may be damaged"
-    return left_by(finding, why, f"segmend check --deep {finding.dir}")
+    return left_by(finding, why, f"segmend check --deep {shlex.quote(finding.dir)}")
 
 
 def _arguments(options: Options) -> dict[str, object]:
