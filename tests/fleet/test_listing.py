@@ -8,8 +8,12 @@ import pytest
 from tests.cli.run import as_one_who_may_not, python
 from tests.fleet.build import plain, three_brokers, write_broker
 
+from segmend.cli.main import main
 from segmend.errors import SegmendError
+from segmend.fleet.damaged import tell_unread
 from segmend.fleet.listing import brokers, find_places
+from segmend.fleet.options import parse_options
+from segmend.fleet.tables import open_table
 
 
 def found(*paths: object) -> list[tuple[int, str]]:
@@ -92,3 +96,35 @@ def test_a_dir_that_cannot_be_listed_comes_with_the_reason(tmp_path: Path) -> No
     ran = python("-c", asked, root, prefix=as_one_who_may_not())
     (root / "b1/data").chmod(0o755)
     assert ran.stdout.count("unreadable='permission denied'") == 1
+
+
+def test_an_empty_directory_among_log_dirs_may_be_a_disk(tmp_path: Path) -> None:
+    root = three_brokers(tmp_path)
+    for name in ("b1/blank", "b2/lost+found", "b2/logs/old", "b4/data"):
+        (root / name).mkdir(parents=True)
+    one = [(1, f"{root}/b1/blank")]
+    everything = [(n, f"{root}/b{n}/data") for n in (1, 2, 3)]
+    assert found(root) == one + everything
+    assert [place.path for place in find_places([str(root)]) if place.unread] == [f"{root}/b1/blank"]
+    assert (-1, f"{root}/b4/data") in found(f"{root}/b*/data")
+    with pytest.raises(SegmendError, match="no Kafka log dir in it"):
+        found(f"{root}/b1/blank/")
+
+
+@pytest.mark.parametrize("command", ["diff", "rescue", "export"])
+def test_what_goes_on_without_a_log_dir_says_so(tmp_path: Path, command: str, capsys) -> None:
+    root = three_brokers(tmp_path / "fleet")
+    (root / "b1/blank").mkdir()
+    out = [] if command == "diff" else ["--out", str(tmp_path / "out")]
+    form = ["--as", "jsonl"] if command == "rescue" else []
+    assert main(["fleet", command, str(root), "--driver", "local", *out, *form]) == 8
+    assert f"{root}/b1/blank: the directory is empty: a disk" in capsys.readouterr().err
+
+
+def test_a_read_that_may_not_lack_a_row_fails_over_one(tmp_path: Path, caplog) -> None:
+    root = three_brokers(tmp_path)
+    (root / "b1/blank").mkdir()
+    tell_unread(find_places([str(root)]), "PERMISSIVE")
+    assert f"{root}/b1/blank: the directory is empty" in caplog.text
+    with pytest.raises(SegmendError, match=r"blank: the directory is empty.*FAILFAST"):
+        open_table([str(root)], parse_options({"mode": "FAILFAST"}), cores=1)

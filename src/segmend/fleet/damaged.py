@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import field
 
 from segmend.errors import SegmendError
+from segmend.fleet.listing import Place
 from segmend.fleet.options import FAILFAST, PERMISSIVE
 from segmend.fleet.ranges import Range
 from segmend.frozen import dataclass, frozen
@@ -116,3 +117,12 @@ class Tally:
             "kafka-log: %s cost records (%s) in %s%s; the table damage names them",
             plural(self.kinds.total(), "damaged place"), kinds, ", ".join(named[:_SHOWN]), more,
         )  # fmt: skip
+
+
+def tell_unread(places: Iterable[Place], mode: str) -> None:
+    """Log dirs of which no row can come, in the log; SegmendError with FAILFAST."""
+    for place in places:
+        if place.unread and mode == FAILFAST:
+            raise SegmendError(f"{place.path}: {place.unread} (mode FAILFAST)")
+        if place.unread and mode == PERMISSIVE:
+            LOG.warning("kafka-log: %s: %s; no row comes from there", place.path, place.unread)

@@ -4,6 +4,8 @@ A path may be one log dir, a broker's directory with several of them, a director
 brokers, or a glob of any of these. A directory is a log dir when it holds what only a log
 dir holds: meta.properties, a checkpoint, a lock, or a partition directory with segments in
 it. Its name says nothing: `broker-1` is as good a name for a broker as for a partition.
+An empty directory that a glob names, or that lies beside a log dir, may be a disk that was
+replaced or is not mounted: it counts as a log dir, too.
 """
 
 from __future__ import annotations
@@ -31,6 +33,9 @@ DEPTH: Final = 4
 _LOOKED_AT: Final = 8
 _BROKER_NAME: Final = re.compile(r"(?:broker|kafka|node|server)[-_.]?(\d{1,9})", re.ASCII | re.IGNORECASE)
 _DIRS: Final = ("dir", "link-dir")
+_EMPTY: Final = "the directory is empty: a disk that was replaced, or is not mounted?"
+_OF_A_DISK: Final = "lost+found"
+"""mkfs makes it, and it is empty on a sound disk."""
 
 
 @frozen
@@ -43,6 +48,12 @@ class Place:
     cluster_id: str | None
     unreadable: str | None = None
     """Why it could not be listed."""
+    empty: bool = False
+
+    @property
+    def unread(self) -> str | None:
+        """Why nothing of what may have been in it is known; None if all of it is there to be read."""
+        return _EMPTY if self.empty else self.unreadable
 
     @property
     def files(self) -> Files:
@@ -70,11 +81,19 @@ def find_places(paths: Sequence[str]) -> list[Place]:
     """
     found: dict[str, str | None] = {}
     for given in paths:
-        before = len(found)
-        for path in _expand(given):
-            found.update(_below(files_of(path), path, DEPTH, seen=set()))
-        if len(found) == before and not any(_is_under(path, given) for path in found):
+        matches, below = _expand(given), dict[str, str | None]()
+        for path in matches:
+            below.update(_below(files_of(path), path, DEPTH, seen=set()))
+        sound = [path for path, reason in below.items() if reason != _EMPTY]
+        if not sound and not any(_is_under(path, given) for path in found):
             raise SegmendError(f"{given}: no Kafka log dir in it")
+        beside = {_parent(path) for path in sound}
+        named = {*matches} if len(matches) > 1 else set[str]()
+        found.update(
+            (path, reason)
+            for path, reason in below.items()
+            if reason != _EMPTY or path in named or _parent(path) in beside
+        )
     return _numbered([_place(path, reason) for path, reason in found.items()])
 
 
@@ -99,7 +118,7 @@ def _expand(given: str) -> list[str]:
 
 
 def _below(files: Files, path: str, depth: int, seen: set[str]) -> Iterator[tuple[str, str | None]]:
-    """(path of a log dir, why it is unreadable or None) for `path` and what lies below it."""
+    """(path of a log dir or an empty directory, why nothing is read or None) for `path` and below it."""
     real = files.real_path(path)
     if real in seen:
         return
@@ -111,8 +130,10 @@ def _below(files: Files, path: str, depth: int, seen: set[str]) -> Iterator[tupl
         return
     if _is_log_dir(files, path, entries):
         yield path, None
+    elif not entries:
+        yield path, _EMPTY
     elif depth:
-        for name in sorted(name for name, kind in entries.items() if kind in _DIRS):
+        for name in sorted(name for name, kind in entries.items() if kind in _DIRS and name != _OF_A_DISK):
             yield from _below(files, f"{path}/{name}", depth - 1, seen)
 
 
@@ -138,7 +159,10 @@ def _holds_segments(files: Files, path: str) -> bool:
 
 def _place(path: str, reason: str | None) -> Place:
     """With the broker and cluster of meta.properties."""
-    place = Place(log_dir_id=0, path=path, broker=-1, cluster_id=None, unreadable=reason)
+    empty = reason == _EMPTY
+    place = Place(
+        log_dir_id=0, path=path, broker=-1, cluster_id=None, unreadable=None if empty else reason, empty=empty
+    )
     log_dir = place.opened()
     meta = None if log_dir is None else log_dir.meta_properties.value
     if meta is None:

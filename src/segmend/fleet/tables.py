@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from segmend.checks import Level
 from segmend.fleet import columns, filling, rows
-from segmend.fleet.damaged import Tally, unreadable
+from segmend.fleet.damaged import Tally, tell_unread, unreadable
 from segmend.fleet.delta import AuditRun
 from segmend.fleet.internal_topics import as_records, said
 from segmend.fleet.listing import Place, brokers, find_places
@@ -58,6 +58,7 @@ def open_table(
     """
     _ = options.schema
     places = find_places(paths)
+    tell_unread(places, options.mode)
     if options.table in columns.READERS:
         return _by_range(places, options, cores, only)
     return _by_partition(places, options, cores)

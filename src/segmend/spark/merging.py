@@ -21,8 +21,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from segmend.errors import UsageError
+from segmend.fleet.damaged import tell_unread
 from segmend.fleet.listing import absolute, find_places
 from segmend.fleet.merge_schemas import MERGED_RANGES, RUN, SOUND_RUNS
+from segmend.fleet.options import PERMISSIVE
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.look import Second
 from segmend.merge.rule import merge as merged_by_the_rule
@@ -74,6 +76,7 @@ def rescue(
 def _sent(paths: str | Sequence[str], request: Request) -> list[Sent]:
     """The partitions that are asked for, the largest first."""
     places = find_places(absolute([paths] if isinstance(paths, str) else paths))
+    tell_unread(places, PERMISSIVE)
     dirs = [LogDir.attempt(place.path, place.files) for place in places]
     release = BrokerDirs(dirs).release
     tasks = [

@@ -5,23 +5,19 @@ from __future__ import annotations
 import argparse
 
 from segmend.cli.differences import tell
-from segmend.cli.output import note
 from segmend.cli.replicas import replicas_in
 from segmend.fleet.compare import compare_fleet
 from segmend.fleet.listing import find_places
 
 from ..driving import driver_of, paths_for_tasks
+from ..unread import note_unread
 
 
 def run(args: argparse.Namespace) -> int:
     """Compare and tell."""
     places = find_places(paths_for_tasks(args))
     dirs = [found for place in places if (found := place.opened()) is not None]
-    code = 0
-    for place in places:
-        if place.unreadable:
-            note(f"{place.path}: {place.unreadable}; its replicas are not compared")
-            code |= 8
+    code = note_unread(places, "its replicas are not compared")
     groups = replicas_in(args, dirs)
     with driver_of(args) as running:
         running.ready(places)

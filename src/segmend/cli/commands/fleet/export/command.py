@@ -15,12 +15,14 @@ from segmend.rescue.run import Each
 from segmend.rescue.spread import spread
 
 from ..driving import as_tasks_find_them, driver_of
+from ..unread import note_unread
 
 
 def run(args: argparse.Namespace) -> int:
     """Add what is new."""
     as_tasks_find_them(args)
     places = find_places(args.paths)
+    code = note_unread(places, "what only it may have is not looked for")
     dirs = [LogDir.attempt(place.path, place.files) for place in places]
     request = export_request(args, args.paths)
     progress = Progress(sys.stderr)
@@ -29,4 +31,4 @@ def run(args: argparse.Namespace) -> int:
         def each(table: forms.Growing) -> Each:
             return spread(driver, places, progress.update, table.elsewhere)
 
-        return tell(args, request, progress, lambda _: export(request, dirs, (), each, bundle=None))
+        return code | tell(args, request, progress, lambda _: export(request, dirs, (), each, bundle=None))

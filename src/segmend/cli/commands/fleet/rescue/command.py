@@ -13,15 +13,17 @@ from segmend.rescue.run import rescue
 from segmend.rescue.spread import spread
 
 from ..driving import as_tasks_find_them, driver_of
+from ..unread import note_unread
 
 
 def run(args: argparse.Namespace) -> int:
     """Merge and write."""
     as_tasks_find_them(args)
     places = find_places(args.paths)
+    code = note_unread(places, "what only it may have is not looked for")
     dirs = [LogDir.attempt(place.path, place.files) for place in places]
     request = request_of(args, args.paths)
     progress = Progress(sys.stderr)
     with driver_of(args) as driver:
         each = spread(driver, places, progress.update)
-        return tell(args, request, progress, lambda text: rescue(request, dirs, (), each, text))
+        return code | tell(args, request, progress, lambda text: rescue(request, dirs, (), each, text))
