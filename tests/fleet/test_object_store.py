@@ -39,7 +39,8 @@ from segmend.node.broker_dirs import BrokerDirs
 BUNDLED = GOLDEN.parent.parent / "examples" / "fleet" / "fleet.tar.xz"
 
 # All in one worker, which fills the bucket once.
-pytestmark = pytest.mark.xdist_group("bucket")
+# The store is a process of its own: as a live test, what fails is run once more, and printed in full.
+pytestmark = [pytest.mark.xdist_group("bucket"), pytest.mark.flaky(reruns=1)]
 
 
 @pytest.fixture(scope="module")

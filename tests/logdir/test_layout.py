@@ -68,10 +68,11 @@ def test_indexes_without_their_log_are_orphans() -> None:
     assert found.orphans == [f"{TEN}.index", f"{TEN}.timeindex"]
 
 
-def test_directories_and_devices_are_ignored_whatever_their_name() -> None:
-    found = layout({f"{ZERO}.log": "dir", f"{TEN}.log": "other", "x": "link-broken"})
+def test_only_files_are_segments_whatever_the_name() -> None:
+    found = layout({f"{ZERO}.log": "dir", f"{TEN}.log": "other", "x": "link-broken", "y": "other"})
     assert found.base_offsets == []
-    assert sorted(found.directories) == [f"{ZERO}.log", f"{TEN}.log", "x"]
+    assert sorted(found.directories) == [f"{ZERO}.log", "x", "y"]
+    assert found.dangling == [f"{TEN}.log"]
 
 
 def test_a_linked_file_counts_as_a_file() -> None:

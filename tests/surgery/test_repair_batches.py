@@ -294,7 +294,8 @@ def test_zeros_to_the_end_of_a_rolled_segment_come_from_a_replica(hurt: Hurt, pa
         if row["code"] == "L03"
     )
     assert "repair" in finding["remedy"]["command"]
-    assert finding["remedy"]["command"].endswith("--from REPLICA_PARTITION_DIR -o plan.json")
+    rules = f"--kafka {patient.scene.release}"
+    assert finding["remedy"]["command"].endswith(f"--from REPLICA_PARTITION_DIR {rules} -o plan.json")
     comes_back(patient)
 
 
@@ -312,7 +313,8 @@ def test_the_end_that_a_rolled_segment_lost_comes_from_a_replica(
     patient = patient_of(hurt)
     found = patient.run("check", *patient.dirs, "--kafka", patient.scene.release, "--json").of("finding")
     (finding,) = (row for row in found if row["code"] == code)
-    assert finding["remedy"]["command"].endswith("--from REPLICA_PARTITION_DIR -o plan.json")
+    rules = f"--kafka {patient.scene.release}"
+    assert finding["remedy"]["command"].endswith(f"--from REPLICA_PARTITION_DIR {rules} -o plan.json")
     comes_back(patient)
 
 
