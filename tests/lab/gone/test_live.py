@@ -9,16 +9,28 @@ import time
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 from tests.cli.run import run_here
+from tests.golden.observe import watermarks
 from tests.golden.topics import Topic, create
 from tests.lab.broker import Seat
 from tests.lab.gone.record import SETTINGS, UID, fill, owned, place, settings_of, start
 from tests.lab.places.record import UserBroker
 from tests.lab.process import run_tool
+from tests.lab.reader import led
 from tests.lab.releases import release
 
 NAMES = ("mounted", "seconds")
+
+
+def wait_until_led(broker: UserBroker) -> None:
+    """Who begins to lead writes its epoch into the directory, and takes the dir offline if he may not."""
+    assert led(broker.bootstrap, [*NAMES], 60) == [*NAMES]
+    reader = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "led"})
+    for name in NAMES:
+        watermarks(reader, TopicPartition(name, 0))
+    reader.close()
 
 
 @pytest.mark.broker
@@ -36,6 +48,7 @@ def test_a_volume_that_became_roots_while_the_broker_ran() -> None:
             fill(broker, NAMES)
             broker.stop()  # with something left to flush the dir would go offline at once
             start(broker, root)
+            wait_until_led(broker)
             owned(place(broker, "mounted"), 0, 0o600)
             broker.stop()
             owned(place(broker, "mounted"), UID, 0o644)
