@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from segmend.findings import Finding, Remedy
+from segmend.checks.remedies import by_rules_of
+from segmend.findings import Finding
 from segmend.logdir.release import Release
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.candidates import each_release
@@ -101,12 +102,9 @@ def _place(finding: Finding) -> int:
 
 
 def _by_rules_of(release: Release, finding: Finding) -> Finding:
-    remedy = finding.remedy
-    if remedy is not None and remedy.command.startswith(("segmend plan ", "segmend check ")):
-        remedy = Remedy(command=f"{remedy.command} --kafka {release}", safety=remedy.safety)
     return replace(
         finding,
         message=f"{finding.message} (by the rules of Kafka {release}, which this may be)",
-        remedy=remedy,
+        remedy=finding.remedy and by_rules_of(str(release), finding.remedy),
         detail={**finding.detail, "kafka": str(release)},
     )

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from segmend.errors import SegmendError
 from segmend.fleet.remote import files_of
@@ -79,22 +79,20 @@ def find_places(paths: Sequence[str]) -> list[Place]:
     SegmendError when a path is not there, is a file, or has no log dir under it. What is
     there but cannot be listed comes as a `Place` with the reason.
     """
-    found: dict[str, str | None] = {}
+    found: dict[str, _Found] = {}
     for given in paths:
-        matches, below = _expand(given), dict[str, str | None]()
-        for path in matches:
-            below.update(_below(files_of(path), path, DEPTH, seen=set()))
-        sound = [path for path, reason in below.items() if reason != _EMPTY]
-        if not sound and not any(_is_under(path, given) for path in found):
+        matches = _expand(given)
+        below = [each for path in matches for each in _below(files_of(path), path, DEPTH, seen=set())]
+        beside = {_parent(each.path) for each in below if not each.empty}
+        if not beside and not any(_is_under(path, given) for path in found):
             raise SegmendError(f"{given}: no Kafka log dir in it")
-        beside = {_parent(path) for path in sound}
         named = {*matches} if len(matches) > 1 else set[str]()
         found.update(
-            (path, reason)
-            for path, reason in below.items()
-            if reason != _EMPTY or path in named or _parent(path) in beside
+            (each.path, each)
+            for each in below
+            if not each.empty or each.path in named or _parent(each.path) in beside
         )
-    return _numbered([_place(path, reason) for path, reason in found.items()])
+    return _numbered([_place(each) for each in found.values()])
 
 
 def _is_under(path: str, given: str) -> bool:
@@ -117,8 +115,16 @@ def _expand(given: str) -> list[str]:
     return [given.rstrip("/") or "/"]
 
 
-def _below(files: Files, path: str, depth: int, seen: set[str]) -> Iterator[tuple[str, str | None]]:
-    """(path of a log dir or an empty directory, why nothing is read or None) for `path` and below it."""
+class _Found(NamedTuple):
+    """A log dir, why it could not be listed if so, or an empty directory."""
+
+    path: str
+    unreadable: str | None = None
+    empty: bool = False
+
+
+def _below(files: Files, path: str, depth: int, seen: set[str]) -> Iterator[_Found]:
+    """What there is at `path` and below it."""
     real = files.real_path(path)
     if real in seen:
         return
@@ -126,12 +132,12 @@ def _below(files: Files, path: str, depth: int, seen: set[str]) -> Iterator[tupl
     try:
         entries = files.listing(path)
     except Unreadable as error:
-        yield path, error.reason
+        yield _Found(path, error.reason)
         return
     if _is_log_dir(files, path, entries):
-        yield path, None
+        yield _Found(path)
     elif not entries:
-        yield path, _EMPTY
+        yield _Found(path, empty=True)
     elif depth:
         for name in sorted(name for name, kind in entries.items() if kind in _DIRS and name != _OF_A_DISK):
             yield from _below(files, f"{path}/{name}", depth - 1, seen)
@@ -157,12 +163,10 @@ def _holds_segments(files: Files, path: str) -> bool:
     return any(name == partition_metadata.FILE_NAME or parse_file_name(name).kind == "log" for name in names)
 
 
-def _place(path: str, reason: str | None) -> Place:
+def _place(found: _Found) -> Place:
     """With the broker and cluster of meta.properties."""
-    empty = reason == _EMPTY
-    place = Place(
-        log_dir_id=0, path=path, broker=-1, cluster_id=None, unreadable=None if empty else reason, empty=empty
-    )
+    path, unreadable, empty = found
+    place = Place(log_dir_id=0, path=path, broker=-1, cluster_id=None, unreadable=unreadable, empty=empty)
     log_dir = place.opened()
     meta = None if log_dir is None else log_dir.meta_properties.value
     if meta is None:
