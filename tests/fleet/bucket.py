@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from segmend.fleet import remote
+
 BUCKET = "snap"
 
 
@@ -41,8 +43,10 @@ def s3_server() -> Iterator[Any]:
             client = boto3.client("s3", endpoint_url=environ["AWS_ENDPOINT_URL"], region_name="us-east-1")
             _wait_for(port, server)
             client.create_bucket(Bucket=BUCKET)
+            remote.forget()
             yield client
     finally:
+        remote.forget()
         server.kill()
         server.wait()
 

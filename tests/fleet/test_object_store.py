@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import pickle
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 import obstore
 import pytest
-from obstore.store import MemoryStore
+from obstore.store import MemoryStore, from_url
 from tests.conftest import GOLDEN
 from tests.fleet.bucket import s3_server, upload
 from tests.fleet.build import plain, write_broker
@@ -219,6 +220,31 @@ def test_what_a_store_refuses_is_unreadable() -> None:
     with pytest.raises(Unreadable) as missing:
         ObjectStore(memory.connect).file_stat("mem://bucket/none")
     assert missing.value.errno == errno.ENOENT
+
+
+def test_a_store_that_nobody_serves_says_why() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+
+    def connect(bucket: str) -> Any:
+        told = {"aws_endpoint_url": url, "aws_skip_signature": "true"}
+        return from_url(
+            bucket, config=told, client_options={"allow_http": True}, retry_config={"max_retries": 0}
+        )
+
+    with pytest.raises(Unreadable, match=rf"HEAD {url}/snap/x .*\(Connection refused\)$"):
+        ObjectStore(connect).file_stat("s3://snap/x")
+
+
+@pytest.mark.slow
+def test_what_a_test_asked_of_one_store_goes_to_no_other(bucket: str, tmp_path: Path) -> None:
+    """The process keeps its connections, and another test may have had another store."""
+    (tmp_path / "here").write_bytes(b"")
+    with s3_server() as other:
+        upload(other, tmp_path, "day2")
+        assert list(files_of("s3://snap").listing("s3://snap")) == ["day2"]
+    assert "day1" in files_of("s3://snap").listing("s3://snap")
 
 
 class Asked:

@@ -34,6 +34,7 @@ SMALL: Final = 256 << 10
 _FOLDERS_KEPT: Final = 4096
 _BYTES_KEPT: Final = 64 << 20
 _MD5: Final = re.compile("[0-9a-f]{32}")
+_CAUSE: Final = re.compile(r'message: "([^"\n]+)"')
 _Name = tuple[str, int, int]
 
 
@@ -239,5 +240,11 @@ def _refusals(path: str) -> Iterator[None]:
     except (PermissionDeniedError, UnauthenticatedError, PermissionError):
         raise Unreadable(path, "permission denied", errno.EACCES) from None
     except (BaseError, OSError, ValueError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise Unreadable(path, f"the object store failed: {reason}", errno.EIO) from None
+        raise Unreadable(path, f"the object store failed: {_reason(str(error))}", errno.EIO) from None
+
+
+def _reason(words: str) -> str:
+    """What was asked, and why it failed: the innermost cause stands far below, among Rust's names."""
+    told, _, below = words.partition("Debug source")
+    cause = _CAUSE.findall(below)[-1:]
+    return " ".join([*" ".join(told.split())[:200].split(), *(f"({each})" for each in cause)])

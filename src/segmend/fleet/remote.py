@@ -44,3 +44,8 @@ def _store(scheme: str) -> ObjectStore:
         raise MissingExtra(f"{scheme}:// needs obstore", "fleet")
     store: ObjectStore = import_module("segmend.fleet.object_store").ObjectStore()
     return store
+
+
+def forget() -> None:
+    """Connect anew from here on: the environment names another endpoint, or other credentials."""
+    _store.cache_clear()
