@@ -185,16 +185,16 @@ def _search(problem: BalanceProblem, order: Sequence[int], width: int) -> tuple[
         return best, True
     states, exact, limit = [best], True, None
     for number in order:
-        found: dict[tuple[object, ...], _State] = {}
+        kept: dict[tuple[object, ...], _State] = {}
         for state in states:
-            _keep(found, state)
+            _keep(kept, state)
             for following in _to_others(problem, state, number, useful=not exact):
                 if problem.reached(following.used) and problem.lasts(following):
                     if limit is None or following.moved < limit:
                         best, limit = following, following.moved
                 else:
-                    _keep(found, following)
-        states = [state for state in found.values() if limit is None or state.moved < limit]
+                    _keep(kept, following)
+        states = [state for state in kept.values() if limit is None or state.moved < limit]
         if len(states) > width:
             # Of equal promise those first that have done more of it: with the largest, so with fewest moves.
             states.sort(key=lambda s: (s.moved + problem.missing(s.used), -s.moved, len(s.moves)))
@@ -204,11 +204,11 @@ def _search(problem: BalanceProblem, order: Sequence[int], width: int) -> tuple[
     return best, exact
 
 
-def _keep(found: dict[tuple[object, ...], _State], state: _State) -> None:
+def _keep(kept: dict[tuple[object, ...], _State], state: _State) -> None:
     key = state.used, state.come, state.grown
-    other = found.get(key)
+    other = kept.get(key)
     if other is None or state.moved < other.moved:
-        found[key] = state
+        kept[key] = state
 
 
 def _polished(problem: BalanceProblem, state: _State) -> _State:
@@ -246,6 +246,6 @@ def _to_others(
         return
     for target in range(len(problem.disks)):
         if target != home and not (useful and not problem.below(state.used, target)):
-            found = problem.moved(state, number, target)
-            if found is not None:
-                yield found
+            moved = problem.moved(state, number, target)
+            if moved is not None:
+                yield moved

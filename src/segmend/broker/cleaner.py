@@ -240,15 +240,15 @@ def _uncleanable(
     view: CleanerView, limits: CleanerLimits, release: Release, first: int, now_ms: int
 ) -> tuple[int, Bound]:
     """The first offset that may not be cleaned, and what is there."""
-    found = [(view.segments[-1].base_offset, Bound.ACTIVE)]
+    bounds = [(view.segments[-1].base_offset, Bound.ACTIVE)]
     if view.unstable is not None and (view.unstable < view.high_watermark or not LAST_STABLE.of(release)):
-        found.append((view.unstable, Bound.TRANSACTION))
+        bounds.append((view.unstable, Bound.TRANSACTION))
     elif LAST_STABLE.of(release):
-        found.append((view.high_watermark, Bound.HIGH_WATERMARK))
+        bounds.append((view.high_watermark, Bound.HIGH_WATERMARK))
     if limits.min_lag_ms > 0:
         young = (s for s in view.sealed_from(first) if s.largest_timestamp > now_ms - limits.min_lag_ms)
-        found += [(each.base_offset, Bound.LAG) for each in young][:1]
-    return min(found, key=lambda pair: (pair[0], pair[1] != Bound.TRANSACTION))
+        bounds += [(each.base_offset, Bound.LAG) for each in young][:1]
+    return min(bounds, key=lambda pair: (pair[0], pair[1] != Bound.TRANSACTION))
 
 
 def _due(view: CleanerView, limits: CleanerLimits, release: Release, first: int) -> int | None:

@@ -237,14 +237,14 @@ def _sayings() -> Iterator[Saying]:
 
 def pattern(text: str) -> re.Pattern[str]:
     """The words with what varies as groups."""
-    found, last, seen = "", 0, set[str]()
+    regex, last, seen = "", 0, set[str]()
     for brace in _BRACES.finditer(text):
         name = brace[1]
-        found += re.escape(text[last : brace.start()])
-        found += f"(?:{_PARTS[name]})" if name in seen else f"(?P<{name}>{_PARTS[name]})"
+        regex += re.escape(text[last : brace.start()])
+        regex += f"(?:{_PARTS[name]})" if name in seen else f"(?P<{name}>{_PARTS[name]})"
         seen.add(name)
         last = brace.end()
-    return re.compile(found + re.escape(text[last:]))
+    return re.compile(regex + re.escape(text[last:]))
 
 
 @cache
@@ -255,8 +255,8 @@ def reasons() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 def named(text: str) -> Iterator[Named]:
     """The segments that a line shows."""
-    for found in _SEGMENT.finditer(text):
-        base, size, modified, word, largest = found.groups()
+    for segment in _SEGMENT.finditer(text):
+        base, size, modified, word, largest = segment.groups()
         yield Named(
             base_offset=int(base), size=int(size), last_modified=None if modified is None else int(modified),
             largest=None if largest in (None, "None") else int(largest), by_any_clock=word == "largestTime",

@@ -71,8 +71,8 @@ def level_name(level: int) -> str:
 
 def version_number(text: str) -> tuple[int, ...]:
     """The release of a version such as `2.8` or `0.10.2-IV0`; () if it is none."""
-    found = _VERSION.fullmatch(text)
-    return () if found is None else tuple(int(part) for part in found.groups()[:3] if part is not None)
+    match = _VERSION.fullmatch(text)
+    return () if match is None else tuple(int(part) for part in match.groups()[:3] if part is not None)
 
 
 def knows_version(release: Release, text: str) -> bool:

@@ -108,8 +108,8 @@ def verify(
         for each in identities
     ]
     offline = {each.path: UNREADABLE.format(each.path) for each in identities if _failed(each, release)}
-    found = _refusals(identities, kraft=kraft, node_id=node_id, release=release, migrating=migrating)
-    refusal = next(found, None)
+    refused = _refusals(identities, kraft=kraft, node_id=node_id, release=release, migrating=migrating)
+    refusal = next(refused, None)
     return IdentityVerdict(refusal=refusal, offline=offline)
 
 
@@ -160,28 +160,28 @@ def _clashes(
     cluster: str | None = None
     node = node_id
     for each in readable:
-        found = each.value
-        if found is None:
+        properties = each.value
+        if properties is None:
             continue
-        if found.cluster_id is not None and CLUSTER_IDS.of(release):
-            if cluster is not None and found.cluster_id != cluster:
-                yield OTHER_CLUSTER.format(path=each.path, expected=cluster, stored=found.cluster_id)
-            cluster = cluster or found.cluster_id
-        if found.node_id is not None:
-            if node is not None and found.node_id != node:
+        if properties.cluster_id is not None and CLUSTER_IDS.of(release):
+            if cluster is not None and properties.cluster_id != cluster:
+                yield OTHER_CLUSTER.format(path=each.path, expected=cluster, stored=properties.cluster_id)
+            cluster = cluster or properties.cluster_id
+        if properties.node_id is not None:
+            if node is not None and properties.node_id != node:
                 words = OTHER_NODE if kraft else OTHER_BROKER
-                yield words.format(path=each.path, stored=found.node_id, expected=node)
-            node = found.node_id if node is None else node
+                yield words.format(path=each.path, stored=properties.node_id, expected=node)
+            node = properties.node_id if node is None else node
 
 
 def _directory_ids(readable: Sequence[Identity]) -> Iterator[str]:
     seen: dict[str, str] = {}
     for each in readable:
-        found = None if each.value is None else each.value.directory_id
-        if found is None:
+        directory_id = None if each.value is None else each.value.directory_id
+        if directory_id is None:
             continue
         if each.reserved:
-            yield RESERVED_ID.format(found, each.path)
-        if found in seen:
-            yield DUPLICATE_ID.format(found, seen[found], each.path)
-        seen[found] = each.path
+            yield RESERVED_ID.format(directory_id, each.path)
+        if directory_id in seen:
+            yield DUPLICATE_ID.format(directory_id, seen[directory_id], each.path)
+        seen[directory_id] = each.path

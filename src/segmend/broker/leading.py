@@ -55,12 +55,12 @@ def leading_order(partitions: Mapping[str, Sequence[int]], ids: Mapping[str, str
 
 def _hashed(keys: Iterable[tuple[K, int]]) -> list[K]:
     """The order of a `java.util.HashMap`: by bucket, in a bucket as they came."""
-    found = list(keys)
+    ordered = list(keys)
     capacity = _FIRST_CAPACITY
-    while len(found) > capacity * 3 // 4:
+    while len(ordered) > capacity * 3 // 4:
         capacity *= 2
     mask = capacity - 1
-    return [key for key, number in sorted(found, key=lambda item: _spread(item[1]) & mask)]
+    return [key for key, number in sorted(ordered, key=lambda item: _spread(item[1]) & mask)]
 
 
 def _spread(number: int) -> int:
@@ -75,10 +75,10 @@ def _hash(topic: str, partition: int) -> int:
 
 def _text_hash(text: str) -> int:
     """`String.hashCode`."""
-    units, found = text.encode("utf-16-be", "surrogatepass"), 0
+    units, code = text.encode("utf-16-be", "surrogatepass"), 0
     for at in range(0, len(units), 2):
-        found = (31 * found + int.from_bytes(units[at : at + 2], "big")) & 0xFFFFFFFF
-    return found
+        code = (31 * code + int.from_bytes(units[at : at + 2], "big")) & 0xFFFFFFFF
+    return code
 
 
 def _uuid_hash(text: str) -> int:

@@ -119,12 +119,12 @@ def _of_zookeeper(values: Sequence[MetaProperties]) -> Iterator[str]:
     properties = [value.properties.as_dict() for value in values]
     if any(each != properties[0] for each in properties):
         yield INCONSISTENT
-    for found in properties:
-        version = parse_int(found.get(VERSION, "0"))
+    for identity in properties:
+        version = parse_int(identity.get(VERSION, "0"))
         if version is None:
             yield NOT_AN_INT
         elif version != 0:
-            shown = ", ".join(f"{key}={found[key]}" for key in sorted(found))
+            shown = ", ".join(f"{key}={identity[key]}" for key in sorted(identity))
             yield UNEXPECTED_VERSION.format(f"{{{shown}}}")
 
 
@@ -134,15 +134,15 @@ def _of_kraft(values: Sequence[MetaProperties], release: Release) -> Iterator[st
     read, versions = [], KRAFT_READS.of(release)
     if 0 not in versions and any(each != properties[0] for each in properties):
         yield INCONSISTENT
-    for found in properties:
-        version = parse_int(found.get(VERSION, "0"))
+    for identity in properties:
+        version = parse_int(identity.get(VERSION, "0"))
         keys = CLUSTER_ID, BROKER_ID if version == 0 else NODE_ID
         if version is None:
             yield NOT_AN_INT
         elif version not in versions:
             yield str(EXPECTED_VERSION.say(release, version))
         else:
-            yield from (REQUIRED.format(key) for key in keys if key not in found)
-        read.append(tuple(found.get(key) for key in keys))
+            yield from (REQUIRED.format(key) for key in keys if key not in identity)
+        read.append(tuple(identity.get(key) for key in keys))
     if any(each != read[0] for each in read):
         yield INCONSISTENT

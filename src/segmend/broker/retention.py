@@ -177,14 +177,14 @@ class Breach:
 
 def breaches(segments: Sequence[Retained], limits: Limits, look: Look) -> list[Breach]:
     """What one look deletes, rule by rule."""
-    found: list[Breach] = []
+    broken: list[Breach] = []
     left = segments
     for rule in look.rules(limits):
         count = _COUNTS[rule](left, limits, look)
         if count:
-            found.append(Breach(count=count, limit=rule, broker_says=says(rule, left[:count], limits, look)))
+            broken.append(Breach(count=count, limit=rule, broker_says=says(rule, left[:count], limits, look)))
         left = left[count:]
-    return found
+    return broken
 
 
 def says(rule: RetentionLimit, gone: Sequence[Retained], limits: Limits, look: Look) -> str | None:
@@ -280,9 +280,9 @@ def looks(segments: Sequence[Retained], limits: Limits, look: Look) -> Iterator[
     at the look after that.
     """
     left = segments
-    while found := breaches(left, limits, look):
-        yield found
-        left = left[sum(breach.count for breach in found) :]
+    while deleted := breaches(left, limits, look):
+        yield deleted
+        left = left[sum(breach.count for breach in deleted) :]
         if not left:
             return
         look = look.after(left[0].base_offset)
@@ -292,8 +292,8 @@ def _each_gone(
     segments: Sequence[Retained], limits: Limits, look: Look
 ) -> Iterator[tuple[int, RetentionLimit]]:
     """(which look, by which rule) of each segment that `looks` delete."""
-    for number, found in enumerate(looks(segments, limits, look)):
-        for breach in found:
+    for number, deleted in enumerate(looks(segments, limits, look)):
+        for breach in deleted:
             yield from ((number, breach.limit) for _ in range(breach.count))
 
 
@@ -404,18 +404,18 @@ class Outlook:
 
 def outlook(fates: Iterable[SegmentFate], now_ms: int, log_start: int = 0) -> Outlook:
     """Add up what goes until when; what is below `log_start` is no record any more."""
-    found = list(fates)
+    judged = list(fates)
 
     def until(end: int | None) -> Amount:
         gone = [
             each.segment
-            for each in found
+            for each in judged
             if each.goes_ms is not None and (end is None or each.goes_ms <= end)
         ]
         return amount(gone, log_start)
 
     return Outlook(
-        now=amount([each.segment for each in found if each.goes], log_start),
+        now=amount([each.segment for each in judged if each.goes], log_start),
         day=until(now_ms + 86_400_000), week=until(now_ms + 7 * 86_400_000), ever=until(None),
     )  # fmt: skip
 

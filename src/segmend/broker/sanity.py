@@ -69,35 +69,35 @@ TXN_VERSION_WORDS: Rule[str] = Rule(
 TXN_INDEX: Rule[bool] = Rule("TransactionIndex; KIP-98", (((0, 8), False), ((0, 11), True)))
 
 
-def offset_index_fault(release: Release, name: str, base_offset: int, found: Ends) -> str | None:
+def offset_index_fault(release: Release, name: str, base_offset: int, ends: Ends) -> str | None:
     """Kafka's words on a corrupt `.index`, None if it passes."""
-    if found.entries:
-        offset = base_offset + int.from_bytes(found.last[:4], "big", signed=True)
+    if ends.entries:
+        offset = base_offset + int.from_bytes(ends.last[:4], "big", signed=True)
         strict = INDEX_SANITY.of(release) == IndexSanity.STRICT
         if offset < base_offset or (strict and offset == base_offset):
             words = NOT_ABOVE.of(release) if strict else "less than"
             corrupt = f"Corrupt index found, index file ({name}) has non-zero size but the last offset"
             return f"{corrupt} is {offset} which is {words} the base offset {base_offset}."
-    return _odd_length("Index", name, found, offset_index.ENTRY_SIZE)
+    return _odd_length("Index", name, ends, offset_index.ENTRY_SIZE)
 
 
-def time_index_fault(name: str, base_offset: int, found: Ends) -> str | None:
+def time_index_fault(name: str, base_offset: int, ends: Ends) -> str | None:
     """As `offset_index_fault` for a `.timeindex`."""
-    if found.entries:
-        first, (timestamp, relative) = _TIME_ENTRY.unpack(found.first)[0], _TIME_ENTRY.unpack(found.last)
+    if ends.entries:
+        first, (timestamp, relative) = _TIME_ENTRY.unpack(ends.first)[0], _TIME_ENTRY.unpack(ends.last)
         corrupt = f"Corrupt time index found, time index file ({name}) has non-zero size but the last"
         if timestamp < first:
             return f"{corrupt} timestamp is {timestamp} which is less than the first timestamp {first}"
         if relative < 0:
             offset = base_offset + relative
             return f"{corrupt} offset is {offset} which is less than the first offset {base_offset}"
-    return _odd_length("Time index", name, found, time_index.ENTRY_SIZE)
+    return _odd_length("Time index", name, ends, time_index.ENTRY_SIZE)
 
 
-def _odd_length(kind: str, name: str, found: Ends, unit: int) -> str | None:
-    if not found.rest:
+def _odd_length(kind: str, name: str, ends: Ends, unit: int) -> str | None:
+    if not ends.rest:
         return None
-    corrupt = f"{kind} file {name} is corrupt, found {found.entries * unit + found.rest} bytes"
+    corrupt = f"{kind} file {name} is corrupt, found {ends.entries * unit + ends.rest} bytes"
     return f"{corrupt} which is neither positive nor a multiple of {unit}."
 
 

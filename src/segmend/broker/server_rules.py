@@ -144,9 +144,9 @@ def server_refusals(given: Mapping[str, str], release: Release) -> Iterator[str]
     for name, value in given.items():
         if "config.providers" in given and "${" in value:
             continue  # A provider says what it is (KIP-297).
-        found = refusal(name, value, release, topic=False)
-        if found is not None:
-            yield found
+        refused = refusal(name, value, release, topic=False)
+        if refused is not None:
+            yield refused
     if is_whole(given):
         yield from _missing(given, release)
     if given.get(ROLES, "").strip():

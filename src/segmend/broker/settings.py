@@ -76,20 +76,20 @@ Definitions = Mapping[str, Rule[Definition | None]]
 @cache
 def definitions(*, topic: bool) -> Definitions:
     """All settings of topics, or of server.properties, of any release."""
-    found: dict[str, Rule[Definition | None]] = {}
+    rules: dict[str, Rule[Definition | None]] = {}
     for entry in re.split(r"\n(?! )", (TOPIC if topic else SERVER).strip()):
         names, _, steps = " ".join(entry.split()).partition(": ")
         rule = Rule("LogConfig" if topic else "KafkaConfig", (((0, 8), None), *_steps(steps)))
-        found.update(dict.fromkeys(names.split(), rule))
-    return found
+        rules.update(dict.fromkeys(names.split(), rule))
+    return rules
 
 
 def _steps(text: str) -> Iterator[tuple[tuple[int, ...], Definition | None]]:
     for step in text.split("; "):
-        found = _STEP.fullmatch(step)
-        if found is None:
+        match = _STEP.fullmatch(step)
+        if match is None:
             raise ValueError(step)
-        since, kind, valid = found.groups(default="")
+        since, kind, valid = match.groups(default="")
         flags = tuple(flag for flag in _FLAGS if valid.endswith(flag) or f"{flag} " in valid)
         for flag in flags:
             valid = valid.replace(flag, "").strip()
@@ -130,10 +130,10 @@ def _narrows(old: Definition, new: Definition) -> bool:
 def _bounds(known: Definition) -> tuple[float, float]:
     """The least and the greatest number that it takes."""
     least, most = _NUMBERS.get(known.kind, (-math.inf, math.inf))
-    found = _RANGE.fullmatch(known.valid)
-    if found is None:
+    match = _RANGE.fullmatch(known.valid)
+    if match is None:
         return least, most
-    low, high, other = (None if text is None else float(text) for text in found.groups())
+    low, high, other = (None if text is None else float(text) for text in match.groups())
     low = least if low is None else low
     return low if other is None else min(low, other), most if high is None else high
 
@@ -227,14 +227,14 @@ def refused_topic(
     `retention` is what the broker's own settings say, by the names that topics have for them.
     """
     for name, value in settings.items():
-        found = refusal(name, value, release, topic=True)
-        if found is not None:
-            return Refused(name=name, said=found)
+        refused = refusal(name, value, release, topic=True)
+        if refused is not None:
+            return Refused(name=name, said=refused)
     if COMPARED_LOCAL.of(release):
         for whole in ("retention.ms", "retention.bytes"):
-            found = _local(f"local.{whole}", whole, settings, retention[whole])
-            if found is not None:
-                return Refused(name=f"local.{whole}", said=found)
+            refused = _local(f"local.{whole}", whole, settings, retention[whole])
+            if refused is not None:
+                return Refused(name=f"local.{whole}", said=refused)
     return None
 
 

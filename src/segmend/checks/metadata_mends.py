@@ -53,6 +53,6 @@ def vote(context: PartitionContext) -> Remedy:
 
 def is_alone(broker: BrokerDirs) -> bool:
     """Whether the metadata shows that no other node has a copy."""
-    found = None if broker.metadata_dir is None else broker.metadata_log(broker.metadata_dir)
-    registered = set() if found is None else found.image.registered
+    log = broker.own_metadata_log
+    registered = set() if log is None else log.image.registered
     return registered == {broker.node_id} and not broker.others

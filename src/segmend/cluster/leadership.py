@@ -90,8 +90,8 @@ class Outage:
         own = image.configs.get(topic, {}).get(UNCLEAN_ELECTION)
         if own is not None:
             return own == "true"
-        found = (self._setting(image, node, UNCLEAN_ELECTION) for node in self.controllers or (-1,))
-        return any(each == "true" for each in found)
+        settings = (self._setting(image, node, UNCLEAN_ELECTION) for node in self.controllers or (-1,))
+        return any(each == "true" for each in settings)
 
     def _setting(self, image: MetadataImage, node_id: int, name: str) -> str | None:
         """A setting of a broker as it was changed while it ran, or as server.properties has it."""
@@ -114,13 +114,13 @@ class Outage:
 
     def _copies(self, name: Name, replicas: Sequence[int], in_sync: Sequence[int] = ()) -> list[Copy]:
         """Each replica, held against the longest of those in sync, and against what is known as committed."""
-        found = [self._copy(name, node_id) for node_id in replicas]
-        believed = [copy for copy in found if copy.node_id in in_sync] or found
+        copies = [self._copy(name, node_id) for node_id in replicas]
+        believed = [copy for copy in copies if copy.node_id in in_sync] or copies
         ends = [copy.after.log_end_offset or 0 for copy in believed if copy.serves]
         goal = max(self.marks.get(name, 0), *ends, 0)
         held = [
             replace(copy, records_lost=max(copy.records_lost, goal - (copy.after.log_end_offset or 0), 0))
-            for copy in found
+            for copy in copies
         ]
         # What a torn end held, nobody can count; a sound copy that reaches as far shows that it was nothing.
         sound = any(copy.serves and not (copy.loses or copy.records_lost) for copy in held)

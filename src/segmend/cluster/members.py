@@ -37,13 +37,13 @@ def members(
     clusters: dict[str, str] = {}
     unplaced = []
     for log_dir in dirs:
-        found = log_dir.meta_properties.value
-        if found is not None and found.cluster_id is not None:
-            clusters.setdefault(found.cluster_id, log_dir.path)
-        if found is None or found.node_id is None:
+        identity = log_dir.meta_properties.value
+        if identity is not None and identity.cluster_id is not None:
+            clusters.setdefault(identity.cluster_id, log_dir.path)
+        if identity is None or identity.node_id is None:
             unplaced.append(str(log_dir.unreadable or NOBODYS.format(log_dir.path)))
         else:
-            homes.setdefault(found.node_id, []).append(log_dir)
+            homes.setdefault(identity.node_id, []).append(log_dir)
     if len(clusters) > 1:
         told = "; ".join(f"{path} is of {cluster}" for cluster, path in clusters.items())
         raise UsageError(f"these are {len(clusters)} clusters: {told}")

@@ -56,8 +56,8 @@ class ClusterForecast:
         down: dict[int, str] = {}
         while True:
             elected = quorum(self._voters, self._sights, self._absent() | down)
-            found = self._playing.starts(self._started, self._leader(elected))
-            starts = sorted(found, key=lambda each: each.outcome.node_id)
+            played = self._playing.starts(self._started, self._leader(elected))
+            starts = sorted(played, key=lambda each: each.outcome.node_id)
             refused = _refused(starts)
             if refused.keys() <= down.keys():
                 return starts, elected
@@ -140,19 +140,19 @@ def _refused(starts: Sequence[NodeStart]) -> dict[int, str]:
 
 
 def _by_partition(starts: Sequence[NodeStart]) -> dict[Name, dict[int, PartitionOutcome]]:
-    found: dict[Name, dict[int, PartitionOutcome]] = defaultdict(dict)
+    by_node: dict[Name, dict[int, PartitionOutcome]] = defaultdict(dict)
     for each in starts:
         for name, line in each.replicas.items():
-            found[name][each.outcome.node_id] = line
-    return found
+            by_node[name][each.outcome.node_id] = line
+    return by_node
 
 
 def _highest(marks: Iterable[Mapping[Name, int]]) -> dict[Name, int]:
-    found: dict[Name, int] = {}
+    ends: dict[Name, int] = {}
     for each in marks:
         for name, offset in each.items():
-            found[name] = max(found.get(name, 0), offset)
-    return found
+            ends[name] = max(ends.get(name, 0), offset)
+    return ends
 
 
 def _assumed(nodes: list[NodeOutcome]) -> Iterator[str]:

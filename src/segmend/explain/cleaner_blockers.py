@@ -66,8 +66,8 @@ class Held:
 
 def blockers(held: Held) -> list[Blocker]:
     """All of them; those without a time come last."""
-    found = [*_spoiled(held), *_transactions(held), *_high_watermark(held), *_lag(held), *_active(held)]
-    return sorted(found, key=lambda each: (each.since_ms is None, each.since_ms or 0))
+    unsorted = [*_spoiled(held), *_transactions(held), *_high_watermark(held), *_lag(held), *_active(held)]
+    return sorted(unsorted, key=lambda each: (each.since_ms is None, each.since_ms or 0))
 
 
 def _spoiled(held: Held) -> Iterator[Blocker]:

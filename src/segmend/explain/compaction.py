@@ -169,7 +169,7 @@ def _in_turn(looks: Sequence[Look], situation: Situation, budget: Budget) -> lis
     threads = max(_given(situation.broker.config, "log.cleaner.threads", 1), 1)
     ratios = sorted((each.first.ratio for each in looks if each.first.taken), reverse=True)
     waits_too = LAST_STABLE.of(situation.broker.release)
-    found = []
+    told = []
     for each in looks:
         rank = sum(ratio > each.first.ratio for ratio in ratios)
         alike = ratios.count(each.first.ratio)
@@ -181,19 +181,19 @@ def _in_turn(looks: Sequence[Look], situation: Situation, budget: Budget) -> lis
                 others = (each.first, *each.between)
                 instead = [replace(other, turn=rank + 1 if other.taken else None) for other in others]
         turn = rank + 1 if chosen.taken else None
-        found.append(each.told(replace(chosen, turn=turn, instead=tuple(instead)), situation, budget))
-    return _starved(found, threads)
+        told.append(each.told(replace(chosen, turn=turn, instead=tuple(instead)), situation, budget))
+    return _starved(told, threads)
 
 
-def _starved(found: Sequence[Compaction], threads: int) -> list[Compaction]:
+def _starved(studied: Sequence[Compaction], threads: int) -> list[Compaction]:
     """Up to 2.4.0, logs that are cleaned again and again keep the threads from those that are less dirty.
 
     As many of them as there are threads leave a gap now and then, where there are several.
     """
     needed = threads if threads == 1 else threads + 1
     told = []
-    for each in found:
-        others = sorted((other.again for other in found if other.again and other is not each), reverse=True)
+    for each in studied:
+        others = sorted((other.again for other in studied if other.again and other is not each), reverse=True)
         if each.taken and len(others) >= needed and each.ratio < others[needed - 1]:
             told.append(replace(each, outcome="starved", turn=None))
         else:
@@ -201,18 +201,20 @@ def _starved(found: Sequence[Compaction], threads: int) -> list[Compaction]:
     return told
 
 
-def _again(found: Compaction, size: CleanedSize | None, view: CleanerView, situation: Situation) -> float:
+def _again(
+    compaction: Compaction, size: CleanedSize | None, view: CleanerView, situation: Situation
+) -> float:
     """How dirty a log is after each of its cleanings, 0 if one is enough."""
-    verdict = found.verdict
-    if FAST_FORWARD.of(situation.broker.release) or not found.due or verdict is None or size is None:
+    verdict = compaction.verdict
+    if FAST_FORWARD.of(situation.broker.release) or not compaction.due or verdict is None or size is None:
         return 0.0
     if size.end is None or size.end >= verdict.stop or size.full or size.spoiled:
         return 0.0
-    limits, rewritten = _limits(found), view.between(0, verdict.stop)
+    limits, rewritten = _limits(compaction), view.between(0, verdict.stop)
     newest = max((each.largest_timestamp for each in rewritten), default=0)
     if limits.min_lag_ms > 0 and newest > situation.now_ms - limits.min_lag_ms:
         return 0.0  # in one segment with what is younger, it is young
-    topic = parse_long(situation.topic(found.topic).get("segment.bytes", ""))
+    topic = parse_long(situation.topic(compaction.topic).get("segment.bytes", ""))
     ratio = again_ratio(size.rewritten, topic or situation.broker.config.number("segment.bytes"))
     return ratio if ratio > limits.dirty_ratio else 0.0
 
@@ -230,18 +232,22 @@ class Look:
     loaded: LoadedLog | None = None
     view: CleanerView | None = None
 
-    def told(self, found: Compaction, situation: Situation, budget: Budget) -> Compaction:
+    def told(self, compaction: Compaction, situation: Situation, budget: Budget) -> Compaction:
         """With what is left and what holds it, as far as the `budget` of bytes to read goes."""
-        verdict, view, loaded = found.verdict, self.view, self.loaded
+        verdict, view, loaded = compaction.verdict, self.view, self.loaded
         if verdict is None or view is None or loaded is None:
-            return found
-        release, limits = situation.broker.release, _limits(found)
+            return compaction
+        release, limits = situation.broker.release, _limits(compaction)
         size = None
-        if verdict.dirty_bytes and found.spoiled is None and budget.takes(min(found.size, READ_AT_MOST)):
+        if (
+            verdict.dirty_bytes
+            and compaction.spoiled is None
+            and budget.takes(min(compaction.size, READ_AT_MOST))
+        ):
             work = Work(
                 verdict=verdict, release=release, now_ms=situation.now_ms,
                 slots=_slots(situation.broker.config),
-                delete_retention_ms=parse_long(found.settings[4].value) or 0,
+                delete_retention_ms=parse_long(compaction.settings[4].value) or 0,
             )  # fmt: skip
             size = cleaned_size(loaded, work)
             if size.to == 0 and verdict.first_dirty:  # nothing was there to map: the next round begins at 0
@@ -250,37 +256,37 @@ class Look:
                 size = replace(size, rewritten=whole.rewritten, end=whole.end)
         held = Held(
             loaded=loaded, view=view, verdict=verdict, limits=limits, release=release,
-            spoiled=found.spoiled if size is None else size.spoiled,
+            spoiled=compaction.spoiled if size is None else size.spoiled,
         )  # fmt: skip
-        if found.due and size is not None and size.spoiled is not None:
-            found = replace(found, outcome="uncleanable")
-        again = _again(found, size, view, situation)
-        return replace(found, cleaned=size, again=again, blockers=tuple(blockers(held)))
+        if compaction.due and size is not None and size.spoiled is not None:
+            compaction = replace(compaction, outcome="uncleanable")
+        again = _again(compaction, size, view, situation)
+        return replace(compaction, cleaned=size, again=again, blockers=tuple(blockers(held)))
 
 
 def _look_or_closed(state: DirState, partition: PartitionDir, situation: Situation, *, running: bool) -> Look:
     """What this process may not read is told of its partition, and keeps none of the others back."""
     policy = situation.retention(partition.topic).settings[0]
-    found = Compaction(
+    compaction = Compaction(
         dir=state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
         settings=(policy, *_settings(partition.topic, situation)), release=situation.broker.release,
     )  # fmt: skip
     try:
-        return _look(state, partition, situation, found, running=running)
+        return _look(state, partition, situation, compaction, running=running)
     except Unreadable as error:
-        failed = replace(found, failure=str(error))
+        failed = replace(compaction, failure=str(error))
         return Look(first=failed, then=failed)
 
 
 def _look(
-    state: DirState, partition: PartitionDir, situation: Situation, found: Compaction, *, running: bool
+    state: DirState, partition: PartitionDir, situation: Situation, compaction: Compaction, *, running: bool
 ) -> Look:
     """One partition, cleaned before and after a deletion."""
     retention = situation.retention(partition.topic)
     stands = standing(state, partition, situation, running=running)
     loaded, after = stands.loaded, stands.loaded.after
     if after is None:
-        failed = replace(found, failure=str(loaded.failure or loaded.unknown))
+        failed = replace(compaction, failure=str(loaded.failure or loaded.unknown))
         return Look(first=failed, then=failed)
     unlimited = replace(retention.limits, retention_ms=-1)
     kept = retained(loaded, after, unlimited, situation.now_ms, every=True, running=stands.open_end)
@@ -288,31 +294,31 @@ def _look(
     mark = high_watermark(after, stored, situation.replicas(partition), situation.broker.release)
     reached = mark.reach if stored is None else mark.offset  # where nothing tells of it, nothing holds
     look = look_of(loaded, after, retention.limits, mark, situation.now_ms)
-    dated = _limits(found).max_lag_ms < _NEVER
+    dated = _limits(compaction).max_lag_ms < _NEVER
     checkpoint = state.of(CLEANER_OFFSET, (partition.topic, partition.partition))
     view = replace(_view(loaded, after, kept, dated=dated), high_watermark=reached, checkpoint=checkpoint)
-    found = replace(
-        found,
+    compaction = replace(
+        compaction,
         checkpoint=checkpoint,
         size=sum(each.size for each in kept),
         mark=mark,
         log_end_offset=view.log_end,
     )
-    first = _judged(found, view, situation)
+    first = _judged(compaction, view, situation)
     spoiled = None
     if first.verdict is not None and first.outcome != "cleaner-off":
         spoiled = stats_fault(loaded, view.log_start, view.log_end, checkpoint, situation.broker.release)
     if spoiled is not None:  # set aside at the first look, and not looked at by retention any more
         first = replace(first, spoiled=spoiled, outcome="uncleanable")
         return Look(first=first, then=first, loaded=loaded, view=view)
-    counts = [sum(each.count for each in found) for found in looks(kept, retention.limits, look)]
-    left = [_deleted(found, view, gone, situation) for gone in accumulate(counts)]
+    counts = [sum(each.count for each in deleted) for deleted in looks(kept, retention.limits, look)]
+    left = [_deleted(compaction, view, gone, situation) for gone in accumulate(counts)]
     then = left[-1] if left else first
     return Look(first=first, then=then, between=tuple(left[:-1]), loaded=loaded, view=view)
 
 
-def _deleted(found: Compaction, view: CleanerView, gone: int, situation: Situation) -> Compaction:
-    return _judged(replace(found, deleted=gone), _without(view, gone), situation)
+def _deleted(compaction: Compaction, view: CleanerView, gone: int, situation: Situation) -> Compaction:
+    return _judged(replace(compaction, deleted=gone), _without(view, gone), situation)
 
 
 def _settings(topic: str, situation: Situation) -> list[Setting]:
@@ -320,12 +326,12 @@ def _settings(topic: str, situation: Situation) -> list[Setting]:
     return [setting_of(config, own, situation.dynamic, *each, known=known) for each in _SETTINGS]
 
 
-def _judged(found: Compaction, view: CleanerView, situation: Situation) -> Compaction:
-    verdict = judge(view, _limits(found), situation.broker.release, situation.now_ms)
+def _judged(compaction: Compaction, view: CleanerView, situation: Situation) -> Compaction:
+    verdict = judge(view, _limits(compaction), situation.broker.release, situation.now_ms)
     outcome = OUTCOMES[verdict.turn] if verdict.dirty_bytes else "nothing-dirty"
     if not situation.broker.config.cleaner_runs:
         outcome = "cleaner-off"
-    return replace(found, verdict=verdict, outcome=outcome)
+    return replace(compaction, verdict=verdict, outcome=outcome)
 
 
 def _without(view: CleanerView, gone: int) -> CleanerView:
@@ -344,12 +350,12 @@ def _slots(config: ServerConfig) -> int:
 
 
 def _given(config: ServerConfig, name: str, default: int) -> int:
-    found = parse_long(config.given.get(name, "").strip())
-    return default if found is None else found
+    number = parse_long(config.given.get(name, "").strip())
+    return default if number is None else number
 
 
-def _limits(found: Compaction) -> CleanerLimits:
-    _, ratio, least, most, _ = (setting.value for setting in found.settings)
+def _limits(compaction: Compaction) -> CleanerLimits:
+    _, ratio, least, most, _ = (setting.value for setting in compaction.settings)
     try:
         dirty_ratio = float(ratio)
     except ValueError:

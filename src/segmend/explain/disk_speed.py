@@ -62,12 +62,10 @@ def batch_bytes(logs: Sequence[FileEntry]) -> float:
     for entry in _spread(logs, _SAMPLES):
         try:
             with entry.reader() as reader:
-                found = scan_log(
-                    Prefix(reader, _SAMPLE), base_offset=entry.parsed.base_offset or 0, crc=False
-                )
+                scan = scan_log(Prefix(reader, _SAMPLE), base_offset=entry.parsed.base_offset or 0, crc=False)
         except Unreadable:
             continue
-        batches, size = batches + found.batches, size + found.valid_bytes
+        batches, size = batches + scan.batches, size + scan.valid_bytes
     return size / batches if batches else float(BATCH_BYTES)
 
 

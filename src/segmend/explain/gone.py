@@ -201,14 +201,14 @@ class Reader:
     def _take(self, text: str) -> None:
         line = self._line(text)
         told = [
-            (each, found)
+            (each, match)
             for each in sayings()
-            if each.head in line.message and (found := each.words.search(line.message))
+            if each.head in line.message and (match := each.words.search(line.message))
         ]
         if told:
-            saying, found = told[0]
+            saying, match = told[0]
             same = [each.until for each, _ in told if each.kind == saying.kind]
-            self._told(replace(saying, until=same[-1]), found.groupdict(), line)
+            self._told(replace(saying, until=same[-1]), match.groupdict(), line)
 
     def _line(self, text: str) -> _Line:
         ident, message = _IDENT.search(text), _LOGGER.sub("", text)
@@ -223,10 +223,10 @@ class Reader:
         return _Line(partition=partition, dir=folder, message=message, at_ms=self._time(text))
 
     def _time(self, text: str) -> int | None:
-        found = _TIME.search(text)
-        if found is None:
+        match = _TIME.search(text)
+        if match is None:
             return None
-        day, clock, rest = found.groups()
+        day, clock, rest = match.groups()
         if day not in self._days:
             self._days.clear()
             try:
@@ -241,21 +241,21 @@ class Reader:
         account.last_ms = at if account.last_ms is None else max(account.last_ms, at)
         return at
 
-    def _told(self, saying: Saying, found: dict[str, str], line: _Line) -> None:
-        partition: str | None = _partition(found) or line.partition
+    def _told(self, saying: Saying, parts: dict[str, str], line: _Line) -> None:
+        partition: str | None = _partition(parts) or line.partition
         if saying.kind == "untrimmed":
             if THROWN in line.message:
                 return
-            folder, partition, file = found["index"].rsplit("/", 2)
+            folder, partition, file = parts["index"].rsplit("/", 2)
             line = replace(line, dir=folder)
-            found = {**found, "limit": file.partition(".")[0]}
-        limit = int(found["limit"]) if found.get("limit") else None
+            parts = {**parts, "limit": file.partition(".")[0]}
+        limit = int(parts["limit"]) if parts.get("limit") else None
         if saying.kind == "found":
-            self._found(saying, found, partition, line)
+            self._found(saying, parts, partition, line)
         elif partition is None:
             return
         elif saying.kind == "log-start":
-            self._starts[partition] = found.get("reason", "")
+            self._starts[partition] = parts.get("reason", "")
         elif saying.kind in ("truncated", "below-high-watermark", "future", "untrimmed"):
             shown = next(named(line.message), None)
             offset = shown.base_offset if shown else limit
@@ -267,20 +267,20 @@ class Reader:
             if saying.kind == "truncated" and limit is not None:
                 self._cuts[partition] = limit, line.at_ms or 0
         elif saying.kind in ("topic-deleted", "stray"):
-            place = found["path"].rpartition("/")[0] or None
+            place = parts["path"].rpartition("/")[0] or None
             self._put(saying, replace(_gone(partition, line, saying, None), dir=place))
         else:
-            for shown in _shown(found, line):
+            for shown in _shown(parts, line):
                 self._segment(saying, partition, limit, shown, line)
 
-    def _found(self, saying: Saying, found: dict[str, str], partition: str | None, line: _Line) -> None:
+    def _found(self, saying: Saying, parts: dict[str, str], partition: str | None, line: _Line) -> None:
         """0.11 and 1.0 do not say whose segments they are: the lines that follow do."""
         for kind, words in reasons():
-            reason = words.search(found["reason"])
+            reason = words.search(parts["reason"])
             if reason is None:
                 continue
             limit = int(reason["limit"])
-            for base in (int(each) for each in found["bases"].split(",") if 0 < len(each) < 20):
+            for base in (int(each) for each in parts["bases"].split(",") if 0 < len(each) < 20):
                 if partition is None:
                     self._pending[base] = BY[kind], limit, line.message
                 else:
@@ -324,29 +324,29 @@ def _is_folded(text: str) -> bool:
     return "Log partition=" in text and text.rstrip().endswith("]")
 
 
-def _partition(found: dict[str, str]) -> str | None:
-    if "topic" in found:
-        return f"{found['topic']}-{found['number']}"
-    return found.get("partition")
+def _partition(parts: dict[str, str]) -> str | None:
+    if "topic" in parts:
+        return f"{parts['topic']}-{parts['number']}"
+    return parts.get("partition")
 
 
-def _shown(found: dict[str, str], line: _Line) -> Iterator[Named]:
-    if "base" in found:
-        size = int(found["size"]) if "size" in found else None
-        yield Named(base_offset=int(found["base"]), size=size)
+def _shown(parts: dict[str, str], line: _Line) -> Iterator[Named]:
+    if "base" in parts:
+        size = int(parts["size"]) if "size" in parts else None
+        yield Named(base_offset=int(parts["base"]), size=size)
     else:
         yield from named(line.message)
 
 
 def _gone(partition: str, line: _Line, saying: Saying, shown: Named | None) -> Gone:
-    found = Gone(
+    gone = Gone(
         partition=partition, dir=line.dir, base_offset=None, at_ms=line.at_ms, kinds=frozenset({saying.kind}),
         by=BY.get(saying.kind, UNTOLD), since=saying.since, until=saying.until, says=line.message,
     )  # fmt: skip
     if shown is None:
-        return found
+        return gone
     return replace(
-        found, base_offset=shown.base_offset, size=shown.size, last_modified=shown.last_modified,
+        gone, base_offset=shown.base_offset, size=shown.size, last_modified=shown.last_modified,
         largest=shown.largest, any_clock=shown.by_any_clock,
     )  # fmt: skip
 

@@ -46,11 +46,11 @@ def record_times(
 ) -> Mapping[int, RecordTimes]:
     """By base offset, of the doubtful segments as far as the budget goes."""
     wanted = {fate.segment.base_offset for fate in fates if doubt(fate) is not None}
-    found: dict[int, RecordTimes] = {}
+    times: dict[int, RecordTimes] = {}
     for segment in loaded.state.segments:
-        if len(found) >= _MOST:
+        if len(times) >= _MOST:
             break
         if segment.base_offset in wanted and budget.takes(segment.size):
             read = lost_from(segment, 0)
-            found[segment.base_offset] = RecordTimes(first=read.first_timestamp, last=read.last_timestamp)
-    return found
+            times[segment.base_offset] = RecordTimes(first=read.first_timestamp, last=read.last_timestamp)
+    return times

@@ -145,7 +145,7 @@ def _reasons(state: DirState, partition: PartitionDir, situation: Situation, *, 
     retention = situation.retention(partition.topic)
     stands = standing(state, partition, situation, running=running)
     loaded = stands.loaded
-    found = Reasons(
+    judged = Reasons(
         dir=state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
         retention=retention, kraft=situation.broker.kraft, now_ms=situation.now_ms,
         recovered=stands.recovered, release=situation.broker.release,
@@ -155,7 +155,7 @@ def _reasons(state: DirState, partition: PartitionDir, situation: Situation, *, 
         failure = loaded.failure
         place = f"{state.path.rstrip('/')}/{failure.file}" if failure is not None and failure.file else ""
         denied = place and partition.log_dir.files.denial(place, READ | WRITE)
-        return replace(found, failure=str(failure or loaded.unknown), closed=place if denied else None)
+        return replace(judged, failure=str(failure or loaded.unknown), closed=place if denied else None)
     cleaned = state.of(CLEANER_OFFSET, (partition.topic, partition.partition))
     limits, open_end = limits_of(loaded, after, retention, cleaned), stands.open_end
     segments = retained(loaded, after, limits, situation.now_ms, every=True, running=open_end)
@@ -164,7 +164,7 @@ def _reasons(state: DirState, partition: PartitionDir, situation: Situation, *, 
     look = look_of(loaded, after, limits, mark, situation.now_ms)
     verdicts = judge(segments, limits, look, retention.check_interval_ms)
     return replace(
-        found, log_start_offset=look.log_start, log_end_offset=after.log_end_offset or 0,
+        judged, log_start_offset=look.log_start, log_end_offset=after.log_end_offset or 0,
         high_watermark=stored, mark=mark,
         verdicts=verdicts, records=record_times(loaded, verdicts, situation.budget),
     )  # fmt: skip

@@ -86,7 +86,7 @@ def _port(given: Mapping[str, str]) -> int:
     """The port of the first listener that is no controller's."""
     controllers = given.get("controller.listener.names", "CONTROLLER").upper().split(",")
     for listener in given.get("listeners", "").split(","):
-        found = _PORT.search(listener.strip())
-        if found and listener.strip().partition(":")[0].upper() not in controllers:
-            return int(found[1])
+        match = _PORT.search(listener.strip())
+        if match and listener.strip().partition(":")[0].upper() not in controllers:
+            return int(match[1])
     return DEFAULT_PORT

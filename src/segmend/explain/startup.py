@@ -66,7 +66,7 @@ class Study:
     def estimate(self, case: str, *, threads: int | None = None, eager: bool | None = None) -> Estimate:
         """The start in one of `CASES`; `eager` overrides whether the release checks all indexes."""
         check = INDEX_SANITY.of(self.release) != IndexSanity.NONE if eager is None else eager
-        work = [self._work(log_dir, found, case, check) for log_dir, found in self.dirs]
+        work = [self._work(log_dir, partitions, case, check) for log_dir, partitions in self.dirs]
         return estimate(work, self.release, threads or self.threads, self.machine)
 
     def by_case(self) -> dict[str, Estimate]:
@@ -76,17 +76,17 @@ class Study:
     @property
     def partitions(self) -> int:
         """In all dirs."""
-        return sum(len(found) for _, found in self.dirs)
+        return sum(len(partitions) for _, partitions in self.dirs)
 
     @property
     def segments(self) -> int:
         """In all dirs."""
-        return sum(len(each.bases) for _, found in self.dirs for each in found)
+        return sum(len(each.bases) for _, partitions in self.dirs for each in partitions)
 
     @property
     def bytes(self) -> int:
         """Of all logs."""
-        return sum(sum(each.sizes) for _, found in self.dirs for each in found)
+        return sum(sum(each.sizes) for _, partitions in self.dirs for each in partitions)
 
     @property
     def stop(self) -> float:
@@ -94,8 +94,10 @@ class Study:
         costs = COSTS.of(self.release)
         return costs.stop + self.partitions * costs.closed + self.segments * costs.closed_segment
 
-    def _work(self, log_dir: LogDir, found: Sequence[PartitionSegments], case: str, check: bool) -> DirWork:
-        jobs = [Job(name=each.name, work=self._of_partition(each, case, check)) for each in found]
+    def _work(
+        self, log_dir: LogDir, partitions: Sequence[PartitionSegments], case: str, check: bool
+    ) -> DirWork:
+        jobs = [Job(name=each.name, work=self._of_partition(each, case, check)) for each in partitions]
         return DirWork(path=log_dir.path, jobs=jobs, metadata=self._metadata(log_dir), device=log_dir.device)
 
     def _of_partition(self, each: PartitionSegments, case: str, check: bool) -> Work:
@@ -115,10 +117,10 @@ class Study:
 
     def _metadata(self, log_dir: LogDir) -> Work:
         """`__cluster_metadata-0` is scanned at every start (`KafkaRaftLog`)."""
-        found = log_dir.cluster_metadata
-        if found is None:
+        metadata = log_dir.cluster_metadata
+        if metadata is None:
             return Work()
-        each = _segments(found, 0)
+        each = _segments(metadata, 0)
         batches = sum(each.sizes) / batch_bytes(each.logs)
         count = len(each.bases)
         return Work(
@@ -135,8 +137,8 @@ def study(
     speed: Speed | None = None,
 ) -> Study:
     """Look at the names and sizes of all dirs, and measure the disk unless its `speed` is given."""
-    found = [(log_dir, list(_partitions(log_dir))) for log_dir in broker.dirs]
-    everything = [each for _, segments in found for each in segments]
+    partitions = [(log_dir, list(_partitions(log_dir))) for log_dir in broker.dirs]
+    everything = [each for _, segments in partitions for each in segments]
     logs = [entry for each in everything for entry in each.logs[each.unflushed :]]
     if speed is None:
         speed = measure(logs, list(index_files(broker.dirs)))
@@ -146,7 +148,7 @@ def study(
         machine=Machine(cores=cores, read_speed=speed.bytes_per_second, random_read=speed.seconds_a_read),
         speed=speed,
         batch_bytes=batch_bytes(logs),
-        dirs=found,
+        dirs=partitions,
     )
 
 

@@ -17,8 +17,8 @@ def other_unit(timestamp_ms: int) -> str | None:
     """The unit that the number is probably in, if it is not milliseconds."""
     if _FROM <= timestamp_ms < _TO:
         return None
-    found = (unit for unit in UNITS if _FROM <= in_milliseconds(timestamp_ms, unit) < _TO)
-    return next(found, None)
+    units = (unit for unit in UNITS if _FROM <= in_milliseconds(timestamp_ms, unit) < _TO)
+    return next(units, None)
 
 
 def in_milliseconds(value: int, unit: str) -> int:

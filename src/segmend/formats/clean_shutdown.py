@@ -28,12 +28,12 @@ def parse(data: bytes) -> tuple[CleanShutdown, tuple[Damage, ...]]:
     if not data:
         return CleanShutdown(), ()
     try:
-        found = json_text.parse_object(data)
+        marker = json_text.parse_object(data)
     except Malformed as error:
         return CleanShutdown(), (Damage("malformed", error.position, error.reason),)
     value = CleanShutdown(
-        version=json_text.integer(found, "version", 32),
-        broker_epoch=json_text.integer(found, "brokerEpoch", 64),
+        version=json_text.integer(marker, "version", 32),
+        broker_epoch=json_text.integer(marker, "brokerEpoch", 64),
     )
     if value.broker_epoch is None:
         return value, (Damage("malformed", 0, "Unable to read the broker epoch: no brokerEpoch"),)

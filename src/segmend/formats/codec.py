@@ -77,5 +77,5 @@ def _pieces(
     if codec == ZSTD and magic < 2:
         raise CodecError("unknown-codec", 0, f"zstd is not legal in magic {magic}")
     module = import_module(f"segmend.formats.{_PIECES[codec]}")
-    found: Iterator[tuple[int, bytes]] = module.pieces(memoryview(data), limit, magic)
-    return found
+    unpacked: Iterator[tuple[int, bytes]] = module.pieces(memoryview(data), limit, magic)
+    return unpacked

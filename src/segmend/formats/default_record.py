@@ -59,7 +59,7 @@ def open_payload(data: bytes, at: int, batch: RecordBatch, damages: list[Damage]
 
 
 def _iter_payload(payload: bytes, at: int, batch: RecordBatch, damages: list[Damage]) -> Iterator[Record]:
-    end, found = len(payload), 0
+    end, count = len(payload), 0
     whole = not damages
     while at < end and len(damages) < MAX_DAMAGES:
         try:
@@ -69,18 +69,18 @@ def _iter_payload(payload: bytes, at: int, batch: RecordBatch, damages: list[Dam
         except Malformed as error:
             damages.append(_damage(error, batch, "record-structure"))
             return
-        if found == batch.records_count:
+        if count == batch.records_count:
             reason = "Incorrect declared batch size, records still remaining in file"
             damages.append(_damage(Malformed(at, reason), batch, "count-mismatch"))
-        found += 1
+        count += 1
         try:
             yield _read(payload, at, body, body + size, batch)
         except Malformed as error:
             damages.append(_damage(error, batch, "record-structure"))
         at = body + size
-    if whole and 0 <= found < batch.records_count and at == end:
+    if whole and 0 <= count < batch.records_count and at == end:
         reason = (
-            f"Incorrect declared batch size, premature EOF reached ({found} of {batch.records_count} records)"
+            f"Incorrect declared batch size, premature EOF reached ({count} of {batch.records_count} records)"
         )
         damages.append(Damage("count-mismatch", 57, reason))
 

@@ -20,16 +20,16 @@ def parse_object(data: bytes) -> dict[str, Any]:
         raise Malformed(0, f"{len(data)} bytes of JSON are more than Kafka ever writes")
     try:
         text = data.decode()
-        found, _ = _DECODER.raw_decode(text.lstrip(" \t\r\n"))
+        value, _ = _DECODER.raw_decode(text.lstrip(" \t\r\n"))
     except UnicodeDecodeError as error:
         raise Malformed(error.start, "not UTF-8") from error
     except json.JSONDecodeError as error:
         raise Malformed(error.pos, f"not JSON: {error.msg}") from error
     except (ValueError, RecursionError) as error:
         raise Malformed(0, "not JSON that Kafka can read") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise Malformed(0, "not a JSON object")
-    return found
+    return value
 
 
 def _no_constant(name: str) -> None:
@@ -39,9 +39,9 @@ def _no_constant(name: str) -> None:
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
-def integer(found: dict[str, Any], key: str, bits: int) -> int | None:
+def integer(json_object: dict[str, Any], key: str, bits: int) -> int | None:
     """The whole number under `key` that fits `bits`, else None."""
-    number = found.get(key)
+    number = json_object.get(key)
     if (
         isinstance(number, bool)
         or not isinstance(number, int)

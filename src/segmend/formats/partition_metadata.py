@@ -36,12 +36,12 @@ class PartitionMetadata:
 def parse(data: bytes) -> tuple[PartitionMetadata, tuple[Damage, ...]]:
     """Version and topic id, each where it can be read."""
     damages = _not_utf8(data)
-    found = [
+    pairs = [
         (at, line.decode("utf-8", "replace")) for _, (at, line) in zip(range(2), lines(data), strict=False)
     ]
-    version = _version(*found[0], damages) if found else None
-    topic_id = _topic_id(*found[1], damages) if len(found) > 1 else None
-    if len(found) < 2:
+    version = _version(*pairs[0], damages) if pairs else None
+    topic_id = _topic_id(*pairs[1], damages) if len(pairs) > 1 else None
+    if len(pairs) < 2:
         damages.append(Damage("too-short", len(data), _NULL_LINE))
     return PartitionMetadata(version=version, topic_id=topic_id), tuple(damages)
 

@@ -58,16 +58,16 @@ def parse(data: bytes) -> tuple[QuorumState | None, tuple[Damage, ...]]:
     if line is None:
         return None, (Damage("empty", 0, "File ended prematurely."),)
     try:
-        found = json_text.parse_object(line)
+        state = json_text.parse_object(line)
     except Malformed as error:
         return None, (Damage("malformed", error.position, error.reason),)
-    if "data_version" not in found:
+    if "data_version" not in state:
         return None, (Damage("malformed", 0, "Deserialized node does not have data_version field"),)
-    version = _data_version(found["data_version"])
+    version = _data_version(state["data_version"])
     if version not in _FIELDS:
         reason = f"data_version ({version}) is not within the min (0) and max (1) supported version"
         return None, (Damage("bad-version", 0, reason),)
-    return _read(found, version)
+    return _read(state, version)
 
 
 def _data_version(value: Any) -> int:
@@ -79,20 +79,20 @@ def _data_version(value: Any) -> int:
     return (int(value) + 0x8000 & 0xFFFF) - 0x8000
 
 
-def _read(found: dict[str, Any], version: int) -> tuple[QuorumState, tuple[Damage, ...]]:
+def _read(state: dict[str, Any], version: int) -> tuple[QuorumState, tuple[Damage, ...]]:
     damages = []
     values: dict[str, Any] = {}
     for name, attribute, bits in _FIELDS[version]:
-        if name not in found:
+        if name not in state:
             reason = f"unable to locate field '{name}', which is mandatory in version {version}"
             damages.append(Damage("missing-field", 0, f"QuorumStateData: {reason}"))
             values[attribute] = None
             continue
         try:
-            values[attribute] = json_text.integer(found, name, bits) if bits else _READERS[name](found[name])
+            values[attribute] = json_text.integer(state, name, bits) if bits else _READERS[name](state[name])
         except ValueError:
             values[attribute] = None
-        if values[attribute] is None and not (name == "currentVoters" and found[name] is None):
+        if values[attribute] is None and not (name == "currentVoters" and state[name] is None):
             damages.append(Damage("bad-field", 0, f"QuorumStateData: unexpected value of '{name}'"))
     return QuorumState(data_version=version, **values), tuple(damages)
 

@@ -61,17 +61,21 @@ class Message:
 @lru_cache(maxsize=16)
 def messages(text: str) -> Mapping[int, Message]:
     """Messages by number, out of lines `number name versions [flexible versions]` and indented tables."""
-    found: dict[int, Message] = {}
+    by_number: dict[int, Message] = {}
     number = -1
     for line in text.strip().splitlines():
         if line.startswith(" "):
-            found[number] = replace(found[number], table=f"{found[number].table} {line.strip()}".strip())
+            by_number[number] = replace(
+                by_number[number], table=f"{by_number[number].table} {line.strip()}".strip()
+            )
             continue
         digits, name, versions, *flexible = line.split()
         number = int(digits)
         first = _versions(flexible[1])[0] if flexible else NEVER
-        found[number] = Message(name=name, table="", flexible=first, highest=int(versions.rpartition("-")[2]))
-    return found
+        by_number[number] = Message(
+            name=name, table="", flexible=first, highest=int(versions.rpartition("-")[2])
+        )
+    return by_number
 
 
 def read(message: Message, cursor: Cursor, version: int) -> dict[str, Any]:
@@ -117,10 +121,10 @@ def _parse(table: str, at: int) -> tuple[tuple[Field, ...], int]:
 
 
 def _versions(text: str | None) -> tuple[int, int]:
-    found = _VERSIONS.fullmatch(text or "0+")
-    assert found is not None, text
-    first = int(found[1])
-    return first, NEVER if found[2] else int(found[3] or first)
+    match = _VERSIONS.fullmatch(text or "0+")
+    assert match is not None, text
+    first = int(match[1])
+    return first, NEVER if match[2] else int(match[3] or first)
 
 
 def _structure(

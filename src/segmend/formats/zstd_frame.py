@@ -38,10 +38,10 @@ _local = threading.local()
 
 
 def _decompressor() -> zstandard.ZstdDecompressor:
-    found = getattr(_local, "decompressor", None)
-    if found is None:
-        found = _local.decompressor = zstandard.ZstdDecompressor()
-    return found
+    decompressor = getattr(_local, "decompressor", None)
+    if decompressor is None:
+        decompressor = _local.decompressor = zstandard.ZstdDecompressor()
+    return decompressor
 
 
 def pieces(view: memoryview, limit: int, _magic: int) -> Iterator[tuple[int, bytes]]:

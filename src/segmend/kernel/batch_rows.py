@@ -132,13 +132,13 @@ def batch_rows(
             else:
                 stopped = Stop(WALK_DAMAGE, kind=step.kind, computed=step.computed)
                 limit = min(limits[1], opened.end)
-                found = diagnose(salvage, opened, stopped, walker.position, limit, base_offset).problem
-                if found.kind == "crc-mismatch" and found.facts["next"] == "boundary":
+                damage = diagnose(salvage, opened, stopped, walker.position, limit, base_offset).problem
+                if damage.kind == "crc-mismatch" and damage.facts["next"] == "boundary":
                     yield walker.take() + _row(_head(opened, walker.position), walker.position, 0)
                 else:
-                    report(found)
-                walker.skip(found.end)
-                if found.kind in TAIL_KINDS:
+                    report(damage)
+                walker.skip(damage.end)
+                if damage.kind in TAIL_KINDS:
                     break
         rows = walker.take()
         if rows:

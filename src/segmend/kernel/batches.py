@@ -49,11 +49,11 @@ def iter_batches(
                 position, last = batch.end, max(last, batch.last_offset)
                 continue
             salvage.charge(0 if batch is None else batch.size)
-            found = salvage.next_batch(position + 1, stop, last + 1) if resync else None
-            if found is None:
+            sound = salvage.next_batch(position + 1, stop, last + 1) if resync else None
+            if sound is None:
                 return
-            assert position < found < stop
-            position = found
+            assert position < sound < stop
+            position = sound
 
 
 def _batch_at(window: Window, position: int) -> RecordBatch | None:

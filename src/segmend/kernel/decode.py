@@ -146,10 +146,10 @@ class _Driver:
     def _pass_damage(self, step: DecodeStop, low: int, limit: int) -> bool:
         decoder = self._decoder
         stop = Stop(WALK_DAMAGE, kind=step.kind, computed=step.computed)
-        found = diagnose(self._salvage, self._window, stop, decoder.position, limit, low)
-        self._report(found.problem)
-        decoder.skip(found.problem.end)
-        return found.problem.kind not in TAIL_KINDS
+        diagnosis = diagnose(self._salvage, self._window, stop, decoder.position, limit, low)
+        self._report(diagnosis.problem)
+        decoder.skip(diagnosis.problem.end)
+        return diagnosis.problem.kind not in TAIL_KINDS
 
     def _bytes(self) -> memoryview:
         return self._window.view[self._decoder.position - self._window.start :]

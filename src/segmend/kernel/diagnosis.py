@@ -48,9 +48,9 @@ def diagnose(salvage: Salvage, window: Window, stop: Stop, position: int, limit:
         return Diagnosis(problem(kind, following, ("next", "boundary")), beyond)
     if kind == "crc-mismatch":
         salvage.charge(size)
-    found = salvage.next_batch(position + 1, limit, low)
-    if found is not None:
-        return Diagnosis(problem(kind, found, ("next", "resync")))
+    sound = salvage.next_batch(position + 1, limit, low)
+    if sound is not None:
+        return Diagnosis(problem(kind, sound, ("next", "resync")))
     if kind == "size-past-end" and limit == window.end:
         return Diagnosis(problem("torn-tail", window.end))
     return Diagnosis(problem(kind, limit, ("next", "gave-up" if salvage.gave_up else "end")))

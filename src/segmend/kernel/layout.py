@@ -55,7 +55,7 @@ def _places(library: ctypes.CDLL, table: str) -> dict[str, int]:
     """The table by name; `ValueError` if there is none."""
     first = ctypes.addressof(_Place.in_dll(library, table))
     places = ctypes.cast(first, ctypes.POINTER(_Place))
-    found: dict[str, int] = {}
-    while (name := places[len(found)].name) is not None:
-        found[name.decode()] = places[len(found)].place
-    return found
+    by_name: dict[str, int] = {}
+    while (name := places[len(by_name)].name) is not None:
+        by_name[name.decode()] = places[len(by_name)].place
+    return by_name

@@ -396,5 +396,5 @@ def walker(task: ScanTask) -> NativeWalker:
 
 def find_candidate(window: memoryview, start: int, sought: Sought) -> int:
     """See `walker.Engine`."""
-    found: int = _C.segmend_find(address(window), len(window), start, *sought)
-    return found
+    candidate: int = _C.segmend_find(address(window), len(window), start, *sought)
+    return candidate

@@ -93,28 +93,28 @@ def _headers(data: bytes, at: int, end: int) -> tuple[tuple[tuple[int, int, int,
 
 def check_payload(batch: RecordBatch, data: bytes) -> tuple[Problem | None, int]:
     """(the first problem of the uncompressed records `data`, number of records without key)."""
-    at = nulls = found = 0
+    at = nulls = records = 0
     last_delta = -1
     largest: int | None = None
-    while found < batch.records_count and at < len(data):
+    while records < batch.records_count and at < len(data):
         try:
             record = read_record(data, at, len(data))
         except Malformed:
-            return _bad_record(batch, found, "lengths"), nulls
+            return _bad_record(batch, records, "lengths"), nulls
         if not last_delta < record.offset_delta <= batch.last_offset_delta:
-            return _bad_record(batch, found, "offset"), nulls
+            return _bad_record(batch, records, "offset"), nulls
         last_delta = record.offset_delta
         at = record.end
         nulls += record.key_size < 0
         timestamp = signed64(batch.base_timestamp + record.timestamp_delta)
         largest = timestamp if largest is None else max(largest, timestamp)
-        found += 1
-    return _totals(batch, found, len(data) - at, largest), nulls
+        records += 1
+    return _totals(batch, records, len(data) - at, largest), nulls
 
 
-def _totals(batch: RecordBatch, found: int, left: int, largest: int | None) -> Problem | None:
-    if found != batch.records_count or left:
-        counts = (("declared", batch.records_count), ("found", found), ("bytes_left", left))
+def _totals(batch: RecordBatch, records: int, left: int, largest: int | None) -> Problem | None:
+    if records != batch.records_count or left:
+        counts = (("declared", batch.records_count), ("found", records), ("bytes_left", left))
         return problem_of(batch, "count-mismatch", counts)
     if batch.timestamp_type == 0 and largest is not None and largest != batch.max_timestamp:
         detail = (("stored", batch.max_timestamp), ("largest", largest))
@@ -199,26 +199,26 @@ def check_wrapper(batch: RecordBatch, data: bytes) -> tuple[Problem | None, int,
 
 
 def _check_inner(batch: RecordBatch, data: bytes) -> tuple[Problem | None, int, int]:
-    at = found = nulls = 0
+    at = records = nulls = 0
     last = -1
     problem = None
     while at < len(data):
         if len(data) - at < _ENTRY.size:
-            return problem or _bad_record(batch, found, "lengths"), found, nulls
+            return problem or _bad_record(batch, records, "lengths"), records, nulls
         offset, size, crc, magic, attributes = _ENTRY.unpack_from(data, at)
         end = at + LOG_OVERHEAD + size
         parts = legacy_parts(data, at, end, magic) if 14 <= size <= len(data) - at - LOG_OVERHEAD else None
         if parts is None or attributes & 7:
-            return problem or _bad_record(batch, found, "lengths"), found, nulls
+            return problem or _bad_record(batch, records, "lengths"), records, nulls
         if problem is None:
-            problem = _inner_problem(batch, found, data[at:end], (magic, crc, offset, last))
+            problem = _inner_problem(batch, records, data[at:end], (magic, crc, offset, last))
         last = offset
         nulls += parts[1] < 0
-        found += 1
+        records += 1
         at = end
-    if found == 0:
+    if records == 0:
         return _bad_record(batch, 0, "empty"), 0, 0
-    return problem, found, nulls
+    return problem, records, nulls
 
 
 def _inner_problem(

@@ -86,11 +86,13 @@ class Salvage:
             view = self._at(position, HEADER_SIZE_UP_TO_MAGIC)
             if len(view) < HEADER_SIZE_UP_TO_MAGIC or self.gave_up:
                 return None
-            found = self._engine.find_candidate(view, 0, Sought(low, self._high, self._window.end - position))
-            if found < 0:
+            candidate = self._engine.find_candidate(
+                view, 0, Sought(low, self._high, self._window.end - position)
+            )
+            if candidate < 0:
                 position += len(view) - HEADER_SIZE_UP_TO_MAGIC + 1
                 continue
-            position += found
+            position += candidate
             if position >= stop:
                 return None
             if self.checksum_is_right(position):

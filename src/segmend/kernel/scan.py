@@ -134,8 +134,8 @@ class _Pass:
         batch = read_header(data, 0, deferred.position)
         batch = batch._replace(last_offset=signed64(batch.last_offset))
         if batch.magic < 2:
-            problem, found, nulls = check_wrapper(batch, data)
-            self._walker.count_inner(found, nulls)
+            problem, records, nulls = check_wrapper(batch, data)
+            self._walker.count_inner(records, nulls)
         else:
             payload, problem = unpack_payload(batch, data)
             if problem is None:
@@ -159,18 +159,22 @@ class _Pass:
             self._sound = self._sound_part(stop)
             if self._until_damage:
                 return
-        found = diagnose(self._salvage, self._window, stop, position, min(self._task.stop, walker.end), low)
-        self._report([replace(found.problem, expected=max(low, self._believed))])
-        if stop.kind == "crc-mismatch" and found.next_offset is not None:
-            in_range = 0 < found.next_offset - self._task.base_offset <= INT_MAX + 1
-            self._believed = max(self._believed, found.next_offset) if in_range else self._believed
-        if found.problem.kind in TAIL_KINDS:
+        diagnosis = diagnose(
+            self._salvage, self._window, stop, position, min(self._task.stop, walker.end), low
+        )
+        self._report([replace(diagnosis.problem, expected=max(low, self._believed))])
+        if stop.kind == "crc-mismatch" and diagnosis.next_offset is not None:
+            in_range = 0 < diagnosis.next_offset - self._task.base_offset <= INT_MAX + 1
+            self._believed = max(self._believed, diagnosis.next_offset) if in_range else self._believed
+        if diagnosis.problem.kind in TAIL_KINDS:
             self._in_tail = True
             return
-        assert position < found.problem.end <= walker.end, "damage ends behind where it begins, in the file"
+        assert position < diagnosis.problem.end <= walker.end, (
+            "damage ends behind where it begins, in the file"
+        )
         self._damaged_batches += 1
-        self._damaged_bytes += found.problem.end - position
-        walker.skip(found.problem.end, found.next_offset)
+        self._damaged_bytes += diagnosis.problem.end - position
+        walker.skip(diagnosis.problem.end, diagnosis.next_offset)
 
     def _sound_part(self, stop: Stop) -> SoundPart:
         walker, so_far = self._walker, self._walker.so_far()

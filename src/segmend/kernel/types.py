@@ -348,8 +348,8 @@ class SegmentScan:
     @property
     def open_transactions(self) -> tuple[ProducerState, ...]:
         """Producers whose transaction is still open at the end, earliest first."""
-        found = (state for state in self.producers if state.current_txn_first_offset >= 0)
-        return tuple(sorted(found, key=lambda state: (state.current_txn_first_offset, state.producer_id)))
+        unended = (state for state in self.producers if state.current_txn_first_offset >= 0)
+        return tuple(sorted(unended, key=lambda state: (state.current_txn_first_offset, state.producer_id)))
 
     @property
     def holes(self) -> tuple[tuple[int, int], ...]:

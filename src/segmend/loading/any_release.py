@@ -126,10 +126,10 @@ class _Start:
 
     def worth_comparing(self, count: int) -> frozenset[str] | None:
         """So many partitions: those of which anything is said, and others all over; None if these are all."""
-        names = [name for (_, name), found in self.places.items() if name]
+        names = [name for (_, name), place in self.places.items() if name]
         if len(names) <= count:
             return None
-        told = [name for (_, name), found in self.places.items() if name and found.is_told]
+        told = [name for (_, name), place in self.places.items() if name and place.is_told]
         chosen = told[:: -(-len(told) // (count // 2) or 1)] if len(told) > count // 2 else told
         return frozenset([*chosen, *names[:: -(-len(names) // (count - len(chosen)))]])
 
@@ -137,10 +137,10 @@ class _Start:
         """The same of these partitions, and of the dirs."""
         if only is None:
             return self
-        found = _Start()
-        found._outcome = self._outcome
-        found.places = {key: each for key, each in self.places.items() if not key[1] or key[1] in only}
-        return found
+        part = _Start()
+        part._outcome = self._outcome
+        part.places = {key: each for key, each in self.places.items() if not key[1] or key[1] in only}
+        return part
 
     def is_worse_than(self, other: _Start) -> bool:
         """Whether it takes anything from anybody that the other does not."""
@@ -149,7 +149,7 @@ class _Start:
             return True
         if len(mine.unknown) > len(theirs.unknown) or mine.lost.partitions > theirs.lost.partitions:
             return True
-        pairs = ((found, other.places[key]) for key, found in self.places.items() if key in other.places)
+        pairs = ((place, other.places[key]) for key, place in self.places.items() if key in other.places)
         return any(a.is_worse_than(b) for a, b in pairs)
 
 
@@ -169,8 +169,8 @@ def _with_others(
             start.note(each)
         start = start.of(only)
         if words := "; ".join(_differences(taken, start)):
-            found = worse if start.is_worse_than(taken) else other
-            found.append(f"by the rules of {candidate.release} {words}")
+            other_start = worse if start.is_worse_than(taken) else other
+            other_start.append(f"by the rules of {candidate.release} {words}")
     said = f"these dirs may be of any Kafka of {broker.guess.words} (--kafka says which)"
     if only is not None and candidate is not None:
         some = (

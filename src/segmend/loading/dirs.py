@@ -104,13 +104,13 @@ def read_dir(log_dir: LogDir, release: Release, *, clean: bool | None, cleaner: 
 
 def read_checkpoint(state: DirState, name: str, release: Release, *, heeded: bool = True) -> None:
     """Read one of the checkpoints into `state`, and (if `heeded`) what its damage does to the dir."""
-    found = state.log_dir.offset_checkpoint(name)
-    damage = next(iter(found.damages), None)
-    if found.unreadable is not None and found.unreadable.forbidden:
-        state.unknown.append(str(found.unreadable))
-    elif found.unreadable is not None:
-        damage = Damage("malformed", 0, str(found.unreadable))
-    state.offsets[name] = found.value.offsets() if found.value is not None and damage is None else {}
+    file = state.log_dir.offset_checkpoint(name)
+    damage = next(iter(file.damages), None)
+    if file.unreadable is not None and file.unreadable.forbidden:
+        state.unknown.append(str(file.unreadable))
+    elif file.unreadable is not None:
+        damage = Damage("malformed", 0, str(file.unreadable))
+    state.offsets[name] = file.value.offsets() if file.value is not None and damage is None else {}
     if damage is None or not heeded:
         return
     fate = dir_checkpoint(damage, release)
@@ -131,14 +131,14 @@ def read_checkpoint(state: DirState, name: str, release: Release, *, heeded: boo
 
 def identity_of(log_dir: LogDir, release: Release, *, is_metadata_dir: bool) -> Identity:
     """The dir's meta.properties for `identity.verify`; a file in its place cannot be read."""
-    found = log_dir.meta_properties
+    file = log_dir.meta_properties
     if not log_dir.entries and not _may_be_missing(log_dir):
         return Identity(path=log_dir.path, missing=False, value=None, is_metadata_dir=is_metadata_dir)
     return Identity(
         path=log_dir.path,
-        missing=found.missing or (found.unreadable is not None and READING.of(release) == Reading.STRICT),
-        value=found.value if found.unreadable is None else None,
-        damages=found.damages,
+        missing=file.missing or (file.unreadable is not None and READING.of(release) == Reading.STRICT),
+        value=file.value if file.unreadable is None else None,
+        damages=file.damages,
         is_metadata_dir=is_metadata_dir,
     )
 

@@ -53,8 +53,8 @@ def missing_replicas(
             created = _created(home, topic, partition)
             dropped = directory is not None and directory not in homes and directory not in NO_DIR_IDS
             unled = dropped and len(online) == len(states) and not LEADS_WITHOUT_ITS_DIR.of(broker.release)
-            found = missed(created, loaded, states)
-            yield _unled(found, directory) if unled else found
+            outcome = missed(created, loaded, states)
+            yield _unled(outcome, directory) if unled else outcome
         elif online:
             yield _awaited(assigned or next(each for each in states if each.offline), topic, partition)
 
@@ -94,8 +94,8 @@ def _other_home(
 
 def _recreates(broker: BrokerDirs, image: MetadataImage, topic: str, partition: int) -> bool:
     """Whether the broker makes a log anew although an offline dir may have it."""
-    found = image.directory(image.ids[topic], partition, broker.node_id)
-    return broker.kraft and (RECREATES_OFFLINE.of(broker.release) or found == UNASSIGNED)
+    assigned = image.directory(image.ids[topic], partition, broker.node_id)
+    return broker.kraft and (RECREATES_OFFLINE.of(broker.release) or assigned == UNASSIGNED)
 
 
 def _emptiest(states: Sequence[DirState], loaded: Sequence[Loaded]) -> list[DirState]:

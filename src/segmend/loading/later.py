@@ -62,9 +62,9 @@ def by_retention(
     kept = retained(loaded, after, limits, now_ms)
     look = look_of(loaded, after, limits, mark, now_ms)
     gone, start = 0, look.log_start
-    for number, found in enumerate(looks(kept, limits, look)):
+    for number, deleted in enumerate(looks(kept, limits, look)):
         seconds = (retention.first_look_ms + number * retention.check_interval_ms) // 1000
-        for breach in found:
+        for breach in deleted:
             going = kept[gone : gone + breach.count]
             gone += breach.count
             yield _later(loaded, breach, amount(going, start), seconds, _why(breach, going, limits, thrown))
@@ -150,7 +150,7 @@ def retained(
     segments = loaded.state.segments
     ends = [each.base_offset for each in segments[1:]] + [after.log_end_offset or 0]
     rules = rules_of(limits, loaded.state.settings.release)
-    looking, found = every or RetentionLimit.TIME in rules, []
+    looking, kept = every or RetentionLimit.TIME in rules, []
     for segment, end in zip(segments, ends, strict=True):
         stamp, clock = now_ms, Clock.NONE
         if looking:
@@ -159,13 +159,13 @@ def retained(
             stamp, clock = read(loaded, segment, now_ms)
             goes = now_ms - stamp > limits.retention_ms or end <= (after.log_start_offset or 0)
             looking = every or goes or RetentionLimit.SIZE in rules
-        found.append(
+        kept.append(
             Retained(
                 base_offset=segment.base_offset, end_offset=end, size=segment.size,
                 largest_timestamp=stamp, clock=clock,
             )
         )  # fmt: skip
-    return found
+    return kept
 
 
 def _largest_timestamp(loaded: LoadedLog, segment: Segment, now_ms: int) -> tuple[int, Clock]:

@@ -128,9 +128,9 @@ def retention_of(
     known: Known | None = None,
 ) -> Retention:
     """What applies to the topic `name` with its own settings `topic`."""
-    found = _Settings(config=config, topic=topic, dynamic=dynamic or {}, known=known or Known())
+    settings = _Settings(config=config, topic=topic, dynamic=dynamic or {}, known=known or Known())
     policy = policy_of(config, topic, name, dynamic, known)
-    remote = _is_remote(found, name, policy)
+    remote = _is_remote(settings, name, policy)
     compacts = "compact" in policies_in(policy.value)
     key, usual = _BACKOFF if compacts else _CHECK_INTERVAL
     interval = parse_long(config.given.get(key, "").strip())
@@ -138,7 +138,7 @@ def retention_of(
     if delay is None or delay < 0 or not FIRST_LOOK_CAN_BE_SET.of(config.release or NEWEST):
         delay = FIRST_LOOK_SECONDS * 1000
     return Retention(
-        settings=(policy, *(found.number(each, remote=remote) for each in _LOCAL)), remote=remote,
+        settings=(policy, *(settings.number(each, remote=remote) for each in _LOCAL)), remote=remote,
         delay_ms=delay, check_interval_ms=interval if interval and interval > 0 else usual,
         cleaner_runs=config.cleaner_runs,
     )  # fmt: skip
@@ -172,24 +172,24 @@ def setting_of(
     known: Known | None = None,
 ) -> Setting:
     """The setting called `name` for topics and `key` for brokers."""
-    found = _Settings(config=config, topic=topic, dynamic=dynamic, known=known or Known())
+    settings = _Settings(config=config, topic=topic, dynamic=dynamic, known=known or Known())
     if name in topic:
-        return found.own(name, topic[name])
+        return settings.own(name, topic[name])
     if key in dynamic:
-        return found.changed(name, key, dynamic[key])
+        return settings.changed(name, key, dynamic[key])
     if key in config.given:
-        return found.given(name, config.given[key], f"server.properties: {key}={config.given[key]}")
-    return found.given(name, default, "Kafka's default")
+        return settings.given(name, config.given[key], f"server.properties: {key}={config.given[key]}")
+    return settings.given(name, default, "Kafka's default")
 
 
-def _is_remote(found: _Settings, name: str, policy: Setting) -> bool:
+def _is_remote(settings: _Settings, name: str, policy: Setting) -> bool:
     """`UnifiedLog.isRemoteLogEnabled`, where copies are made (`remote.log.copy.disable`)."""
-    if found.topic.get("remote.storage.enable") != "true" or "compact" in policies_in(policy.value):
+    if settings.topic.get("remote.storage.enable") != "true" or "compact" in policies_in(policy.value):
         return False
-    if name in _NEVER_REMOTE or found.config.given.get(_REMOTE_SYSTEM, "true").strip().lower() == "false":
+    if name in _NEVER_REMOTE or settings.config.given.get(_REMOTE_SYSTEM, "true").strip().lower() == "false":
         return False
-    stopped = found.topic.get("remote.log.copy.disable") == "true"
-    return not (stopped and COPY_CAN_BE_DISABLED.of(found.config.release or NEWEST))
+    stopped = settings.topic.get("remote.log.copy.disable") == "true"
+    return not (stopped and COPY_CAN_BE_DISABLED.of(settings.config.release or NEWEST))
 
 
 _REMOTE_SYSTEM = "remote.log.storage.system.enable"
@@ -208,11 +208,11 @@ class _Settings:
         """One of the limits: the local one where segments are copied to remote storage."""
         if remote:
             local = _LOCAL[name]
-            found = self._long(local, f"log.{local}")
-            if found is not None and int(found.value) != _SAME_AS_TOTAL:
+            own = self._long(local, f"log.{local}")
+            if own is not None and int(own.value) != _SAME_AS_TOTAL:
                 return Setting(
-                    name=name, value=found.value, source=f"{local}: {found.source}", origin=found.origin,
-                    known=found.known,
+                    name=name, value=own.value, source=f"{local}: {own.source}", origin=own.origin,
+                    known=own.known,
                 )  # fmt: skip
         own = self._long(name, f"log.{name}", in_file=False)
         return own or self.given(name, str(self.config.number(name)), self.config.source(name))

@@ -162,16 +162,16 @@ def _named(file: object) -> str:
 def _read_epochs(state: LoadState) -> None:
     if not LEADER_EPOCHS.of(state.settings.release):
         return
-    found = state.partition.leader_epochs
-    if found.entry is None:
+    file = state.partition.leader_epochs
+    if file.entry is None:
         return
-    if found.unreadable is not None:
-        raise unreadable_text(state, found.unreadable, found.entry.name)
-    for damage in found.damages:
-        failure = epoch_file_failure(damage, state.settings.release, state.path(found.entry.name))
+    if file.unreadable is not None:
+        raise unreadable_text(state, file.unreadable, file.entry.name)
+    for damage in file.damages:
+        failure = epoch_file_failure(damage, state.settings.release, state.path(file.entry.name))
         if failure is not None:
             raise failure
-    entries = [(e.epoch, e.start_offset) for e in found.value.entries] if found.value else []
+    entries = [(e.epoch, e.start_offset) for e in file.value.entries] if file.value else []
     state.epochs = EpochCache(entries, assigned=EPOCHS_ASSIGNED.of(state.settings.release))
 
 
@@ -183,8 +183,8 @@ def _trim_epochs(state: LoadState, next_offset: int) -> None:
     if EPOCHS_BEGIN_AT_FIRST_SEGMENT.of(state.settings.release):
         log_start = max(log_start, state.segments[0].base_offset)
     state.epochs.truncate_from_start(log_start)
-    found = state.partition.leader_epochs.value
-    before = [] if found is None else [(e.epoch, e.start_offset) for e in found.entries]
+    epochs = state.partition.leader_epochs.value
+    before = [] if epochs is None else [(e.epoch, e.start_offset) for e in epochs.entries]
     if before != state.epochs.entries:
         state.note("epochs-rewritten", epoch_checkpoint.FILE_NAME)
 
@@ -349,12 +349,12 @@ def _topic_id(state: LoadState) -> str | None:
     """partition.metadata, as the constructor of `UnifiedLog` reads it."""
     if not TOPIC_IDS.of(state.settings.release):
         return None
-    found = state.partition.partition_metadata
-    if found.entry is None:
+    file = state.partition.partition_metadata
+    if file.entry is None:
         return None
-    if found.unreadable is not None:
-        raise unreadable_text(state, found.unreadable, found.entry.name)
-    if found.damages:
-        raise topic_id_failure(found.damages[0], state.settings.release, state.path(found.entry.name))
-    value: PartitionMetadata | None = found.value
+    if file.unreadable is not None:
+        raise unreadable_text(state, file.unreadable, file.entry.name)
+    if file.damages:
+        raise topic_id_failure(file.damages[0], state.settings.release, state.path(file.entry.name))
+    value: PartitionMetadata | None = file.value
     return None if value is None else value.topic_id

@@ -123,9 +123,9 @@ def _lost(broker: BrokerDirs, *, whole: bool) -> str | None:
     home = broker.metadata_dir
     if home is None or not any(each.current for each in broker.dirs):
         return None  # There is nothing that could become a stray.
-    found = broker.metadata_log(home)
-    if found is not None:
-        return f"{home.path}/{CLUSTER_METADATA} holds no metadata" if found.whole and found.blank else None
+    log = broker.metadata_log(home)
+    if log is not None:
+        return f"{home.path}/{CLUSTER_METADATA} holds no metadata" if log.whole and log.blank else None
     gone, apart = broker.metadata_is_gone, broker.metadata_elsewhere
     if gone or (
         gone is None and broker.given is None and (_of_zookeeper(broker) or (whole and broker.is_formatted))
@@ -137,18 +137,18 @@ def _lost(broker: BrokerDirs, *, whole: bool) -> str | None:
 
 def _of_zookeeper(broker: BrokerDirs) -> bool:
     """Whether only brokers with ZooKeeper had these dirs: KRaft nodes from 3.7 on write ids into them."""
-    found = broker.identities
-    return bool(found) and all(each.version == 0 and each.directory_id is None for each in found)
+    identities = broker.identities
+    return bool(identities) and all(each.version == 0 and each.directory_id is None for each in identities)
 
 
 def _dropped(broker: BrokerDirs) -> str | None:
     """What goes with a log that ends before its newest snapshot."""
-    found = None if broker.metadata_dir is None else broker.metadata_log(broker.metadata_dir)
-    if found is None or found.snapshot is None or not found.ahead:
+    log = broker.own_metadata_log
+    if log is None or log.snapshot is None or not log.ahead:
         return None
     return (
-        f"the log ends at {found.end} of epoch {found.epoch} and is dropped for its newest snapshot, which "
-        f"ends at {found.snapshot[0]} of epoch {found.snapshot[1]}: what was written after that is gone"
+        f"the log ends at {log.end} of epoch {log.epoch} and is dropped for its newest snapshot, which "
+        f"ends at {log.snapshot[0]} of epoch {log.snapshot[1]}: what was written after that is gone"
     )
 
 

@@ -92,11 +92,11 @@ def _refusals(partition: PartitionDir, broker: BrokerDirs, loaded: LoadedLog) ->
 
 def _of_snapshot(partition: PartitionDir, broker: BrokerDirs) -> Iterator[str]:
     """Its newest one cannot be read; a log from offset 0 on is read without it up to 3.5."""
-    found = broker.metadata_log(partition.log_dir)
-    if found is None or found.snapshot is None or found.snapshot_damage is None:
+    log = broker.metadata_log(partition.log_dir)
+    if log is None or log.snapshot is None or log.snapshot_damage is None:
         return
-    if SNAPSHOT_FIRST.of(broker.release) or found.ahead:
-        yield UNREADABLE_SNAPSHOT.format(found.snapshot[0], found.snapshot_damage)
+    if SNAPSHOT_FIRST.of(broker.release) or log.ahead:
+        yield UNREADABLE_SNAPSHOT.format(log.snapshot[0], log.snapshot_damage)
 
 
 def _of_quorum(partition: PartitionDir, broker: BrokerDirs) -> Iterator[str]:
@@ -131,12 +131,12 @@ def _has_others(broker: BrokerDirs) -> bool:
 
 def _of_records(partition: PartitionDir, broker: BrokerDirs, loaded: LoadedLog) -> Iterator[str]:
     """What the records make of the node that reads them."""
-    found = broker.metadata_log(partition.log_dir)
-    if found is None:
+    log = broker.metadata_log(partition.log_dir)
+    if log is None:
         return
-    if found.image.dangling:
-        yield BROKEN_DELTA.format(found.image.dangling)
+    if log.image.dangling:
+        yield BROKEN_DELTA.format(log.image.dangling)
     end = 0 if loaded.after is None else loaded.after.log_end_offset or 0
-    known = max(found.reached, found.snapshot[0] if found.snapshot else 0)
-    if READS_ITSELF.of(broker.release) and end > known and not found.ahead:
+    known = max(log.reached, log.snapshot[0] if log.snapshot else 0)
+    if READS_ITSELF.of(broker.release) and end > known and not log.ahead:
         yield WAITS_FOR_RECORDS.format(end, known)

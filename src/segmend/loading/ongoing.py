@@ -45,12 +45,12 @@ _REFUSED = {
 }
 
 
-def is_plain(state: LoadState, states: States, found: SegmentScan) -> bool:
+def is_plain(state: LoadState, states: States, scan: SegmentScan) -> bool:
     """Whether the scan says all there is to say of producers and transactions."""
     firsts = [each.current_txn_first_offset for each in states.values()]
     opened = [offset for offset in firsts if offset >= 0]
     alone = state.ongoing is None and len(opened) == len({*opened})
-    return alone and _SUSPECT.isdisjoint(kind for kind, _ in found.problem_counts)
+    return alone and _SUSPECT.isdisjoint(kind for kind, _ in scan.problem_counts)
 
 
 def first_offsets(states: States) -> set[int]:
@@ -107,8 +107,8 @@ class Transactions:
             self.open.discard(offset)
 
     def _first(self, batch: RecordBatch) -> int:
-        found = self.fold.states.get(batch.producer_id)
-        return -1 if found is None else found.current_txn_first_offset
+        producer = self.fold.states.get(batch.producer_id)
+        return -1 if producer is None else producer.current_txn_first_offset
 
     def _check_epochs(self, batch: RecordBatch, marker: Marker) -> None:
         """`appendEndTxnMarker`, which in old releases throws in a replay as well."""

@@ -171,9 +171,9 @@ def _rebuild(state: LoadState, segment: Segment, index_name: str, says: str | No
 
 def _fault(state: LoadState, segment: Segment, stem: str) -> str | None:
     if INDEX_SANITY.of(state.settings.release) != IndexSanity.NONE:
-        found = _old_fault(state, segment, stem)
-        if found is not None:
-            return found
+        refused = _old_fault(state, segment, stem)
+        if refused is not None:
+            return refused
     txn = state.file(f"{stem}.txnindex") if f"{stem}.txnindex" in state.names else None
     if txn is None or not TXN_INDEX.of(state.settings.release):
         return None
@@ -190,8 +190,8 @@ def _old_fault(state: LoadState, segment: Segment, stem: str) -> str | None:
     index, times = state.file(f"{stem}.index"), state.file(f"{stem}.timeindex")
     fault = None
     if index is not None:
-        found = ends(index, offset_index.ENTRY_SIZE)
-        fault = offset_index_fault(release, state.path(index.name), base, found)
+        index_ends = ends(index, offset_index.ENTRY_SIZE)
+        fault = offset_index_fault(release, state.path(index.name), base, index_ends)
     if fault is not None or times is None or not TIME_INDEX.of(release):
         return fault
     return time_index_fault(state.path(times.name), base, ends(times, time_index.ENTRY_SIZE))

@@ -72,9 +72,9 @@ class Prelude:
             places.enter(state, broker.release)
             if state.path in self.verdict.offline:
                 state.leave_out(self.verdict.offline[state.path])
-            found = state.log_dir.meta_properties.unreadable
-            if found is not None and found.forbidden:
-                state.unknown.append(str(found))
+            unreadable = state.log_dir.meta_properties.unreadable
+            if unreadable is not None and unreadable.forbidden:
+                state.unknown.append(str(unreadable))
         return states
 
     @cached_property
@@ -86,11 +86,11 @@ class Prelude:
         identities = [identity_of(each, broker.release, is_metadata_dir=each is home) for each in known]
         identities += [Identity(path=path, missing=True, value=None) for path in self.absent]
         config = broker.config
-        found = verify(
+        verdict = verify(
             identities, kraft=broker.kraft, node_id=config.node_id, release=broker.release,
             migrating=config.given.get(MIGRATION, "").strip().lower() == "true",
         )  # fmt: skip
-        return replace(found, refusal=self._list_refusal() or found.refusal)
+        return replace(verdict, refusal=self._list_refusal() or verdict.refusal)
 
     def _list_refusal(self) -> str | None:
         """Why the process ends over `log.dirs` as it is written."""
@@ -128,7 +128,7 @@ class Prelude:
 
     def read_metadata_logs(self, refuse: Callable[[str | None], None]) -> list[DirectoryOutcome]:
         """Read the metadata log of each dir that has one; `refuse` is told why the process ends."""
-        found, home = [], self.broker.metadata_dir
+        outcomes, home = [], self.broker.metadata_dir
         if self.broker.kraft and home is not None:
             refuse(look_at_home(home, self.broker))
         for state in self.states if self.broker.kraft else ():
@@ -143,9 +143,9 @@ class Prelude:
             state.metadata += work
             refuse(_closed_bootstrap(state.log_dir))
             refuse(refusal)
-            found.append(self.metadata.on(outcome) if state.log_dir is home else outcome)
+            outcomes.append(self.metadata.on(outcome) if state.log_dir is home else outcome)
         refuse(self.metadata.waits)
-        return [*found, *filter(None, [self.metadata.line()])]
+        return [*outcomes, *filter(None, [self.metadata.line()])]
 
     def situation(self) -> Situation:
         """What is the same for all replicas."""
@@ -165,8 +165,8 @@ def _is_there(path: str) -> bool:
 
 def _hides_identity(log_dir: LogDir) -> bool:
     """Whether this process may not see whose dir it is, so that nothing is to be said of it."""
-    found = log_dir.unreadable or log_dir.meta_properties.unreadable
-    return found is not None and found.forbidden
+    unreadable = log_dir.unreadable or log_dir.meta_properties.unreadable
+    return unreadable is not None and unreadable.forbidden
 
 
 def _closed_bootstrap(log_dir: LogDir) -> str | None:

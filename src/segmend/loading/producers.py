@@ -155,15 +155,15 @@ def _replay_segment(
             return states
         stop = prefix.size if last is None else _stop(state, segment, prefix, begin, last)
         state.replayed_bytes += stop - begin
-        found = _scan(segment, prefix, states, begin, stop)
-        if not is_plain(state, states, found):
+        scan = _scan(segment, prefix, states, begin, stop)
+        if not is_plain(state, states, scan):
             return replay(state, segment, prefix, states, begin, stop)
-        damage = next((p for p in found.problems if p.kind in CHAIN_KINDS), None)
+        damage = next((p for p in scan.problems if p.kind in CHAIN_KINDS), None)
         if damage is not None:
             check_end(segment, prefix, damage.position, state.settings.release)
-            found = _scan(segment, prefix, states, begin, damage.position)
-    state.replayed_batches += found.batches
-    return {each.producer_id: each for each in found.producers}
+            scan = _scan(segment, prefix, states, begin, damage.position)
+    state.replayed_batches += scan.batches
+    return {each.producer_id: each for each in scan.producers}
 
 
 def _scan(segment: Segment, reader: Prefix, states: States, start: int, stop: int) -> SegmentScan:
@@ -176,9 +176,9 @@ def _scan(segment: Segment, reader: Prefix, states: States, start: int, stop: in
 def _translate(state: LoadState, segment: Segment, reader: Prefix, offset: int) -> int | None:
     """`LogSegment.translateOffset`: the first batch from the index's position on that reaches `offset`."""
     start = position_of(segment, offset) if segment.index is not None else 0
-    found = search(iter_batches(reader, start=start), offset, state.how) if start < reader.size else None
-    if found is not None:
-        return found.position
+    reached = search(iter_batches(reader, start=start), offset, state.how) if start < reader.size else None
+    if reached is not None:
+        return reached.position
     end = start
     for batch in iter_batches(reader, start=start) if start < reader.size else ():
         end = batch.end
@@ -191,8 +191,8 @@ def _stop(state: LoadState, segment: Segment, reader: Prefix, begin: int, last: 
     start = position_of(segment, last) if segment.index is not None else 0
     by_position = REPLAYS_TO_A_POSITION.of(state.settings.release)
     start = start if by_position else max(start, begin)
-    found = search(iter_batches(reader, start=start), last, state.how) if start < reader.size else None
-    stop = reader.size if found is None else found.position
+    batch = search(iter_batches(reader, start=start), last, state.how) if start < reader.size else None
+    stop = reader.size if batch is None else batch.position
     if stop < begin:
         says = f"Invalid size: {stop - begin} in read from {state.path(segment.name)}"
         raise fatal("IllegalArgumentException", says, state.path(segment.name))

@@ -87,9 +87,9 @@ def _looked_into(
     """What is in a segment, once told of; None if it is not read."""
     if segment.log is None or not segment.size or not budget.takes(segment.size):
         return None
-    found = _scan(segment, segment.log)
-    _note(loaded, segment, found, following)
-    return found
+    scan = _scan(segment, segment.log)
+    _note(loaded, segment, scan, following)
+    return scan
 
 
 def _note_empty(loaded: LoadedLog, segment: Segment, *, compacted: bool) -> None:
@@ -103,18 +103,18 @@ def _note_empty(loaded: LoadedLog, segment: Segment, *, compacted: bool) -> None
         loaded.state.note("reads-fail", segment.name, offset=segment.base_offset)
 
 
-def _note(loaded: LoadedLog, segment: Segment, found: SegmentScan, following: Sequence[int]) -> None:
+def _note(loaded: LoadedLog, segment: Segment, scan: SegmentScan, following: Sequence[int]) -> None:
     """`following` are the base offsets of the next two segments, as far as there are any."""
-    for problem in [p for p in found.problems if p.kind in _FAILING][:_MOST]:
-        if problem.kind in TAIL_KINDS and not _fails_at_tail(problem, found, following):
+    for problem in [p for p in scan.problems if p.kind in _FAILING][:_MOST]:
+        if problem.kind in TAIL_KINDS and not _fails_at_tail(problem, scan, following):
             continue
         offset = problem.offset
         if problem.kind not in _AT_THEIR_OFFSET:
             offset = problem.expected
         lost = Lost(bytes=problem.end - problem.position)
         loaded.state.note("reads-fail", segment.name, offset=offset, says=KINDS[problem.kind], lost=lost)
-    _note_jump(loaded, segment, found, following)
-    _note_index(loaded, segment, found)
+    _note_jump(loaded, segment, scan, following)
+    _note_index(loaded, segment, scan)
 
 
 def _scan(segment: Segment, log: FileEntry) -> SegmentScan:
@@ -133,23 +133,23 @@ def _scan(segment: Segment, log: FileEntry) -> SegmentScan:
         return scan_log(Prefix(reader, size), base_offset=base, records=True, offset_index=index)
 
 
-def _fails_at_tail(problem: Problem, found: SegmentScan, following: Sequence[int]) -> bool:
+def _fails_at_tail(problem: Problem, scan: SegmentScan, following: Sequence[int]) -> bool:
     """The end of the active log was judged with the log end offset. Elsewhere consumers ignore a piece
     of a batch unless a gap tells of a loss; zeros they take for a batch of size 0 (`nextBatchSize`)."""
-    return bool(following) and (problem.kind == "zero-tail" or found.next_offset < following[0])
+    return bool(following) and (problem.kind == "zero-tail" or scan.next_offset < following[0])
 
 
-def _note_jump(loaded: LoadedLog, segment: Segment, found: SegmentScan, following: Sequence[int]) -> None:
+def _note_jump(loaded: LoadedLog, segment: Segment, scan: SegmentScan, following: Sequence[int]) -> None:
     """A last offset beyond the whole next segment: a consumer goes on behind it, or is out of range."""
     end = None if loaded.after is None else loaded.after.log_end_offset
-    if not following or end is None or found.last_offset is None:
+    if not following or end is None or scan.last_offset is None:
         return
-    if found.last_offset >= (following[1] if len(following) > 1 else end):
+    if scan.last_offset >= (following[1] if len(following) > 1 else end):
         loaded.state.note("reads-fail", segment.name, offset=following[0])
 
 
-def _note_index(loaded: LoadedLog, segment: Segment, found: SegmentScan) -> None:
-    wrong = found.offset_index.mismatches if found.offset_index else ()
+def _note_index(loaded: LoadedLog, segment: Segment, scan: SegmentScan) -> None:
+    wrong = scan.offset_index.mismatches if scan.offset_index else ()
     first = next((each for each in wrong if each.kind in _SKIPPING), None)
     if first is not None:
         name = f"{segment.base_offset:020d}.index"

@@ -151,12 +151,12 @@ def _recovered(state: LoadState, segment: Segment, states: States) -> _Walk:
         return _Walk(valid=segment.size, next_offset=known, map_end=known, states=states)
     with look_again(segment.log) as reader:
         prefix = Prefix(reader, segment.size)
-        found = _scanned(segment, prefix, reader, states)
-        state.scanned_batches += found.batches if found.sound is None else found.sound.batches
-        if not is_plain(state, states, found) or not _WALKED.isdisjoint(_kinds(found)):
+        scan = _scanned(segment, prefix, reader, states)
+        state.scanned_batches += scan.batches if scan.sound is None else scan.sound.batches
+        if not is_plain(state, states, scan) or not _WALKED.isdisjoint(_kinds(scan)):
             walk = _walk(state, segment, reader, states)
         else:
-            walk = _by_scan(segment, prefix, found)
+            walk = _by_scan(segment, prefix, scan)
         check_size(segment, prefix, walk.valid, state.settings.release)
         return walk
 
@@ -168,25 +168,25 @@ def _scanned(segment: Segment, prefix: Prefix, reader: OpenFile, states: States)
     return scan_log(prefix, base_offset=segment.base_offset, producers=producers, until_damage=True)
 
 
-def _kinds(found: SegmentScan) -> set[str]:
+def _kinds(scan: SegmentScan) -> set[str]:
     """The kinds of problems up to the first damage."""
-    if found.sound is None or "problems" in found.bounded:
-        return {kind for kind, _ in found.problem_counts}
-    before = {problem.kind for problem in found.problems if problem.position < found.sound.end}
-    return {*before, found.sound.kind}
+    if scan.sound is None or "problems" in scan.bounded:
+        return {kind for kind, _ in scan.problem_counts}
+    before = {problem.kind for problem in scan.problems if problem.position < scan.sound.end}
+    return {*before, scan.sound.kind}
 
 
-def _by_scan(segment: Segment, reader: Prefix, found: SegmentScan) -> _Walk:
+def _by_scan(segment: Segment, reader: Prefix, scan: SegmentScan) -> _Walk:
     """The answer of the kernel, up to the first bytes that are no sound batch."""
-    sound = found.sound
-    part = found if sound is None else sound
+    sound = scan.sound
+    part = scan if sound is None else sound
     invalid = sound is not None and (
         sound.kind == "crc-mismatch"
         or next_offset_from(reader, sound.end, segment.base_offset).failure == "size-too-small"
     )
     end = segment.base_offset if part.last_offset is None else part.last_offset + 1
     return _Walk(
-        valid=found.valid_bytes,
+        valid=scan.valid_bytes,
         sure=sound is None,
         in_order=True,
         newest=part.max_timestamp,

@@ -288,9 +288,9 @@ def _current(
 
 def _closed(dir_state: DirState, loaded: LoadedLog) -> Iterator[Later]:
     """The dir that goes offline once the log is written to, or read."""
-    partition, found = loaded.state.partition, fails_later(loaded.state)
-    if found is not None:
-        when, says = found
+    partition, failure = loaded.state.partition, fails_later(loaded.state)
+    if failure is not None:
+        when, says = failure
         yield Later(
             dir=dir_state.path, file=partition.name, what="log dir offline", why=f"{when}: {says}",
             seconds=None, topic=partition.topic, partition=partition.partition, broker_says=says, fails=True,
@@ -352,7 +352,7 @@ def _served(dir_state: DirState, loaded: LoadedLog, after: Extent, situation: Si
     mark = high_watermark(after, stored, situation.replicas(partition), situation.broker.release)
     retention = situation.retention(partition.topic)
     cleaned = dir_state.of(CLEANER_OFFSET, (partition.topic, partition.partition))
-    found = by_retention(loaded, after, retention, mark, cleaned, now_ms=situation.now_ms)
+    gone = by_retention(loaded, after, retention, mark, cleaned, now_ms=situation.now_ms)
     if situation.known(partition.topic).topic:
-        return tuple(found)
-    return tuple(replace(each, why=f"{each.why}{_UNKNOWN_TOPIC}") for each in found)
+        return tuple(gone)
+    return tuple(replace(each, why=f"{each.why}{_UNKNOWN_TOPIC}") for each in gone)

@@ -143,7 +143,7 @@ class _Run:
         total = sum(kind != "cluster-metadata" for kind in kinds)
         done = 0
         for state in states:
-            found = []
+            outcomes = []
             partitions = [each for each in _as_listed(state.log_dir) if each.kind != "cluster-metadata"]
             wanted = [each for each in partitions if not self._is_passed_over(each)]
             loads = load_directories(state, wanted, situation, self._view, self._options.workers)
@@ -152,9 +152,9 @@ class _Run:
                 done += 1
                 if self._progress is not None:
                     self._progress(done, total)
-                found.append(self._loaded_one(state, partition, loaded))
+                outcomes.append(self._loaded_one(state, partition, loaded))
             next(loads, None)  # It comes to its end, and so do the processes it began.
-            for loaded in sorted(found, key=_place):
+            for loaded in sorted(outcomes, key=_place):
                 self._loaded.append(loaded)
                 if isinstance(loaded.outcome, DirectoryOutcome):
                     self._others.append(loaded.outcome)
@@ -311,10 +311,10 @@ class _Run:
         if any(log_dir.broker_running() for log_dir in self._broker.dirs):
             yield "what the broker that runs here has not written yet"
 
-    def _with_refused(self, found: list[str]) -> list[str]:
+    def _with_refused(self, unknown: list[str]) -> list[str]:
         """With all that this process may not read, whoever asked for it, and took what in its place."""
         refused = {} if self._view is None else self._view.refused
-        return found + [each for each in refused.values() if not any(each in words for words in found)]
+        return unknown + [each for each in refused.values() if not any(each in words for words in unknown)]
 
     def _assumed(self) -> Iterator[str]:
         """What was taken for granted, as it ordinarily is."""

@@ -114,10 +114,10 @@ class _Index:
     def _search(self, relative: int, low: int, high: int) -> int:
         while low < high:
             middle = (low + high + 1) // 2
-            found = self.entry(middle)[0]
-            if found == relative:
+            middle_one = self.entry(middle)[0]
+            if middle_one == relative:
                 return middle
-            low, high = (low, middle - 1) if found > relative else (middle, high)
+            low, high = (low, middle - 1) if middle_one > relative else (middle, high)
         return low
 
     def close(self) -> None:
@@ -241,13 +241,13 @@ def lost_from(segment: Segment, start: int) -> Lost:
     return Lost() if segment.log is None else lost_in(segment, scan_from(segment, segment.log, start))
 
 
-def lost_in(segment: Segment, found: SegmentScan) -> Lost:
+def lost_in(segment: Segment, scan: SegmentScan) -> Lost:
     """What was scanned goes, to the end of the segment."""
     return Lost(
-        records=max(found.records - found.control.control_batches, 0),
-        bytes=max(segment.size - found.start, 0),
-        first_timestamp=found.min_timestamp,
-        last_timestamp=found.max_timestamp,
+        records=max(scan.records - scan.control.control_batches, 0),
+        bytes=max(segment.size - scan.start, 0),
+        first_timestamp=scan.min_timestamp,
+        last_timestamp=scan.max_timestamp,
     )
 
 
@@ -277,10 +277,10 @@ def true_end(segment: Segment, end: End | None) -> int:
     return end_in(scan_from(segment, segment.log, 0))
 
 
-def end_in(found: SegmentScan) -> int:
+def end_in(scan: SegmentScan) -> int:
     """The offset after all batches that were found."""
-    if found.last_offset is None:
-        return found.base_offset
-    if "offset-overflow" in dict(found.problem_counts):
-        return found.next_offset
-    return max(found.next_offset, found.last_offset + 1)
+    if scan.last_offset is None:
+        return scan.base_offset
+    if "offset-overflow" in dict(scan.problem_counts):
+        return scan.next_offset
+    return max(scan.next_offset, scan.last_offset + 1)

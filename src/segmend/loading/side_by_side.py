@@ -103,7 +103,7 @@ def _apart(
     state: DirState, partitions: Sequence[PartitionDir], situation: Situation, view: AsUser | None
 ) -> list[_Told]:
     """In the other process."""
-    found = []
+    told = []
     for partition in partitions:
         budget, before = _Asked(), 0 if view is None else view.unasked
         loaded = load_directory(state, partition.afresh(), replace(situation, budget=budget))
@@ -112,10 +112,8 @@ def _apart(
         sizes = tuple(budget.sizes)
         refused = {} if view is None else dict(view.refused)
         values, job = _VALUES(loaded), state.jobs[-1]
-        found.append(
-            _Told(values=values, job=job, asked=sizes, unasked=unasked, refused=refused, rules=rules)
-        )
-    return found
+        told.append(_Told(values=values, job=job, asked=sizes, unasked=unasked, refused=refused, rules=rules))
+    return told
 
 
 def _taken(
@@ -156,8 +154,8 @@ class _Fork:
             data = answer.read()
         status = self._wait()
         self._from = -1
-        found: list[_Told] | None = pickle.loads(data) if status == 0 else None
-        return found
+        told: list[_Told] | None = pickle.loads(data) if status == 0 else None
+        return told
 
     def end(self) -> None:
         """Whether it is done or not."""

@@ -107,16 +107,16 @@ class Start:
         for other, same in self._replicas[partition.kind, partition.topic, partition.partition]:
             if mine.key is None or (other is state and same.name == partition.name):
                 continue
-            found = self.loaded(other, same)
-            if found.key == mine.key:
+            twin = self.loaded(other, same)
+            if twin.key == mine.key:
                 name = f"{partition.topic}-{partition.partition}"
-                return DUPLICATE.of(self.broker.release).format(name, found.path, mine.path)
+                return DUPLICATE.of(self.broker.release).format(name, twin.path, mine.path)
         return None
 
     @cached_property
     def _replicas(self) -> dict[tuple[str, str, int], list[tuple[DirState, PartitionDir]]]:
-        found = defaultdict(list)
+        replicas = defaultdict(list)
         for state in self.states.values():
             for each in state.log_dir.partitions:
-                found[each.kind, each.topic, each.partition].append((state, each))
-        return found
+                replicas[each.kind, each.topic, each.partition].append((state, each))
+        return replicas

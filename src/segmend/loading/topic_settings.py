@@ -35,16 +35,16 @@ def topic_settings(text: str, path: str, stem: str) -> Mapping[str, Mapping[str,
     if any(pattern.match(line) for line in lines for pattern in _HEADS):
         return _described(lines, path)
     properties, damages = java_properties.parse(text.encode("utf-8", "surrogateescape"))
-    found = dict(properties.as_dict())
-    for name, value in found.items():
+    settings = dict(properties.as_dict())
+    for name, value in settings.items():
         _check(name, value, path, _line_of(lines, name))
     if damages:
         raise UsageError(f"{path}: {damages[0].reason}")
-    return {stem: found}
+    return {stem: settings}
 
 
 def _described(lines: list[str], path: str) -> Mapping[str, Mapping[str, str]]:
-    found: dict[str, dict[str, str]] = {}
+    by_topic: dict[str, dict[str, str]] = {}
     topic = None
     for number, line in enumerate(lines, 1):
         head = next((each for each in (pattern.match(line) for pattern in _HEADS) if each), None)
@@ -58,11 +58,11 @@ def _described(lines: list[str], path: str) -> Mapping[str, Mapping[str, str]]:
             if setting is None or topic is None:
                 raise UsageError(f"{path}:{number}: no setting of a topic: {line.strip()[:60]}")
             pairs = iter([(setting["name"], setting["value"])])
-        own = found.setdefault(topic, {})
+        own = by_topic.setdefault(topic, {})
         for name, value in pairs:
             _check(name, value, path, number)
             own[name] = value
-    return found
+    return by_topic
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:

@@ -37,15 +37,15 @@ def without_the_unmarked(loaded: Sequence[Loaded], image: MetadataImage | None) 
     before, behind = (set(), set()) if first is None else (set(order[:first]), set(order[first:]))
     state = next(iter(hurt.values())) if first is None else hurt[order[first]]
     says = NO_MARK.format(state.unmarked, f"{state.path}/{HIGH_WATERMARK}")
-    found = []
+    outcomes = []
     for one in loaded:
         if not _is_up(one) or key_of(one.outcome) in before:
-            found.append(one)
+            outcomes.append(one)
         elif key_of(one.outcome) in hurt or key_of(one.outcome) in behind:
-            found.append(unserved(one, NOT_APPLIED_WITHOUT_MARK.format(says, one.outcome.name)))
+            outcomes.append(unserved(one, NOT_APPLIED_WITHOUT_MARK.format(says, one.outcome.name)))
         else:
-            found.append(replace(one, unknown=one.unknown or says))
-    return found
+            outcomes.append(replace(one, unknown=one.unknown or says))
+    return outcomes
 
 
 def _is_up(one: Loaded) -> bool:

@@ -66,8 +66,8 @@ def leave(state: LoadState) -> None:
     if denied is None or when == EpochWrite.APPENDING:
         return
     says = CANNOT_WRITE_CHECKPOINT.format(f"{state.path(epoch_checkpoint.FILE_NAME)}: {denied}")
-    found = state.partition.leader_epochs.value
-    first = min((each.start_offset for each in found.entries), default=None) if found else None
+    epochs = state.partition.leader_epochs.value
+    first = min((each.start_offset for each in epochs.entries), default=None) if epochs else None
     if when == EpochWrite.LOADING and first is not None and first <= state.settings.log_start:
         raise storage_failure(release, says, state.partition.name)
     raise io_failure(release, says, state.partition.name)

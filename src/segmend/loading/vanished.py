@@ -88,13 +88,13 @@ def _is_unseen(
 def _renamed(name: str, loaded: Sequence[Loaded]) -> str | None:
     """The directory to which an earlier start renamed it, and how it comes back."""
     for one in loaded:
-        found = one.outcome
-        if not isinstance(found, DirectoryOutcome) or found.kind != "stray":
+        outcome = one.outcome
+        if not isinstance(outcome, DirectoryOutcome) or outcome.kind != "stray":
             continue
-        if f"{found.topic}-{found.partition}" == name:
-            place, called = shlex.quote(one.dir_state.path), shlex.quote(found.name)
+        if f"{outcome.topic}-{outcome.partition}" == name:
+            place, called = shlex.quote(one.dir_state.path), shlex.quote(outcome.name)
             command = f"segmend plan adopt {place} --directory {called} -o plan.json"
-            return f"an earlier start renamed {name} to {found.name}: `{command}` brings it back"
+            return f"an earlier start renamed {name} to {outcome.name}: `{command}` brings it back"
     return None
 
 

@@ -30,9 +30,9 @@ def told_beside(dirs: Iterable[LogDir], given: Mapping[str, str] | None) -> Told
     paths = [log_dir.real_path for log_dir in dirs if log_dir.files is disk and not log_dir.unreadable]
     homes = list(dict.fromkeys(path.rpartition("/")[0] for path in paths))
     logs = (_by_log(f"{home}/{name}", paths) for home in homes for name in _LOGS)
-    found = next(filter(None, logs), None)
-    if found is not None:
-        return found
+    told = next(filter(None, logs), None)
+    if told is not None:
+        return told
     if given is not None:
         return _by_protocol(given, "server.properties")
     files = (f"{home}/{name}" for home in homes for name in _PROPERTIES)

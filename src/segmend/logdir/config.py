@@ -83,8 +83,8 @@ class ServerConfig:
     @property
     def node_id(self) -> int | None:
         """`node.id`, or `broker.id`."""
-        found = self.given.get("node.id") or self.given.get("broker.id")
-        return None if found is None else parse_int(found.strip())
+        text = self.given.get("node.id") or self.given.get("broker.id")
+        return None if text is None else parse_int(text.strip())
 
     @property
     def voters(self) -> frozenset[int] | None:

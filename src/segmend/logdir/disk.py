@@ -171,10 +171,10 @@ def owners(folder: str, names: Iterable[str]) -> Iterator[tuple[str, tuple[int, 
     try:
         for name in names:
             try:
-                found = os.stat(name, dir_fd=fd)
+                status = os.stat(name, dir_fd=fd)
             except OSError:
                 continue
-            yield name, (found.st_mode, found.st_uid, found.st_gid)
+            yield name, (status.st_mode, status.st_uid, status.st_gid)
     finally:
         os.close(fd)
 
@@ -236,10 +236,10 @@ class FileReader(OpenFile):
     @classmethod
     def of_descriptor(cls, fd: int, path: str) -> Self:
         """A reader of an open file, which stays open when the reader is closed; `path` is for its errors."""
-        found = cls.__new__(cls)
-        found._fd = os.dup(fd)
-        found.path, found.size = path, os.fstat(fd).st_size
-        return found
+        reader = cls.__new__(cls)
+        reader._fd = os.dup(fd)
+        reader.path, reader.size = path, os.fstat(fd).st_size
+        return reader
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         """Fill `buffer` from byte `position`; returns the bytes read, short only at the end of the file."""
@@ -287,8 +287,8 @@ class FileReader(OpenFile):
         try:
             return os.preadv(self._fd, [buffer], position)
         except OSError as error:
-            found = Unreadable.of(error, self.path)
-            raise Unreadable(self.path, f"{found.reason} at byte {position}", found.errno) from None
+            refused = Unreadable.of(error, self.path)
+            raise Unreadable(self.path, f"{refused.reason} at byte {position}", refused.errno) from None
 
     def __del__(self) -> None:
         self.close()

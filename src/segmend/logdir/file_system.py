@@ -201,8 +201,8 @@ class Files(Protocol):
 
     def size_and_allocated(self, path: str) -> tuple[int, int]:
         """Size and bytes in blocks, likewise."""
-        found = self.file_stat(path)
-        return found.size, found.allocated
+        status = self.file_stat(path)
+        return status.size, status.allocated
 
     def real_path(self, path: str) -> str:
         """The path with all links resolved, as a broker compares log dirs."""

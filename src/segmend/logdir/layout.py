@@ -58,8 +58,8 @@ class Layout:
     def orphans(self) -> list[str]:
         """Index files whose log is not there ("Found an orphaned index file"), in name order."""
         indexes = (self.index, self.timeindex, self.txnindex)
-        found = [name for group in indexes for base, name in group.items() if base not in self.logs]
-        return sorted(found)
+        names = [name for group in indexes for base, name in group.items() if base not in self.logs]
+        return sorted(names)
 
 
 def layout(names: Mapping[str, EntryType]) -> Layout:

@@ -204,10 +204,10 @@ def _sizes(partition: PartitionDir) -> tuple[int, int]:
     files, path, size, allocated = partition.log_dir.files, partition.path, 0, 0
     for name, type in partition.entries.items():
         if type in ("file", "link-file"):
-            found = _or_none(files.size_and_allocated, f"{path}/{name}")
-            if found is not None:
-                allocated += found[1]
-                size += found[0] if name in logs else 0
+            both = _or_none(files.size_and_allocated, f"{path}/{name}")
+            if both is not None:
+                allocated += both[1]
+                size += both[0] if name in logs else 0
     return size, allocated
 
 

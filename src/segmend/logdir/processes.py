@@ -47,11 +47,11 @@ def brokers(paths: Sequence[str]) -> Iterator[Writer]:
     for name in _names("/proc"):
         if name.isdecimal() and int(name) != os.getpid():
             words = _words(name)
-            found = next(
+            log_dir = next(
                 (p for place in _log_dirs(name, words) for p in paths if _same(name, place, p)), None
             )
-            if found is not None:
-                yield Writer(pid=int(name), path=found, command=_command(words))
+            if log_dir is not None:
+                yield Writer(pid=int(name), path=log_dir, command=_command(words))
 
 
 def _log_dirs(pid: str, words: Sequence[bytes]) -> Sequence[str]:

@@ -46,10 +46,10 @@ class Release:
     @classmethod
     def parse(cls, text: str) -> Release:
         """The release of a `--kafka` option; raises `UsageError` for one we have no rules for."""
-        found = _PATTERN.fullmatch(text.strip())
-        if found is None:
+        match = _PATTERN.fullmatch(text.strip())
+        if match is None:
             raise UsageError(f"'{text}' is no Kafka release; give one such as 4.3 or 2.8.2")
-        release = cls(tuple(int(part) for part in found.groups() if part is not None))
+        release = cls(tuple(int(part) for part in match.groups() if part is not None))
         if not (0, 8) <= release.numbers[:2] <= NEWEST.numbers[:2]:
             raise UsageError(f"Kafka {release} is not known; the rules of {OLDEST} to {NEWEST} are")
         return release
@@ -196,22 +196,22 @@ def guess_release(log_dirs: Iterable[LogDir], registered: int | None, told: Told
 
 def _ceiling(dirs: Iterable[LogDir], newest: _Trace, guess: Release) -> Release:
     """The newest release that leaves no more than these traces: each start writes meta.properties anew."""
-    found = [log_dir.meta_properties.data for log_dir in dirs if log_dir.meta_properties.data]
-    if newest.since >= (3, 7) or (not found and newest.since >= (0, 9)):
+    identities = [log_dir.meta_properties.data for log_dir in dirs if log_dir.meta_properties.data]
+    if newest.since >= (3, 7) or (not identities and newest.since >= (0, 9)):
         return guess if guess == _LAST_WITH_ZOOKEEPER else NEWEST
-    if any(b"cluster.id=" in properties for properties in found):
+    if any(b"cluster.id=" in properties for properties in identities):
         return _last_of(Release((3, 6)))
     return _last_of(max(guess, Release((2, 3))) if newest.since >= (0, 11) else guess)
 
 
-def _narrowed(found: Guess, told: Told | None) -> Guess:
+def _narrowed(guess: Guess, told: Told | None) -> Guess:
     """With what server.log or server.properties say, as long as the disk does not say otherwise."""
-    if told is None or not found.oldest <= _last_of(told.release) or not told.release <= found.newest:
-        return found
+    if told is None or not guess.oldest <= _last_of(told.release) or not told.release <= guess.newest:
+        return guess
     if told.exact:
         return Guess(told.release, told.reason, told.release, told.release)
-    oldest = max(found.oldest, told.release)
-    return Guess(max(found.release, oldest), f"{found.reason}; {told.reason}", oldest, found.newest)
+    oldest = max(guess.oldest, told.release)
+    return Guess(max(guess.release, oldest), f"{guess.reason}; {told.reason}", oldest, guess.newest)
 
 
 def _last_of(release: Release) -> Release:

@@ -92,14 +92,14 @@ def plain_scan(log: FileEntry, *, base_offset: int) -> SegmentScan:
     key = _key(log, base_offset)
     if key is not None:
         known = _recalled(key._replace(crc=False))
-        found = known.scan if known is not None else _without_checksums(_recalled(key))
-        found = found or _without_checksums(_recalled(key._replace(records=True)))
-        if found is not None:
-            return found
+        scan = known.scan if known is not None else _without_checksums(_recalled(key))
+        scan = scan or _without_checksums(_recalled(key._replace(records=True)))
+        if scan is not None:
+            return scan
     with look_again(log) as reader:
-        found = scan_log(reader, base_offset=base_offset, crc=False)
-    _remember(key and key._replace(crc=False), _Known(found))
-    return found
+        scan = scan_log(reader, base_offset=base_offset, crc=False)
+    _remember(key and key._replace(crc=False), _Known(scan))
+    return scan
 
 
 def checked_scan(
@@ -113,13 +113,13 @@ def checked_scan(
     stat = log.files.file_stat(log.path)
     key = _key_of(stat, base_offset)
     with read_once(log, stat) as reader:
-        found = scan_log(
+        scan = scan_log(
             reader, base_offset=base_offset, crc=deep, records=deep,
             offset_index=offset_index, time_index=time_index,
         )  # fmt: skip
     if key is not None and key.size > SMALL:
-        _remember(key._replace(crc=deep, records=deep), _Known(found, index_hash=hash(offset_index)))
-    return found
+        _remember(key._replace(crc=deep, records=deep), _Known(scan, index_hash=hash(offset_index)))
+    return scan
 
 
 def deep_scan(log: FileEntry, *, base_offset: int, offset_index: bytes | None) -> SegmentScan:
@@ -131,9 +131,9 @@ def deep_scan(log: FileEntry, *, base_offset: int, offset_index: bytes | None) -
     if known is not None and known.index_hash == hash(offset_index):
         return known.scan
     with look_again(log) as reader:
-        found = scan_log(reader, base_offset=base_offset, records=True, offset_index=offset_index)
-    _remember(key and key._replace(records=True), _Known(found, index_hash=hash(offset_index)))
-    return found
+        scan = scan_log(reader, base_offset=base_offset, records=True, offset_index=offset_index)
+    _remember(key and key._replace(records=True), _Known(scan, index_hash=hash(offset_index)))
+    return scan
 
 
 def _scanned(
@@ -148,15 +148,15 @@ def _scanned(
     # Checksums that were right before other producers are right now; the bytes are the same.
     proven = key is not None and producers != () and _is_sound(_recalled(key._replace(producers=())))
     with look_again(log) as reader:
-        found = scan_log(
+        scan = scan_log(
             reader, base_offset=base_offset, producers=producers, build=build, crc=not proven,
             until_damage=until_damage,
         )  # fmt: skip
     if proven:
-        found = replace(found, crc_checked=True)
-    whole = not until_damage or found.sound is None
-    _remember(key if whole else key and key._replace(until_damage=True), _Known(found, build))
-    return found
+        scan = replace(scan, crc_checked=True)
+    whole = not until_damage or scan.sound is None
+    _remember(key if whole else key and key._replace(until_damage=True), _Known(scan, build))
+    return scan
 
 
 def known_deep_scan(log: FileEntry, *, base_offset: int) -> SegmentScan | None:

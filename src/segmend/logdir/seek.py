@@ -76,13 +76,13 @@ def newest_by_index(log: FileEntry, reader: OpenFile) -> int | None:
         return None
     time, relative = index[-1]
     start = end = position_of(log, reader, base + relative)
-    found = False
+    confirmed = False
     for batch in iter_batches(reader, start=start, window=_PROBE):
         if batch.max_timestamp > time or batch.end - start > _LONGEST_PROBE:
             return None
-        found = found or (batch.max_timestamp == time and batch.last_offset >= base + relative)
+        confirmed = confirmed or (batch.max_timestamp == time and batch.last_offset >= base + relative)
         end = batch.end
-    return time if found and end == reader.size else None
+    return time if confirmed and end == reader.size else None
 
 
 def offset_by_time(log: FileEntry, reader: OpenFile, since: int, *, low: int = 0) -> int | None:

@@ -124,8 +124,8 @@ class LogDir:
     def partitions(self) -> list[PartitionDir]:
         """Every directory that a broker takes for a partition, of whatever kind, by topic and number."""
         parsed = ((name, p) for name, p in self._parsed if p.kind in PARTITION_KINDS)
-        found = [PartitionDir(self, name, p) for name, p in parsed]
-        return sorted(found, key=lambda p: (p.topic, p.partition, p.name))
+        replicas = [PartitionDir(self, name, p) for name, p in parsed]
+        return sorted(replicas, key=lambda p: (p.topic, p.partition, p.name))
 
     @property
     def current(self) -> list[PartitionDir]:
@@ -402,8 +402,8 @@ class PartitionDir:
     @property
     def topic_id(self) -> str | None:
         """The topic id; None where the file does not tell it as a broker wants it."""
-        found = self.partition_metadata
-        return None if found.value is None or found.damages else found.value.topic_id
+        metadata = self.partition_metadata
+        return None if metadata.value is None or metadata.damages else metadata.value.topic_id
 
     @cached_property
     def quorum_state(self) -> LoadedFile[QuorumState]:
@@ -497,8 +497,8 @@ def holds_partition(name: str, entries: dict[str, EntryType]) -> bool:
     """
     if not LOG_DIR_FILES.isdisjoint(entries):
         return False
-    found = layout(entries)
-    if found.logs or found.index or found.known or found.snapshots or found.kraft_snapshots or found.shadowed:
+    files = layout(entries)
+    if files.logs or files.index or files.known or files.snapshots or files.kraft_snapshots or files.shadowed:
         return True
     return not any(type in ("dir", "link-dir") for type in entries.values()) and (
         parse_dir_name(name).kind in PARTITION_KINDS and "." not in name[:1]

@@ -173,13 +173,13 @@ def _between(reader: OpenFile, base: int, start: int, end: int, selection: Selec
     """The names of what is wrong with bytes in which no batch was found."""
     if end <= selection.first_position or start > selection.last_position:
         return
-    found = scan_log(reader, base_offset=base, start=start, stop=end, crc=False).problems
-    for problem in found:
+    problems = scan_log(reader, base_offset=base, start=start, stop=end, crc=False).problems
+    for problem in problems:
         if problem.position < end:
             facts = ", ".join(f"{name} {value}" for name, value in problem.detail if name != "next")
             reason = f"{KINDS[problem.kind]}{f' ({facts})' if facts else ''}"
             yield DamageItem(
                 kind=problem.kind, position=problem.position, end=min(end, problem.end), reason=reason
             )
-    if not found:
+    if not problems:
         yield DamageItem(kind="hole", position=start, end=end, reason="no batch can be read here")

@@ -56,21 +56,21 @@ class Stretch:
 
 def stretches(parts: Sequence[Part], *, low: int) -> list[Stretch]:
     """The parts that end above `low`, put together where no gap is between them."""
-    found: list[Stretch] = []
+    joined: list[Stretch] = []
     for part in parts:
         if part.last < low:
             continue
-        if not found or found[-1].places[-1] != part.first:
-            found.append(Stretch())
-        found[-1].add(part)
-    return found
+        if not joined or joined[-1].places[-1] != part.first:
+            joined.append(Stretch())
+        joined[-1].add(part)
+    return joined
 
 
 def disagreements(
     mine: Sequence[Part], others: Sequence[Part], look: Look, numbers: tuple[int, int], *, low: int
 ) -> list[Span]:
     """Offsets from `low` on where both have sound batches that are not the same."""
-    found: list[Span] = []
+    spans: list[Span] = []
     left, right = stretches(mine, low=low), stretches(others, low=low)
     at = to = 0
     while at < len(left) and to < len(right):
@@ -78,12 +78,12 @@ def disagreements(
         first, last = max(one.span[0], other.span[0]), min(one.span[1], other.span[1])
         if first <= last:
             for span in _unproven(one, other, first, last):
-                found += _compared(look, numbers, max(span[0], low), span[1])
+                spans += _compared(look, numbers, max(span[0], low), span[1])
         if one.span[1] <= other.span[1]:
             at += 1
         else:
             to += 1
-    return united(found)
+    return united(spans)
 
 
 def _unproven(one: Stretch, other: Stretch, first: int, last: int) -> Iterator[Span]:

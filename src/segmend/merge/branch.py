@@ -82,7 +82,7 @@ def without_lost(branches: Sequence[Branch], replicas: Sequence[Replica], look: 
         without(_hurt(replica, -1), united((part.first, part.last) for part in branch.parts))
         for branch, replica in zip(branches, replicas, strict=True)
     ]
-    found = []
+    branches_left = []
     for branch, replica in zip(branches, replicas, strict=True):
         lost: list[Span] = []
         for gap in common(replica.gaps, [(0, branch.thinned - 1)]):
@@ -91,8 +91,8 @@ def without_lost(branches: Sequence[Branch], replicas: Sequence[Replica], look: 
                 lost += [*gone, *(each for hurt in hurts for each in common([gap], hurt))]
         spans = united(lost)
         cover = tuple(without(branch.cover, spans))
-        found.append(replace(branch, cover=cover, lost=tuple(spans)) if spans else branch)
-    return found
+        branches_left.append(replace(branch, cover=cover, lost=tuple(spans)) if spans else branch)
+    return branches_left
 
 
 def untold(branches: Sequence[Branch], replicas: Sequence[Replica], look: Look) -> list[Span]:
@@ -102,25 +102,25 @@ def untold(branches: Sequence[Branch], replicas: Sequence[Replica], look: Look) 
     those of the batches that the replica does have at these offsets.
     """
     held = united((part.first, part.last) for branch in branches for part in branch.parts)
-    found: list[Span] = []
+    spans: list[Span] = []
     for number, (branch, replica) in enumerate(zip(branches, replicas, strict=True)):
         for gap in without(without(common(replica.gaps, [(0, branch.thinned - 1)]), branch.lost), held):
             hurt = [size for other in replicas for size in _sizes(other, gap).items()]
             if not any(_as_many(span, size, number, look) for span, size in hurt):
-                found += common([gap], united(span for span, _ in hurt))
-    return united(found)
+                spans += common([gap], united(span for span, _ in hurt))
+    return united(spans)
 
 
 def _sizes(replica: Replica, gap: Span) -> dict[Span, int]:
     """The bytes of what is damaged there, by the offsets that it may have held, all of it together."""
-    found: dict[Span, int] = {}
+    sizes: dict[Span, int] = {}
     for each in replica.damaged:
         if each.last_offset is None or each.end == each.position:
             continue
         span = each.first_offset, each.last_offset
         if common([gap], [span]):
-            found[span] = found.get(span, 0) + each.end - each.position
-    return found
+            sizes[span] = sizes.get(span, 0) + each.end - each.position
+    return sizes
 
 
 def _as_many(span: Span, size: int, number: int, look: Look) -> bool:
@@ -137,9 +137,9 @@ def _lost_in(
     for number, other in enumerate(branches):
         held = united((part.first, part.last) for part in other.parts)
         if other is not branch and (spans := common([gap], held)):
-            found = unexplained(look, number, spans, bounds, covers)
-            certain += found[0]
-            possible += found[1]
+            lost = unexplained(look, number, spans, bounds, covers)
+            certain += lost[0]
+            possible += lost[1]
     return [*certain, *possible] if certain else []
 
 

@@ -18,7 +18,7 @@ def gathered(
     With `names` only directories of these names count, whatever their kind.
     """
     wanted, taken = frozenset(names), frozenset(kinds)
-    found: dict[Key, list[PartitionDir]] = {}
+    by_key: dict[Key, list[PartitionDir]] = {}
     seen: dict[tuple[int, int] | str, str] = {}
     twice: list[str] = []
     for log_dir in dirs:
@@ -30,8 +30,8 @@ def gathered(
                 twice.append(f"{partition.path}: the same directory as {seen[place]}")
                 continue
             seen[place] = partition.path
-            found.setdefault(partition.key, []).append(partition)
-    return {key: found[key] for key in sorted(found)}, tuple(twice)
+            by_key.setdefault(partition.key, []).append(partition)
+    return {key: by_key[key] for key in sorted(by_key)}, tuple(twice)
 
 
 def _place(partition: PartitionDir) -> tuple[int, int] | str:

@@ -28,13 +28,13 @@ def lineage(
         return (), ()
     if prefer is not None and claims[prefer]:
         known = [max(claims[prefer])]
-    found: list[Epoch] = []
+    epochs: list[Epoch] = []
     doubts: list[str] = []
     epoch: int | None = known[0]
     last: int | None = None
     while epoch is not None:
         first = min(each[epoch] for each in claims if epoch in each)
-        found.append(Epoch(epoch=epoch, first_offset=first, last_offset=last))
+        epochs.append(Epoch(epoch=epoch, first_offset=first, last_offset=last))
         last = first - 1 if last is None else min(last, first - 1)
         before = _before(epoch, (each for each in claims if epoch in each), first)
         if before is None and (before := _before(epoch, claims, first)) is not None:
@@ -43,7 +43,7 @@ def lineage(
                 f"epoch {before} is taken for it"
             )
         epoch = before
-    return tuple(reversed(found)), tuple(doubts)
+    return tuple(reversed(epochs)), tuple(doubts)
 
 
 def _before(epoch: int, claims: Iterable[Claims], first: int) -> int | None:

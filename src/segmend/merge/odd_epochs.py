@@ -43,9 +43,9 @@ def misplaced(run: Run) -> Damaged:
 
 def believed(replicas: Sequence[Replica], look: Look) -> tuple[list[Replica], list[str]]:
     """The replicas without a last batch whose epoch nobody else knows, and what of that stays in doubt."""
-    found = [_placed(number, replicas, look) for number in range(len(replicas))]
-    found, doubts = [_unspliced(number, found, look) for number in range(len(found))], list[str]()
-    for number, replica in enumerate(found):
+    trusted = [_placed(number, replicas, look) for number in range(len(replicas))]
+    trusted, doubts = [_unspliced(number, trusted, look) for number in range(len(trusted))], list[str]()
+    for number, replica in enumerate(trusted):
         run = replica.runs[-1] if replica.runs else None
         alone = run is not None and run.batches == 1 and len(replica.runs) > 1
         if run is None or not alone or replica.runs[-2].epoch == run.epoch:
@@ -54,13 +54,13 @@ def believed(replicas: Sequence[Replica], look: Look) -> tuple[list[Replica], li
             continue
         if _is_denied(run, replica) or _has_twin(number, run, replicas, look):
             damaged = (*replica.damaged, misplaced(run))
-            found[number] = replace(replica, runs=replica.runs[:-1], damaged=damaged)
+            trusted[number] = replace(replica, runs=replica.runs[:-1], damaged=damaged)
         else:
             doubts.append(
                 f"{replica.path}: epoch {run.epoch} is told by nothing but one batch at offset "
                 f"{run.first_offset}, and no checksum covers an epoch"
             )
-    return found, doubts
+    return trusted, doubts
 
 
 def _placed(number: int, replicas: Sequence[Replica], look: Look) -> Replica:

@@ -137,5 +137,5 @@ def _first_offset(log: FileEntry, batch: RecordBatch) -> int:
         return batch.base_offset
     with log.reader() as reader:
         data = reader.read(batch.size, batch.position)
-    found = legacy.base_offset(data, batch, limit=DECODE_LIMIT)
-    return batch.base_offset if found is None else found
+    first = legacy.base_offset(data, batch, limit=DECODE_LIMIT)
+    return batch.base_offset if first is None else first

@@ -185,18 +185,18 @@ class _Choice:
         held: Range | None = None
         places = sorted(place for place in self._places() if first < place < end)
         for begin, behind in zip([first, *places], [*places, end], strict=True):
-            found = self._range(begin, behind - 1) if begin < behind else None
-            if found is None:
+            chosen = self._range(begin, behind - 1) if begin < behind else None
+            if chosen is None:
                 continue
-            if held is not None and _goes_on(held, found):
+            if held is not None and _goes_on(held, chosen):
                 held = Range(
-                    replica=held.replica, first_offset=held.first_offset, last_offset=found.last_offset,
+                    replica=held.replica, first_offset=held.first_offset, last_offset=chosen.last_offset,
                     unacknowledged=held.unacknowledged,
                 )  # fmt: skip
                 continue
             if held is not None:
                 yield held
-            held = found
+            held = chosen
         if held is not None:
             yield held
 
@@ -242,25 +242,25 @@ def _stays_from(branch: Branch, replica: Replica, branches: Sequence[Branch]) ->
     return bound if lacking else 0
 
 
-def _goes_on(held: Range, found: Range) -> bool:
+def _goes_on(held: Range, following: Range) -> bool:
     return (held.replica, held.last_offset + 1, held.unacknowledged) == (
-        found.replica, found.first_offset, found.unacknowledged
+        following.replica, following.first_offset, following.unacknowledged
     )  # fmt: skip
 
 
-def _settled(found: Range, branches: Sequence[Branch], look: Look) -> Range:
+def _settled(part: Range, branches: Sequence[Branch], look: Look) -> Range:
     """Without the records that a replica cleaned further had removed, where that one is damaged."""
     bound = max(branch.thinned for branch in branches)
-    taken = branches[found.replica]
+    taken = branches[part.replica]
     own = taken.authority if any(branch.authority for branch in branches) else taken.thinned
-    if bound <= max(found.first_offset, own):
-        return found
-    filling = found.first_offset, min(found.last_offset, bound - 1)
+    if bound <= max(part.first_offset, own):
+        return part
+    filling = part.first_offset, min(part.last_offset, bound - 1)
     covers = [branch.cover for branch in branches]
-    gone = superseded(look, found.replica, filling, bound, covers)
+    gone = superseded(look, part.replica, filling, bound, covers)
     return Range(
-        replica=found.replica, first_offset=found.first_offset, last_offset=found.last_offset,
-        unacknowledged=found.unacknowledged, superseded=gone,
+        replica=part.replica, first_offset=part.first_offset, last_offset=part.last_offset,
+        unacknowledged=part.unacknowledged, superseded=gone,
     )  # fmt: skip
 
 

@@ -161,8 +161,8 @@ class _Reading:
         """All runs, in order of offsets."""
         for segment in self._partition.segments:
             yield from self._segment(segment)
-        for found in self._partition.shadowed:
-            self.unreadable.append(f"{found.path}: no broker reads this name")
+        for file in self._partition.shadowed:
+            self.unreadable.append(f"{file.path}: no broker reads this name")
 
     def without_leaps(self, runs: Sequence[Run]) -> tuple[Run, ...]:
         """Where nothing was compacted: offsets follow one another, and who left some out is misplaced."""
@@ -352,8 +352,8 @@ class Walk:
     def _first_of(self, batch: RecordBatch) -> int:
         """It goes on behind the batch before, unless there is damage in between."""
         behind = self._open.end if self._open else 0
-        found = None if batch.position == behind else self._inside(batch)
-        return self._last + 1 if found is None else max(found, self._last + 1)
+        inner = None if batch.position == behind else self._inside(batch)
+        return self._last + 1 if inner is None else max(inner, self._last + 1)
 
     def _close(self) -> None:
         if self._open is not None:
@@ -370,9 +370,9 @@ class Walk:
         """The end of the file: name the damage in it, between the sound batches beside it."""
         self._accept(last=True)
         self._close()
-        found = [*self._unsound, *(_located(each, size) for each in problems)]
+        damages = [*self._unsound, *(_located(each, size) for each in problems)]
         ends = [run.end_position for run in self.runs]
-        for position, end, kind, claimed in sorted(found):
+        for position, end, kind, claimed in sorted(damages):
             at = bisect_right(ends, position)
             first = self.runs[at - 1].last_offset + 1 if at else self._base
             last: int | None = None

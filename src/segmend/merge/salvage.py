@@ -41,10 +41,10 @@ class _Broken(NamedTuple):
 def salvaged(replicas: Sequence[Replica], dirs: Sequence[PartitionDir], merged: Merged) -> Iterator[Piece]:
     """A piece for each broken batch of which something is taken, in order; raises `Unreadable`."""
     order = sorted(range(len(replicas)), key=lambda number: (number != merged.best, number))
-    found = [each for rank in order for each in _broken(rank, replicas[rank], dirs[rank], merged.missing)]
+    broken = [each for rank in order for each in _broken(rank, replicas[rank], dirs[rank], merged.missing)]
     together: list[_Broken] = []
     # The sort keeps the order of replicas where batches begin at one offset.
-    for each in sorted(found, key=attrgetter("first")):
+    for each in sorted(broken, key=attrgetter("first")):
         if together and each.first > max(other.last for other in together):
             yield from _chosen(together, replicas, dirs, merged)
             together = []
@@ -61,14 +61,20 @@ def records_of(log: FileEntry, start: int, stop: int) -> tuple[RecordBatch, list
         raise SegmendError(f"{log.path}: became shorter while it was read")
     batch, damages = read_header(data, 0, start), list[Damage]()
     records = () if batch.is_control else iter_records(data, batch, damages, limit=DECODE_LIMIT)
-    found: list[Record] = []
+    salvaged_records: list[Record] = []
     for record in records:
         if batch.magic < 2 and batch.codec and damages:
             break  # its offsets are counted back from the last one, which is not known
-        last = found[-1].offset if found else batch.base_offset - 1 if batch.magic >= 2 else -1
+        last = (
+            salvaged_records[-1].offset
+            if salvaged_records
+            else batch.base_offset - 1
+            if batch.magic >= 2
+            else -1
+        )
         if last < record.offset <= batch.last_offset:
-            found.append(record)
-    return batch, found
+            salvaged_records.append(record)
+    return batch, salvaged_records
 
 
 def _broken(number: int, replica: Replica, place: PartitionDir, missing: Sequence[Span]) -> Iterator[_Broken]:
@@ -116,14 +122,14 @@ def _parts(
     said: Sequence[Mapping[int, int]], worth: Callable[[int, int], tuple[int, ...]]
 ) -> list[tuple[int, list[Span]]]:
     """In order of offsets: which of the batches is taken for them, the one that is worth most."""
-    found: list[tuple[int, list[Span]]] = []
+    parts: list[tuple[int, list[Span]]] = []
     for offset in sorted(set().union(*said)):
         having = (at for at, each in enumerate(said) if offset in each)
         taken = max(having, key=lambda at, of=offset: worth(at, of))  # type: ignore[misc]
-        if not found or found[-1][0] != taken:
-            found.append((taken, []))
-        found[-1][1].append((offset, offset))
-    return [(at, united(spans)) for at, spans in found]
+        if not parts or parts[-1][0] != taken:
+            parts.append((taken, []))
+        parts[-1][1].append((offset, offset))
+    return [(at, united(spans)) for at, spans in parts]
 
 
 def _bytes(each: _Broken) -> tuple[int, int]:

@@ -10,20 +10,20 @@ Span = tuple[int, int]
 
 def united(spans: Iterable[Span]) -> list[Span]:
     """All of them, neighbours joined."""
-    found: list[Span] = []
+    joined: list[Span] = []
     for first, last in sorted(spans):
         if last < first:
             continue
-        if found and first <= found[-1][1] + 1:
-            found[-1] = (found[-1][0], max(last, found[-1][1]))
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
         else:
-            found.append((first, last))
-    return found
+            joined.append((first, last))
+    return joined
 
 
 def without(spans: Sequence[Span], taken: Sequence[Span]) -> list[Span]:
     """What of `spans` is not in `taken`; both are `united`."""
-    found = []
+    left = []
     at = 0
     for first, last in spans:
         while at < len(taken) and taken[at][1] < first:
@@ -31,26 +31,26 @@ def without(spans: Sequence[Span], taken: Sequence[Span]) -> list[Span]:
         here = at
         while here < len(taken) and taken[here][0] <= last:
             if taken[here][0] > first:
-                found.append((first, taken[here][0] - 1))
+                left.append((first, taken[here][0] - 1))
             first = max(first, taken[here][1] + 1)
             here += 1
         if first <= last:
-            found.append((first, last))
-    return found
+            left.append((first, last))
+    return left
 
 
 def common(spans: Sequence[Span], others: Sequence[Span]) -> list[Span]:
     """What is in both."""
-    found = []
+    both = []
     at = 0
     for first, last in spans:
         while at < len(others) and others[at][1] < first:
             at += 1
         here = at
         while here < len(others) and others[here][0] <= last:
-            found.append((max(first, others[here][0]), min(last, others[here][1])))
+            both.append((max(first, others[here][0]), min(last, others[here][1])))
             here += 1
-    return found
+    return both
 
 
 def has(spans: Sequence[Span], offset: int) -> bool:

@@ -35,7 +35,7 @@ def standings_of(
     first, end, watermark = bounds
     whole = [(first, end - 1)] if first < end else []
     held = common(whole, united(span for branch in branches for span in branch.cover))
-    found = []
+    standings = []
     for number, (replica, branch) in enumerate(zip(replicas, branches, strict=True)):
         own = without(held, [(0, begins(replica) - 1)]) if begins(replica) else held
         lacking = without(own, branch.cover)
@@ -55,14 +55,14 @@ def standings_of(
             relation = "best"
         else:
             relation = "ahead" if unique else "equal"
-        found.append(
+        standings.append(
             Standing(
                 relation=relation, behind_records=size(lacking), lacking=tuple(lacking),
                 hurt=tuple(_hurt(replica, branch, branches)), unique=unique,
                 diverged_at=diverged_at,
             )
         )  # fmt: skip
-    return tuple(found)
+    return tuple(standings)
 
 
 def begins(replica: Replica) -> int:
@@ -110,9 +110,9 @@ def _unique(
     # What all others deleted by retention is not theirs to lose.
     earliest = min(begins(replicas[other]) for other in others)
     own = united((part.first, part.last) for part in branches[number].parts)
-    found = common(common(without(own, having), whole), [(earliest, 1 << 62)])
-    sides = [found] if watermark is None else [
-        common(found, [(0, watermark - 1)]), common(found, [(watermark, 1 << 62)])
+    own_only = common(common(without(own, having), whole), [(earliest, 1 << 62)])
+    sides = [own_only] if watermark is None else [
+        common(own_only, [(0, watermark - 1)]), common(own_only, [(watermark, 1 << 62)])
     ]  # fmt: skip
     for side, spans in enumerate(sides):
         for first, last in spans:

@@ -23,10 +23,10 @@ def superseded(
     look: Look, replica: int, filling: Span, bound: int, covers: Sequence[Sequence[Span]]
 ) -> tuple[int, ...]:
     """The offsets of the filling to leave out; `covers` is what each replica has on the branch."""
-    found: list[int] = []
+    offsets: list[int] = []
     for held in _held(look.keys(replica, *filling)):
-        found += _passed(look, held, bound, covers)
-    return tuple(sorted(found))
+        offsets += _passed(look, held, bound, covers)
+    return tuple(sorted(offsets))
 
 
 def unexplained(
@@ -82,13 +82,13 @@ def _held(records: Iterator[Keyed]) -> Iterator[Held]:
 
 def _passed(look: Look, held: Held, bound: int, covers: Sequence[Sequence[Span]]) -> list[int]:
     """What is held and comes again below the bound, on any replica; it is held no longer."""
-    found: list[int] = []
+    passed: list[int] = []
     begin = min(offsets[0] for offsets in held.values())
     for number, cover in enumerate(covers):
         for span in common([(begin, bound - 1)], cover):
             for each in look.keys(number, *span):
                 earlier = held.get(each.key) if each.key is not None else None
                 if earlier and earlier[0] < each.offset:
-                    found += [offset for offset in earlier if offset < each.offset]
+                    passed += [offset for offset in earlier if offset < each.offset]
                     earlier[:] = [offset for offset in earlier if offset >= each.offset]
-    return found
+    return passed

@@ -38,5 +38,5 @@ def _level(value: bytes | None) -> int | None:
     data = decoded.get("data")
     if not isinstance(data, Mapping) or data.get("name") != "metadata.version":
         return None
-    found = data.get("featureLevel")
-    return found if isinstance(found, int) else None
+    level = data.get("featureLevel")
+    return level if isinstance(level, int) else None

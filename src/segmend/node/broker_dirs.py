@@ -54,37 +54,37 @@ class BrokerDirs:
 
         `dirs` are those of this one, in the same order.
         """
-        found = self._with(dirs, self.given)
+        planned = self._with(dirs, self.given)
         touched = tuple(changed)
-        pairs = zip(found.dirs, self.dirs, strict=True)
-        found._same = {new.path: old for new, old in pairs if not _metadata_is_in(old, touched)}
-        return found
+        pairs = zip(planned.dirs, self.dirs, strict=True)
+        planned._same = {new.path: old for new, old in pairs if not _metadata_is_in(old, touched)}
+        return planned
 
     def configured(self, given: ServerConfig | None) -> BrokerDirs:
         """The same dirs with a server.properties."""
-        found = self._with(self.dirs, given)
-        found._same = {log_dir.path: log_dir for log_dir in self.dirs}
-        return found
+        broker = self._with(self.dirs, given)
+        broker._same = {log_dir.path: log_dir for log_dir in self.dirs}
+        return broker
 
     @property
     def settled(self) -> BrokerDirs:
         """The same broker, where its release is taken for granted: nothing is noted of what it is asked."""
-        found = self.configured(self.given)
-        found._release = replace(self.guess, release=replace(self.release, asked=None))
-        return found
+        broker = self.configured(self.given)
+        broker._release = replace(self.guess, release=replace(self.release, asked=None))
+        return broker
 
     def told(self, image: MetadataImage) -> BrokerDirs:
         """The same broker in a quorum whose leader has this image: it catches up before it loads a log."""
-        found = self._with(self.dirs, self.given)
-        found._same = {log_dir.path: log_dir for log_dir in self.dirs}
-        found.learned = image
-        return found
+        broker = self._with(self.dirs, self.given)
+        broker._same = {log_dir.path: log_dir for log_dir in self.dirs}
+        broker.learned = image
+        return broker
 
     def _with(self, dirs: Iterable[LogDir], given: ServerConfig | None) -> BrokerDirs:
-        found = BrokerDirs(dirs, given=given)
-        found._release = self.guess
-        found._present, found.learned = self, self.learned
-        return found
+        broker = BrokerDirs(dirs, given=given)
+        broker._release = self.guess
+        broker._present, broker.learned = self, self.learned
+        return broker
 
     @property
     def present(self) -> BrokerDirs:
@@ -93,9 +93,9 @@ class BrokerDirs:
 
     def of_release(self, release: Release) -> BrokerDirs:
         """The same dirs by the rules of another release that they may be of."""
-        found = BrokerDirs(self.dirs, release=release, release_reason="it may be this one", given=self.given)
-        found.learned = self.learned
-        return found
+        broker = BrokerDirs(self.dirs, release=release, release_reason="it may be this one", given=self.given)
+        broker.learned = self.learned
+        return broker
 
     @cached_property
     def guess(self) -> Guess:
@@ -110,11 +110,11 @@ class BrokerDirs:
             if level is not None
             else told_beside(self.dirs, None if self.given is None else self.given.given)
         )
-        found = guess_release(self.dirs, level, told)
+        guess = guess_release(self.dirs, level, told)
         return (
-            found
-            if found.oldest == found.newest
-            else replace(found, release=replace(found.release, asked=Asked()))
+            guess
+            if guess.oldest == guess.newest
+            else replace(guess, release=replace(guess.release, asked=Asked()))
         )
 
     @property
@@ -135,8 +135,8 @@ class BrokerDirs:
     @property
     def identities(self) -> list[MetaProperties]:
         """What the meta.properties say that can be read."""
-        found = (log_dir.meta_properties.value for log_dir in self.dirs)
-        return [value for value in found if value is not None]
+        values = (log_dir.meta_properties.value for log_dir in self.dirs)
+        return [value for value in values if value is not None]
 
     @property
     def stored_node_id(self) -> int | None:
@@ -226,12 +226,17 @@ class BrokerDirs:
             return self._metadata_logs[log_dir.path]
 
     @property
+    def own_metadata_log(self) -> MetadataLog | None:
+        """What `__cluster_metadata-0` in `metadata_dir` says; None where there is none."""
+        return None if self.metadata_dir is None else self.metadata_log(self.metadata_dir)
+
+    @property
     def metadata(self) -> MetadataImage | None:
         """What the cluster's metadata on these disks says; None without, or if its beginning is lost."""
         if self.learned is not None:
             return self.learned
-        found = None if self.metadata_dir is None else self.metadata_log(self.metadata_dir)
-        return found.image if found is not None and found.records and found.whole else None
+        log = self.own_metadata_log
+        return log.image if log is not None and log.records and log.whole else None
 
     @cached_property
     def voters(self) -> frozenset[int] | None:
@@ -239,11 +244,11 @@ class BrokerDirs:
 
         They are in server.properties, or else in the log itself (KIP-853); `quorum-state` had them up to 3.8.
         """
-        found = None if self.metadata_dir is None else self.metadata_log(self.metadata_dir)
+        log = self.own_metadata_log
         if self.given is not None and self.given.voters:
             return self.given.voters
-        if found is not None and found.image.voters:
-            return frozenset(found.image.voters)
+        if log is not None and log.image.voters:
+            return frozenset(log.image.voters)
         partition = None if self.metadata_dir is None else self.metadata_dir.cluster_metadata
         state = None if partition is None else partition.quorum_state.value
         return None if state is None or not state.current_voters else frozenset(state.current_voters)
@@ -256,8 +261,8 @@ class BrokerDirs:
     @property
     def metadata_records(self) -> Mapping[int, int]:
         """The newest version of each kind (api key) of record in the metadata on these disks."""
-        found = None if self.metadata_dir is None else self.metadata_log(self.metadata_dir)
-        return {} if found is None else found.versions
+        log = self.own_metadata_log
+        return {} if log is None else log.versions
 
     @property
     def is_formatted(self) -> bool:

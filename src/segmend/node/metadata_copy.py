@@ -139,8 +139,10 @@ class MetadataCopy:
     @property
     def best(self) -> Standing | None:
         """The most that a node can go by, with the newest snapshot that leads there, and its log."""
-        found = list(self._standings())
-        return max(found, key=lambda each: (each.position, _end(each.snapshot), bool(each.run)), default=None)
+        standings = list(self._standings())
+        return max(
+            standings, key=lambda each: (each.position, _end(each.snapshot), bool(each.run)), default=None
+        )
 
     @property
     def cut_short(self) -> bool:

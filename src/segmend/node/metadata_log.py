@@ -141,32 +141,32 @@ def read_metadata_log(partition: PartitionDir, *, snapshot_first: bool = True) -
 
     Without `snapshot_first` a snapshot is read only if the log does not begin at offset 0.
     """
-    found = _read(partition, with_log=True)
-    if found.snapshot is None:
-        return found
-    if is_ahead(found.snapshot, end=found.end, epoch=found.epoch):
-        end, epoch = found.end, found.epoch
-        found = _read(partition, with_log=False)
-        found.end, found.epoch, found.ahead = end, epoch, True
+    log = _read(partition, with_log=True)
+    if log.snapshot is None:
+        return log
+    if is_ahead(log.snapshot, end=log.end, epoch=log.epoch):
+        end, epoch = log.end, log.epoch
+        log = _read(partition, with_log=False)
+        log.end, log.epoch, log.ahead = end, epoch, True
     elif not snapshot_first and min(partition.layout.logs, default=1) == 0:
-        found = _read(partition, with_log=True, with_snapshot=False)
-    return found
+        log = _read(partition, with_log=True, with_snapshot=False)
+    return log
 
 
 def _read(partition: PartitionDir, *, with_log: bool, with_snapshot: bool = True) -> MetadataLog:
-    found, start = MetadataLog(), 0
+    log, start = MetadataLog(), 0
     snapshots = partition.kraft_snapshots if with_snapshot else []
     if snapshots:
         newest = max(snapshots, key=lambda file: (file.parsed.base_offset or 0, file.parsed.epoch or 0))
         start = newest.parsed.base_offset or 0
-        found.snapshot = start, newest.parsed.epoch or 0
-        found.take_snapshot(newest)
+        log.snapshot = start, newest.parsed.epoch or 0
+        log.take_snapshot(newest)
     else:
-        found.whole = min(partition.layout.logs, default=0) == 0
+        log.whole = min(partition.layout.logs, default=0) == 0
     for segment in partition.segments if with_log else ():
-        if not found.take_log(segment, start):
+        if not log.take_log(segment, start):
             break
-    return found
+    return log
 
 
 def _is_sound(log: FileEntry, base_offset: int) -> bool:

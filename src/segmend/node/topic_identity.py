@@ -17,14 +17,16 @@ _COMPARED = 64 << 10
 
 def why_not_the_file(broker: BrokerDirs, partition: PartitionDir) -> str | None:
     """Why it is not proven that its partition.metadata alone is wrong; None where it is."""
-    image, found = broker.metadata, partition.topic_id
+    image, topic_id = broker.metadata, partition.topic_id
     if image is None or partition.topic not in image.ids:
         return "the cluster's metadata on these disks does not tell the topic's id"
     if not image.assigned(partition.topic, partition.partition, broker.node_id):
         return "the cluster's metadata does not assign this partition to this node"
-    owner = None if found is None else image.names.get(found)
+    owner = None if topic_id is None else image.names.get(topic_id)
     if owner is None:
-        return f"no topic of the cluster has the id {found}: the records may be those of a topic that is gone"
+        return (
+            f"no topic of the cluster has the id {topic_id}: the records may be those of a topic that is gone"
+        )
     namesake = next(_current(broker, owner, partition.partition), None)
     if namesake is None:
         return f"{owner}-{partition.partition} is not on these disks: this may be its directory, renamed"
@@ -37,8 +39,8 @@ def why_not_the_file(broker: BrokerDirs, partition: PartitionDir) -> str | None:
 
 def of_no_topic(broker: BrokerDirs, partition: PartitionDir) -> bool:
     """Whether the cluster knows the topic's id, and no topic with the one in the partition.metadata."""
-    image, found = broker.metadata, partition.topic_id
-    if image is None or found is None or found in image.names or partition.topic not in image.ids:
+    image, topic_id = broker.metadata, partition.topic_id
+    if image is None or topic_id is None or topic_id in image.names or partition.topic not in image.ids:
         return False
     return image.assigned(partition.topic, partition.partition, broker.node_id)
 

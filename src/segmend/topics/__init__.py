@@ -19,8 +19,8 @@ def decoder_for(topic: str) -> Decoder | None:
     if not topic.startswith("__"):
         return None
     for module in pkgutil.iter_modules(__path__):
-        found = import_module(f"{__name__}.{module.name}")
-        decoder: Decoder | None = found.DECODERS.get(topic)
+        decoders = import_module(f"{__name__}.{module.name}")
+        decoder: Decoder | None = decoders.DECODERS.get(topic)
         if decoder is not None:
             return decoder
     return None

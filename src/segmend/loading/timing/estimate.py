@@ -121,11 +121,11 @@ def estimate(
     if machine.random_read:
         costs = replace(costs, checked=costs.checked + READS_A_CHECK * machine.random_read)
     totals = [_of_work(each.total, costs) for each in dirs]
-    found = [
+    works = [
         _of_dir(each, total, costs, threads, _disk_seconds(each, dirs, machine))
         for each, total in zip(dirs, totals, strict=True)
     ]
-    parts, longest = max(found, key=lambda pair: sum(pair[0].values()), default=({}, None))
+    parts, longest = max(works, key=lambda pair: sum(pair[0].values()), default=({}, None))
     # However many threads there are, the cores must do all of it, but for the one that the compiler and
     # the garbage collector take: of two cores a second thread gained 6 to 10 %, measured.
     usable = max(machine.cores - 1, 1) if machine.cores else max(threads, 1) * max(len(dirs), 1)
