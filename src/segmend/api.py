@@ -75,9 +75,9 @@ def forecast_cluster(
     Iterate the answer for its lines: `NodeOutcome`, `Quorum`, `Leadership`, and a last `ClusterOutcome`.
     Raises `UsageError` for dirs of more than one cluster.
     """
-    found = members(log_dirs, Release.parse(kafka) if kafka else None)
-    nodes = Nodes(found.brokers, Options(now_ms=time.time_ns() // 1_000_000))
-    return ClusterForecast(nodes, only, found.unplaced)
+    cluster = members(log_dirs, Release.parse(kafka) if kafka else None)
+    nodes = Nodes(cluster.brokers, Options(now_ms=time.time_ns() // 1_000_000))
+    return ClusterForecast(nodes, only, cluster.unplaced)
 
 
 def plan(operation: str, *log_dirs: LogDir, kafka: str | None = None, **options: object) -> Plan:

@@ -46,8 +46,8 @@ def breaks(view: SegmentView, scan: SegmentScan, *codes: str) -> Iterator[Break]
     if not scan.problems or view.context.partition.kind == "cluster-metadata":
         return
     regions = _regions(scan)
-    found = view.once("breaks", lambda: [_classify(view, each, n) for n, each in enumerate(regions)])
-    yield from (each for each in found if each.code in codes)
+    classified = view.once("breaks", lambda: [_classify(view, each, n) for n, each in enumerate(regions)])
+    yield from (each for each in classified if each.code in codes)
 
 
 def _regions(scan: SegmentScan) -> list[list[Problem]]:
@@ -68,9 +68,9 @@ def _classify(view: SegmentView, region: list[Problem], number: int) -> Break:
     if len(region) > 1 and all(problem.kind == "crc-mismatch" for problem in region):
         return _bad_crc(view, start, start.end)
     if number < _PROVEN:
-        found = _proven(view, start, end, walk=number < _WALKED)
-        if found is not None:
-            return found
+        proven = _proven(view, start, end, walk=number < _WALKED)
+        if proven is not None:
+            return proven
     if len(region) == 1 and start.kind == "crc-mismatch" and _is_whole(view, start):
         return _bad_crc(view, start, end)
     return Break(code="L04", position=start.position, end=end, offset=start.offset)

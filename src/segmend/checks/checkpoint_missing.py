@@ -52,14 +52,14 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
 
 
 def _odd(name: str, context: DirContext) -> str | None:
-    found = context.checkpoint(name)
-    if found.value is None or found.damages:
+    checkpoint = context.checkpoint(name)
+    if checkpoint.value is None or checkpoint.damages:
         return None
-    entries = found.value.entries
+    entries = checkpoint.value.entries
     for (topic, partition), count in Counter((e.topic, e.partition) for e in entries).most_common(1):
         if count > 1:
             return f"{count} lines for {topic}-{partition}; the last one counts"
     negative = next((e for e in entries if e.offset < 0), None)
     if negative is not None and name != LOG_START_OFFSET:
         return f"offset {negative.offset} of {negative.topic}-{negative.partition} is negative"
-    return "the lines end with carriage returns" if b"\r" in (found.data or b"") else None
+    return "the lines end with carriage returns" if b"\r" in (checkpoint.data or b"") else None

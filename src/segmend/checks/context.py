@@ -89,35 +89,35 @@ class BrokerContext:
     @cached_property
     def current(self) -> dict[tuple[str, int], list[PartitionDir]]:
         """The current replicas by (topic, partition); more than one directory each is a fault."""
-        found: dict[tuple[str, int], list[PartitionDir]] = {}
+        replicas: dict[tuple[str, int], list[PartitionDir]] = {}
         for log_dir in self.dirs:
             for partition in log_dir.partitions:
                 if partition.kind == "current":
-                    found.setdefault((partition.topic, partition.partition), []).append(partition)
-        return found
+                    replicas.setdefault((partition.topic, partition.partition), []).append(partition)
+        return replicas
 
     @cached_property
     def former_names(self) -> dict[tuple[str, str], str]:
         """By dir and name: foreign directories that were a partition, by its lines; it is nowhere else."""
         there = {partition.key for log_dir in self.dirs for partition in log_dir.partitions}
-        found = {}
+        names = {}
         for context in map(self.of, self.dirs):
             for name in context.log_dir.foreign:
                 former = _PARTITION_NAME.match(name)
                 parsed = parse_dir_name(former[0]) if former else None
                 key = (parsed.topic, parsed.partition) if parsed else None
                 if former and key not in there and key in context.offsets(RECOVERY_POINT):
-                    found[context.path, name] = former[0]
-        return found
+                    names[context.path, name] = former[0]
+        return names
 
     @cached_property
     def topic_ids(self) -> list[tuple[PartitionDir, str]]:
         """Current replicas with the topic id of their partition.metadata, where it can be read."""
-        found = []
+        ids = []
         for partition in (p for same in self.current.values() for p in same):
             if partition.topic_id is not None:
-                found.append((partition, partition.topic_id))
-        return found
+                ids.append((partition, partition.topic_id))
+        return ids
 
 
 class DirContext:
@@ -153,10 +153,10 @@ class DirContext:
         """Remember what could not be read, and go on."""
         self.failures.append(self.failure(error))
 
-    def _noted(self, found: LoadedFile[T]) -> LoadedFile[T]:
-        if found.unreadable is not None:
-            self.note(found.unreadable)
-        return found
+    def _noted(self, file: LoadedFile[T]) -> LoadedFile[T]:
+        if file.unreadable is not None:
+            self.note(file.unreadable)
+        return file
 
     @cached_property
     def identity(self) -> LoadedFile[MetaProperties]:
@@ -266,11 +266,11 @@ class PartitionContext:
         names = self.partition.layout.logs
         segments = [segment for segment in self.partition.segments if segment.base_offset in names]
         nexts: list[int | None] = [segment.base_offset for segment in segments[1:]]
-        found = []
+        views = []
         for segment, following in zip(segments, [*nexts, None], strict=False):
             log = self.partition.entry(names[segment.base_offset])
-            found.append(SegmentView(self, segment, log, following))
-        return found
+            views.append(SegmentView(self, segment, log, following))
+        return views
 
     @property
     def epochs(self) -> LoadedFile[EpochCheckpoint]:

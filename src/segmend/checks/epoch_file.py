@@ -47,9 +47,9 @@ _FATAL = frozenset(code.name for code in CODES if code.fatal)
 
 def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
     """The first damage that stops the reader, else the first entry out of order."""
-    found = [(_CODES.get(damage.kind, "E01"), damage) for damage in context.epochs.damages]
-    fatal = [item for item in found if item[0] in _FATAL]
-    for code, damage in (fatal or found)[:1]:
+    coded = [(_CODES.get(damage.kind, "E01"), damage) for damage in context.epochs.damages]
+    fatal = [item for item in coded if item[0] in _FATAL]
+    for code, damage in (fatal or coded)[:1]:
         yield context.finding(
             code,
             damage.reason,

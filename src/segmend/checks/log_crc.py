@@ -59,33 +59,33 @@ LEVEL = Level.DEEP
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """One finding for each batch; the last one of an active segment may still be in flight."""
-    for found in first(breaks(view, view.scan, *(code.name for code in CODES))):
-        if not (in_flight(view) and found.end >= view.scan.end):
-            yield _finding(view, context, found)
+    for damage in first(breaks(view, view.scan, *(code.name for code in CODES))):
+        if not (in_flight(view) and damage.end >= view.scan.end):
+            yield _finding(view, context, damage)
 
 
-def _finding(view: SegmentView, context: PartitionContext, found: Break) -> Finding:
-    torn = view.is_active and healed_at_start(view) and found.end >= view.scan.end
+def _finding(view: SegmentView, context: PartitionContext, damage: Break) -> Finding:
+    torn = view.is_active and healed_at_start(view) and damage.end >= view.scan.end
     return context.finding(
-        found.code,
-        f"the batch of {found.end - found.position} bytes has a wrong CRC; {_consequence(view, found, torn)}",
+        damage.code,
+        f"the batch of {damage.end - damage.position} bytes has a wrong CRC; {_consequence(view, damage, torn)}",
         file=view.segment.name,
-        position=found.position,
-        offset=found.offset,
-        broker_says=BAD_CRC.format(found.stored, found.computed),
+        position=damage.position,
+        offset=damage.offset,
+        broker_says=BAD_CRC.format(damage.stored, damage.computed),
         remedy=context.good_batches(),
         severity=Severity.WARNING if torn else None,
-        stored_crc=found.stored,
-        computed_crc=found.computed,
-        bytes=found.end - found.position,
+        stored_crc=damage.stored,
+        computed_crc=damage.computed,
+        bytes=damage.end - damage.position,
     )
 
 
-def _consequence(view: SegmentView, found: Break, torn: bool) -> str:
+def _consequence(view: SegmentView, damage: Break, torn: bool) -> str:
     if torn:
         return "it is the last one, and the next start cuts it off"
     if healed_at_start(view):
         return "the next start cuts the segment here and deletes all later segments"
-    if found.code == "L06" and REBUILDS_MISSING_INDEX.of(view.context.release):
+    if damage.code == "L06" and REBUILDS_MISSING_INDEX.of(view.context.release):
         return "and .index is missing, so the next start cuts the segment here and keeps the later ones"
     return "consumers and followers cannot get past it"

@@ -41,9 +41,9 @@ LEVEL = Level.DEFAULT
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """One finding for each place where the epoch goes back."""
     for problem in first(problems(view.scan, "epoch-backwards")):
-        found = _odd_one(view, problem)
-        if found is not None:
-            yield _outlier(view, context, *found)
+        odd_one = _odd_one(view, problem)
+        if odd_one is not None:
+            yield _outlier(view, context, *odd_one)
         else:
             yield context.finding(
                 "L17",

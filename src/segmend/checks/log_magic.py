@@ -48,16 +48,16 @@ LEVEL = Level.DEFAULT
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """One finding for each batch whose magic is proven wrong."""
-    for found in first(breaks(view, view.scan, *(code.name for code in CODES))):
-        refused = UNKNOWN_MAGIC.say(context.release, found.magic)
-        cut = INVALID_MESSAGES.format(view.segment.name, found.position)
+    for damage in first(breaks(view, view.scan, *(code.name for code in CODES))):
+        refused = UNKNOWN_MAGIC.say(context.release, damage.magic)
+        cut = INVALID_MESSAGES.format(view.segment.name, damage.position)
         yield context.finding(
-            found.code,
-            f"the magic byte is {found.magic}, the CRC proves 2",
+            damage.code,
+            f"the magic byte is {damage.magic}, the CRC proves 2",
             file=view.segment.name,
-            position=found.position + 16,
-            offset=found.offset,
-            broker_says=refused if found.code == "L11" else cut,
-            remedy=context.repair(deep=found.code == "L12"),
-            magic=found.magic,
+            position=damage.position + 16,
+            offset=damage.offset,
+            broker_says=refused if damage.code == "L11" else cut,
+            remedy=context.repair(deep=damage.code == "L12"),
+            magic=damage.magic,
         )

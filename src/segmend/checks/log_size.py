@@ -68,22 +68,22 @@ _CONSEQUENCE = {
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """One finding for each batch whose size is proven wrong."""
-    for found in first(breaks(view, view.scan, *(code.name for code in CODES))):
-        right = found.end - found.position - 12
+    for damage in first(breaks(view, view.scan, *(code.name for code in CODES))):
+        right = damage.end - damage.position - 12
         yield context.finding(
-            found.code,
-            f"the size field says {found.size}, the CRC proves {right}; {_CONSEQUENCE[found.code]}",
+            damage.code,
+            f"the size field says {damage.size}, the CRC proves {right}; {_CONSEQUENCE[damage.code]}",
             file=view.segment.name,
-            position=found.position + 8,
-            offset=found.offset,
-            broker_says=_words(view, found),
-            remedy=context.repair(deep=found.code == "L10"),
-            stored_size=found.size,
+            position=damage.position + 8,
+            offset=damage.offset,
+            broker_says=_words(view, damage),
+            remedy=context.repair(deep=damage.code == "L10"),
+            stored_size=damage.size,
             right_size=right,
         )
 
 
-def _words(view: SegmentView, found: Break) -> str:
-    if found.code == "L09":
-        return too_small(view, found.size)
-    return CORRUPTION.format(view.base_offset, found.offset)
+def _words(view: SegmentView, damage: Break) -> str:
+    if damage.code == "L09":
+        return too_small(view, damage.size)
+    return CORRUPTION.format(view.base_offset, damage.offset)

@@ -79,10 +79,10 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         return  # K07
     if context.level == Level.STARTUP and not view.is_active:
         return
-    found = _seen_by_a_broker(view) if context.level == Level.STARTUP else _seen_by_the_scan(view)
-    if found is None or (found[0] == "zero-tail" and view.is_active and healed_at_start(view)):
+    tail = _seen_by_a_broker(view) if context.level == Level.STARTUP else _seen_by_the_scan(view)
+    if tail is None or (tail[0] == "zero-tail" and view.is_active and healed_at_start(view)):
         return
-    yield _finding(view, context, *found)
+    yield _finding(view, context, *tail)
 
 
 def _seen_by_the_scan(view: SegmentView) -> tuple[str, int, int] | None:

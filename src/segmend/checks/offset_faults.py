@@ -51,8 +51,8 @@ def offset_faults(view: SegmentView, scan: SegmentScan, *codes: str) -> Iterator
     """The segment's offset faults of these codes, in order of position."""
     if not scan.problems:
         return
-    found = view.once("offset faults", lambda: list(_faults(view, scan)))
-    yield from (fault for fault in found if fault.code in codes)
+    faults = view.once("offset faults", lambda: list(_faults(view, scan)))
+    yield from (fault for fault in faults if fault.code in codes)
 
 
 def _faults(view: SegmentView, scan: SegmentScan) -> Iterator[OffsetFault]:
@@ -118,6 +118,6 @@ def _judge_backwards(view: SegmentView, around: _Around) -> OffsetFault:
     return OffsetFault(code="L16" if again else "L26", batch=this, expected=around.expected)
 
 
-def one_bit(found: int, expected: int) -> bool:
+def one_bit(actual: int, expected: int) -> bool:
     """Whether two offsets differ in exactly one bit."""
-    return ((found ^ expected) & (2**64 - 1)).bit_count() == 1
+    return ((actual ^ expected) & (2**64 - 1)).bit_count() == 1

@@ -47,9 +47,9 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     user = context.owner
     if user is None or user.uid == ROOT:
         return
-    found = list(_unusable(log_dir, context, user))
+    unusable = list(_unusable(log_dir, context, user))
     for mended in (True, False):
-        alike = [each for each in found if (each[1].uid == user.uid) is mended]
+        alike = [each for each in unusable if (each[1].uid == user.uid) is mended]
         remedy = _remedy(context, [name for name, _, _ in alike], user, owned=mended)
         for name, status, partition in alike:
             yield _finding(context, name, status, user, partition, remedy)

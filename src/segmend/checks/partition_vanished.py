@@ -49,9 +49,9 @@ def run(broker: BrokerContext, _context: BrokerContext) -> Iterator[Finding]:
     for context in contexts:
         for key in sorted({key for name in _CHECKPOINTS for key in _lines(context, name)} - there):
             gone.setdefault(key, []).append(context)
-    for key, found in gone.items():
+    for key, saying in gone.items():
         if _is_expected(broker, key):
-            yield _finding(broker, key, max(found, key=lambda context: _reached(context, key)))
+            yield _finding(broker, key, max(saying, key=lambda context: _reached(context, key)))
 
 
 def _lines(context: DirContext, checkpoint: str) -> Mapping[Key, int]:

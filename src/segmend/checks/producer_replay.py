@@ -88,10 +88,10 @@ _REPLAYS: WeakKeyDictionary[PartitionContext, Replay] = WeakKeyDictionary()
 
 def replay_of(context: PartitionContext) -> Replay:
     """The partition's replay; made once. For partition checks above --startup."""
-    found = _REPLAYS.get(context)
-    if found is None:
-        found = _REPLAYS[context] = _Replayer(context).run()
-    return found
+    replay = _REPLAYS.get(context)
+    if replay is None:
+        replay = _REPLAYS[context] = _Replayer(context).run()
+    return replay
 
 
 def snapshot_of(entry: FileEntry) -> ProducerSnapshot | None:
@@ -140,25 +140,25 @@ class _Replayer:
         self._merged: set[int] = set()
 
     def run(self) -> Replay:
-        found = self._found
+        replay = self._found
         pairs = list(zip(self._context.views, self._context.scans, strict=False))
         end = self._start
         for number, (view, scan) in enumerate(pairs):
             if number and view.base_offset != end:
-                found.sound = False
+                replay.sound = False
             if number == 0:
                 self._begin(view)
             else:
                 self._compare_snapshot(view.base_offset)
             if scan is None:
-                found.sound = False
+                replay.sound = False
                 continue
             self._look_at(view, scan)
             self._advance(view, scan)
             end = scan.next_offset
         if pairs:
             self._compare_at_the_end(*pairs[-1])
-        return found
+        return replay
 
     def _compare_at_the_end(self, view: SegmentView, scan: SegmentScan | None) -> None:
         whole = scan is not None and not scan.tail and not in_flight(view)

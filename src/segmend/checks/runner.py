@@ -331,8 +331,8 @@ class CheckRun:
     ) -> _SliceResult:
         result = _SliceResult()
         for view in context.views[first:last]:
-            found = _guarded(checks, view, context, result.failures)
-            result.findings.extend(found)
+            findings = _guarded(checks, view, context, result.failures)
+            result.findings.extend(findings)
             result.scans.append(self._scan(view, result.failures))
             view.forget()
         return result
@@ -358,8 +358,8 @@ class CheckRun:
         self.summary.partitions += 1
         if context.partition.unreadable:
             context.dir.note(context.partition.unreadable)
-        found = _guarded(self._checks[Scope.PARTITION], context.partition, context, context.dir.failures)
-        yield from found
+        findings = _guarded(self._checks[Scope.PARTITION], context.partition, context, context.dir.failures)
+        yield from findings
         yield None
         if self._on_partition:
             self._on_partition(context)

@@ -82,8 +82,8 @@ class SegmentView:
         if key not in self._kept:
             entry = self.log if name == "log" else getattr(self.segment, name)
             self._kept[key] = entry and entry.size
-        found: int | None = self._kept[key]
-        return found
+        length: int | None = self._kept[key]
+        return length
 
     @property
     def size(self) -> int:
@@ -97,17 +97,17 @@ class SegmentView:
             entry = getattr(self.segment, name)
             exact = self.context.level >= Level.DEEP
             self._kept[name] = (None, 0) if entry is None else read_index(entry, entry_size, exact=exact)
-        found: tuple[bytes | None, int] = self._kept[name]
-        return found
+        kept: tuple[bytes | None, int] = self._kept[name]
+        return kept
 
     @property
     def scan(self) -> SegmentScan:
         """The scan of the whole `.log`, with the depth of the level; made once."""
-        found: SegmentScan | None = self._kept.get("scan")
-        if found is None:
-            found = self._given() or self._known() or self._with_padding(self._read())
-            self._kept["scan"] = found
-        return found
+        scan: SegmentScan | None = self._kept.get("scan")
+        if scan is None:
+            scan = self._given() or self._known() or self._with_padding(self._read())
+            self._kept["scan"] = scan
+        return scan
 
     def _given(self) -> SegmentScan | None:
         ask = self.context.dir.broker.scanned
@@ -175,8 +175,8 @@ class SegmentView:
         """What `make` gives, made for the first who asks for `what` and then kept."""
         if what not in self._kept:
             self._kept[what] = make()
-        found: T = self._kept[what]
-        return found
+        kept: T = self._kept[what]
+        return kept
 
     def forget(self) -> None:
         """Drop bytes and scans."""

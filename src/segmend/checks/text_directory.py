@@ -48,5 +48,5 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
 
 def _can_be_spared(name: str) -> bool:
     """A start makes it anew; without a topic id the log becomes a stray, without its vote a voter may err."""
-    found = parse_file_name(name)
-    return found.state == "tmp" or found.kind == "leader-epochs"
+    parsed = parse_file_name(name)
+    return parsed.state == "tmp" or parsed.kind == "leader-epochs"

@@ -55,8 +55,8 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
     truth = metadata.ids if metadata else {}
     # Of a topic that the metadata knows it is clear whose id is wrong, and of no other.
     renamed = {id(p) for group in same_id for p in group if p.topic not in truth}
-    for topic, found in by_topic.items():
-        left = [item for item in found if id(item[0]) not in renamed]
+    for topic, identified in by_topic.items():
+        left = [item for item in identified if id(item[0]) not in renamed]
         known = truth.get(topic)
         yield from _other_than(broker, known, left, truth) if known else _differing(broker, left)
     for group in same_id:
@@ -68,10 +68,10 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
 
 
 def _other_than(
-    broker: BrokerContext, known: str, found: list[Identified], truth: Mapping[str, str]
+    broker: BrokerContext, known: str, identified: list[Identified], truth: Mapping[str, str]
 ) -> Iterator[Finding]:
     owners = {topic_id: topic for topic, topic_id in truth.items()}
-    for partition, topic_id in found:
+    for partition, topic_id in identified:
         if topic_id != known:
             message = f"topic id {topic_id}, but in the cluster's metadata the topic has {known}"
             if topic_id in owners:
@@ -91,13 +91,13 @@ def _stray(broker: BrokerContext, partition: PartitionDir, topic_id: str) -> str
     return NOT_KNOWN.format(partition.path, topic_id) if stray else None
 
 
-def _differing(broker: BrokerContext, found: list[Identified]) -> Iterator[Finding]:
-    counts = Counter(topic_id for _, topic_id in found)
+def _differing(broker: BrokerContext, identified: list[Identified]) -> Iterator[Finding]:
+    counts = Counter(topic_id for _, topic_id in identified)
     if len(counts) < 2:
         return
     (right, most), *_ = counts.most_common(1)
     tie = sum(count == most for count in counts.values()) > 1
-    for partition, topic_id in found:
+    for partition, topic_id in identified:
         if tie or topic_id != right:
             other = "others" if tie else right
             message = f"topic id {topic_id}, but other partitions of the topic have {other}"

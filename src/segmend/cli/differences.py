@@ -40,22 +40,22 @@ class _Metadata:
     image: MetadataImage | None
     brokers: frozenset[int]
 
-    def leader(self, found: Compared) -> int | None:
+    def leader(self, partition: Compared) -> int | None:
         """Who leads the partition; None where nobody does, or nothing tells."""
-        leader = None if self.image is None else self.image.leaders.get(self._key(found))
+        leader = None if self.image is None else self.image.leaders.get(self._key(partition))
         return None if leader is None or leader.leader < 0 else leader.leader
 
-    def absent(self, found: Compared) -> list[int]:
+    def absent(self, partition: Compared) -> list[int]:
         """Brokers that are to have a replica, whose dirs are here, and that have none."""
         if self.image is None:
             return []
-        here = {replica.broker for replica in found.replicas}
-        assigned = self.image.replicas.get(self._key(found), ())
+        here = {replica.broker for replica in partition.replicas}
+        assigned = self.image.replicas.get(self._key(partition), ())
         return [broker for broker in assigned if broker in self.brokers and broker not in here]
 
-    def _key(self, found: Compared) -> tuple[str, int]:
+    def _key(self, partition: Compared) -> tuple[str, int]:
         assert self.image is not None
-        return self.image.ids.get(found.topic, ""), found.partition
+        return self.image.ids.get(partition.topic, ""), partition.partition
 
 
 def tell(args: argparse.Namespace, dirs: Sequence[LogDir], every: Iterable[Compared]) -> int:
@@ -66,14 +66,14 @@ def tell(args: argparse.Namespace, dirs: Sequence[LogDir], every: Iterable[Compa
     code = ExitCode.NOTHING_WRONG
     progress = Progress(sys.stderr)
     try:
-        for found in every:
-            progress.update(counts["partitions"], 0, f"{found.topic}-{found.partition}")
-            absent = metadata.absent(found)
-            code |= _code(found, absent)
-            _count(counts, found, absent)
-            if args.json or args.all or _is_different(found, absent):
+        for partition in every:
+            progress.update(counts["partitions"], 0, f"{partition.topic}-{partition.partition}")
+            absent = metadata.absent(partition)
+            code |= _code(partition, absent)
+            _count(counts, partition, absent)
+            if args.json or args.all or _is_different(partition, absent):
                 progress.done()
-                _tell(args, found, metadata.leader(found), absent)
+                _tell(args, partition, metadata.leader(partition), absent)
     finally:
         progress.done()
     _end(args, counts, _notes(metadata), time.monotonic() - begun)
@@ -81,49 +81,55 @@ def tell(args: argparse.Namespace, dirs: Sequence[LogDir], every: Iterable[Compa
 
 
 def _metadata(dirs: Sequence[LogDir]) -> _Metadata:
-    found = members(dirs)
+    cluster = members(dirs)
     newest: tuple[tuple[int, int], MetadataImage] | None = None
-    for broker in found.brokers.values():
+    for broker in cluster.brokers.values():
         home = broker.metadata_dir
         log = None if home is None else broker.metadata_log(home)
         image = image_of(broker)
         if log is not None and image is not None and log.position is not None:
             newest = max(newest or (log.position, image), (log.position, image), key=lambda each: each[0])
-    return _Metadata(image=newest and newest[1], brokers=frozenset(found.brokers))
+    return _Metadata(image=newest and newest[1], brokers=frozenset(cluster.brokers))
 
 
-def _is_different(found: Compared, absent: Sequence[int]) -> bool:
-    return found.merged is None or bool(found.merged.doubts) or verdict(found.merged, absent) != "equal"
+def _is_different(partition: Compared, absent: Sequence[int]) -> bool:
+    return (
+        partition.merged is None
+        or bool(partition.merged.doubts)
+        or verdict(partition.merged, absent) != "equal"
+    )
 
 
-def _code(found: Compared, absent: Sequence[int]) -> ExitCode:
-    if found.merged is None:
+def _code(partition: Compared, absent: Sequence[int]) -> ExitCode:
+    if partition.merged is None:
         return ExitCode.OPERATIONAL
-    code = ExitCode.FINDINGS if _is_different(found, absent) else ExitCode.NOTHING_WRONG
-    unread = any(replica.unreadable for replica in found.replicas)
+    code = ExitCode.FINDINGS if _is_different(partition, absent) else ExitCode.NOTHING_WRONG
+    unread = any(replica.unreadable for replica in partition.replicas)
     return code | ExitCode.OPERATIONAL if unread else code
 
 
-def _count(counts: Counter[str], found: Compared, absent: Sequence[int]) -> None:
+def _count(counts: Counter[str], partition: Compared, absent: Sequence[int]) -> None:
     counts["partitions"] += 1
-    counts["replicas"] += len(found.replicas)
-    if found.merged is None:
+    counts["replicas"] += len(partition.replicas)
+    if partition.merged is None:
         counts["refused"] += 1
     else:
-        counts["doubtful"] += bool(found.merged.doubts)
-        counts["alone" if len(found.replicas) + len(absent) == 1 else verdict(found.merged, absent)] += 1
-    for replica in found.replicas:
+        counts["doubtful"] += bool(partition.merged.doubts)
+        counts[
+            "alone" if len(partition.replicas) + len(absent) == 1 else verdict(partition.merged, absent)
+        ] += 1
+    for replica in partition.replicas:
         counts["batches"] += replica.batches
         counts["bytes"] += sum(run.end_position - run.first_position for run in replica.runs)
 
 
-def _tell(args: argparse.Namespace, found: Compared, leader: int | None, absent: Sequence[int]) -> None:
+def _tell(args: argparse.Namespace, partition: Compared, leader: int | None, absent: Sequence[int]) -> None:
     if not args.json:
-        emit([*partition_lines(found, leader, absent, style(args)), ""])
+        emit([*partition_lines(partition, leader, absent, style(args)), ""])
         return
-    if found.merged is not None:
-        emit_json(replica_json(found, number) for number in range(len(found.replicas)))
-    emit_json([partition_json(found, leader, absent)])
+    if partition.merged is not None:
+        emit_json(replica_json(partition, number) for number in range(len(partition.replicas)))
+    emit_json([partition_json(partition, leader, absent)])
 
 
 def _notes(metadata: _Metadata) -> list[str]:

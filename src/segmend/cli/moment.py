@@ -25,8 +25,8 @@ def moment(value: str) -> int:
             raise argparse.ArgumentTypeError(f"'{value}' looks like {unit or 'no time'}: give milliseconds")
         return int(value)
     try:
-        found = datetime.fromisoformat(value)
-        return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+        stated = datetime.fromisoformat(value)
+        return int((stated if stated.tzinfo else stated.replace(tzinfo=UTC)).timestamp() * 1000)
     except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(
             f"'{value}' is no time such as 2026-12-01T08:00, 2026-12-01T08:00+02:00, 1795366572000 or +24h"

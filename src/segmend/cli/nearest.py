@@ -15,8 +15,8 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """To be put behind a complaint: nothing, or the question."""
-    found = nearest(word, known)
-    return "" if found is None else f"; did you mean '{found}'?"
+    meant = nearest(word, known)
+    return "" if meant is None else f"; did you mean '{meant}'?"
 
 
 def _slips(one: str, other: str) -> int:

@@ -39,12 +39,12 @@ def add_read_speed_option(parser: argparse.ArgumentParser | argparse._ArgumentGr
 
 def _speed(value: str) -> float:
     try:
-        found = float(value) * 1e6
+        speed = float(value) * 1e6
     except ValueError:
-        found = 0.0
-    if not 0 < found < 1e15:
+        speed = 0.0
+    if not 0 < speed < 1e15:
         raise argparse.ArgumentTypeError(f"'{value}' is no speed in MB/s, such as 250")
-    return found
+    return speed
 
 
 def release_argument(value: str) -> Release:

@@ -36,17 +36,17 @@ class Parser(argparse.ArgumentParser):
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As the base class; of an option that there is not, say which may have been meant."""
-        found, extra = self.parse_known_args(args, namespace)
+        parsed, extra = self.parse_known_args(args, namespace)
         if extra:
             options = (option for parser in with_subparsers(self) for option in _options(parser))
             wrong = next((word for word in extra if word.startswith("-")), "")
             question = did_you_mean(wrong.partition("=")[0], options) if wrong else ""
             self.error(f"unrecognized arguments: {' '.join(extra)}{question}")
-        return found
+        return parsed
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As the base class, and also words that stand behind an option: `check A --deep B`."""
-        found, extra = super().parse_known_args(args, namespace)
+        known, extra = super().parse_known_args(args, namespace)
         last = next(
             (each for each in self._actions if each.nargs in ("*", "+") and not each.option_strings), None
         )
@@ -54,8 +54,8 @@ class Parser(argparse.ArgumentParser):
             end = extra.index("--") if "--" in extra else len(extra)
             more = [word for word in extra[:end] if not _is_option(word)] + extra[end + 1 :]
             extra = [word for word in extra[:end] if _is_option(word)]
-            setattr(found, last.dest, [*(getattr(found, last.dest) or ()), *more])
-        return found, extra
+            setattr(known, last.dest, [*(getattr(known, last.dest) or ()), *more])
+        return known, extra
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:

@@ -39,8 +39,8 @@ def replicas_in(
         note(f"{each}; counted once")
     only = getattr(args, "partition", None)
     chosen = {
-        key: found
-        for key, found in groups.items()
+        key: replicas
+        for key, replicas in groups.items()
         if fnmatchcase(key[0], args.topic or "*") and only in (None, f"{key[0]}-{key[1]}")
     }
     if not chosen:

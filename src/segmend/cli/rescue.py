@@ -108,12 +108,12 @@ def _add_decode(parser: argparse.ArgumentParser) -> None:
 
 def _decode(args: argparse.Namespace) -> tuple[Decode, ...]:
     """What is to be decoded; raises `SegmendError` before anything is read where that cannot be."""
-    found: tuple[Decode, ...] = tuple(sorted(args.decode, key=lambda each: each.side))
-    if len({each.side for each in found}) < len(found):
+    decodes: tuple[Decode, ...] = tuple(sorted(args.decode, key=lambda each: each.side))
+    if len({each.side for each in decodes}) < len(decodes):
         raise UsageError("--decode: is given twice for the same of key and value")
-    for each in found:
+    for each in decodes:
         decoder(each)
-    return found
+    return decodes
 
 
 def add_isolation(group: argparse._ArgumentGroup, help: str) -> None:
@@ -174,14 +174,14 @@ def _live(args: argparse.Namespace) -> dict[str, Any]:
 
 def _compacting(args: argparse.Namespace) -> Compacting | None:
     """What is to be compacted; raises `UsageError`."""
-    found: Compacting | None = args.compact
-    if found and any(each is not None for each in (args.offsets, args.since, args.until)):
+    compacting: Compacting | None = args.compact
+    if compacting and any(each is not None for each in (args.offsets, args.since, args.until)):
         raise UsageError("--compact looks at whole logs; leave out --offsets, --since and --until")
-    if found and args.salvage:
+    if compacting and args.salvage:
         raise UsageError("--compact takes records away for later ones, which --salvage cannot vouch for")
-    if found and args.form == "kafka":
+    if compacting and args.form == "kafka":
         raise UsageError("--compact is for tables and log dirs; the brokers compact what is sent")
-    return found
+    return compacting
 
 
 def tell(

@@ -57,7 +57,7 @@ def _ends(path: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _event(lines: list[bytes]) -> dict[str, Any]:
     try:
-        found = json.loads(lines[0]) if lines else {}
+        event = json.loads(lines[0]) if lines else {}
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return event if isinstance(event, dict) else {}

@@ -50,7 +50,7 @@ def open_targets(paths: Sequence[str], *, blank: bool = False) -> Targets:
 def open_log_dirs(paths: Sequence[str]) -> list[LogDir]:
     """The log dirs of one broker; raises `UsageError` for what is no directory, or given twice."""
     seen: dict[str, str] = {}
-    found = []
+    log_dirs = []
     for path in paths:
         kind = disk.path_type(path)
         if kind is None and "://" in path:
@@ -63,8 +63,8 @@ def open_log_dirs(paths: Sequence[str]) -> list[LogDir]:
         if real in seen:
             raise UsageError(f"{path}: the same directory as {seen[real]}")
         seen[real] = path
-        found.append(LogDir.open(path))
-    return found
+        log_dirs.append(LogDir.open(path))
+    return log_dirs
 
 
 def open_or_note(paths: Sequence[str]) -> list[LogDir]:
@@ -74,8 +74,8 @@ def open_or_note(paths: Sequence[str]) -> list[LogDir]:
     """
     opened: dict[str, LogDir] = {}
     for path in paths:
-        found = LogDir.attempt(path)
-        opened.setdefault(disk.real_path(path), found)
+        log_dir = LogDir.attempt(path)
+        opened.setdefault(disk.real_path(path), log_dir)
     if all(each.unreadable and not each.unreadable.forbidden for each in opened.values()):
         open_log_dirs(paths)  # says what is wrong
     return list(opened.values())

@@ -28,8 +28,8 @@ def told_settings(paths: Sequence[str] | None) -> TopicSettings | None:
     """What the files say, the later ones first; raises `UsageError` and `Unreadable`."""
     if not paths:
         return None
-    found = {topic: own for path in _files(paths) for topic, own in _read(path).items()}
-    return TopicSettings(of=found, source=f"in {', '.join(paths)}")
+    by_topic = {topic: own for path in _files(paths) for topic, own in _read(path).items()}
+    return TopicSettings(of=by_topic, source=f"in {', '.join(paths)}")
 
 
 def _files(paths: Sequence[str]) -> Iterator[str]:

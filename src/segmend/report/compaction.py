@@ -23,12 +23,12 @@ _COLUMNS = (
 _NOT_SEEN = "some settings are assumed: the topic's own, or server.properties, were not seen"
 
 
-def lines(found: Sequence[Compaction], style: Style = PLAIN) -> Iterator[str]:
+def lines(studied: Sequence[Compaction], style: Style = PLAIN) -> Iterator[str]:
     """The partitions, the dirtiest first, then what holds each, and settings that are no defaults."""
-    if not found:
+    if not studied:
         yield "no compacted partition here (in ZooKeeper mode the policies of topics are not on this disk)"
         return
-    ordered = sorted(found, key=lambda each: (each.failure is None, -each.ratio, each.dir, each.name))
+    ordered = sorted(studied, key=lambda each: (each.failure is None, -each.ratio, each.dir, each.name))
     yield from table(_COLUMNS, map(_row, ordered), style)
     for each in ordered:
         told = list(_remarks(each))
@@ -108,9 +108,9 @@ def _blocked(blocker: Blocker) -> str:
     return f"{BOUNDS[blocker.kind]}, from offset {blocker.offset} on{since}"
 
 
-def json_lines(found: Iterable[Compaction]) -> Iterator[Mapping[str, Any]]:
+def json_lines(studied: Iterable[Compaction]) -> Iterator[Mapping[str, Any]]:
     """One `partition` line each."""
-    for each in found:
+    for each in studied:
         yield {
             "type": "partition",
             "dir": each.dir,

@@ -29,16 +29,16 @@ _COLUMNS = (
 _COLOURS = {"diverged": "red", "damaged": "red", "behind": "yellow"}
 
 
-def replica_json(found: Compared, number: int) -> dict[str, Any]:
+def replica_json(partition: Compared, number: int) -> dict[str, Any]:
     """One replica as `diff` and `fleet diff` tell it."""
-    replica, merged = found.replicas[number], found.merged
+    replica, merged = partition.replicas[number], partition.merged
     assert merged is not None, "a refused partition has no replicas to tell"
     standing = merged.standings[number]
     left = standing.diverged_at
     return {
         "type": "replica",
-        "topic": found.topic,
-        "partition": found.partition,
+        "topic": partition.topic,
+        "partition": partition.partition,
         "broker": replica.broker,
         "dir": replica.dir,
         "directory": replica.name,
@@ -58,7 +58,7 @@ def replica_json(found: Compared, number: int) -> dict[str, Any]:
         "damaged": [
             {
                 "first_offset": each.first_offset, "last_offset": each.last_offset,
-                "sound_on": [found.replicas[other].broker for other in each.sound_on],
+                "sound_on": [partition.replicas[other].broker for other in each.sound_on],
             }
             for each in standing.hurt
         ],
@@ -72,13 +72,13 @@ def replica_json(found: Compared, number: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def partition_json(found: Compared, leader: int | None, absent: Sequence[int]) -> dict[str, Any]:
+def partition_json(partition: Compared, leader: int | None, absent: Sequence[int]) -> dict[str, Any]:
     """One partition; `leader` and the brokers that lack it are those of the metadata log, if there is one."""
-    line: dict[str, Any] = {"type": "partition", "topic": found.topic, "partition": found.partition}
-    merged = found.merged
+    line: dict[str, Any] = {"type": "partition", "topic": partition.topic, "partition": partition.partition}
+    merged = partition.merged
     if merged is None:
-        return {**line, "verdict": "refused", "best": None, "missing": [], "reason": found.refused}
-    best = found.replicas[merged.best]
+        return {**line, "verdict": "refused", "best": None, "missing": [], "reason": partition.refused}
+    best = partition.replicas[merged.best]
     return {
         **line,
         "verdict": verdict(merged, absent),
@@ -92,7 +92,7 @@ def partition_json(found: Compared, leader: int | None, absent: Sequence[int]) -
         "conflicts": [
             {
                 "first_offset": each.first_offset, "last_offset": each.last_offset, "because": each.because,
-                "taken": [found.replicas[number].broker for number in each.taken],
+                "taken": [partition.replicas[number].broker for number in each.taken],
             }
             for each in merged.conflicts
         ],
@@ -107,26 +107,26 @@ def verdict(merged: Merged, absent: Sequence[int]) -> str:
 
 
 def partition_lines(
-    found: Compared, leader: int | None, absent: Sequence[int], style: Style = PLAIN
+    partition: Compared, leader: int | None, absent: Sequence[int], style: Style = PLAIN
 ) -> Iterator[str]:
     """A partition for people: a line, a table of its replicas, what follows from it, and what comes next."""
-    name, merged = f"{text.clean(found.topic)}-{found.partition}", found.merged
+    name, merged = f"{text.clean(partition.topic)}-{partition.partition}", partition.merged
     if merged is None:
-        yield f"{style('bold', name)}  {style('red', 'refused')}: {text.clean(found.refused or '')}"
+        yield f"{style('bold', name)}  {style('red', 'refused')}: {text.clean(partition.refused or '')}"
         return
     said = verdict(merged, absent)
-    best = found.replicas[merged.best]
+    best = partition.replicas[merged.best]
     led = "" if leader is None else f"; leader by the metadata log: broker {leader}"
     where = f"{_broker(best)} {text.clean(best.path)}"
     yield f"{style('bold', name)}  {style(_COLOURS.get(said), said)}; best: {where}{led}"
-    yield from (f"  {line}" for line in table(_COLUMNS, _rows(found, merged), style))
-    yield from (f"  {line}" for line in _consequences(found, merged, leader, absent))
-    for command in dict.fromkeys(_next(found, merged)):
+    yield from (f"  {line}" for line in table(_COLUMNS, _rows(partition, merged), style))
+    yield from (f"  {line}" for line in _consequences(partition, merged, leader, absent))
+    for command in dict.fromkeys(_next(partition, merged)):
         yield f"  next: {style.command(command)}"
 
 
-def _rows(found: Compared, merged: Merged) -> Iterator[Sequence[str]]:
-    for replica, standing in zip(found.replicas, merged.standings, strict=True):
+def _rows(partition: Compared, merged: Merged) -> Iterator[Sequence[str]]:
+    for replica, standing in zip(partition.replicas, merged.standings, strict=True):
         yield (
             text.number(replica.broker),
             str(replica.log_start_offset),
@@ -150,9 +150,9 @@ def _broker(replica: Replica) -> str:
 
 
 def _consequences(
-    found: Compared, merged: Merged, leader: int | None, absent: Sequence[int]
+    partition: Compared, merged: Merged, leader: int | None, absent: Sequence[int]
 ) -> Iterator[str]:
-    replicas = found.replicas
+    replicas = partition.replicas
     for broker in absent:
         yield f"broker {broker} is to have a replica by the metadata log, and none of its dirs does"
     for each in merged.diverged:
@@ -163,7 +163,7 @@ def _consequences(
             "a follower cuts them off"
         )
     for number, standing in enumerate(merged.standings):
-        yield from _hurt(found, number, standing)
+        yield from _hurt(partition, number, standing)
         if replicas[number].broker != leader or leader is None:
             yield from _unique(replicas[number], standing, known=merged.high_watermark is not None)
     for conflict in merged.conflicts:
@@ -179,15 +179,15 @@ def _consequences(
     yield from _more(len(merged.doubts), "such place")
 
 
-def _hurt(found: Compared, number: int, standing: Standing) -> Iterator[str]:
+def _hurt(partition: Compared, number: int, standing: Standing) -> Iterator[str]:
     for each in standing.hurt[:SHOWN]:
-        brokers = [_broker(found.replicas[other]) for other in each.sound_on]
+        brokers = [_broker(partition.replicas[other]) for other in each.sound_on]
         sound = f"sound on {', '.join(brokers)}" if brokers else "sound nowhere"
         if each.last_offset is None:
             where, sound = f"from offset {each.first_offset} on", "how far nothing tells"
         else:
             where = _offsets(each.first_offset, each.last_offset)
-        yield f"{_broker(found.replicas[number])}: damaged {where}; {sound}"
+        yield f"{_broker(partition.replicas[number])}: damaged {where}; {sound}"
     yield from _more(len(standing.hurt), "damaged range")
 
 
@@ -211,39 +211,42 @@ def _offsets(first: int, last: int) -> str:
     return f"offset {first}" if first == last else f"offsets {first} to {last}"
 
 
-def _next(found: Compared, merged: Merged) -> Iterator[str]:
+def _next(partition: Compared, merged: Merged) -> Iterator[str]:
     """What helps: a damaged replica takes batches of one that has them all, else all give what they have."""
     together = False
     for number, standing in enumerate(merged.standings):
-        replica = found.replicas[number]
+        replica = partition.replicas[number]
         if standing.relation == "diverged":
             at = (standing.diverged_at or (0, 0))[0]
             together = True
             yield f"segmend show {shlex.quote(replica.path)} --records --offset {at}.."
-        elif standing.relation == "damaged" and (source := _source(found, standing, number)) is not None:
+        elif standing.relation == "damaged" and (source := _source(partition, standing, number)) is not None:
             here, there = shlex.quote(replica.path), shlex.quote(source.path)
             yield f"segmend plan repair {here} --from {there} -o plan.json"
         elif standing.relation == "damaged":
             together = True
     if together:
-        yield from _merges(found, merged)
-        paths = " ".join(shlex.quote(replica.path) for replica in found.replicas)
-        out = shlex.quote(f"rescued-{found.topic}-{found.partition}")
+        yield from _merges(partition, merged)
+        paths = " ".join(shlex.quote(replica.path) for replica in partition.replicas)
+        out = shlex.quote(f"rescued-{partition.topic}-{partition.partition}")
         yield f"segmend rescue {paths} --out {out} --as log-dir"
 
 
-def _merges(found: Compared, merged: Merged) -> Iterator[str]:
+def _merges(partition: Compared, merged: Merged) -> Iterator[str]:
     """The merge of all, for each replica that no other one mends alone; a conflict is for a person."""
-    name = f"{found.topic}-{found.partition}"
-    elsewhere = any(each.name != name or "://" in each.dir for each in found.replicas)
+    name = f"{partition.topic}-{partition.partition}"
+    elsewhere = any(each.name != name or "://" in each.dir for each in partition.replicas)
     if elsewhere or any(each.because == "order" for each in merged.conflicts):
         return
     for number, standing in enumerate(merged.standings):
-        if standing.relation not in ("diverged", "damaged") or _source(found, standing, number) is not None:
+        if (
+            standing.relation not in ("diverged", "damaged")
+            or _source(partition, standing, number) is not None
+        ):
             continue
-        others = (each.path for each in found.replicas if each is not found.replicas[number])
+        others = (each.path for each in partition.replicas if each is not partition.replicas[number])
         where = " ".join(f"--from {shlex.quote(path)}" for path in others)
-        mine = found.replicas[number]
+        mine = partition.replicas[number]
         beside = shlex.quote(f"left-out-{name}-{number if mine.broker is None else mine.broker}")
         side = f" --side {beside}" if standing.relation == "diverged" else ""
         if where:
@@ -251,15 +254,15 @@ def _merges(found: Compared, merged: Merged) -> Iterator[str]:
             yield f"segmend plan merge {home} --partition {shlex.quote(name)} {where}{side} -o plan.json"
 
 
-def _source(found: Compared, standing: Standing, number: int) -> Replica | None:
+def _source(partition: Compared, standing: Standing, number: int) -> Replica | None:
     """One replica that has sound all that is damaged here, if the damage is within batches."""
-    kinds = {each.kind for each in found.replicas[number].damaged}
+    kinds = {each.kind for each in partition.replicas[number].damaged}
     if not kinds or not kinds <= KINDS.keys():
         return None
-    having = set(range(len(found.replicas))) - {number}
+    having = set(range(len(partition.replicas))) - {number}
     for each in standing.hurt:
         having &= set(each.sound_on)
-    return found.replicas[min(having)] if having and standing.hurt else None
+    return partition.replicas[min(having)] if having and standing.hurt else None
 
 
 def summary_json(counts: Mapping[str, int], notes: Sequence[str], seconds: float) -> dict[str, Any]:

@@ -69,14 +69,14 @@ def next_steps(each: Reasons, user: User | None) -> list[Advice]:
     place = text.word(f"{each.dir.rstrip('/')}/{each.name}")
     if each.failure is not None:
         return [_opened(each, user, place)]
-    found: dict[Advice, None] = {}
+    steps: dict[Advice, None] = {}
     topic = text.word(each.topic)
     for verdict in each.verdicts:
         kind, read = doubt(verdict), each.records.get(verdict.segment.base_offset)
         if kind == "future" or (kind in ("zero", "mtime") and (read is None or read.last <= 0)):
             continue
-        found |= dict.fromkeys(advice(kind, place, topic, each.release))
-    return list(found)
+        steps |= dict.fromkeys(advice(kind, place, topic, each.release))
+    return list(steps)
 
 
 def _opened(each: Reasons, user: User | None, place: str) -> Advice:

@@ -44,14 +44,14 @@ def finding_lines(
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
     """Places by their worst finding, in each place by severity, file and position; causes first."""
-    found = list(findings)
-    explained = _explained(found)
+    unsorted = list(findings)
+    explained = _explained(unsorted)
     worst: dict[Place, int] = {}
-    for finding in found:
+    for finding in unsorted:
         rank = _rank(finding, explained)
         worst[_place(finding)] = min(worst.get(_place(finding), rank), rank)
     return sorted(
-        found,
+        unsorted,
         key=lambda f: (
             worst[_place(f)], _place(f), _rank(f, explained), f.cause is not None,
             f.file or "", f.position or 0, f.code,
@@ -61,12 +61,12 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
 
 def _explained(findings: Iterable[Finding]) -> dict[Cause, list[Finding]]:
     """The findings that have a cause, by that."""
-    found: dict[Cause, list[Finding]] = {}
+    by_cause: dict[Cause, list[Finding]] = {}
     for finding in findings:
         if finding.cause is not None:
-            found.setdefault(finding.cause, []).append(finding)
+            by_cause.setdefault(finding.cause, []).append(finding)
     heads = {_as_cause(finding) for finding in findings if finding.cause is None}
-    return {cause: group for cause, group in found.items() if cause in heads}
+    return {cause: group for cause, group in by_cause.items() if cause in heads}
 
 
 def _is_explained(finding: Finding, explained: Mapping[Cause, Sequence[Finding]]) -> bool:

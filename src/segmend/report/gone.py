@@ -32,9 +32,9 @@ _UNTOLD: Final = (
 )
 
 
-def lines(found: Account, style: Style = PLAIN, *, limits: Mapping[int, str], every: bool) -> Iterator[str]:
+def lines(account: Account, style: Style = PLAIN, *, limits: Mapping[int, str], every: bool) -> Iterator[str]:
     """The partitions of which something went wrongly first; those where all is right fold unless `every`."""
-    partitions = _partitions(found)
+    partitions = _partitions(account)
     shown = [each for each in partitions if every or _worst(each[1], each[2]) != "right"]
     for name, gone, remarks in shown:
         yield style("bold", text.clean(name))
@@ -50,30 +50,32 @@ def lines(found: Account, style: Style = PLAIN, *, limits: Mapping[int, str], ev
         count = sum(len(gone) for _, gone, _ in rest)
         noun = plural(len(rest), "partition")
         yield f"{noun} whose {plural(count, 'deletion')} ({text.size(size)}) went by the rules (--all)"
-    yield from _sum(found)
+    yield from _sum(account)
 
 
-def _sum(found: Account) -> Iterator[str]:
+def _sum(account: Account) -> Iterator[str]:
     counts = {
-        verdict: [each for each in found.gone.values() if each.verdict == verdict] for verdict in _ORDER
+        verdict: [each for each in account.gone.values() if each.verdict == verdict] for verdict in _ORDER
     }
     parts = [f"{len(each)} {verdict}" for verdict, each in counts.items() if each]
-    parts += [plural(len(found.remarks), "remark")] if found.remarks else []
+    parts += [plural(len(account.remarks), "remark")] if account.remarks else []
     span = (
-        f", {text.when(found.first_ms)} to {text.when(found.last_ms)}" if found.first_ms is not None else ""
+        f", {text.when(account.first_ms)} to {text.when(account.last_ms)}"
+        if account.first_ms is not None
+        else ""
     )
     nothing = "no line that brokers log of deleted data"
-    told = f"{plural(found.lines, 'line')}{span}: {', '.join(parts) or nothing}"
-    yield f"{told}; {found.more:,} more deletions not listed one by one" if found.more else told
-    if found.first_ms is not None:
+    told = f"{plural(account.lines, 'line')}{span}: {', '.join(parts) or nothing}"
+    yield f"{told}; {account.more:,} more deletions not listed one by one" if account.more else told
+    if account.first_ms is not None:
         yield "server.log has no time zone: its times are read as UTC (--zone +02:00 for another)"
 
 
-def _partitions(found: Account) -> list[tuple[str, list[Gone], list[Remark]]]:
+def _partitions(account: Account) -> list[tuple[str, list[Gone], list[Remark]]]:
     names: dict[str, tuple[list[Gone], list[Remark]]] = {}
-    for gone in found.gone.values():
+    for gone in account.gone.values():
         names.setdefault(_name(gone), ([], []))[0].append(gone)
-    for remark in found.remarks.values():
+    for remark in account.remarks.values():
         names.setdefault(_name(remark), ([], []))[1].append(remark)
     ordered = sorted(names.items(), key=lambda item: (_ORDER.index(_worst(*item[1])), item[0]))
     return [(name, gone, remarks) for name, (gone, remarks) in ordered]
@@ -184,7 +186,7 @@ def _remark(each: Remark) -> str:
 
 
 def _advice(gone: Sequence[Gone], remarks: Sequence[Remark] = ()) -> list[Advice]:
-    found: dict[Advice, None] = {}
+    steps: dict[Advice, None] = {}
     clocks = {(each.was, each.since): each for each in gone if each.verdict != "right"}
     causes: list[tuple[str | None, Release, Gone | Remark]] = [
         (was, Release(since), each) for (was, since), each in clocks.items()
@@ -199,13 +201,13 @@ def _advice(gone: Sequence[Gone], remarks: Sequence[Remark] = ()) -> list[Advice
     for clock, release, each in causes:
         topic = text.word(each.partition.rpartition("-")[0])
         place = text.word(f"{each.dir or 'DIR'}/{each.partition}")
-        found |= dict.fromkeys(advice(clock, place, topic, release))
-    return list(found)
+        steps |= dict.fromkeys(advice(clock, place, topic, release))
+    return list(steps)
 
 
-def json_lines(found: Account) -> Iterator[Mapping[str, Any]]:
+def json_lines(account: Account) -> Iterator[Mapping[str, Any]]:
     """A `deletion` line each, a `remark` line each, and a `summary`."""
-    for each in found.gone.values():
+    for each in account.gone.values():
         yield {
             "type": "deletion", "dir": each.dir, "topic": each.partition.rpartition("-")[0],
             "partition": _number(each.partition),
@@ -216,17 +218,17 @@ def json_lines(found: Account) -> Iterator[Mapping[str, Any]]:
             "broker_says": each.says,
             "next": [{"command": a.command, "why": a.why} for a in _advice([each])],
         }  # fmt: skip
-    for remark in found.remarks.values():
+    for remark in account.remarks.values():
         yield {
             "type": "remark", "dir": remark.dir, "topic": remark.partition.rpartition("-")[0],
             "partition": _number(remark.partition), "kind": remark.kind,
             "offset": remark.offset, "at": remark.at_ms, "broker_says": remark.says,
         }  # fmt: skip
-    verdicts = [each.verdict for each in found.gone.values()]
+    verdicts = [each.verdict for each in account.gone.values()]
     yield {
-        "type": "summary", "lines": found.lines, "deletions": len(found.gone) + found.more,
-        **{verdict: verdicts.count(verdict) for verdict in _ORDER}, "not_listed": found.more,
-        "from": found.first_ms, "to": found.last_ms,
+        "type": "summary", "lines": account.lines, "deletions": len(account.gone) + account.more,
+        **{verdict: verdicts.count(verdict) for verdict in _ORDER}, "not_listed": account.more,
+        "from": account.first_ms, "to": account.last_ms,
     }  # fmt: skip
 
 
@@ -239,7 +241,7 @@ def _release(numbers: Iterable[int] | None) -> str | None:
     return None if numbers is None else ".".join(map(str, numbers))
 
 
-def needs_a_look(found: Account) -> bool:
+def needs_a_look(account: Account) -> bool:
     """Whether something went by a clock that is no record's time, or was acknowledged and is gone."""
-    cut = any(each.kind == "below-high-watermark" for each in found.remarks.values())
-    return cut or any(each.verdict == "wrong" for each in found.gone.values())
+    cut = any(each.kind == "below-high-watermark" for each in account.remarks.values())
+    return cut or any(each.verdict == "wrong" for each in account.gone.values())

@@ -89,10 +89,10 @@ def record_row(item: RecordItem, view: RecordView) -> dict[str, Any]:
 
 def control_facts(record: Record) -> dict[str, Any]:
     """What a control record says."""
-    found, damages = control.parse(record.key, record.value)
-    facts: dict[str, Any] = {"type": found.type_name}
-    if found.value is not None:
-        facts |= _plain(found.value)
+    parsed, damages = control.parse(record.key, record.value)
+    facts: dict[str, Any] = {"type": parsed.type_name}
+    if parsed.value is not None:
+        facts |= _plain(parsed.value)
     if damages:
         facts["damage"] = damages[0].reason
     return facts

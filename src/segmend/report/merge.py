@@ -12,12 +12,12 @@ from segmend.report.style import PLAIN, Style
 from segmend.wording import plural
 
 
-def merge_json(found: Compared) -> dict[str, Any]:
+def merge_json(partition: Compared) -> dict[str, Any]:
     """One partition."""
-    line: dict[str, Any] = {"type": "merge", "topic": found.topic, "partition": found.partition}
-    merged = found.merged
+    line: dict[str, Any] = {"type": "merge", "topic": partition.topic, "partition": partition.partition}
+    merged = partition.merged
     if merged is None:
-        return {**line, "refused": found.refused}
+        return {**line, "refused": partition.refused}
     return {
         **line,
         "refused": None,
@@ -30,7 +30,7 @@ def merge_json(found: Compared) -> dict[str, Any]:
         ],
         "ranges": [
             {
-                "broker": found.replicas[each.replica].broker, "dir": found.replicas[each.replica].dir,
+                "broker": partition.replicas[each.replica].broker, "dir": partition.replicas[each.replica].dir,
                 "first_offset": each.first_offset, "last_offset": each.last_offset,
                 "unacknowledged": each.unacknowledged, "superseded": list(each.superseded),
             }
@@ -41,11 +41,11 @@ def merge_json(found: Compared) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def merge_lines(found: Compared, style: Style = PLAIN) -> Iterator[str]:
+def merge_lines(partition: Compared, style: Style = PLAIN) -> Iterator[str]:
     """The same for people."""
-    name, merged = f"{text.clean(found.topic)}-{found.partition}", found.merged
+    name, merged = f"{text.clean(partition.topic)}-{partition.partition}", partition.merged
     if merged is None:
-        yield f"{style('bold', name)}  {style('red', 'refused')}: {text.clean(found.refused or '')}"
+        yield f"{style('bold', name)}  {style('red', 'refused')}: {text.clean(partition.refused or '')}"
         return
     known = "not known" if merged.high_watermark is None else str(merged.high_watermark)
     yield (
@@ -56,14 +56,14 @@ def merge_lines(found: Compared, style: Style = PLAIN) -> Iterator[str]:
         last = "on" if epoch.last_offset is None else f"to {epoch.last_offset}"
         name = "no epoch" if epoch.epoch < 0 else f"epoch {epoch.epoch}"
         yield f"  {name} from {epoch.first_offset} {last}"
-    yield from (f"  {line}" for line in _taken(found, merged))
+    yield from (f"  {line}" for line in _taken(partition, merged))
 
 
-def _taken(found: Compared, merged: Merged) -> Iterator[str]:
+def _taken(partition: Compared, merged: Merged) -> Iterator[str]:
     for each in merged.ranges:
         marked = ", not known to be acknowledged" if each.unacknowledged else ""
         left = f", {plural(len(each.superseded), 'record')} left out" if each.superseded else ""
-        replica = found.replicas[each.replica]
+        replica = partition.replicas[each.replica]
         broker = "?" if replica.broker is None else replica.broker
         where = f"broker {broker}, {text.clean(replica.path)}"
         yield f"{each.first_offset} to {each.last_offset}: {where}{marked}{left}"

@@ -91,11 +91,11 @@ def _loss(loss: Loss) -> str:
 
 def _space(plan: Plan) -> Iterator[str]:
     """What is taken up where; copies to another disk apart, since a move on one disk takes nothing."""
-    found: dict[tuple[str, bool], int] = {}
+    taken_up: dict[tuple[str, bool], int] = {}
     for need in (need for step in plan.steps for need in step.needs("")):
         key = need.where, need.origin is not None
-        found[key] = found.get(key, 0) + need.bytes
-    for (where, moved), count in found.items():
+        taken_up[key] = taken_up.get(key, 0) + need.bytes
+    for (where, moved), count in taken_up.items():
         if count:
             place = "for old bytes" if not where else f"in {text.clean(where)}"
             yield f"space: {text.size(count)} {place}{', if that is another disk' if moved else ''}"
@@ -103,18 +103,18 @@ def _space(plan: Plan) -> Iterator[str]:
 
 def _forecast(plan: Plan, look: Style) -> Iterator[str]:
     for when in ("before", "after"):
-        found = plan.forecast.get(when)
-        if found:
-            yield f"a broker {plan.release} started {when} it {_start(found, look)}{_looked_at(found)}"
+        outcome = plan.forecast.get(when)
+        if outcome:
+            yield f"a broker {plan.release} started {when} it {_start(outcome, look)}{_looked_at(outcome)}"
 
 
-def _start(found: Mapping[str, Any], look: Style) -> str:
-    if found["outcome"] != "starts":
-        return look("red", f"refuses: {text.clean(found['reason'] or '')}")
-    lost, unserved, unknown = found.get("lost", {}), found.get("unserved", 0), found.get("unknown", [])
+def _start(outcome: Mapping[str, Any], look: Style) -> str:
+    if outcome["outcome"] != "starts":
+        return look("red", f"refuses: {text.clean(outcome['reason'] or '')}")
+    lost, unserved, unknown = outcome.get("lost", {}), outcome.get("unserved", 0), outcome.get("unknown", [])
     told = []
-    if found["records_lost"]:
-        told.append(look("red", f"loses {found['records_lost']:,} records"))
+    if outcome["records_lost"]:
+        told.append(look("red", f"loses {outcome['records_lost']:,} records"))
     elif any(lost.values()):
         told.append(look("red", f"has {plural(lost['partitions'], 'partition')} damaged or lost"))
     if unserved:
@@ -125,9 +125,9 @@ def _start(found: Mapping[str, Any], look: Style) -> str:
     return f"{words}; {look('red', 'not known')}: {text.clean('; '.join(unknown))}" if unknown else words
 
 
-def _looked_at(found: Mapping[str, Any]) -> str:
+def _looked_at(outcome: Mapping[str, Any]) -> str:
     """What of a broker with very many partitions the sentence before is about."""
-    if (count := found.get("looked_at")) is None:
+    if (count := outcome.get("looked_at")) is None:
         return ""
     return f" of {plural(count, 'partition')} that it touches; the others were not looked at"
 

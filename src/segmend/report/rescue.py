@@ -40,8 +40,8 @@ def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
         yield f"unreadable: {text.clean(file)} at byte {position}: {kind}"
     yield from (f"doubt: {text.clean(each)}" for each in line["doubts"])
     yield from _compacted(line.get("compacted"))
-    for side, found in line.get("decoded", {}).items():
-        yield from _decoded(side, found)
+    for side, counts in line.get("decoded", {}).items():
+        yield from _decoded(side, counts)
     if line["aborted"]:
         left = "left out" if line["left_out"] else "marked"
         yield f"{plural(line['aborted'], 'record')} of aborted transactions, {left}"
@@ -58,35 +58,35 @@ def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
         yield f"{records} above the high watermark on one replica only, marked"
 
 
-def _salvaged(found: Sequence[Sequence[int]]) -> Iterator[str]:
-    if found:
-        records = plural(sum(last - first + 1 for first, last in found), "record")
+def _salvaged(spans: Sequence[Sequence[int]]) -> Iterator[str]:
+    if spans:
+        records = plural(sum(last - first + 1 for first, last in spans), "record")
         yield (
             f"salvaged: of these, {records} out of batches whose checksum fails, marked (their bytes may "
-            f"be wrong): {_ranges(found)}"
+            f"be wrong): {_ranges(spans)}"
         )
 
 
-def _compacted(found: Mapping[str, Any] | None) -> Iterator[str]:
-    if found and "superseded" in found:
-        aborted = f", and {found['aborted']:,} of aborted transactions" if found["aborted"] else ""
-        yield f"compacted: {plural(found['superseded'], 'record')} whose key came again left out{aborted}"
-    elif found:
-        yield f"not compacted: {text.clean(found['not'])}"
+def _compacted(counts: Mapping[str, Any] | None) -> Iterator[str]:
+    if counts and "superseded" in counts:
+        aborted = f", and {counts['aborted']:,} of aborted transactions" if counts["aborted"] else ""
+        yield f"compacted: {plural(counts['superseded'], 'record')} whose key came again left out{aborted}"
+    elif counts:
+        yield f"not compacted: {text.clean(counts['not'])}"
 
 
-def _decoded(side: str, found: Mapping[str, Any]) -> Iterator[str]:
-    null = f", {found['null']:,} null" if found["null"] else ""
-    yield f"{side}: {found['decoded']:,} decoded as {found['as']}, {found['raw']:,} left raw{null}"
-    for reason, count in [*found["reasons"].items()][:_SHOWN]:
+def _decoded(side: str, counts: Mapping[str, Any]) -> Iterator[str]:
+    null = f", {counts['null']:,} null" if counts["null"] else ""
+    yield f"{side}: {counts['decoded']:,} decoded as {counts['as']}, {counts['raw']:,} left raw{null}"
+    for reason, count in [*counts["reasons"].items()][:_SHOWN]:
         yield f"{side}: left raw {count:,}: {text.clean(reason)}"
-    if found["schema"]:
-        yield f"{side}: schema {text.clean(json.dumps(found['schema']))}"
+    if counts["schema"]:
+        yield f"{side}: schema {text.clean(json.dumps(counts['schema']))}"
 
 
-def _ranges(found: Sequence[Sequence[int]]) -> str:
-    shown = ", ".join(f"{first}..{last}" for first, last in found[:_SHOWN])
-    return shown + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
+def _ranges(spans: Sequence[Sequence[int]]) -> str:
+    shown = ", ".join(f"{first}..{last}" for first, last in spans[:_SHOWN])
+    return shown + (f" and {len(spans) - _SHOWN} more" if len(spans) > _SHOWN else "")
 
 
 def summary_line(line: Mapping[str, Any], out: str) -> str:

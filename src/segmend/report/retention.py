@@ -52,21 +52,21 @@ class Asked:
 
 
 def lines(
-    found: Sequence[Reasons],
+    judged: Sequence[Reasons],
     asked: Asked,
     style: Style = PLAIN,
     *,
     every: bool = False,
 ) -> Iterator[str]:
     """The partitions that matter, the worst first; the others fold into one line unless `every`."""
-    told = sorted((each for each in found if every or each.matters), key=_worst)
+    told = sorted((each for each in judged if every or each.matters), key=_worst)
     for each in told:
         yield from _partition(each, style, asked, every=every)
         yield ""
-    rest = [each for each in found if not each.matters] if not every else []
+    rest = [each for each in judged if not each.matters] if not every else []
     if rest:
         yield _folded(rest)
-    yield from _amounts(found, style)
+    yield from _amounts(judged, style)
     when = "as asked (--at)" if asked.at else "is taken for now"
     yield (
         f"{text.when(asked.now_ms)} UTC {when}; a broker looks 30 s after its start, "
@@ -74,9 +74,9 @@ def lines(
     )
 
 
-def _amounts(found: Sequence[Reasons], style: Style) -> Iterator[str]:
+def _amounts(judged: Sequence[Reasons], style: Style) -> Iterator[str]:
     """What goes until when, over all partitions."""
-    outlooks = [each.outlook for each in found if each.failure is None]
+    outlooks = [each.outlook for each in judged if each.failure is None]
     if not any(each.ever.segments for each in outlooks):
         return
     rows = [
@@ -223,11 +223,11 @@ def _fate(verdict: SegmentFate) -> str:
     return "; ".join(parts)
 
 
-def json_lines(found: Iterable[Reasons], asked: Asked) -> Iterator[Mapping[str, Any]]:
+def json_lines(judged: Iterable[Reasons], asked: Asked) -> Iterator[Mapping[str, Any]]:
     """A `partition` line, its `segment` lines, and a `summary` at the end."""
     partitions = segments = due = held = failed = 0
     outlooks: list[Outlook] = []
-    for each in found:
+    for each in judged:
         partitions, segments = partitions + 1, segments + len(each.verdicts)
         due += sum(verdict.segment.size for verdict in each.goes)
         held += sum(verdict.segment.size for verdict in each.held)

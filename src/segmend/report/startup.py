@@ -83,13 +83,13 @@ def _disk(speed: Speed) -> str:
 
 
 def _parts(study: Study, style: Style) -> Iterator[str]:
-    found = study.by_case()
+    estimates = study.by_case()
     columns = [Column("seconds"), *(Column(_HEADS[case], right=True) for case in CASES)]
     rows = [
-        [words, *(_seconds(each.parts[part]) for each in found.values())] for part, words in PARTS.items()
+        [words, *(_seconds(each.parts[part]) for each in estimates.values())] for part, words in PARTS.items()
     ]
-    rows.append(["in all", *(_seconds(each.seconds) for each in found.values())])
-    rows.append(["read in full", *(text.size(each.scanned_bytes) for each in found.values())])
+    rows.append(["in all", *(_seconds(each.seconds) for each in estimates.values())])
+    rows.append(["read in full", *(text.size(each.scanned_bytes) for each in estimates.values())])
     yield from table(columns, rows, style)
     yield (
         "worst kill: the last two segments of each partition not flushed; points lost: "
@@ -164,28 +164,28 @@ def _bounce(page: StartupPage, style: Style) -> Iterator[str]:
 
 
 def _kubernetes(page: StartupPage, style: Style) -> Iterator[str]:
-    found = page.probe
+    probe = page.probe
     yield style("bold", "Kubernetes")
     any_of = " by the rules of any of these releases" if page.others else ""
     yield (
-        f"  the worst unclean start{any_of} takes {text.duration(found.worst)}; the probe waits "
-        f"{text.duration(found.seconds)} ({SAFETY:g} times as long, at least 5 min)"
+        f"  the worst unclean start{any_of} takes {text.duration(probe.worst)}; the probe waits "
+        f"{text.duration(probe.seconds)} ({SAFETY:g} times as long, at least 5 min)"
     )
-    yield from (f"  {line}" for line in yaml(found))
+    yield from (f"  {line}" for line in yaml(probe))
     yield "  a grace period that is too short ends in a kill, and the next start is the unclean one"
 
 
-def yaml(found: Probe) -> list[str]:
+def yaml(probe: Probe) -> list[str]:
     """The part of a pod's `spec` to paste."""
     return [
-        f"terminationGracePeriodSeconds: {found.grace_seconds}",
+        f"terminationGracePeriodSeconds: {probe.grace_seconds}",
         "containers:",
         "  - name: kafka",
         "    startupProbe:",
         "      tcpSocket:",
-        f"        port: {found.port}",
+        f"        port: {probe.port}",
         f"      periodSeconds: {PERIOD_SECONDS}",
-        f"      failureThreshold: {found.failure_threshold}",
+        f"      failureThreshold: {probe.failure_threshold}",
     ]
 
 
@@ -210,8 +210,8 @@ def json_lines(page: StartupPage) -> Iterator[Mapping[str, Any]]:
         seconds = {case: round(each.seconds, 2) for case, each in other.by_case().items()}
         yield {"type": "other-release", "kafka": str(other.release), **seconds}
     for threads in _counts(study):
-        found = {case: round(study.estimate(case, threads=threads).seconds, 2) for case in CASES}
-        yield {"type": "threads", "threads": threads, **found}
+        seconds_by_case = {case: round(study.estimate(case, threads=threads).seconds, 2) for case in CASES}
+        yield {"type": "threads", "threads": threads, **seconds_by_case}
     for name in ("eager", "lazy"):
         estimate = study.estimate("clean", eager=name == "eager")
         yield {"type": "kip-263", "sanity_checks": name, **_estimate(study, estimate)}
@@ -235,12 +235,12 @@ def json_lines(page: StartupPage) -> Iterator[Mapping[str, Any]]:
     }
 
 
-def _estimate(study: Study, found: Estimate) -> Mapping[str, Any]:
+def _estimate(study: Study, estimate: Estimate) -> Mapping[str, Any]:
     return {
-        "seconds": round(found.seconds, 2),
-        "loading_seconds": round(found.loading, 2),
-        "breakdown": found.to_json(),
-        "scanned_bytes": found.scanned_bytes,
+        "seconds": round(estimate.seconds, 2),
+        "loading_seconds": round(estimate.loading, 2),
+        "breakdown": estimate.to_json(),
+        "scanned_bytes": estimate.scanned_bytes,
         "partitions": study.partitions,
         "segments": study.segments,
     }

@@ -32,18 +32,18 @@ p { margin: .1rem 0; } code { font: 12px ui-monospace, monospace; overflow-wrap:
 """
 
 
-def page(found: Sequence[Reasons], now_ms: int) -> str:
+def page(judged: Sequence[Reasons], now_ms: int) -> str:
     """All these partitions."""
-    return "\n".join(_lines(found, now_ms)) + "\n"
+    return "\n".join(_lines(judged, now_ms)) + "\n"
 
 
-def _lines(found: Sequence[Reasons], now_ms: int) -> Iterator[str]:
+def _lines(judged: Sequence[Reasons], now_ms: int) -> Iterator[str]:
     yield '<!doctype html><html lang="en"><meta charset="utf-8"><title>Retention, segment by segment</title>'
     yield '<meta name="viewport" content="width=device-width">'
     yield f"<style>{_STYLE}</style><h1>Retention, segment by segment</h1>"
     yield f"<p>{text.when(now_ms)} UTC is taken for now (the thin line). Blue: when the "
     yield "records were written, by the clock that retention goes by; grey: it stays; red edge: it goes.</p>"
-    for each in found:
+    for each in judged:
         yield from _partition(each)
 
 

@@ -22,39 +22,39 @@ _NOTHING: Final = "nothing that is known"
 _MODES: Final = {Mode.ANY: "", Mode.ZOOKEEPER: "ZooKeeper: ", Mode.KRAFT: "KRaft: "}
 
 
-def lines(found: Upgrade, here: Here | None, style: Style = PLAIN) -> Iterator[str]:
+def lines(pair: Upgrade, here: Here | None, style: Style = PLAIN) -> Iterator[str]:
     """The pair, then these directories."""
-    way = "downgrade" if found.down else "upgrade"
-    yield style("bold", f"Kafka {found.from_} to {found.to}: {way}")
+    way = "downgrade" if pair.down else "upgrade"
+    yield style("bold", f"Kafka {pair.from_} to {pair.to}: {way}")
     for topic, heading in _HEADINGS.items():
-        told = found.of(topic)
+        told = pair.of(topic)
         yield ""
         yield style("bold", heading)
         for line in told:
-            yield from _wrapped(f"{_MODES[line.mode] if len(found.modes) > 1 else ''}{line.text}")
+            yield from _wrapped(f"{_MODES[line.mode] if len(pair.modes) > 1 else ''}{line.text}")
         if not told:
             yield f"  {_NOTHING}"
-    yield from _settings(found, style)
+    yield from _settings(pair, style)
     if here is not None:
-        yield from _here(found, here, style)
+        yield from _here(pair, here, style)
 
 
-def _settings(found: Upgrade, style: Style) -> Iterator[str]:
-    if found.changed:
+def _settings(pair: Upgrade, style: Style) -> Iterator[str]:
+    if pair.changed:
         yield ""
         yield style("bold", "settings with narrower limits: a value outside of them ends the start")
-        for each in found.changed:
+        for each in pair.changed:
             where = "topic" if each.topic else "server.properties"
             yield from _wrapped(f"{where} {each.name}: {each.before} becomes {each.after}")
-    if found.removed:
+    if pair.removed:
         yield ""
         yield style("bold", "settings that are no longer known, and ignored")
-        yield from _wrapped(", ".join(found.removed))
+        yield from _wrapped(", ".join(pair.removed))
 
 
-def _here(found: Upgrade, here: Here, style: Style) -> Iterator[str]:
+def _here(pair: Upgrade, here: Here, style: Style) -> Iterator[str]:
     yield ""
-    yield style("bold", f"these log dirs under Kafka {found.to}")
+    yield style("bold", f"these log dirs under Kafka {pair.to}")
     for topic, said in here.topics:
         yield from _wrapped(f"topic {topic} is refused: {said}")
     for said in here.server:
@@ -71,14 +71,14 @@ def _wrapped(text: str) -> list[str]:
     )  # fmt: skip
 
 
-def json_lines(found: Upgrade, here: Here | None) -> Iterator[dict[str, Any]]:
+def json_lines(pair: Upgrade, here: Here | None) -> Iterator[dict[str, Any]]:
     """One object for the pair, with these directories one more for the start."""
     yield {
         "type": "upgrade",
-        "from": str(found.from_),
-        "to": str(found.to),
-        "direction": "down" if found.down else "up",
-        **{topic.value: [_line(line) for line in found.of(topic)] for topic in _HEADINGS},
+        "from": str(pair.from_),
+        "to": str(pair.to),
+        "direction": "down" if pair.down else "up",
+        **{topic.value: [_line(line) for line in pair.of(topic)] for topic in _HEADINGS},
         "settings": [
             {
                 "where": "topic" if each.topic else "server",
@@ -86,9 +86,9 @@ def json_lines(found: Upgrade, here: Here | None) -> Iterator[dict[str, Any]]:
                 "before": each.before,
                 "after": each.after,
             }
-            for each in found.changed
+            for each in pair.changed
         ],
-        "removed": list(found.removed),
+        "removed": list(pair.removed),
     }
     if here is not None:
         yield {

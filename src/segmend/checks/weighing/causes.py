@@ -75,8 +75,8 @@ class Causes:
         keys += ((finding.code, *place, offset) for offset in _segments(finding))
         if _is_set_aside(finding) and not _is_of_identity(finding):
             keys.append((_ASIDE, *place))
-        found = (self._wide.get(key) or near.get(key) for key in keys)
-        return next((cause for cause in found if cause is not None and cause is not finding), None)
+        causes = (self._wide.get(key) or near.get(key) for key in keys)
+        return next((cause for cause in causes if cause is not None and cause is not finding), None)
 
 
 def _command(finding: Finding) -> str | None:

@@ -30,8 +30,8 @@ class Viewer(Protocol):
 def viewers() -> dict[str, Viewer]:
     """All viewers by kind."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    found = [cast(Viewer, import_module(f"{__name__}.{name}")) for name in names]
-    return {viewer.KIND: viewer for viewer in found}
+    modules = [cast(Viewer, import_module(f"{__name__}.{name}")) for name in names]
+    return {viewer.KIND: viewer for viewer in modules}
 
 
 def matches(viewer: Viewer, name: str) -> bool:

@@ -14,9 +14,9 @@ FIELDS = (ShownField("key", "KEY", short, right=False), ShownField("value", "VAL
 def rows(data: bytes, base_offset: int) -> Rows:  # noqa: ARG001
     """One row a property, in file order; a duplicate key is shown each time."""
     value, damages = meta_properties.parse(data)
-    found = (
+    properties = (
         {"type": "property", "position": line.position, "key": line.key, "value": line.value}
         for line in value.properties.lines
         if line.key is not None
     )
-    return found, damages
+    return properties, damages

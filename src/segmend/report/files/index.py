@@ -21,7 +21,7 @@ def rows(data: bytes, base_offset: int) -> Rows:
     """Entries without the zero tail; `at` is the entry's own byte."""
     index, damages = offset_index.parse(data)
     size = offset_index.ENTRY_SIZE
-    found = (
+    entries = (
         {
             "type": "index-entry",
             "at": i * size,
@@ -30,4 +30,4 @@ def rows(data: bytes, base_offset: int) -> Rows:
         }
         for i, entry in enumerate(index)
     )
-    return chain(found, preallocated(len(index) * size, index.zero_tail)), damages
+    return chain(entries, preallocated(len(index) * size, index.zero_tail)), damages

@@ -28,8 +28,8 @@ def rows(data: bytes, base_offset: int) -> Rows:  # noqa: ARG001, offsets in it 
     """One row a producer."""
     snapshot, damages = producer_snapshot.parse(data)
     header, size = producer_snapshot.HEADER.size, producer_snapshot.ENTRY.size
-    found = (
+    producers = (
         {"type": "producer", "at": header + i * size, **entry._asdict()}
         for i, entry in enumerate(snapshot.entries)
     )
-    return found, damages
+    return producers, damages

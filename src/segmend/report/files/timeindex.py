@@ -23,7 +23,7 @@ def rows(data: bytes, base_offset: int) -> Rows:
     """Entries without the zero tail; `at` is the entry's own byte."""
     index, damages = time_index.parse(data)
     size = time_index.ENTRY_SIZE
-    found = (
+    entries = (
         {
             "type": "timeindex-entry",
             "at": i * size,
@@ -32,4 +32,4 @@ def rows(data: bytes, base_offset: int) -> Rows:
         }
         for i, entry in enumerate(index)
     )
-    return chain(found, preallocated(len(index) * size, index.zero_tail)), damages
+    return chain(entries, preallocated(len(index) * size, index.zero_tail)), damages

@@ -21,8 +21,8 @@ FIELDS = (
 def rows(data: bytes, base_offset: int) -> Rows:  # noqa: ARG001, offsets in it are absolute
     """One row an aborted transaction."""
     index, damages = txn_index.parse(data)
-    found = (
+    aborted = (
         {"type": "aborted-transaction", "at": i * txn_index.ENTRY_SIZE, **entry._asdict()}
         for i, entry in enumerate(index.entries)
     )
-    return found, damages
+    return aborted, damages

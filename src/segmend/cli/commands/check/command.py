@@ -137,9 +137,9 @@ def _write_json(args: argparse.Namespace, checks: CheckRun, _progress: Progress)
 
 def _write_text(args: argparse.Namespace, checks: CheckRun, progress: Progress) -> None:
     most = SHOWN if args.max is None else args.max
-    found = [_told(each, args) for each in _worst(checks, most or sys.maxsize)]
+    findings = [_told(each, args) for each in _worst(checks, most or sys.maxsize)]
     progress.done()
-    lines = finding_lines(found, style(args), most=most, total=checks.summary.total, each=args.all)
+    lines = finding_lines(findings, style(args), most=most, total=checks.summary.total, each=args.all)
     emit(lines)
 
 

@@ -154,8 +154,8 @@ def _list(look: Style) -> Iterator[str]:
 
 
 def _objects(codes: list[str]) -> Iterator[dict[str, object]]:
-    found = [find(code) for code in codes] if codes else list(whole_manual().values())
-    for entry in sorted(found, key=lambda entry: entry.code.name):
+    entries = [find(code) for code in codes] if codes else list(whole_manual().values())
+    for entry in sorted(entries, key=lambda entry: entry.code.name):
         yield {
             "type": "explanation",
             "code": entry.code.name,

@@ -17,19 +17,19 @@ from segmend.logdir.config import ServerConfig
 
 def run_cluster(args: argparse.Namespace) -> ExitCode:
     """Play the starts of all nodes, or of those of `--only`."""
-    found = members(open_or_note(args.paths), args.kafka, _configs(args.config))
-    only = chosen_nodes(args.only, found.brokers)
+    cluster = members(open_or_note(args.paths), args.kafka, _configs(args.config))
+    only = chosen_nodes(args.only, cluster.brokers)
     clean = True if args.clean else False if args.unclean else None
     topics = told_settings(args.topic_config)
     options = Options(clean=clean, deep=args.deep, now_ms=time.time_ns() // 1_000_000, topics=topics)
-    nodes = Nodes(found.brokers, options, args.as_user)
-    good = tell_cluster(ClusterForecast(nodes, only, found.unplaced), args)
+    nodes = Nodes(cluster.brokers, options, args.as_user)
+    good = tell_cluster(ClusterForecast(nodes, only, cluster.unplaced), args)
     return ExitCode.NOTHING_WRONG if good else ExitCode.FINDINGS
 
 
 def _configs(given: Sequence[str]) -> dict[int, ServerConfig]:
     """The server.properties by node: that of NODE=FILE, or the node that the file names."""
-    found: dict[int, ServerConfig] = {}
+    by_node: dict[int, ServerConfig] = {}
     for each in given:
         node, told, path = each.partition("=")
         named = bool(told) and node.isdecimal()
@@ -37,7 +37,7 @@ def _configs(given: Sequence[str]) -> dict[int, ServerConfig]:
         node_id = int(node) if named else config.node_id
         if node_id is None:
             raise UsageError(f"--config {each}: it names no node.id; give NODE=FILE")
-        if node_id in found:
+        if node_id in by_node:
             raise UsageError(f"--config: two files for node {node_id}")
-        found[node_id] = config
-    return found
+        by_node[node_id] = config
+    return by_node

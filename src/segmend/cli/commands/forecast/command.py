@@ -106,9 +106,9 @@ def run(args: argparse.Namespace) -> int:
     )
     progress = Progress(sys.stderr)
     shown = (lambda done, total: progress.update(done, total, "")) if progress.shown else None
-    found = forecast_any(broker, options, shown)
+    forecast = forecast_any(broker, options, shown)
     try:
-        return _tell_json(found) if args.json else _tell(found, style(args), progress, every=args.all)
+        return _tell_json(forecast) if args.json else _tell(forecast, style(args), progress, every=args.all)
     finally:
         progress.done()
 
@@ -120,25 +120,25 @@ def _configured(config: str | None) -> Sequence[str]:
     return ServerConfig.load(config).all_dirs
 
 
-def _tell_json(found: Forecast) -> ExitCode:
+def _tell_json(forecast: Forecast) -> ExitCode:
     bad = False
-    for line in found:
+    for line in forecast:
         bad |= _is_bad(line)
         emit_json([line.to_json()])
     return _code(bad)
 
 
-def _tell(found: Forecast, look: Style, progress: Progress, *, every: bool) -> ExitCode:
-    lines = list(found)
+def _tell(forecast: Forecast, look: Style, progress: Progress, *, every: bool) -> ExitCode:
+    lines = list(forecast)
     progress.done()
     partitions = [x for x in lines if isinstance(x, PartitionOutcome)]
-    emit(partition_lines(partitions, look, broker=found.broker, every=every))
+    emit(partition_lines(partitions, look, broker=forecast.broker, every=every))
     emit(directory_lines((x for x in lines if isinstance(x, DirectoryOutcome)), look, every=every))
     emit(dir_lines((x for x in lines if isinstance(x, DirOutcome)), look))
     emit(later_lines((x for x in lines if isinstance(x, Later)), look, every=every))
-    if found.broker is not None:
+    if forecast.broker is not None:
         deleted = sum(line.records_lost for line in lines if isinstance(line, Later))
-        emit(broker_lines(found.broker, deleted, look))
+        emit(broker_lines(forecast.broker, deleted, look))
     return _code(any(map(_is_bad, lines)))
 
 

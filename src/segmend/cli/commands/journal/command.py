@@ -35,11 +35,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """List them."""
     every = runs(args.state_dir, lambda problem: note(str(problem)))
-    found = [run for run in every if run.events]  # what was refused before it began did nothing
+    begun = [run for run in every if run.events]  # what was refused before it began did nothing
     if args.json:
-        emit_json(map(_object, found))
-    elif found:
-        emit(table(_COLUMNS, map(_row, found), style(args)))
+        emit_json(map(_object, begun))
+    elif begun:
+        emit(table(_COLUMNS, map(_row, begun), style(args)))
     else:
         emit([f"{args.state_dir}: no journal"])
     return 0

@@ -89,13 +89,13 @@ def _configure(name: str, command: argparse.ArgumentParser) -> None:
 
 
 def _sub(commands: Any, name: str, help: str) -> LateParser:
-    found: LateParser = commands.add_parser(
+    sub_parser: LateParser = commands.add_parser(
         name,
         help=help,
         description=f"{help[:1].upper()}{help[1:]}.",
         formatter_class=Formatter,
     )
-    return found
+    return sub_parser
 
 
 def run(args: argparse.Namespace) -> int:
@@ -118,9 +118,9 @@ def _compose(args: argparse.Namespace) -> int:
 
 def _reverse(args: argparse.Namespace) -> int:
     refuse_output(args.output)
-    found = find(args.state_dir, args.journal)
+    earlier = find(args.state_dir, args.journal)
     with _telling() as tell:
-        plan = reverse(found, tell)
+        plan = reverse(earlier, tell)
     return _made(args, plan)
 
 

@@ -58,11 +58,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    found = list(items(runs(args.state_dir, lambda problem: note(str(problem)))))
+    set_aside = list(items(runs(args.state_dir, lambda problem: note(str(problem)))))
     if args.json:
-        emit_json(map(_object, found))
-    elif found:
-        emit(table(_COLUMNS, map(_row, found), style(args)))
+        emit_json(map(_object, set_aside))
+    elif set_aside:
+        emit(table(_COLUMNS, map(_row, set_aside), style(args)))
     else:
         emit([f"{args.state_dir}: nothing is set aside"])
     return 0

@@ -50,11 +50,11 @@ def wanted_partitions(log_dirs: Sequence[LogDir], wanted: Choice) -> list[Partit
     return [p for d in log_dirs for p in d.partitions if wanted.wants(p.topic, p.partition)]
 
 
-def _overviews(found: Sequence[PartitionDir]) -> list[PartitionOverview]:
+def _overviews(wanted: Sequence[PartitionDir]) -> list[PartitionOverview]:
     progress = Progress(sys.stderr)
     rows = []
-    for number, partition in enumerate(found):
-        progress.say(f"{number} of {len(found)} partitions  {partition.name}")
+    for number, partition in enumerate(wanted):
+        progress.say(f"{number} of {len(wanted)} partitions  {partition.name}")
         rows.append(partition_overview(partition))
     progress.done()
     return sorted(rows, key=lambda row: (row.topic, row.partition, row.dir, row.name))

@@ -71,8 +71,8 @@ def base_offset(name: str, kind: str) -> int:
     stem = _LEFT_OVERS.sub("", name)
     if kind == LOG and not stem.endswith(".log"):
         return 0
-    found = _DIGITS.search(stem.rpartition(".")[0].partition("_")[0])
-    return int(found[1]) if found and int(found[1]) < 2**63 else 0
+    match = _DIGITS.search(stem.rpartition(".")[0].partition("_")[0])
+    return int(match[1]) if match and int(match[1]) < 2**63 else 0
 
 
 def show_file(path: str, args: argparse.Namespace) -> int:
@@ -134,8 +134,8 @@ def _show_rows(opened: Opened, reader: OpenFile, args: argparse.Namespace) -> No
     viewer = files.viewers().get(opened.kind)
     if viewer is None:
         raise UsageError(f"--kind {opened.kind} is not known; give one of {', '.join(kinds())}")
-    found, damages = viewer.rows(reader.read(DEFAULT_LIMIT), opened.base_offset)
-    rows = chain((row for row in found if _wanted_row(row, args)), map(fields.damage_row, damages))
+    parsed, damages = viewer.rows(reader.read(DEFAULT_LIMIT), opened.base_offset)
+    rows = chain((row for row in parsed if _wanted_row(row, args)), map(fields.damage_row, damages))
     if args.json:
         emit_json({k: v for k, v in row.items() if k != "remark"} for row in rows)
     else:

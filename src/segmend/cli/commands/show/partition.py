@@ -37,14 +37,14 @@ def open_partition(path: str) -> PartitionDir:
 
 def show_partition(path: str, args: argparse.Namespace) -> int:
     """The page of one partition."""
-    found = open_partition(path)
-    if found.unreadable is not None:
-        raise found.unreadable
-    epochs = found.leader_epochs.value
+    partition = open_partition(path)
+    if partition.unreadable is not None:
+        raise partition.unreadable
+    epochs = partition.leader_epochs.value
     page = Partition(
-        overview=partition_overview(found),
-        segments=[segment_overview(segment) for segment in found.segments],
-        others=list(_others(found)),
+        overview=partition_overview(partition),
+        segments=[segment_overview(segment) for segment in partition.segments],
+        others=list(_others(partition)),
         epochs=[(entry.epoch, entry.start_offset) for entry in epochs.entries] if epochs else [],
     )
     if args.json:

@@ -53,19 +53,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Ask, undo, tell."""
-    found = find(args.state_dir, args.journal)
-    again = direction_of(found) == FORWARD
+    earlier = find(args.state_dir, args.journal)
+    again = direction_of(earlier) == FORWARD
     if not args.json:
-        emit(_what(found, again=again))
-        emit(plan_lines(found.plan, style(args)) if again else step_lines(found.plan))
+        emit(_what(earlier, again=again))
+        emit(plan_lines(earlier.plan, style(args)) if again else step_lines(earlier.plan))
     if args.dry_run:
-        return tell_rehearsal(args, found.plan, rehearse(found))
+        return tell_rehearsal(args, earlier.plan, rehearse(earlier))
     confirm(args, "apply it again?" if again else "take it back?")
     with watching(args) as watch:
-        outcome = undo(found, watch=watch)
+        outcome = undo(earlier, watch=watch)
     with settled(outcome):
         _tell(args, outcome, again=again)
-    return ExitCode.CHANGED + left_by(found.plan) if again else 0
+    return ExitCode.CHANGED + left_by(earlier.plan) if again else 0
 
 
 def _tell(args: argparse.Namespace, outcome: Outcome, *, again: bool) -> None:
@@ -78,9 +78,9 @@ def _tell(args: argparse.Namespace, outcome: Outcome, *, again: bool) -> None:
     emit([f"{words}: {steps} of {run.name}{left}; the other way: {undo_command(run)}"])
 
 
-def _what(found: Run, *, again: bool) -> Iterator[str]:
+def _what(earlier: Run, *, again: bool) -> Iterator[str]:
     if again:
-        yield f"{found.name} was taken back already; this applies it again:"
+        yield f"{earlier.name} was taken back already; this applies it again:"
     else:
-        dirs = ", ".join(text.clean(each.given) for each in found.plan.dirs)
-        yield f"{found.name} ({found.state}) in {dirs}; this takes back, the last step first:"
+        dirs = ", ".join(text.clean(each.given) for each in earlier.plan.dirs)
+        yield f"{earlier.name} ({earlier.state}) in {dirs}; this takes back, the last step first:"

@@ -34,8 +34,10 @@ class Topic(Protocol):
 
 def all_topics() -> dict[str, Topic]:
     """The topics by name."""
-    found = [cast(Topic, import_module(each.name)) for each in pkgutil.iter_modules(__path__, f"{__name__}.")]
-    return {topic.NAME: topic for topic in found}
+    topics = [
+        cast(Topic, import_module(each.name)) for each in pkgutil.iter_modules(__path__, f"{__name__}.")
+    ]
+    return {topic.NAME: topic for topic in topics}
 
 
 def operands(topic: Topic) -> str:

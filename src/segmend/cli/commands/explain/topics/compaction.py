@@ -62,10 +62,10 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
         now_ms=now_ms() if args.at is None else args.at, topics=told_settings(args.topic_config)
     )
     broker = asked(args, paths)
-    found = compactions(broker, options, lambda partition: is_wanted(args, partition))
+    studied = compactions(broker, options, lambda partition: is_wanted(args, partition))
     if args.json:
-        emit_json(json_lines(found))
+        emit_json(json_lines(studied))
     else:
-        emit(lines(found, style(args)))
-    failed = any(each.failure is not None for each in found)
+        emit(lines(studied, style(args)))
+    failed = any(each.failure is not None for each in studied)
     return ExitCode.FINDINGS if failed else ExitCode.NOTHING_WRONG

@@ -64,13 +64,13 @@ def configure(parser: argparse._ArgumentGroup) -> None:
 
 
 def _zone(value: str) -> timedelta:
-    found = _ZONE.fullmatch(value)
-    if found is None or (found[2] and (int(found[2]) > 14 or int(found[3]) > 59)):
+    match = _ZONE.fullmatch(value)
+    if match is None or (match[2] and (int(match[2]) > 14 or int(match[3]) > 59)):
         raise argparse.ArgumentTypeError(f"'{value}' is no zone such as +02:00")
-    if found[4]:
+    if match[4]:
         return timedelta()
-    ahead = timedelta(hours=int(found[2]), minutes=int(found[3]))
-    return -ahead if found[1] == "-" else ahead
+    ahead = timedelta(hours=int(match[2]), minutes=int(match[3]))
+    return -ahead if match[1] == "-" else ahead
 
 
 def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
@@ -87,13 +87,13 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
             code |= ExitCode.OPERATIONAL
     if code and not reader.account.lines:
         return code
-    found = _selected(args, reader.account)
+    account = _selected(args, reader.account)
     if args.json:
-        emit_json(json_lines(found))
+        emit_json(json_lines(account))
     else:
         chosen = bool(args.all) or args.partition is not None
-        emit(report_lines(found, style(args), limits=limits, every=chosen))
-    return code | (ExitCode.FINDINGS if needs_a_look(found) else ExitCode.NOTHING_WRONG)
+        emit(report_lines(account, style(args), limits=limits, every=chosen))
+    return code | (ExitCode.FINDINGS if needs_a_look(account) else ExitCode.NOTHING_WRONG)
 
 
 def _stdin() -> Iterator[bytes]:
@@ -109,12 +109,12 @@ def _limits(args: argparse.Namespace) -> Mapping[int, str]:
     return {config.number("retention.ms"): config.source("retention.ms")}
 
 
-def _selected(args: argparse.Namespace, found: Account) -> Account:
+def _selected(args: argparse.Namespace, account: Account) -> Account:
     def wanted(name: str) -> bool:
         topic = name.rpartition("-")[0]
         named = args.partition is None or name == args.partition
         return named and (args.topic is None or fnmatchcase(topic, args.topic))
 
-    found.gone = {key: each for key, each in found.gone.items() if wanted(each.partition)}
-    found.remarks = {key: each for key, each in found.remarks.items() if wanted(each.partition)}
-    return found
+    account.gone = {key: each for key, each in account.gone.items() if wanted(each.partition)}
+    account.remarks = {key: each for key, each in account.remarks.items() if wanted(each.partition)}
+    return account

@@ -92,10 +92,10 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     """Say of each partition which epochs make its branch, and whose batches are taken."""
     _, groups = replicas_asked(args, paths)
     code = ExitCode.NOTHING_WRONG
-    for found in compared(groups, jobs=1):
+    for partition in compared(groups, jobs=1):
         if args.json:
-            emit_json([merge_json(found)])
+            emit_json([merge_json(partition)])
         else:
-            emit(merge_lines(found, style(args)))
-        code |= ExitCode.OPERATIONAL if found.merged is None else ExitCode.NOTHING_WRONG
+            emit(merge_lines(partition, style(args)))
+        code |= ExitCode.OPERATIONAL if partition.merged is None else ExitCode.NOTHING_WRONG
     return code

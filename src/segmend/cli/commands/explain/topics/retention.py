@@ -103,23 +103,23 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     )  # fmt: skip
     options = Options(now_ms=question.now_ms, topics=told, user=user)
     failures: list[Reasons] = []
-    found = _watched(reasons(broker, options, lambda each: is_wanted(args, each)), failures)
+    judged = _watched(reasons(broker, options, lambda each: is_wanted(args, each)), failures)
     chosen = bool(args.all or args.timeline) or args.partition is not None
     if args.html is not None:
-        told_all = list(found)
+        told_all = list(judged)
         shown = [each for each in told_all if chosen or each.matters] or told_all
         write_page(args.html, page(shown, question.now_ms), broker.dirs)
-        found = iter(told_all)
+        judged = iter(told_all)
     if args.json:
-        emit_json(json_lines(found, question))
+        emit_json(json_lines(judged, question))
     else:
-        emit(lines(list(found), question, style(args), every=chosen))
+        emit(lines(list(judged), question, style(args), every=chosen))
     return ExitCode.FINDINGS if failures else ExitCode.NOTHING_WRONG
 
 
-def _watched(found: Iterable[Reasons], failures: list[Reasons]) -> Iterator[Reasons]:
+def _watched(judged: Iterable[Reasons], failures: list[Reasons]) -> Iterator[Reasons]:
     """The same, remembering what does not load."""
-    for each in found:
+    for each in judged:
         if each.failure is not None:
             failures.append(each)
         yield each

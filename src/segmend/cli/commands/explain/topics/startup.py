@@ -78,7 +78,7 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     config = broker.config
     given = None if args.read_speed is None else Speed(bytes_per_second=args.read_speed, given=True)
     studies = list(_studies(broker, args.threads, given))
-    found = studies[0]
+    first = studies[0]
     brokers = args.brokers or BROKERS
     page = StartupPage(
         dirs=[log_dir.path for log_dir in broker.dirs],
@@ -86,11 +86,11 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
         rules=f"Kafka {broker.release} ({broker.release_reason})",
         releases=broker.guess.words,
         threads_from="--threads" if args.threads else config.source(THREADS),
-        study=found,
+        study=first,
         others=studies[1:],
-        lazy=bounce(found, brokers, eager=False),
-        eager=bounce(found, brokers, eager=True),
-        own=bounce(found, brokers),
+        lazy=bounce(first, brokers, eager=False),
+        eager=bounce(first, brokers, eager=True),
+        own=bounce(first, brokers),
         probe=probe(studies, config.given),
     )
     if args.json:
@@ -106,12 +106,12 @@ def _studies(broker: BrokerDirs, threads: int | None, speed: Speed | None) -> It
     def ask(candidate: BrokerDirs) -> Study:
         nonlocal speed
         count = threads or candidate.config.number(THREADS)
-        found = study(candidate, count, cores=len(os.sched_getaffinity(0)), speed=speed)
-        found.by_case()  # which asks for the rules that part the releases
-        speed = found.speed
-        return found
+        studied = study(candidate, count, cores=len(os.sched_getaffinity(0)), speed=speed)
+        studied.by_case()  # which asks for the rules that part the releases
+        speed = studied.speed
+        return studied
 
-    yield from (found for _, found in each_release(broker, ask))
+    yield from (part for _, part in each_release(broker, ask))
 
 
 def _number(value: str) -> int:

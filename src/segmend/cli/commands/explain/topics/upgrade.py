@@ -86,9 +86,9 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     future = BrokerDirs(present.dirs, release=to, given=present.given)
     mode = Mode.KRAFT if present.kraft else Mode.ZOOKEEPER
     modes = frozenset({mode, Mode.KRAFT if future.kraft else Mode.ZOOKEEPER})
-    found = here(present, future, Options(now_ms=time.time_ns() // 1_000_000))
-    _tell(args, present.release, to, modes, found)
-    return ExitCode.NOTHING_WRONG if found.outcome.nothing_lost else ExitCode.FINDINGS
+    start = here(present, future, Options(now_ms=time.time_ns() // 1_000_000))
+    _tell(args, present.release, to, modes, start)
+    return ExitCode.NOTHING_WRONG if start.outcome.nothing_lost else ExitCode.FINDINGS
 
 
 def told(args: argparse.Namespace) -> bool:
@@ -100,10 +100,10 @@ def told(args: argparse.Namespace) -> bool:
 
 
 def _tell(
-    args: argparse.Namespace, from_: Release, to: Release, modes: frozenset[Mode] | None, found: Here | None
+    args: argparse.Namespace, from_: Release, to: Release, modes: frozenset[Mode] | None, start: Here | None
 ) -> None:
     pair = upgrade(from_, to, modes)
     if args.json:
-        emit_json(json_lines(pair, found))
+        emit_json(json_lines(pair, start))
     else:
-        emit(lines(pair, found, style(args)))
+        emit(lines(pair, start, style(args)))

@@ -60,9 +60,9 @@ def _publish(args: argparse.Namespace, outcome: AuditOutcome) -> None:
     publish.write_summary(outcome, args.out, report)
     if args.alerts:
         publish.write_alerts(outcome, args.out, args.alerts)
-    found = publish.finding_objects(args.out, outcome.run.run_id)
+    findings = publish.finding_objects(args.out, outcome.run.run_id)
     if args.json:
-        emit_json(chain(found, [publish.summary(outcome, args.out, report)]))
+        emit_json(chain(findings, [publish.summary(outcome, args.out, report)]))
     else:
-        emit(lines(found, outcome, style(args)))
+        emit(lines(findings, outcome, style(args)))
         emit([f"tables: {args.out}", *([f"report: {report}"] if report else [])])

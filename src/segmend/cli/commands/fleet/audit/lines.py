@@ -14,11 +14,11 @@ from segmend.wording import plural
 _SHOWN = 40
 
 
-def lines(found: Iterable[dict[str, Any]], outcome: AuditOutcome, look: Style) -> Iterator[str]:
+def lines(findings: Iterable[dict[str, Any]], outcome: AuditOutcome, look: Style) -> Iterator[str]:
     """One line a code with its first place, the worst first, and what was looked at."""
     groups: dict[tuple[str, str], dict[str, Any]] = {}
     counts: Counter[tuple[str, str]] = Counter()
-    for finding in found:
+    for finding in findings:
         key = (finding["severity"], finding["code"])
         counts[key] += 1
         if key not in groups or (groups[key]["cause"] is not None and finding["cause"] is None):

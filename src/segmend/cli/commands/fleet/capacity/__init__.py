@@ -66,19 +66,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _days(value: str) -> float:
     try:
-        found = float(value)
+        days = float(value)
     except ValueError:
-        found = 0.0
-    if not 0 < found <= 3650:
+        days = 0.0
+    if not 0 < days <= 3650:
         raise argparse.ArgumentTypeError(f"'{value}' is no number of days")
-    return found
+    return days
 
 
 def _percent(value: str) -> float:
     try:
-        found = float(value.removesuffix("%"))
+        percent = float(value.removesuffix("%"))
     except ValueError:
-        found = -1.0
-    if not 0 <= found <= 100:
+        percent = -1.0
+    if not 0 <= percent <= 100:
         raise argparse.ArgumentTypeError(f"'{value}' is no percentage; write 5%")
-    return found / 100
+    return percent / 100

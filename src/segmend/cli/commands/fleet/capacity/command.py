@@ -41,21 +41,21 @@ def run(args: argparse.Namespace) -> int:
     given = None if args.assignment is None else _assignment(args.assignment)
     places = find_places(paths_for_tasks(args))
     with driver_of(args) as running:
-        found = capacity(
+        measured = capacity(
             places, running, days=args.days, sampled=0 if args.reassign else max(args.sample, 0),
             spread=args.spread, assigned=given, release=args.kafka,
         )  # fmt: skip
     if args.reassign:
-        return _reassign(found, given=given is not None)
-    full = [d for d in found.disks if d.days_until_full is not None and d.days_until_full <= args.within]
+        return _reassign(measured, given=given is not None)
+    full = [d for d in measured.disks if d.days_until_full is not None and d.days_until_full <= args.within]
     if args.json:
-        emit_json(_objects(found, args.within, len(full)))
+        emit_json(_objects(measured, args.within, len(full)))
     else:
-        emit(_lines(found, args, style(args)))
-        for each in found.unread[:_SHOWN]:
+        emit(_lines(measured, args, style(args)))
+        for each in measured.unread[:_SHOWN]:
             note(f"{each}; it is not counted")
     code = ExitCode.FINDINGS if full else ExitCode.NOTHING_WRONG
-    return int(code) | (int(ExitCode.OPERATIONAL) if found.unread else 0)
+    return int(code) | (int(ExitCode.OPERATIONAL) if measured.unread else 0)
 
 
 def _assignment(path: str) -> dict[tuple[str, int], tuple[int, ...]]:
@@ -71,44 +71,44 @@ def _assignment(path: str) -> dict[tuple[str, int], tuple[int, ...]]:
     raise UsageError(f'--assignment {path}: no JSON with "partitions" of topic, partition and replicas')
 
 
-def _reassign(found: Capacity, *, given: bool) -> int:
+def _reassign(measured: Capacity, *, given: bool) -> int:
     """The JSON alone on stdout; what it lacks is told beside it."""
-    emit([json.dumps(found.reassignment, separators=(",", ":"))])
-    moves = len(found.reassignment["partitions"])
-    size = sum(move.bytes for move in found.chosen) - sum(move.bytes for move in found.untold)
-    note(f"{plural(moves, 'move')} {found.scope}, {text.size(size)}; racks and quotas were not looked at")
-    for each in found.why_none:
+    emit([json.dumps(measured.reassignment, separators=(",", ":"))])
+    moves = len(measured.reassignment["partitions"])
+    size = sum(move.bytes for move in measured.chosen) - sum(move.bytes for move in measured.untold)
+    note(f"{plural(moves, 'move')} {measured.scope}, {text.size(size)}; racks and quotas were not looked at")
+    for each in measured.why_none:
         note(each)
     if moves and not given:
         note("the replicas are those of the metadata log on these disks; --generate shows what they are now")
-    for move in found.untold[:_SHOWN]:
+    for move in measured.untold[:_SHOWN]:
         name = f"{move.topic}-{move.partition}"
         note(f"{name}: left out, its replicas and their order are not known (--assignment)")
-    code = int(ExitCode.FINDINGS) if found.untold or found.why_none else 0
-    return code | (int(ExitCode.OPERATIONAL) if found.unread else 0)
+    code = int(ExitCode.FINDINGS) if measured.untold or measured.why_none else 0
+    return code | (int(ExitCode.OPERATIONAL) if measured.unread else 0)
 
 
-def _lines(found: Capacity, args: argparse.Namespace, look: Style) -> Iterator[str]:
-    yield from table(_DISKS, map(_disk_cells, found.disks), look)
-    for each in found.disks:
+def _lines(measured: Capacity, args: argparse.Namespace, look: Style) -> Iterator[str]:
+    yield from table(_DISKS, map(_disk_cells, measured.disks), look)
+    for each in measured.disks:
         for words in each.unknown:
             yield f"  {text.clean(each.disk.dirs[0])}: {words}"
     yield ""
-    yield from table(_TOPICS, map(_topic_cells, found.topics[:_SHOWN]), look)
-    if len(found.topics) > _SHOWN:
-        yield f"... and {len(found.topics) - _SHOWN:,} more topics (--json has all of them)"
+    yield from table(_TOPICS, map(_topic_cells, measured.topics[:_SHOWN]), look)
+    if len(measured.topics) > _SHOWN:
+        yield f"... and {len(measured.topics) - _SHOWN:,} more topics (--json has all of them)"
     yield ""
-    advised = [each for each in found.topics if each.advice is not None]
+    advised = [each for each in measured.topics if each.advice is not None]
     for topic in advised[:_SHOWN]:
         yield f"{text.clean(topic.topic)}: {_advice(topic)}"
     if len(advised) > _SHOWN:
         yield f"... and {len(advised) - _SHOWN:,} more topics with advice (--json has all of them)"
-    for evened in found.evened:
+    for evened in measured.evened:
         yield from _evened(evened)
-    newest = max((each.at_ms for each in found.disks), default=-1)
+    newest = max((each.at_ms for each in measured.disks), default=-1)
     yield f"rates over {args.days:g} days up to {_when(newest)}, by the times of batches"
-    if found.unsampled:
-        yield f"no sample of {plural(found.unsampled, 'topic')}: that was enough reading"
+    if measured.unsampled:
+        yield f"no sample of {plural(measured.unsampled, 'topic')}: that was enough reading"
 
 
 def _disk_cells(each: DiskCapacity) -> Sequence[str]:
@@ -176,10 +176,10 @@ def _when(ms: int) -> str:
     return "?" if ms < 0 else datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds")
 
 
-def _objects(found: Capacity, within: float, full: int) -> Iterator[Mapping[str, Any]]:
-    yield from map(_disk_object, found.disks)
-    yield from map(_topic_object, found.topics)
-    for broker in found.measured:
+def _objects(measured: Capacity, within: float, full: int) -> Iterator[Mapping[str, Any]]:
+    yield from map(_disk_object, measured.disks)
+    yield from map(_topic_object, measured.topics)
+    for broker in measured.measured:
         for each in broker.replicas:
             yield {
                 "type": "partition", "topic": each.topic, "partition": each.partition,
@@ -189,12 +189,12 @@ def _objects(found: Capacity, within: float, full: int) -> Iterator[Mapping[str,
                 "bytes_per_day": each.growth.per_day, "net_bytes_per_day": each.growth.net_per_day,
                 "room_bytes": each.growth.room, "growth": each.growth.why,
             }  # fmt: skip
-    for evened in found.evened:
+    for evened in measured.evened:
         yield {"type": "balance"} | asdict(evened)
     yield {
-        "type": "summary", "disks": len(found.disks), "full_within": full, "within_days": within,
-        "topics": len(found.topics), "replicas": sum(len(b.replicas) for b in found.measured),
-        "unsampled_topics": found.unsampled, "unread": list(found.unread),
+        "type": "summary", "disks": len(measured.disks), "full_within": full, "within_days": within,
+        "topics": len(measured.topics), "replicas": sum(len(b.replicas) for b in measured.measured),
+        "unsampled_topics": measured.unsampled, "unread": list(measured.unread),
     }  # fmt: skip
 
 

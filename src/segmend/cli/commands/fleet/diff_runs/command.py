@@ -26,13 +26,13 @@ def run(args: argparse.Namespace) -> ExitCode:
         for name, rows in (("new", changed.new), ("gone", changed.gone), ("unseen", changed.unseen))
     }
     summary: dict[str, Any] = {"type": "summary", "before": before.run_id, "after": after.run_id}
-    summary |= {name: len(found) for name, found in told.items()}
+    summary |= {name: len(rows) for name, rows in told.items()}
     if args.json:
-        emit_json(found | {"change": name} for name, rows in told.items() for found in rows)
+        emit_json(finding | {"change": name} for name, rows in told.items() for finding in rows)
         emit_json([summary])
     else:
         emit(_lines(told, summary, style(args)))
-    worse = any(found["severity"] in ("error", "warning") for found in told["new"])
+    worse = any(finding["severity"] in ("error", "warning") for finding in told["new"])
     return ExitCode.FINDINGS if worse else ExitCode.NOTHING_WRONG
 
 
@@ -40,12 +40,12 @@ def _lines(
     told: Mapping[str, list[dict[str, Any]]], summary: Mapping[str, Any], look: Style
 ) -> Iterator[str]:
     for name, rows in told.items():
-        for found in rows[:_SHOWN]:
-            place = text.clean(f"{found['dir'].rstrip('/')}/{found['file'] or ''}".rstrip("/"))
-            severity = look.severity(found["severity"], f"{found['severity']:<7}")
-            code = look("bold", f"{found['code']:<4}")
-            yield f"{name:<6} {severity} {code} broker {found['broker']}  {place}"
-            yield f"                    {text.clean(found['message'])}"
+        for finding in rows[:_SHOWN]:
+            place = text.clean(f"{finding['dir'].rstrip('/')}/{finding['file'] or ''}".rstrip("/"))
+            severity = look.severity(finding["severity"], f"{finding['severity']:<7}")
+            code = look("bold", f"{finding['code']:<4}")
+            yield f"{name:<6} {severity} {code} broker {finding['broker']}  {place}"
+            yield f"                    {text.clean(finding['message'])}"
         if len(rows) > _SHOWN:
             yield f"... and {len(rows) - _SHOWN:,} more {name} (--json has all of them)"
     unseen = summary["unseen"]

@@ -16,12 +16,12 @@ from ..driving import driver_of, paths_for_tasks
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Forecast each cluster below the paths in turn."""
-    found, good = clusters(paths_for_tasks(args)), True
+    by_cluster, good = clusters(paths_for_tasks(args)), True
     options = Options(deep=args.deep, now_ms=time.time_ns() // 1_000_000)
-    chosen = chosen_nodes(args.only, {node for places in found.values() for node in places})
+    chosen = chosen_nodes(args.only, {node for places in by_cluster.values() for node in places})
     with driver_of(args) as running:
-        for cluster, places in found.items():
-            if len(found) > 1 and not args.json:
+        for cluster, places in by_cluster.items():
+            if len(by_cluster) > 1 and not args.json:
                 emit([f"cluster {cluster or 'without an id'}"])
             lines = forecast_fleet(places, running, options, release=args.kafka, only=chosen)
             good = tell_cluster(lines, args) and good

@@ -50,11 +50,11 @@ def _lines(
 ) -> Iterator[str]:
     look = style(args)
     yield from table(_DIRS, map(_dir_cells, dirs), look)
-    found = list(topics)
+    rows = list(topics)
     yield ""
-    yield from table(_TOPICS, map(_topic_cells, found[:_SHOWN]), look)
-    if len(found) > _SHOWN:
-        yield f"... and {len(found) - _SHOWN:,} more topics (--json has all of them)"
+    yield from table(_TOPICS, map(_topic_cells, rows[:_SHOWN]), look)
+    if len(rows) > _SHOWN:
+        yield f"... and {len(rows) - _SHOWN:,} more topics (--json has all of them)"
 
 
 def _dir_cells(each: DirGrowth) -> Sequence[str]:
