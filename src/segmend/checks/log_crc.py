@@ -66,9 +66,10 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
 
 def _finding(view: SegmentView, context: PartitionContext, damage: Break) -> Finding:
     torn = view.is_active and healed_at_start(view) and damage.end >= view.scan.end
+    size = damage.end - damage.position
     return context.finding(
         damage.code,
-        f"the batch of {damage.end - damage.position} bytes has a wrong CRC; {_consequence(view, damage, torn)}",
+        f"the batch of {size} bytes has a wrong CRC; {_consequence(view, damage, torn)}",
         file=view.segment.name,
         position=damage.position,
         offset=damage.offset,
@@ -77,7 +78,7 @@ def _finding(view: SegmentView, context: PartitionContext, damage: Break) -> Fin
         severity=Severity.WARNING if torn else None,
         stored_crc=damage.stored,
         computed_crc=damage.computed,
-        bytes=damage.end - damage.position,
+        bytes=size,
     )
 
 

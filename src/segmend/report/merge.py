@@ -30,7 +30,8 @@ def merge_json(partition: Compared) -> dict[str, Any]:
         ],
         "ranges": [
             {
-                "broker": partition.replicas[each.replica].broker, "dir": partition.replicas[each.replica].dir,
+                "broker": partition.replicas[each.replica].broker,
+                "dir": partition.replicas[each.replica].dir,
                 "first_offset": each.first_offset, "last_offset": each.last_offset,
                 "unacknowledged": each.unacknowledged, "superseded": list(each.superseded),
             }

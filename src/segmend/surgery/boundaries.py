@@ -48,11 +48,11 @@ def refuse_no_log_dir(plan: Plan) -> None:
     A directory called like a partition proves nothing: /etc has `dbus-1`. A blank one may get its name.
     """
     for path in (each.path for each in plan.dirs):
-        found = LogDir.open(path)
-        by_name = not LOG_DIR_FILES.isdisjoint(found.entries)
-        if not found.entries:
+        log_dir = LogDir.open(path)
+        by_name = not LOG_DIR_FILES.isdisjoint(log_dir.entries)
+        if not log_dir.entries:
             by_name = _touched(plan, path) == {f"{path}/{FILE_NAME}"}
-        if not by_name and not any(partition.base_offsets for partition in found.partitions):
+        if not by_name and not any(partition.base_offsets for partition in log_dir.partitions):
             raise SegmendError(f"refused: {path}: is no log dir of a broker; nothing was changed")
 
 
@@ -100,16 +100,16 @@ def is_beside(step: Step, plan: Plan) -> bool:
 
 def _is_side(side: str, plan: Plan) -> bool:
     """Whether it is there, or the plan makes it in a directory that is."""
-    found = disk.path_type(side)
-    made = found is None and any(isinstance(each, MakeDir) and each.path == side for each in plan.steps)
-    return found == "dir" or (made and disk.path_type(folder(side)) == "dir")
+    kind = disk.path_type(side)
+    made = kind is None and any(isinstance(each, MakeDir) and each.path == side for each in plan.steps)
+    return kind == "dir" or (made and disk.path_type(folder(side)) == "dir")
 
 
 def links(steps: Sequence[Step]) -> dict[int, str]:
     """The numbers of the steps that work through a symbolic link, as no plan may, and what to say of it."""
     real = functools.cache(os.path.realpath)
-    found = ((number, _through_link(step, real)) for number, step in enumerate(steps))
-    return {number: why for number, why in found if why is not None}
+    ways = ((number, _through_link(step, real)) for number, step in enumerate(steps))
+    return {number: why for number, why in ways if why is not None}
 
 
 def _through_link(step: Step, real: Callable[[str], str]) -> str | None:

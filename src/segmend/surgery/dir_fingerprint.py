@@ -30,7 +30,7 @@ class DirFingerprint:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        files = {name: found.to_json() for name, found in self.files.items()}
+        files = {name: fingerprint.to_json() for name, fingerprint in self.files.items()}
         return {"dir": self.given, "path": self.path, "files": files}
 
     @classmethod

@@ -46,22 +46,24 @@ class Fingerprint:
 
     def to_json(self) -> dict[str, Any]:
         """The object in a plan, without what is None."""
-        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        data = {f.name: getattr(self, f.name) for f in fields(self)}
         if self.xattrs is not None:
-            found["xattrs"] = dict(self.xattrs)
-        return {name: value for name, value in found.items() if value is not None}
+            data["xattrs"] = dict(self.xattrs)
+        return {name: value for name, value in data.items() if value is not None}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The reverse of `to_json`; raises `TypeError` and `ValueError` for what is none."""
         xattrs = data.get("xattrs")
-        found = cls(**{**data, "xattrs": None if xattrs is None else tuple(sorted(xattrs.items()))})
-        require_types(found)
-        if found.kind not in KINDS or any(not 0 <= (getattr(found, n) or 0) <= m for n, m in _MOST.items()):
+        fingerprint = cls(**{**data, "xattrs": None if xattrs is None else tuple(sorted(xattrs.items()))})
+        require_types(fingerprint)
+        if fingerprint.kind not in KINDS or any(
+            not 0 <= (getattr(fingerprint, n) or 0) <= m for n, m in _MOST.items()
+        ):
             raise ValueError("a fingerprint that nothing can have")
-        for _, value in found.xattrs or ():
+        for _, value in fingerprint.xattrs or ():
             bytes.fromhex(value)
-        return found
+        return fingerprint
 
     def difference(self, found: Fingerprint) -> str | None:
         """How `found` differs from what is expected here, None if it does not."""
@@ -107,14 +109,14 @@ def look(path: str, *, content: bool = True) -> Fingerprint:
             return MISSING
         raise
     kind = _kind(status)
-    found = Fingerprint(
+    fingerprint = Fingerprint(
         kind=kind, mode=stat.S_IMODE(status.mode), uid=status.uid, gid=status.gid,
         xattrs=disk.attributes(path) if kind in ("file", "dir") else None,
     )  # fmt: skip
     if kind == "dir":
-        return found.but(size=tree_size(path), sha256=_tree_hash(path)) if content else found
+        return fingerprint.but(size=tree_size(path), sha256=_tree_hash(path)) if content else fingerprint
     sha256 = hash_of(path) if content and kind == "file" else None
-    return found.but(size=status.size, mtime_ns=status.mtime_ns, sha256=sha256)
+    return fingerprint.but(size=status.size, mtime_ns=status.mtime_ns, sha256=sha256)
 
 
 def _kind(status: FileStat) -> str:

@@ -50,10 +50,10 @@ class NewBytes:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        found: dict[str, Any] = {"sha256": self.sha256, "length": self.length}
+        data: dict[str, Any] = {"sha256": self.sha256, "length": self.length}
         if self.data is not None:
-            return {**found, "base64": base64.b64encode(self.data).decode("ascii")}
-        return {**found, "source": self.source, "position": self.position, "made_of": self.made_of}
+            return {**data, "base64": base64.b64encode(self.data).decode("ascii")}
+        return {**data, "source": self.source, "position": self.position, "made_of": self.made_of}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -63,14 +63,14 @@ class NewBytes:
             if (whole.sha256, whole.length) != (data["sha256"], data["length"]):
                 raise ValueError("bytes that are not those of the hash beside them")
             return whole
-        found = cls(
+        new_bytes = cls(
             sha256=data["sha256"], length=data["length"], source=data["source"], position=data["position"],
             made_of=data.get("made_of"),
         )  # fmt: skip
-        require_types(found)
-        if found.source is None or min(found.length, found.position) < 0:
+        require_types(new_bytes)
+        if new_bytes.source is None or min(new_bytes.length, new_bytes.position) < 0:
             raise ValueError("a range of a file that is none")
-        return found
+        return new_bytes
 
     def changed(self) -> str | None:
         """How the source differs from what it was, None if it does not."""

@@ -55,12 +55,12 @@ class Option:
     repeatable: bool
 
     @classmethod
-    def of(cls, found: Field[Any], kind: Any) -> Option:
+    def of(cls, declared: Field[Any], kind: Any) -> Option:
         """`kind` is the type of the field."""
-        needed = found.default is MISSING
+        needed = declared.default is MISSING
         return cls(
-            name=found.name, flag=_flag(found.name), asked=found.metadata[_ASKED], required=needed,
-            default=None if needed else found.default, is_flag=kind is bool,
+            name=declared.name, flag=_flag(declared.name), asked=declared.metadata[_ASKED], required=needed,
+            default=None if needed else declared.default, is_flag=kind is bool,
             repeatable=get_origin(kind) is tuple,
         )  # fmt: skip
 

@@ -67,8 +67,8 @@ class Left:
 
     def parts(self) -> dict[str, Any]:
         """All that is not None."""
-        found = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {name: value for name, value in found.items() if value is not None}
+        parts = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: value for name, value in parts.items() if value is not None}
 
     def __str__(self) -> str:
         place = " ".join(part for part in (self.code, self.path) if part is not None)
@@ -106,14 +106,14 @@ class Plan:
 
     def space(self) -> dict[str, int]:
         """Bytes taken by directory; "" stands for the backups, wherever they go. No disk is asked."""
-        found: dict[str, int] = {}
+        taken_up: dict[str, int] = {}
         for need in (need for step in self.steps for need in step.needs("")):
-            found[need.where] = found.get(need.where, 0) + need.bytes
-        return found
+            taken_up[need.where] = taken_up.get(need.where, 0) + need.bytes
+        return taken_up
 
     def to_json(self) -> dict[str, Any]:
         """The object of the file; `sha256` is that of all the rest."""
-        found: dict[str, Any] = {
+        data: dict[str, Any] = {
             "type": "plan",
             "version": VERSION,
             "operation": self.operation,
@@ -129,14 +129,14 @@ class Plan:
             "extra": dict(self.extra),
         }
         if any(left.path is not None for left in self.left):
-            found["left_parts"] = [left.parts() for left in self.left]
-        return {**found, "sha256": _hash(found)}
+            data["left_parts"] = [left.parts() for left in self.left]
+        return {**data, "sha256": _hash(data)}
 
     @cached_property
     def sha256(self) -> str:
         """What tells this plan from any other."""
-        found: str = self.to_json()["sha256"]
-        return found
+        digest: str = self.to_json()["sha256"]
+        return digest
 
     def render(self) -> bytes:
         """The file: JSON that one can read, ASCII only."""
@@ -145,7 +145,7 @@ class Plan:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The reverse; `KeyError`, `TypeError`, `ValueError` for what is none."""
-        found = cls(
+        plan = cls(
             operation=data["operation"], arguments=data["arguments"], release=Release.parse(data["kafka"]),
             dirs=tuple(DirFingerprint.from_json(each) for each in data["dirs"]),
             steps=tuple(step_of(each) for each in data["steps"]),
@@ -154,30 +154,30 @@ class Plan:
             forecast=data["forecast"],
             extra=data["extra"],
         )  # fmt: skip
-        require_types(found)
-        if list(map(str, found.left)) != data["left"]:
+        require_types(plan)
+        if list(map(str, plan.left)) != data["left"]:
             raise ValueError("what is left is told in two ways")
-        for start in (found.forecast.get(when) for when in ("before", "after")):
+        for start in (plan.forecast.get(when) for when in ("before", "after")):
             if start and not (isinstance(start["outcome"], str) and isinstance(start["records_lost"], int)):
                 raise ValueError("a forecast that is none")
-        return found
+        return plan
 
     @classmethod
     def parse(cls, data: bytes, path: str) -> Self:
         """The plan in a file; raises `UsageError` for no plan, `SegmendError` for an edited one."""
         try:
-            found = json.loads(data)
+            parsed = json.loads(data)
         except (ValueError, RecursionError) as error:
             raise UsageError(f"{path}: is no plan: {error}") from None
-        if not isinstance(found, dict) or found.get("type") != "plan":
+        if not isinstance(parsed, dict) or parsed.get("type") != "plan":
             raise UsageError(f"{path}: is no plan (see `segmend plan --help`)")
-        if found.get("version") != VERSION:
-            raise SegmendError(f"{path}: is a plan of version {found.get('version')}; this is for {VERSION}")
-        said = found.pop("sha256", None)
+        if parsed.get("version") != VERSION:
+            raise SegmendError(f"{path}: is a plan of version {parsed.get('version')}; this is for {VERSION}")
+        said = parsed.pop("sha256", None)
         try:
-            if said != _hash(found):
+            if said != _hash(parsed):
                 raise SegmendError(f"{path}: was edited, or damaged, after it was made; make the plan again")
-            return cls.from_json(found)
+            return cls.from_json(parsed)
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise SegmendError(f"{path}: cannot be read as a plan: {error!r}") from None
 

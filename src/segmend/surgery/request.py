@@ -44,7 +44,7 @@ class Request(Generic[OptionsType]):
     def dir_called(self, path: str, option: str) -> LogDir:
         """The log dir that an option names; raises `UsageError` if it is none of those given."""
         real = disk.real_path(path)
-        found = next((log_dir for log_dir in self.dirs if log_dir.path == real), None)
-        if found is None:
+        named = next((log_dir for log_dir in self.dirs if log_dir.path == real), None)
+        if named is None:
             raise UsageError(f"{option} {path}: is none of the log dirs given ({', '.join(self.given)})")
-        return found
+        return named

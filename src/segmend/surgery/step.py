@@ -178,12 +178,12 @@ class Neighbours:
 
     def of(self, number: int) -> set[int]:
         """The numbers of the other steps that do so with this one."""
-        found: set[int] = set()
+        numbers: set[int] = set()
         for path in self._paths[number]:
             # All below a directory sorts behind its name and a slash, and before what follows a slash.
             low, high = (bisect_left(self._rows, (path + end,)) for end in ("/", "0"))
-            found.update(other for _, other in self._rows[low:high])
+            numbers.update(other for _, other in self._rows[low:high])
             while path not in ("/", ""):
-                found.update(self._at.get(path, ()))
+                numbers.update(self._at.get(path, ()))
                 path = folder(path)
-        return found - {number}
+        return numbers - {number}

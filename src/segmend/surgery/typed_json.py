@@ -19,7 +19,7 @@ _DEEPEST: Final = 20
 def fields_to_json(value: Any) -> dict[str, Any]:
     """The fields of a dataclass as plain values, those that are None left out."""
     rows = ((each.name, getattr(value, each.name)) for each in fields(value))
-    return {name: _plain(found) for name, found in rows if found is not None}
+    return {name: _plain(held) for name, held in rows if held is not None}
 
 
 def _plain(value: Any) -> Any:
@@ -32,11 +32,11 @@ def fields_from_json(kind: Callable[..., Made], data: Mapping[str, Any]) -> Made
     """The dataclass with these fields; `TypeError`, `KeyError`, `ValueError` for what is none."""
     readers = _readers(kind)
     rows = ((name, readers.get(name), value) for name, value in data.items())
-    found = kind(
+    made = kind(
         **{name: value if read is None or value is None else read(value) for name, read, value in rows}
     )
-    require_types(found)
-    return found
+    require_types(made)
+    return made
 
 
 @functools.cache
@@ -50,9 +50,9 @@ def require_types(value: Any) -> None:
     """Raise `TypeError` if a field of a dataclass value, or of one in it, is not of its declared type."""
     cls: Any = type(value)
     for name, fits in _tests(cls):
-        found = getattr(value, name)
-        if not fits(found):
-            raise TypeError(f"'{name}' is {type(found).__name__} {str(found)[:40]!r}")
+        held = getattr(value, name)
+        if not fits(held):
+            raise TypeError(f"'{name}' is {type(held).__name__} {str(held)[:40]!r}")
 
 
 @functools.cache
@@ -100,10 +100,10 @@ def _is_int(value: Any) -> bool:
 
 
 def _is_a(value: Any, wanted: type[Any]) -> bool:
-    found = isinstance(value, wanted)
-    if found and is_dataclass(value):
+    fits = isinstance(value, wanted)
+    if fits and is_dataclass(value):
         require_types(value)
-    return found
+    return fits
 
 
 def _depth_is(value: Any, most: int) -> bool:

@@ -38,7 +38,7 @@ def interval_of(
 
 def _samples(segments: Iterable[LogSegment]) -> list[tuple[list[int], list[int]]]:
     """Of the first few segments, those that have one."""
-    return [found for segment in islice(segments, _LOOKED_AT) if (found := _sample(segment))]
+    return [drawn for segment in islice(segments, _LOOKED_AT) if (drawn := _sample(segment))]
 
 
 def _sample(segment: LogSegment) -> tuple[list[int], list[int]] | None:
@@ -63,12 +63,12 @@ def _explained(positions: Sequence[int], entries: Sequence[int], interval: int) 
 
     The first one is left out: where the segment was active at a start, it follows from that.
     """
-    wanted, found, last = set(entries), 0, entries[0]
+    wanted, explained, last = set(entries), 0, entries[0]
     for position in positions:
         if position > last and position - last > interval:
-            found += 1 if position in wanted else -1
+            explained += 1 if position in wanted else -1
             last = position
         elif position in wanted and position > last:
-            found -= 1
+            explained -= 1
             last = position
-    return found
+    return explained

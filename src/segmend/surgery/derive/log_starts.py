@@ -24,12 +24,12 @@ def is_lost(partition: PartitionDir) -> bool:
 def told_by_epochs(partition: PartitionDir) -> int | None:
     """The log start offset, None if it is that of the first segment or is not told; raises `Unreadable`."""
     file = partition.leader_epochs.readable()
-    found = () if file.value is None or file.damages else file.value.entries
+    entries = () if file.value is None or file.damages else file.value.entries
     bases = sorted(partition.layout.logs)
-    if not found or not bases or found[0].start_offset <= bases[0]:
+    if not entries or not bases or entries[0].start_offset <= bases[0]:
         return None
-    start = found[0].start_offset
-    said = [(each.epoch, each.start_offset) for each in found]
+    start = entries[0].start_offset
+    said = [(each.epoch, each.start_offset) for each in entries]
     cache = EpochCache()
     for base in bases:
         scan = scanned(segment_of(partition, base))

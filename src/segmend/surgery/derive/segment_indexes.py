@@ -31,9 +31,9 @@ def built_indexes(log_dir: LogDir, partition: str, arguments: Arguments, release
     """Both indexes of the segment `base_offset` of `arguments`, with its `interval` in bytes."""
     segment = segment_of(partition_of(log_dir, partition), int(arguments["base_offset"]))
     rule = rule_of(release, int(arguments.get("interval", DEFAULT_INTERVAL)))
-    found = scanned(segment, rule)
+    scan = scanned(segment, rule)
     with log_of(segment).reader() as reader:
-        return indexes_in(found, rule, reader, log_of(segment).path)
+        return indexes_in(scan, rule, reader, log_of(segment).path)
 
 
 def rule_of(release: Release, interval: int = DEFAULT_INTERVAL) -> IndexRule:
@@ -41,21 +41,21 @@ def rule_of(release: Release, interval: int = DEFAULT_INTERVAL) -> IndexRule:
     return IndexRule(interval=interval, first_offsets=FIRST_OFFSETS.of(release))
 
 
-def indexes_in(found: SegmentScan, rule: IndexRule, reader: _Bytes, path: str) -> BuiltIndexes:
+def indexes_in(scan: SegmentScan, rule: IndexRule, reader: _Bytes, path: str) -> BuiltIndexes:
     """The indexes of a scan that built them by `rule`; `reader` and `path` are of its log.
 
     Raises `SegmendError` if it stopped at the bound on their size.
     """
-    if found.built is None or "index" in found.bounded:
+    if scan.built is None or "index" in scan.bounded:
         raise SegmendError(f"{path} would need more index entries than any broker makes")
-    if not rule.first_offsets or not _has_wrappers(found):
-        return found.built
-    offsets = _with_first_offsets(found.built.offset_index, reader, found.base_offset)
-    return BuiltIndexes(offset_index=offsets, time_index=found.built.time_index)
+    if not rule.first_offsets or not _has_wrappers(scan):
+        return scan.built
+    offsets = _with_first_offsets(scan.built.offset_index, reader, scan.base_offset)
+    return BuiltIndexes(offset_index=offsets, time_index=scan.built.time_index)
 
 
-def _has_wrappers(found: SegmentScan) -> bool:
-    return any(magic < 2 for magic, _ in found.magics) and any(codec for codec, _ in found.codecs)
+def _has_wrappers(scan: SegmentScan) -> bool:
+    return any(magic < 2 for magic, _ in scan.magics) and any(codec for codec, _ in scan.codecs)
 
 
 def _with_first_offsets(index: bytes, reader: _Bytes, base: int) -> bytes:
@@ -70,5 +70,5 @@ def _first_offset(reader: _Bytes, position: int, otherwise: int) -> int:
     header = read_header(reader.read(HEADER_SIZE_V2, position), 0, position)
     if header.magic >= 2 or not header.codec:
         return otherwise
-    found = legacy.base_offset(reader.read(header.size, position), header, limit=DECODE_LIMIT)
-    return otherwise if found is None else found
+    first = legacy.base_offset(reader.read(header.size, position), header, limit=DECODE_LIMIT)
+    return otherwise if first is None else first

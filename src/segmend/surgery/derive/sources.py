@@ -26,10 +26,10 @@ Arguments = Mapping[str, Any]
 
 def partition_of(log_dir: LogDir, name: str) -> PartitionDir:
     """The partition directory; raises `SegmendError` if it is not there."""
-    found = log_dir.partition(name)
-    if found is None:
+    partition = log_dir.partition(name)
+    if partition is None:
         raise SegmendError(f"{log_dir.path} has no directory {name or 'that the plan names'}")
-    return found
+    return partition
 
 
 def segment_of(partition: PartitionDir, base_offset: int) -> LogSegment:
@@ -41,10 +41,10 @@ def segment_of(partition: PartitionDir, base_offset: int) -> LogSegment:
 
 def log_of(segment: LogSegment) -> FileEntry:
     """The log of a segment of `segment_of`; raises `SegmendError` if there is none."""
-    found = segment.log
-    if found is None:
+    log = segment.log
+    if log is None:
         raise SegmendError(f"{segment.partition.path} has no segment {segment.name}")
-    return found
+    return log
 
 
 def scanned(segment: LogSegment, build: IndexRule | None = None) -> SegmentScan:
@@ -54,11 +54,11 @@ def scanned(segment: LogSegment, build: IndexRule | None = None) -> SegmentScan:
 
 def replayed(segment: LogSegment, producers: tuple[ProducerState, ...]) -> SegmentScan:
     """As `scanned`, with the producers known before it; raises `SegmendError` past the kernel's bounds."""
-    found = whole_scan(log_of(segment), base_offset=segment.base_offset, producers=producers)
-    cut = [what for what in found.bounded if what in ("producers", "aborted")]
+    scan = whole_scan(log_of(segment), base_offset=segment.base_offset, producers=producers)
+    cut = [what for what in scan.bounded if what in ("producers", "aborted")]
     if cut:
         raise SegmendError(f"{log_of(segment).path} holds more {cut[0]} than can be replayed")
-    return found
+    return scan
 
 
 def producers_before(partition: PartitionDir, offset: int, snapshot: int | None) -> tuple[ProducerState, ...]:
@@ -91,23 +91,23 @@ def snapshot_states(partition: PartitionDir, offset: int) -> tuple[ProducerState
 def data_timestamps(partition: PartitionDir, states: Iterable[ProducerState]) -> dict[int, int]:
     """The largest timestamp of the last batch of each producer that is still in the log."""
     wanted = {state.last_offset: state.producer_id for state in states if state.last_offset >= 0}
-    found = {}
+    timestamps = {}
     for base in sorted(partition.layout.logs):
         segment = segment_of(partition, base)
         with log_of(segment).reader() as reader:
             for batch in iter_batches(reader, crc=True, resync=True, base_offset=base):
                 if batch.magic == 2 and wanted.get(batch.last_offset) == batch.producer_id:
-                    found[batch.producer_id] = batch.max_timestamp
-    return found
+                    timestamps[batch.producer_id] = batch.max_timestamp
+    return timestamps
 
 
 def _advanced(
     segment: LogSegment, states: tuple[ProducerState, ...], start: int, stop: int
 ) -> tuple[ProducerState, ...]:
     """The producers after the batches of one segment that begin in [start, stop)."""
-    found = replayed(segment, states)
-    if start <= segment.base_offset and found.next_offset <= stop:
-        return found.producers
+    scan = replayed(segment, states)
+    if start <= segment.base_offset and scan.next_offset <= stop:
+        return scan.producers
     with log_of(segment).reader() as reader:
         first = None if start <= segment.base_offset else _position(reader, segment.base_offset, start)
         return scan_log(

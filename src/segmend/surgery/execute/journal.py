@@ -120,8 +120,8 @@ class Run:
     @property
     def number(self) -> int:
         """Runs of one state dir are counted from 1; 0 for a directory that has another name."""
-        found = _NAME.fullmatch(self.name)
-        return 0 if found is None else int(found[1])
+        match = _NAME.fullmatch(self.name)
+        return 0 if match is None else int(match[1])
 
     @property
     def is_usual(self) -> bool:
@@ -219,15 +219,15 @@ class JournalWriter:
     def write(self, event: str, direction: Direction, *, synced: bool = True, **more: Any) -> None:
         """Add an event; raises `OSError`."""
         at, after = round(self._now(), 3), self._run.last_line
-        found = {"event": event, "direction": direction, **more, "at": at, "after": after}
-        broken = self._run.broken_rule(found)
+        written = {"event": event, "direction": direction, **more, "at": at, "after": after}
+        broken = self._run.broken_rule(written)
         assert broken is None, f"{event} in {self._run.journal}: {broken}"
         assert self._run.size == self._run.valid_bytes, "a torn line is cut off before another one is written"
-        line = json.dumps(found, separators=(",", ":")).encode("ascii") + b"\n"
+        line = json.dumps(written, separators=(",", ":")).encode("ascii") + b"\n"
         self._fx.write(self._fd, line, self._run.valid_bytes)
         if synced:
             self._fx.sync(self._fd)
-        self._run.take(found, line)
+        self._run.take(written, line)
         self._run.size = self._run.valid_bytes
 
 
@@ -313,10 +313,10 @@ def _latest(state_dir: str, home: str) -> Run:
     loaded = runs(state_dir, problems.append)
     if newest and newest[0] not in [run.name for run in loaded]:
         raise SegmendError(f"the latest journal cannot be read: {problems[-1]} (others can be named)")
-    found = [run for run in loaded if run.events]
-    if not found:
+    begun = [run for run in loaded if run.events]
+    if not begun:
         raise UsageError(f"{state_dir}: has no journal; give --state-dir if another one was used")
-    return max(found, key=lambda run: (run.turn, run.number))
+    return max(begun, key=lambda run: (run.turn, run.number))
 
 
 def new_run(fx: Effects, state_dir: str, plan: Plan) -> Run:

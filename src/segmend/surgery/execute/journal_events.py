@@ -63,15 +63,15 @@ def event_of(line: bytes) -> Event | None:
     if not line.endswith(b"\n"):
         return None
     try:
-        found = json.loads(line)
+        data = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or found.get("direction") not in [*Direction]:
+    if not isinstance(data, dict) or data.get("direction") not in [*Direction]:
         return None
-    shape = _SHAPES.get(str(found.get("event")))
-    fits = shape is not None and all(fit(found.get(name)) for name, fit in shape.items())
-    fits = fits and _is_time(found.get("at"))
-    return found if fits else None
+    shape = _SHAPES.get(str(data.get("event")))
+    fits = shape is not None and all(fit(data.get(name)) for name, fit in shape.items())
+    fits = fits and _is_time(data.get("at"))
+    return data if fits else None
 
 
 class Course:
@@ -108,12 +108,12 @@ class Course:
         numbers = event["steps"] if kind == "discarded" else [event["step"]] if "step" in event else []
         if any(number >= len(self.statuses) for number in numbers):
             return "the plan has no such step"
-        found = {self.statuses[number] for number in numbers}
-        if kind == "intended" and goal in found:
+        statuses = {self.statuses[number] for number in numbers}
+        if kind == "intended" and goal in statuses:
             return "a step that is where it is to be is not begun again"
-        if kind == "done" and found != {Status.BETWEEN}:
+        if kind == "done" and statuses != {Status.BETWEEN}:
             return "a step is done only after it was begun"
-        if kind == "discarded" and found - {Status.AFTER}:
+        if kind == "discarded" and statuses - {Status.AFTER}:
             return "only what a step has set aside can be given up"
         return None
 

@@ -33,14 +33,14 @@ def refuse_changed(plan: Plan, statuses: Sequence[Status], *, run: Run | None = 
     """
     going_back = run is not None
     looked_at = [Status.AFTER] if going_back else [Status.BEFORE, Status.AFTER]
-    found = [f"{path}: {why}" for path, why in _changed(plan.steps, statuses, looked_at)]
+    changes = [f"{path}: {why}" for path, why in _changed(plan.steps, statuses, looked_at)]
     if run is not None:
         untold = _untold(run, statuses)
-        found += [f"{step.paths[0]}: {_UNTOLD.format(number + 1)}" for number, step in untold]
-    if found:
-        more = f" (and {len(found) - _SHOWN} more)" if len(found) > _SHOWN else ""
+        changes += [f"{step.paths[0]}: {_UNTOLD.format(number + 1)}" for number, step in untold]
+    if changes:
+        more = f" (and {len(changes) - _SHOWN} more)" if len(changes) > _SHOWN else ""
         other = "" if run is None else f" (what can still be taken back: segmend plan reverse {run.called})"
-        raise SegmendError(f"refused: {'; '.join(found[:_SHOWN])}{more}; nothing was changed{other}")
+        raise SegmendError(f"refused: {'; '.join(changes[:_SHOWN])}{more}; nothing was changed{other}")
 
 
 def _untold(run: Run, statuses: Sequence[Status]) -> Iterator[tuple[int, Step]]:
@@ -93,8 +93,8 @@ def _changed_within(step: Step, later: Sequence[Step]) -> str | None:
     for other in later:
         for path in other.paths:
             first.setdefault(path.removeprefix(inside), other.before)
-    found = look_without(step.target, first)
-    return None if found is None else step.before.difference(found)
+    now = look_without(step.target, first)
+    return None if now is None else step.before.difference(now)
 
 
 def not_before(step: Step) -> str | None:
@@ -220,14 +220,14 @@ def _needs(run: Run, number: int, vault: str, direction: Direction) -> Iterator[
     """What a step still takes up: less what an earlier attempt brought there, or left to be removed first."""
     step = run.plan.steps[number]
     for need in step.needs(vault):
-        found = need if direction == FORWARD else _back(step, need, vault)
-        if found is not None and need.where == vault and need.origin is None:
+        left = need if direction == FORWARD else _back(step, need, vault)
+        if left is not None and need.where == vault and need.origin is None:
             place = step.paths[0] if direction == FORWARD else vault
-            found = replace(found, bytes=_in_blocks(place, need.bytes))
-        if found is not None and found.origin is not None and run.status(number) is Status.BETWEEN:
-            found = replace(found, bytes=max(found.bytes - _there(run, number, found.where), 0))
-        if found is not None:
-            yield found
+            left = replace(left, bytes=_in_blocks(place, need.bytes))
+        if left is not None and left.origin is not None and run.status(number) is Status.BETWEEN:
+            left = replace(left, bytes=max(left.bytes - _there(run, number, left.where), 0))
+        if left is not None:
+            yield left
 
 
 def _back(step: Step, need: Need, vault: str) -> Need | None:

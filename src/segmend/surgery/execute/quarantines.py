@@ -80,14 +80,14 @@ def items(runs: Sequence[Run]) -> Iterator[SetAside]:
 def named(runs: Sequence[Run], name: str) -> list[SetAside]:
     """The items of a run (`0003`, or its whole name), or the one item `0003/2`; raises `UsageError`."""
     run_name, _, number = name.partition("/")
-    found = [
+    wanted = [
         item for item in items(runs)
         if run_name in (item.run.name, item.name.partition("/")[0], item.name.partition("/")[0].lstrip("0"))
         and number in ("", str(item.number + 1))
     ]  # fmt: skip
-    if not found:
+    if not wanted:
         raise UsageError(f"'{name}': nothing is set aside under this name (see `segmend quarantine list`)")
-    return found
+    return wanted
 
 
 def refuse_discarded(run: Run) -> None:

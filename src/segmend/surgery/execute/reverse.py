@@ -62,17 +62,17 @@ def reverse(run: Run, on_progress: Tell = lambda _done, _total: None) -> Plan:
     reversed_names: set[str] = set()
     for group in _groups(run, done):
         try:
-            found = _in_order(
+            ordered = _in_order(
                 [each for number in reversed(group.numbers) for each in back(run, number, dirs)]
             )
         except Kept as kept:
             left.append(Left(why=str(kept), path=kept.path))
             continue
-        steps += found
+        steps += ordered
         reversed_names |= group.names
         notes += [
             f"{each.source}: goes back with all that came since, {each.before.size or 0:,} bytes"
-            for each in found
+            for each in ordered
             if isinstance(each, MoveDir) and posixpath.dirname(each.source) in given
         ]
     lines, stay = _lines(run, done, dirs, reversed_names)
@@ -89,7 +89,7 @@ def reverse(run: Run, on_progress: Tell = lambda _done, _total: None) -> Plan:
 
 def _groups(run: Run, done: Sequence[int]) -> list[_Group]:
     """The last first; checkpoints and clean markers apart, whose lines go with the partitions."""
-    found: list[_Group] = []
+    groups: list[_Group] = []
     for number in done:
         step = run.plan.steps[number]
         names = {_place(run, path) for path in step.paths}
@@ -97,11 +97,11 @@ def _groups(run: Run, done: Sequence[int]) -> list[_Group]:
             (*FILE_NAMES, clean_shutdown.FILE_NAME)
         ):
             continue
-        same = [group for group in found if group.names & names]
+        same = [group for group in groups if group.names & names]
         numbers = sorted({number, *(each for group in same for each in group.numbers)})
         merged = _Group(numbers=tuple(numbers), names=frozenset(names.union(*(g.names for g in same))))
-        found = [*(group for group in found if group not in same), merged]
-    return found[::-1]
+        groups = [*(group for group in groups if group not in same), merged]
+    return groups[::-1]
 
 
 def _place(run: Run, path: str) -> str:
@@ -112,11 +112,11 @@ def _place(run: Run, path: str) -> str:
     return path
 
 
-def _in_order(found: Sequence[Step]) -> list[Step]:
+def _in_order(steps: Sequence[Step]) -> list[Step]:
     """A directory goes back as it is now, before a file in it does: under its old name, then."""
-    moves = {each.source: each.target for each in found if isinstance(each, MoveDir)}
-    first = [step for step in found if isinstance(step, MoveDir) or step.paths[0] in moves.values()]
-    rest = [step for step in found if step not in first]
+    moves = {each.source: each.target for each in steps if isinstance(each, MoveDir)}
+    first = [step for step in steps if isinstance(step, MoveDir) or step.paths[0] in moves.values()]
+    rest = [step for step in steps if step not in first]
     return [
         *sorted(first, key=lambda step: isinstance(step, MoveDir)),
         *(_elsewhere(step, moves) for step in rest),
@@ -226,5 +226,5 @@ def _entries(data: bytes) -> Mapping[Key, int]:
 
 
 def _key(path: str) -> Key:
-    found = parse_dir_name(posixpath.basename(path))
-    return found.topic, found.partition
+    parsed = parse_dir_name(posixpath.basename(path))
+    return parsed.topic, parsed.partition

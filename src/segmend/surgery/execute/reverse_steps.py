@@ -72,15 +72,15 @@ def _file_aside(item: SetAside) -> Iterator[Step]:
 def _out_of_the_way(name: str, path: str, dirs: Sequence[LogDir], old: str) -> Iterator[Step]:
     """What a broker made under a name since goes aside where it is empty; raises `Kept` where it is not."""
     for log_dir in dirs:
-        found = log_dir.partition(name)
-        if found is None:
+        partition = log_dir.partition(name)
+        if partition is None:
             continue
-        if not is_empty(found):
+        if not is_empty(partition):
             raise Kept(
-                path, f"{found.path} is there again with {found.size:,} bytes of log, and stays; the old one "
-                f"stays in {old} (segmend show {old})"
+                path, f"{partition.path} is there again with {partition.size:,} bytes of log, and stays; the "
+                f"old one stays in {old} (segmend show {old})"
             )  # fmt: skip
-        yield Quarantine.of(found.path, "empty, and made since")
+        yield Quarantine.of(partition.path, "empty, and made since")
 
 
 def _moved(step: MoveDir, _run: Run, _number: int, dirs: Sequence[LogDir]) -> Iterator[Step]:

@@ -25,13 +25,13 @@ _CHANGE = os.W_OK | os.X_OK
 def refuse_without_rights(run: Run, steps: Sequence[int], vaults: str) -> None:
     """Raise `SegmendError` if this user lacks a right that one of these steps needs, forward or back."""
     why = _closed(vaults)
-    found = [] if why is None else [why]
+    refusals = [] if why is None else [why]
     for number in steps:
-        found += _refusals(run.plan.steps[number], vaults, whole=run.status(number) is not Status.BETWEEN)
-    found = list(dict.fromkeys(found))
-    if found:
-        more = f" (and {len(found) - _SHOWN} more)" if len(found) > _SHOWN else ""
-        raise SegmendError(f"refused: {'; '.join(found[:_SHOWN])}{more}; nothing was changed")
+        refusals += _refusals(run.plan.steps[number], vaults, whole=run.status(number) is not Status.BETWEEN)
+    refusals = list(dict.fromkeys(refusals))
+    if refusals:
+        more = f" (and {len(refusals) - _SHOWN} more)" if len(refusals) > _SHOWN else ""
+        raise SegmendError(f"refused: {'; '.join(refusals[:_SHOWN])}{more}; nothing was changed")
 
 
 def _refusals(step: Step, vaults: str, *, whole: bool) -> Iterator[str]:

@@ -79,10 +79,14 @@ def refuse_state(plan: Plan, *, begun: Run | None = None) -> None:
     Of a plan that has `begun` its own files are looked at step by step, and the others here.
     """
     own = {path for step in plan.steps for path in step.paths} if begun else set()
-    found = [why for each in plan.dirs if (why := each.difference(own)) is not None] or list(twins(plan))
+    differences = [why for each in plan.dirs if (why := each.difference(own)) is not None] or list(
+        twins(plan)
+    )
     first = f"take back what was done of it (segmend undo {begun.called}), then " if begun else ""
-    if found:
-        raise SegmendError(f"refused: {'; '.join(found)}; {first}make the plan again (nothing was changed)")
+    if differences:
+        raise SegmendError(
+            f"refused: {'; '.join(differences)}; {first}make the plan again (nothing was changed)"
+        )
 
 
 def carry_out(

@@ -28,7 +28,7 @@ def _refuse_built_upon(run: Run) -> None:
         theirs = [s for s, status in zip(other.plan.steps, other.statuses(), strict=True) if _done(status)]
         neighbours = Neighbours([*mine, *theirs])
         for number, step in enumerate(mine):
-            if any(found >= len(mine) for found in neighbours.of(number)):
+            if any(neighbour >= len(mine) for neighbour in neighbours.of(number)):
                 raise SegmendError(
                     f"{step.paths[0]}: was changed again by {other.name}; first: segmend undo {other.called} "
                     "(nothing was changed)"

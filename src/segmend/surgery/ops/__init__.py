@@ -32,8 +32,8 @@ def names() -> list[str]:
 
 def summary(name: str) -> str:
     """The help line of one of `names`."""
-    found: str = import_module(f"{__name__}.{name}").HELP
-    return found
+    line: str = import_module(f"{__name__}.{name}").HELP
+    return line
 
 
 def operation(name: str) -> Operation:
@@ -41,6 +41,6 @@ def operation(name: str) -> Operation:
     return cast(Operation, import_module(f"{__name__}.{name}.operation"))
 
 
-def takes_blank(found: Operation) -> bool:
+def takes_blank(its_module: Operation) -> bool:
     """Whether it may be given dirs that have nothing in them, beside others."""
-    return bool(getattr(found, "TAKES_BLANK", False))
+    return bool(getattr(its_module, "TAKES_BLANK", False))

@@ -12,10 +12,10 @@ _ACCEPTED: Final = re.compile(r"(\d{1,18})-records?", re.ASCII)
 
 def records(value: str) -> int:
     """The figure in it; raises `UsageError`."""
-    found = _ACCEPTED.fullmatch(value)
-    if found is None:
+    match = _ACCEPTED.fullmatch(value)
+    if match is None:
         raise UsageError(f"'{value}' does not say how many records; write 120-records")
-    return int(found[1])
+    return int(match[1])
 
 
 def refuse_other_figure(accepted: int | None, total: int) -> None:

@@ -15,12 +15,12 @@ _DAYS: Final = re.compile(r"\d{1,4}(\.\d{1,3})?", re.ASCII)
 
 def size(value: str) -> int:
     """`40GB`, `1.5GiB`, `500000`: a number of bytes; GB is 10^9, GiB (and G, as of `df -h`) 2^30."""
-    found = _BYTES.fullmatch(value.strip())
+    match = _BYTES.fullmatch(value.strip())
     count = 0
-    if found is not None:
-        decimal = value.upper().rstrip().endswith("B") and not found[4]
-        whole, rest = int(found[1]), int((found[2] or "0").ljust(3, "0"))
-        count = (whole * 1000 + rest) * (1000 if decimal else 1024) ** _POWER[found[3].upper()] // 1000
+    if match is not None:
+        decimal = value.upper().rstrip().endswith("B") and not match[4]
+        whole, rest = int(match[1]), int((match[2] or "0").ljust(3, "0"))
+        count = (whole * 1000 + rest) * (1000 if decimal else 1024) ** _POWER[match[3].upper()] // 1000
     if count <= 0:
         raise UsageError(f"'{value}' is no number of bytes; write 40GB or 512MiB")
     return count
@@ -45,10 +45,10 @@ def plain_bytes(value: str) -> int:
 
 def percent(value: str) -> float:
     """`5%`, or `5`, as a fraction."""
-    found = _PERCENT.fullmatch(value.strip())
-    if found is None:
+    match = _PERCENT.fullmatch(value.strip())
+    if match is None:
         raise UsageError(f"'{value}' is no percentage; write 5%")
-    return float(found[1]) / 100
+    return float(match[1]) / 100
 
 
 def days(value: str) -> float:

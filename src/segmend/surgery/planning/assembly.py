@@ -86,10 +86,10 @@ def make(
 
 def _linked(steps: Sequence[Step], *, spare: bool) -> dict[int, str]:
     """Which steps go through a symbolic link; raises `SegmendError` where the others make no sense alone."""
-    found = links(steps)
-    if found and not spare:
-        raise SegmendError(next(iter(found.values())))
-    return found
+    linked = links(steps)
+    if linked and not spare:
+        raise SegmendError(next(iter(linked.values())))
+    return linked
 
 
 def _with_content(steps: Sequence[Step], release: Release) -> Iterator[Step]:

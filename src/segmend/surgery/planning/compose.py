@@ -52,22 +52,22 @@ def composed(plans: Sequence[Plan], on_progress: Tell = lambda _done, _total: No
     given = [each.path for each in dirs]
     request = Request(broker=broker, given=given, options=None, on_progress=on_progress)
     name, arguments = ", ".join(plan.operation for plan in plans), {"plans": [plan.sha256 for plan in plans]}
-    found = assembly.make(name, arguments, request, draft)
-    twin = next(twins(found), None)
+    plan_of_all = assembly.make(name, arguments, request, draft)
+    twin = next(twins(plan_of_all), None)
     if twin is not None:
         raise UsageError(f"{twin}: the plans do not go together")
-    return replace(found, dirs=dirs)
+    return replace(plan_of_all, dirs=dirs)
 
 
 def _dirs(plans: Sequence[Plan]) -> tuple[DirFingerprint, ...]:
-    found: dict[str, DirFingerprint] = {}
+    fingerprints: dict[str, DirFingerprint] = {}
     for each in (each for plan in plans for each in plan.dirs):
-        if found.setdefault(each.path, each).files != each.files:
+        if fingerprints.setdefault(each.path, each).files != each.files:
             raise UsageError(f"{each.path}: was not the same when each plan was made; make them again")
-    why = next((why for each in found.values() if (why := each.difference()) is not None), None)
+    why = next((why for each in fingerprints.values() if (why := each.difference()) is not None), None)
     if why is not None:
         raise SegmendError(f"{why}; make the plans again")
-    return tuple(found.values())
+    return tuple(fingerprints.values())
 
 
 def _left(plans: Sequence[Plan]) -> Iterator[Left]:
@@ -91,25 +91,25 @@ def _mends(step: Step, left: Left) -> bool:
 
 def _steps(plans: Sequence[Plan]) -> list[Step]:
     """In the order of the plans; what is merged stands where the first of the two stood."""
-    found: list[Step] = []
+    steps: list[Step] = []
     homes: list[int] = []
     for number, plan in enumerate(plans):
-        before, fresh = len(found), list(plan.steps)
-        neighbours = Neighbours([*found, *fresh])
+        before, fresh = len(steps), list(plan.steps)
+        neighbours = Neighbours([*steps, *fresh])
         taken = [sorted(n for n in neighbours.of(before + at) if n < before) for at in range(len(fresh))]
         for step, others in zip(fresh, taken, strict=True):
             if not others:
-                found.append(step)
+                steps.append(step)
                 homes.append(number)
                 continue
-            both = _merged(found[others[0]], step) if len(others) == 1 else None
+            both = _merged(steps[others[0]], step) if len(others) == 1 else None
             if both is None:
                 raise UsageError(
                     f"{step.paths[0]}: plans {homes[others[0]] + 1} and {number + 1} both change it; apply "
                     "the one, then make the other again"
                 )
-            found[others[0]] = both
-    return found
+            steps[others[0]] = both
+    return steps
 
 
 def _merged(one: Step, other: Step) -> Step | None:
@@ -133,15 +133,15 @@ def _lines(path: str, one: bytes, other: bytes) -> bytes | None:
     """The checkpoint with the changes of both, None if they contradict each other."""
     old = _entries(disk.read(path, _LIMIT)) if disk.path_type(path) is not None else {}
     first, second = _entries(one), _entries(other)
-    found: Entries = {}
+    entries: Entries = {}
     for key in {**old, **first, **second}:
         was, a, b = old.get(key), first.get(key), second.get(key)
         if a != was and b not in (was, a):
             return None
         entry = b if a == was else a
         if entry is not None:
-            found[key] = entry
-    return offset_checkpoint.render(OffsetCheckpoint(entries=tuple(found.values())))
+            entries[key] = entry
+    return offset_checkpoint.render(OffsetCheckpoint(entries=tuple(entries.values())))
 
 
 def _entries(data: bytes) -> Entries:
@@ -151,11 +151,11 @@ def _entries(data: bytes) -> Entries:
 
 def _extra(plans: Sequence[Plan]) -> Mapping[str, Any]:
     """What they add; of JSON for Kafka's tools the partitions of all, of other things a list."""
-    found: dict[str, list[Any]] = {}
+    extra: dict[str, list[Any]] = {}
     for name, value in ((name, value) for plan in plans for name, value in plan.extra.items()):
-        if value not in found.setdefault(name, []):
-            found[name].append(value)
-    return {name: _together(values) for name, values in found.items()}
+        if value not in extra.setdefault(name, []):
+            extra[name].append(value)
+    return {name: _together(values) for name, values in extra.items()}
 
 
 def _together(values: Sequence[Any]) -> Any:

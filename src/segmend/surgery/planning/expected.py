@@ -68,10 +68,10 @@ class Replica:
 def wished_id(wish: str, topic: str, broker: BrokerDirs) -> str:
     """What `--topic-id` means: an id, or `current`, the one that the topic has now. `UsageError`."""
     if wish == CURRENT:
-        found = None if broker.metadata is None else broker.metadata.ids.get(topic)
-        if found is None:
+        current = None if broker.metadata is None else broker.metadata.ids.get(topic)
+        if current is None:
             raise UsageError(f"--topic-id {CURRENT}: the metadata on these disks knows no topic '{topic}'")
-        return found
+        return current
     try:
         raw = parse_uuid(wish)
     except ValueError as error:

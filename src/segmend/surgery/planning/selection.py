@@ -38,15 +38,15 @@ def _selected(
 ) -> list[PartitionDir]:
     asked = (p for log_dir in request.dirs for p in log_dir.partitions)
     words = [(p, word(p)) for p in asked if not request.names or p.name in request.names]
-    found: dict[str, PartitionDir] = {}
+    selected: dict[str, PartitionDir] = {}
     for pattern in patterns:
         matched = [p for p, said in words if said is not None and _matches(said, pattern)]
         if not matched:
             internal = any(said is not None and fnmatchcase(said, pattern) for _, said in words)
             hint = f"; Kafka's own topics are meant only by {INTERNAL}*" if internal else ""
             raise UsageError(f"{option} {pattern}: no such partition in {', '.join(request.given)}{hint}")
-        found.update((p.path, p) for p in matched)
-    return sorted(found.values(), key=lambda p: (p.topic, p.partition, p.path))
+        selected.update((p.path, p) for p in matched)
+    return sorted(selected.values(), key=lambda p: (p.topic, p.partition, p.path))
 
 
 def _matches(word: str, pattern: str) -> bool:

@@ -149,15 +149,15 @@ class PlannedView(View):
         origin = self._origin(path)
         if origin is None and path not in self._made:
             raise Unreadable.nothing_at(path)
-        found = {} if origin is None else disk.listing(origin)
+        names = {} if origin is None else disk.listing(origin)
         for child, root in self._roots.children(path):
             if root is None:
-                found.pop(child, None)
+                names.pop(child, None)
             else:
-                found[child] = disk.path_type(root) or "dir"
-        found.update((child, "dir") for child, _ in self._made.children(path))
-        found.update((child, "file") for child, _ in self._files.children(path))
-        return found
+                names[child] = disk.path_type(root) or "dir"
+        names.update((child, "dir") for child, _ in self._made.children(path))
+        names.update((child, "file") for child, _ in self._files.children(path))
+        return names
 
     def file_stat(self, path: str) -> FileStat:
         """As the steps will leave it."""

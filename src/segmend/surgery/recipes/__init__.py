@@ -37,8 +37,8 @@ def all_recipes() -> Mapping[str, Build]:
 
 @functools.cache
 def _modules() -> Mapping[str, ModuleType]:
-    found = [importlib.import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__)]
-    return {module.NAME: module for module in found}
+    modules = [importlib.import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__)]
+    return {module.NAME: module for module in modules}
 
 
 def only_log(name: str, arguments: Arguments) -> str | None:
@@ -79,11 +79,11 @@ class Rebuild:
 
 def build(name: str, log_dir: LogDir, partition: str, arguments: Arguments, release: Release) -> bytes:
     """The bytes that the recipe `name` gives; raises `SegmendError` for a name that is none, or arguments."""
-    found = all_recipes().get(name)
-    if found is None:
+    recipe = all_recipes().get(name)
+    if recipe is None:
         raise SegmendError(f"the plan asks for the recipe '{name}', which this segmend does not have")
     try:
-        return found(log_dir, partition, arguments, release)
+        return recipe(log_dir, partition, arguments, release)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         given = str(dict(arguments))[:80]
         raise SegmendError(f"the recipe '{name}' cannot do with {given}: {error!r}") from None

@@ -21,10 +21,10 @@ NAME = "leader-epochs"
 
 def build(log_dir: LogDir, partition: str, arguments: Arguments, _release: Release) -> bytes:
     """See the module; raises `SegmendError` without the partition, `Unreadable`."""
-    found = partition_of(log_dir, partition)
+    partition_dir = partition_of(log_dir, partition)
     cache = EpochCache()
-    for base in sorted(found.layout.logs):
-        cache.recover(scanned(segment_of(found, base)).epochs)
+    for base in sorted(partition_dir.layout.logs):
+        cache.recover(scanned(segment_of(partition_dir, base)).epochs)
     cache.truncate_from_start(int(arguments["start"]))
     entries = (EpochEntry(epoch, start) for epoch, start in cache.entries)
     header_lines = 2 if cache.entries else 0

@@ -32,10 +32,10 @@ MARKER_TIMES: Rule[bool] = Rule(
 
 def build(log_dir: LogDir, partition: str, arguments: Arguments, release: Release) -> bytes:
     """See the module; raises `SegmendError` without the snapshot to begin with, `Unreadable`."""
-    found = partition_of(log_dir, partition)
-    states = producers_before(found, int(arguments["offset"]), arguments["snapshot"])
+    partition_dir = partition_of(log_dir, partition)
+    states = producers_before(partition_dir, int(arguments["offset"]), arguments["snapshot"])
     if not MARKER_TIMES.of(release):
-        states = _with_times_of_data(found, states)
+        states = _with_times_of_data(partition_dir, states)
     by_id = {state.producer_id: row_of(state) for state in states}
     order = HASH_ORDER.of(release)(list(by_id))
     return producer_snapshot.render(ProducerSnapshot(entries=tuple(by_id[each] for each in order)))

@@ -21,9 +21,9 @@ NAME = "transaction-index"
 
 def build(log_dir: LogDir, partition: str, arguments: Arguments, _release: Release) -> bytes:
     """See the module; raises `SegmendError` without the segment or snapshot, `Unreadable`."""
-    found = partition_of(log_dir, partition)
-    segment = segment_of(found, int(arguments["base_offset"]))
-    before = producers_before(found, segment.base_offset, arguments["snapshot"])
+    partition_dir = partition_of(log_dir, partition)
+    segment = segment_of(partition_dir, int(arguments["base_offset"]))
+    before = producers_before(partition_dir, segment.base_offset, arguments["snapshot"])
     rows = replayed(segment, before).aborted
     entries = (
         AbortedTxn(

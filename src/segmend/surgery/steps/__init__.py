@@ -23,18 +23,18 @@ from segmend.surgery.step import Step
 def kinds() -> Mapping[str, type[Step]]:
     """Every kind of step by its name."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    found = [import_module(f"{__name__}.{name}").STEP for name in names]
-    return MappingProxyType({step.KIND: step for step in found})
+    classes = [import_module(f"{__name__}.{name}").STEP for name in names]
+    return MappingProxyType({step.KIND: step for step in classes})
 
 
 def step_of(data: Mapping[str, Any]) -> Step:
     """A step out of a plan; raises `SegmendError` for what is none."""
     kind = data.get("kind")
-    found = kinds().get(str(kind))
-    if found is None:
+    step_class = kinds().get(str(kind))
+    if step_class is None:
         raise SegmendError(f"this segmend knows no step '{kind}'; apply the plan with the one that made it")
     try:
-        step = found.from_json({name: value for name, value in data.items() if name != "kind"})
+        step = step_class.from_json({name: value for name, value in data.items() if name != "kind"})
         if not step.before.is_whole:
             raise ValueError("what it expects before does not say all that an undo brings back")
         return step

@@ -141,12 +141,12 @@ class AppendFile(OnePath):
             work.fx.truncate(fd, self._start)
 
     def _must_be_ours(self) -> None:
-        found = look(self.path, content=False)
-        size = found.size or 0
+        now = look(self.path, content=False)
+        size = now.size or 0
         wrong = size != self.after.size if self._new else not self._start <= size <= (self.after.size or 0)
-        if found.kind != "missing" and (found.kind != "file" or wrong):
-            raise SegmendError(f"{self.path}: somebody changed it in between (its size is {found.size})")
-        if found.kind == "missing" and not self._new:
+        if now.kind != "missing" and (now.kind != "file" or wrong):
+            raise SegmendError(f"{self.path}: somebody changed it in between (its size is {now.size})")
+        if now.kind == "missing" and not self._new:
             raise SegmendError(f"{self.path}: is gone")
 
 

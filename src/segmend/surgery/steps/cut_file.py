@@ -110,9 +110,9 @@ class CutFile(OnePath):
 
     def _must_be_ours(self) -> None:
         """Wherever this step was stopped, the size lies between the two."""
-        found = look(self.path, content=False)
-        if found.kind != "file" or not self._sizes[1] <= (found.size or 0) <= self._sizes[0]:
-            raise SegmendError(f"{self.path}: somebody changed it in between (its size is {found.size})")
+        now = look(self.path, content=False)
+        if now.kind != "file" or not self._sizes[1] <= (now.size or 0) <= self._sizes[0]:
+            raise SegmendError(f"{self.path}: somebody changed it in between (its size is {now.size})")
 
 
 STEP = CutFile

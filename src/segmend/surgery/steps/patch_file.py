@@ -114,9 +114,9 @@ class PatchFile(OnePath):
         return differs
 
     def _must_be_ours(self) -> None:
-        found = look(self.path, content=False)
-        if found.kind != "file" or found.size != self.before.size:
-            raise SegmendError(f"{self.path}: somebody changed it in between (its size is {found.size})")
+        now = look(self.path, content=False)
+        if now.kind != "file" or now.size != self.before.size:
+            raise SegmendError(f"{self.path}: somebody changed it in between (its size is {now.size})")
 
 
 STEP = PatchFile

@@ -90,8 +90,8 @@ class ReplaceFile(OnePath):
 
     def to_json(self) -> dict[str, Any]:
         """All fields; without a recipe what it is given is left out."""
-        found = fields_to_json(self)
-        return found if self.recipe else {name: found[name] for name in found if name not in _OF_RECIPES}
+        data = fields_to_json(self)
+        return data if self.recipe else {name: data[name] for name in data if name not in _OF_RECIPES}
 
     def words(self) -> str:
         """One line."""
@@ -193,8 +193,8 @@ def _mode_beside(path: str) -> int:
     """Of the segment's log, or of the first log there is: what a broker's umask makes of a new file."""
     home, own = folder(path), path.rpartition("/")[2].partition(".")[0] + ".log"
     names = sorted(name for name in disk.names(home) if name.endswith(".log"))
-    found = [own] if own in names else names[:1]
-    return stat.S_IMODE(disk.file_stat(f"{home}/{found[0]}").mode) if found else 0o644
+    logs = [own] if own in names else names[:1]
+    return stat.S_IMODE(disk.file_stat(f"{home}/{logs[0]}").mode) if logs else 0o644
 
 
 STEP = ReplaceFile

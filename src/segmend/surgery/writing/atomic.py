@@ -209,10 +209,10 @@ def restore_link(work: Workplace, path: str, name: str = LINKED) -> None:
 def other_names(path: str) -> int:
     """How many hard links a file has beside this one; 0 where there is no file that can be looked at."""
     try:
-        found = disk.file_stat(path, follow=False)
+        status = disk.file_stat(path, follow=False)
     except (Unreadable, ValueError):
         return 0
-    return found.nlink - 1 if found.type == "file" else 0
+    return status.nlink - 1 if status.type == "file" else 0
 
 
 def settle(work: Workplace, path: str) -> None:

@@ -104,12 +104,12 @@ def _tidy(work: Workplace, source: str, target: str) -> None:
 
 def _copy(work: Workplace, source: str, target: str) -> frozenset[str]:
     """Gives the names of the files that were copied just now, and read back."""
-    found = look(source, content=False)
-    if found.kind == "file":
-        write_atomically(work, target, part_of(source, work), found)
+    fingerprint = look(source, content=False)
+    if fingerprint.kind == "file":
+        write_atomically(work, target, part_of(source, work), fingerprint)
         restore_link(work, target, _held(""))
         return frozenset()
-    if found.kind != "dir":
+    if fingerprint.kind != "dir":
         raise SegmendError(f"{source}: is neither a file nor a directory; move it by hand")
     part = _part(work, target)
     copied = _copy_tree(work, source, part)
@@ -246,8 +246,8 @@ def _copy_file(work: Workplace, source: str, target: str, status: FileStat) -> b
 
 
 def _looks_whole(path: str, status: FileStat) -> bool:
-    found = disk.file_stat(path, follow=False)
-    return (found.size, found.mtime_ns) == (status.size, status.mtime_ns)
+    status_now = disk.file_stat(path, follow=False)
+    return (status_now.size, status_now.mtime_ns) == (status.size, status.mtime_ns)
 
 
 def _dress_dir(fx: Effects, source: str, target: str) -> None:
@@ -291,10 +291,10 @@ def _remove_copy(work: Workplace, path: str) -> None:
 
 def _remove_tree(work: Workplace, path: str) -> None:
     _open_up(work.fx, path)
-    found = sorted(disk.listing(path).items())
-    for name in (name for name, kind in found if kind == "dir"):
+    entries = sorted(disk.listing(path).items())
+    for name in (name for name, kind in entries if kind == "dir"):
         _remove_tree(work, f"{path}/{name}")
-    files = [f"{path}/{name}" for name, kind in found if kind != "dir"]
+    files = [f"{path}/{name}" for name, kind in entries if kind != "dir"]
     each(work, lambda shared, file: shared.fx.remove(file), files)
     work.fx.remove_dir(path)
 

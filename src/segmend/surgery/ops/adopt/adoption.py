@@ -82,14 +82,14 @@ class Adoption:
         clean = partition.log_dir.is_clean
         last = max(partition.layout.logs, default=0)
         # Under the clean marker at most the active segment is recovered, if its index is set aside.
-        found = load(
+        loaded = load(
             partition, Settings(release=self.broker.release, clean=False, recovery_point=last if clean else 0)
         )
-        if found.failure is not None:
+        if loaded.failure is not None:
             raise SegmendError(
-                f"{self.partition.path}: no broker can load it: {found.failure} (segmend check tells more)"
+                f"{self.partition.path}: no broker can load it: {loaded.failure} (segmend check tells more)"
             )
-        return found
+        return loaded
 
 
 def adoption(request: Request[object], name: str, wish: str | None) -> Adoption:
@@ -108,24 +108,24 @@ def adoption(request: Request[object], name: str, wish: str | None) -> Adoption:
 
 def _named(request: Request[object], name: str) -> PartitionDir:
     plain = name.rstrip("/").rpartition("/")[2]
-    found = [p for d in request.dirs for p in d.partitions if p.name == plain]
+    matching = [p for d in request.dirs for p in d.partitions if p.name == plain]
     if "/" in name.rstrip("/"):
-        found = [
+        matching = [
             p
-            for p in found
+            for p in matching
             if request.dir_called(name.rstrip("/").rpartition("/")[0], "--directory") is p.log_dir
         ]
-    if not found:
+    if not matching:
         raise UsageError(f"--directory {name}: no such directory of a partition ({', '.join(request.given)})")
-    if len(found) > 1:
-        raise UsageError(f"--directory {name}: in {len(found)} log dirs; give its path")
-    if found[0].kind not in _KINDS:
+    if len(matching) > 1:
+        raise UsageError(f"--directory {name}: in {len(matching)} log dirs; give its path")
+    if matching[0].kind not in _KINDS:
         raise UsageError(f"--directory {name}: is no -stray, -delete or -future directory")
-    if found[0].is_link:
+    if matching[0].is_link:
         raise UsageError(f"--directory {name}: is a symbolic link; adopt what it points to by hand")
-    if found[0].unreadable is not None:
-        raise found[0].unreadable
-    return found[0]
+    if matching[0].unreadable is not None:
+        raise matching[0].unreadable
+    return matching[0]
 
 
 def is_closed(partition: PartitionDir, release: Release) -> bool:

@@ -64,112 +64,112 @@ def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError`, and `SegmendError` for what would not be served, or is in the way."""
     options = request.options
     assembly.refuse_strangers(request.dirs, request.given)
-    found = adoption(request, options.directory, options.topic_id)
-    why = found.unexpected()
+    adopted = adoption(request, options.directory, options.topic_id)
+    why = adopted.unexpected()
     if why is not None and not options.even_stray:
-        raise SegmendError(f"{found.partition.path}: {why}; {_way_out(found)}")
-    empty = list(replaced(request.dirs, found.key, found.partition.path, allowed=options.replace))
-    loaded = found.load()
+        raise SegmendError(f"{adopted.partition.path}: {why}; {_way_out(adopted)}")
+    empty = list(replaced(request.dirs, adopted.key, adopted.partition.path, allowed=options.replace))
+    loaded = adopted.load()
     arguments = {name.replace("_", "-"): value for name, value in given_in(options)}
-    notes = [*([why] if why else []), *_notes(found, loaded)]
-    draft = Draft(steps=list(_steps(request, found, empty, loaded)), notes=notes)
+    notes = [*([why] if why else []), *_notes(adopted, loaded)]
+    draft = Draft(steps=list(_steps(request, adopted, empty, loaded)), notes=notes)
     return assembly.make(NAME, arguments, request, draft)
 
 
-def _way_out(found: Adoption) -> str:
-    image = found.broker.metadata
-    current = None if image is None else image.ids.get(found.partition.topic)
-    if current is not None and current != found.topic_id:
-        topic = found.partition.topic
+def _way_out(adopted: Adoption) -> str:
+    image = adopted.broker.metadata
+    current = None if image is None else image.ids.get(adopted.partition.topic)
+    if current is not None and current != adopted.topic_id:
+        topic = adopted.partition.topic
         return f"topic {topic} has the id {current} now: --topic-id {CURRENT} adopts it for that"
-    if found.topic_id is not None and current is None:
+    if adopted.topic_id is not None and current is None:
         return (
-            f"make topic {found.partition.topic} anew with a replica on node {found.broker.node_id}, then "
-            f"--topic-id {CURRENT}; if the metadata on these disks is only old: --even-stray"
+            f"make topic {adopted.partition.topic} anew with a replica on node {adopted.broker.node_id}, "
+            f"then --topic-id {CURRENT}; if the metadata on these disks is only old: --even-stray"
         )
-    node_id = found.broker.node_id
+    node_id = adopted.broker.node_id
     return f"assign the replica to node {node_id} first; if the metadata here is only old: --even-stray"
 
 
 def _steps(
-    request: Request[Options], found: Adoption, empty: Sequence[PartitionDir], loaded: LoadedLog
+    request: Request[Options], adopted: Adoption, empty: Sequence[PartitionDir], loaded: LoadedLog
 ) -> Iterator[Step]:
-    source, target = found.partition.path, found.target
+    source, target = adopted.partition.path, adopted.target
     for other in empty:
         yield Quarantine.of(other.path, f"empty, and in the place of {source}")
-    yield from _lines(request, found, loaded)
+    yield from _lines(request, adopted, loaded)
     yield MoveDir.of(source, target, "adopted", replacing=bool(empty))
-    index = _active_index(found)
+    index = _active_index(adopted)
     if index is not None:
         yield Quarantine(
             path=f"{target}/{index}", before=look(f"{source}/{index}", content=False),
             allocated=allocated(f"{source}/{index}"), reason="so that the broker recovers this segment",
         )  # fmt: skip
-    if found.topic_id is not None and found.topic_id != found.old_id:
-        yield _metadata(found)
+    if adopted.topic_id is not None and adopted.topic_id != adopted.old_id:
+        yield _metadata(adopted)
 
 
-def _lines(request: Request[Options], found: Adoption, loaded: LoadedLog) -> Iterator[Step]:
+def _lines(request: Request[Options], adopted: Adoption, loaded: LoadedLog) -> Iterator[Step]:
     """Nothing of an earlier directory of the name; the high watermark of a log that is all there is."""
-    reason = f"of {found.name}"
+    reason = f"of {adopted.name}"
     for log_dir in request.dirs:
-        home = log_dir is found.partition.log_dir
+        home = log_dir is adopted.partition.log_dir
         for name in (RECOVERY_POINT, LOG_START_OFFSET, HIGH_WATERMARK, CLEANER_OFFSET):
-            offset = _high_watermark(found, loaded) if home and name == HIGH_WATERMARK else None
-            step = assembly.checkpoint_step(log_dir, name, {found.key: offset}, reason, log_dir)
+            offset = _high_watermark(adopted, loaded) if home and name == HIGH_WATERMARK else None
+            step = assembly.checkpoint_step(log_dir, name, {adopted.key: offset}, reason, log_dir)
             if step is not None:
                 yield step
 
 
-def _high_watermark(found: Adoption, loaded: LoadedLog) -> int | None:
+def _high_watermark(adopted: Adoption, loaded: LoadedLog) -> int | None:
     """The end of a sole replica. Else none, which is the log's start: what others have decides.
 
     But a follower without leader epochs truncates to its high watermark, and would lose all.
     """
-    epochs = found.partition.leader_epochs.value
-    if found.sole or epochs is None or not epochs.entries:
+    epochs = adopted.partition.leader_epochs.value
+    if adopted.sole or epochs is None or not epochs.entries:
         return None if loaded.after is None else loaded.after.log_end_offset
     return None
 
 
-def _active_index(found: Adoption) -> str | None:
-    if not found.partition.log_dir.is_clean or is_closed(found.partition, found.broker.release):
+def _active_index(adopted: Adoption) -> str | None:
+    if not adopted.partition.log_dir.is_clean or is_closed(adopted.partition, adopted.broker.release):
         return None
-    layout = found.partition.layout
+    layout = adopted.partition.layout
     return layout.index.get(max(layout.logs))
 
 
-def _metadata(found: Adoption) -> Step:
+def _metadata(adopted: Adoption) -> Step:
     name = partition_metadata.FILE_NAME
-    data = partition_metadata.render(PartitionMetadata(topic_id=found.topic_id))
-    before = look(f"{found.partition.path}/{name}")
-    home = look(found.partition.path, content=False)
+    data = partition_metadata.render(PartitionMetadata(topic_id=adopted.topic_id))
+    before = look(f"{adopted.partition.path}/{name}")
+    home = look(adopted.partition.path, content=False)
     after = before if before.kind == "file" else home.but(kind="file", mode=0o644, xattrs=None)
     return ReplaceFile(
-        path=f"{found.target}/{name}", before=before,
+        path=f"{adopted.target}/{name}", before=before,
         after=after.but(size=len(data), sha256=hash_bytes(data)), content=NewBytes.inline(data),
-        reason=f"topic id {found.topic_id} instead of {found.old_id or 'none'}",
+        reason=f"topic id {adopted.topic_id} instead of {adopted.old_id or 'none'}",
     )  # fmt: skip
 
 
-def _notes(found: Adoption, loaded: LoadedLog) -> Iterator[str]:
+def _notes(adopted: Adoption, loaded: LoadedLog) -> Iterator[str]:
     after = loaded.after
     if after is not None:
-        yield f"{found.name} will have the offsets {after.log_start_offset} to {after.log_end_offset}"
+        yield f"{adopted.name} will have the offsets {after.log_start_offset} to {after.log_end_offset}"
     lost = [effect for effect in loaded.state.effects if effect.records_lost]
     for effect in lost:
         says = effect.broker_says or effect.effect
         yield f"{effect.file}: the load cuts off {effect.records_lost} records: {says}"
-    if found.broker.kraft and found.broker.metadata is None:
+    if adopted.broker.kraft and adopted.broker.metadata is None:
         yield "no metadata on these disks: whether the cluster expects this replica here cannot be told"
-    elif found.broker.kraft and found.unexpected() is None:
-        nodes = ", ".join(map(str, found.replicas))
-        yield f"the metadata expects it: topic id {found.topic_id}, replicas on {nodes}"
-    if len(found.replicas) > 1:
+    elif adopted.broker.kraft and adopted.unexpected() is None:
+        nodes = ", ".join(map(str, adopted.replicas))
+        yield f"the metadata expects it: topic id {adopted.topic_id}, replicas on {nodes}"
+    if len(adopted.replicas) > 1:
         yield "the log of the partition's leader decides: as a follower this replica is cut to agree with it"
-    if found.old_id is not None and found.topic_id != found.old_id:
-        yield f"records of topic id {found.old_id} are then served as those of {found.topic_id}"
-    if not found.partition.log_dir.is_clean:
+    if adopted.old_id is not None and adopted.topic_id != adopted.old_id:
+        yield f"records of topic id {adopted.old_id} are then served as those of {adopted.topic_id}"
+    if not adopted.partition.log_dir.is_clean:
         yield "it has no recovery point: the next start reads all of it and rebuilds its indexes"
     else:
-        yield f"{found.partition.log_dir.path}: {assembly.MARKER_KEPT}"
+        yield f"{adopted.partition.log_dir.path}: {assembly.MARKER_KEPT}"

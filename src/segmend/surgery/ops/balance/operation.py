@@ -79,16 +79,16 @@ def plan(request: Request[Options]) -> Plan:
         )
     options = request.options
     rows = _movable(request, systems)
-    items = [_item(partition, found, number, options.days) for partition, found, number in rows]
+    items = [_item(partition, overview, number, options.days) for partition, overview, number in rows]
     problem = BalanceProblem([v.disk for v in systems], items, spread=options.spread, reserve=options.reserve)
-    found = solve(problem)
+    balance = solve(problem)
     places = _Places(systems)
     moves = [
         Move(partition=rows[n][0], target=places.take(rows[n][0], target, items[n].size))
-        for n, target in found.moves
+        for n, target in balance.moves
     ]
     arguments = {"spread": f"{options.spread * 100:g}%", "reserve": options.reserve, "days": options.days}
-    remarks = _remarks(systems, problem, found, items)
+    remarks = _remarks(systems, problem, balance, items)
     moves.sort(key=lambda move: move.partition.name)
     return plan_moves(NAME, arguments, request, moves, remarks, throttle=options.throttle)
 
@@ -98,12 +98,12 @@ def file_systems(dirs: Sequence[LogDir]) -> list[FileSystem]:
     groups: dict[int, list[LogDir]] = {}
     for log_dir in dirs:
         groups.setdefault(disk.file_stat(log_dir.path).device, []).append(log_dir)
-    found = []
+    systems = []
     for group in groups.values():
         space = group[0].space()
         whole = Disk(capacity=max(space.total, 1), used=space.total - space.free, available=space.available)
-        found.append(FileSystem(disk=whole, dirs=tuple(group)))
-    return found
+        systems.append(FileSystem(disk=whole, dirs=tuple(group)))
+    return systems
 
 
 Row = tuple[PartitionDir, PartitionOverview, int]
@@ -133,8 +133,8 @@ def _moves(partition: PartitionDir) -> bool:
     return partition.kind == "current" and not partition.is_link and partition.unreadable is None
 
 
-def _item(partition: PartitionDir, found: PartitionOverview, number: int, days: float) -> Movable:
-    return Movable(name=partition.name, size=found.allocated, disk=number, growth=growth(found, days))
+def _item(partition: PartitionDir, overview: PartitionOverview, number: int, days: float) -> Movable:
+    return Movable(name=partition.name, size=overview.allocated, disk=number, growth=growth(overview, days))
 
 
 class _Places:
@@ -157,22 +157,22 @@ class _Places:
 
 
 def _remarks(
-    systems: Sequence[FileSystem], problem: BalanceProblem, found: Balance, items: Sequence[Movable]
+    systems: Sequence[FileSystem], problem: BalanceProblem, balance: Balance, items: Sequence[Movable]
 ) -> list[str]:
     before = problem.fills([system.disk.used for system in systems])
-    rows = zip(systems, before, found.fills, strict=True)
+    rows = zip(systems, before, balance.fills, strict=True)
     lines = [f"{system.name}: {old:.1%} full, then {new:.1%}" for system, old, new in rows]
     if problem.reached([system.disk.used for system in systems]):
         return [*lines, f"the disks are within {problem.wanted:.1%} of each other already"]
-    moved = sum(items[number].size for number, _ in found.moves)
-    lines.append(f"{moved:,} bytes move; {_quality(found)}")
-    if found.spread > problem.wanted + 1e-12:
+    moved = sum(items[number].size for number, _ in balance.moves)
+    lines.append(f"{moved:,} bytes move; {_quality(balance)}")
+    if balance.spread > problem.wanted + 1e-12:
         lines.append(
-            f"the disks come within {found.spread:.1%}, not {problem.wanted:.1%}: no other partition can go "
-            "where it is wanted, by its size or for want of room (--reserve, --days)"
+            f"the disks come within {balance.spread:.1%}, not {problem.wanted:.1%}: no other partition can "
+            "go where it is wanted, by its size or for want of room (--reserve, --days)"
         )
     return lines
 
 
-def _quality(found: Balance) -> str:
-    return "nothing less does it" if found.exact else "found by search: perhaps less would do"
+def _quality(balance: Balance) -> str:
+    return "nothing less does it" if balance.exact else "found by search: perhaps less would do"

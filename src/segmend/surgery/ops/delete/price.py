@@ -57,17 +57,17 @@ def price_of(
 
 
 def _counted(partition: PartitionDir, own: ReplicaLog, why: str) -> Price:
-    found, hurt = Tally(), 0
+    tally, hurt = Tally(), 0
     for item in own.items():
         if isinstance(item, Damaged):
             hurt += 1
         elif not item.header.is_control:
-            found.add(item.header)
-    if not (found.records or hurt):
+            tally.add(item.header)
+    if not (tally.records or hurt):
         return Price(partition=partition, why="no record is in it")
     why += f"; {hurt} of its places are damaged, where more may be" if hurt else ""
     return Price(
-        partition=partition, why=why, unsaved=True, records=found.records, first=found.first, last=found.last
+        partition=partition, why=why, unsaved=True, records=tally.records, first=tally.first, last=tally.last
     )
 
 

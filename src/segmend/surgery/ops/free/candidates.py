@@ -73,9 +73,9 @@ def candidates(
     `later` are the deletions by retention that count; topics in `remote` have tiered storage and
     other rules. Files with other hard links are left out: they would free nothing.
     """
-    found = [*_files(dirs), *_caches(dirs), *_directories(dirs, every), *_doomed(dirs, later, remote)]
+    unordered = [*_files(dirs), *_caches(dirs), *_directories(dirs, every), *_doomed(dirs, later, remote)]
     order = list(CandidateKind)
-    kept = (each for each in found if each.bytes > 0)
+    kept = (each for each in unordered if each.bytes > 0)
     return sorted(
         kept,
         key=lambda c: (
@@ -164,13 +164,13 @@ def _segment(partition: PartitionDir, base: int, following: int, reason: str) ->
     )  # fmt: skip
 
 
-def given_up(found: Candidate, every: Sequence[LogDir]) -> int:
+def given_up(candidate: Candidate, every: Sequence[LogDir]) -> int:
     """Records in a directory that no current replica in these log dirs proves to have; reads it all.
 
     Proven is what has the same topic id and the same batches by header and checksum.
     """
-    partition = found.partition
-    if partition is None or found.kind not in HOLD_RECORDS:
+    partition = candidate.partition
+    if partition is None or candidate.kind not in HOLD_RECORDS:
         return 0
     own = ReplicaLog.of(partition)
     return (
@@ -185,10 +185,10 @@ def _twins(partition: PartitionDir, every: Sequence[LogDir]) -> Iterator[Partiti
             yield other
 
 
-def first_that_reach(found: Sequence[Candidate], wanted: int) -> list[Candidate]:
+def first_that_reach(offered: Sequence[Candidate], wanted: int) -> list[Candidate]:
     """As many as it takes, in order."""
     taken, total = [], 0
-    for each in found:
+    for each in offered:
         if total >= wanted:
             break
         taken.append(each)

@@ -102,12 +102,12 @@ class _Found:
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError` where the loss, the disk or the place of the backups is a wrong one."""
     assembly.refuse_strangers(request.dirs, request.given)
-    found = _look(request)
-    _refuse_place(request, found)
-    steps = [Quarantine.of(path, each.words) for each in found.chosen for path in each.paths]
-    notes, left = list(_notes(request, found)), list(_left(request, found))
+    looked = _look(request)
+    _refuse_place(request, looked)
+    steps = [Quarantine.of(path, each.words) for each in looked.chosen for path in each.paths]
+    notes, left = list(_notes(request, looked)), list(_left(request, looked))
     draft = Draft(
-        steps=steps, losses=found.losses, notes=notes, left=left, extra={BACKUPS: _backups(request, found)}
+        steps=steps, losses=looked.losses, notes=notes, left=left, extra={BACKUPS: _backups(request, looked)}
     )
     return assembly.make(NAME, dict(given_in(request.options)), request, draft)
 
@@ -159,13 +159,13 @@ def _full(request: Request[Options]) -> LogDir:
 def _undisputed(later: Sequence[Later], counted: Sequence[Later]) -> list[Later]:
     """Lines that count, up to the first of a partition that does not: the oldest segments go first."""
     disputed: set[tuple[str, str]] = set()
-    found = []
+    undisputed = []
     for line in later:
         if line not in counted:
             disputed.add((line.dir, line.file))
         elif (line.dir, line.file) not in disputed:
-            found.append(line)
-    return found
+            undisputed.append(line)
+    return undisputed
 
 
 def _choose(
@@ -195,31 +195,31 @@ def _loss(each: Candidate, records: int) -> Loss:
     )  # fmt: skip
 
 
-def _backups(request: Request[Options], found: _Found) -> dict[str, str]:
+def _backups(request: Request[Options], looked: _Found) -> dict[str, str]:
     """Where `apply` puts the old bytes, and off which disk."""
-    place, off = request.options.backup_dir, None if request.options.discard else found.home.path
+    place, off = request.options.backup_dir, None if request.options.discard else looked.home.path
     said = {"dir": None if place is None else disk.real_path(place), "off": off}
     return {name: path for name, path in said.items() if path is not None}
 
 
-def _refuse_place(request: Request[Options], found: _Found) -> None:
+def _refuse_place(request: Request[Options], looked: _Found) -> None:
     place = request.options.backup_dir
     if place is None:
         return
-    if device_of(place) == device_of(found.home.path) and not request.options.discard:
+    if device_of(place) == device_of(looked.home.path) and not request.options.discard:
         raise UsageError(
-            f"--backup-dir {request.options.backup_dir}: is on the disk of {found.home.path}: nothing would "
+            f"--backup-dir {request.options.backup_dir}: is on the disk of {looked.home.path}: nothing would "
             "come free; give a place on another disk (or --discard)"
         )
 
 
-def _notes(request: Request[Options], found: _Found) -> Iterator[str]:
-    home, need = found.home.path, found.room
-    if found.chosen:
-        yield f"{found.bytes:,} bytes leave the disk of {home}"
-        yield from _place(request, found)
-    if any(each.kind is CandidateKind.DOOMED for each in found.chosen):
-        yield from _doomed(found.chosen)
+def _notes(request: Request[Options], looked: _Found) -> Iterator[str]:
+    home, need = looked.home.path, looked.room
+    if looked.chosen:
+        yield f"{looked.bytes:,} bytes leave the disk of {home}"
+        yield from _place(request, looked)
+    if any(each.kind is CandidateKind.DOOMED for each in looked.chosen):
+        yield from _doomed(looked.chosen)
     yield (
         f"a start needs some {need.least:,} bytes there: {need.first_writes:,} for first writes to "
         f"{need.partitions} logs and the checkpoints, {need.recovery:,} for indexes that a recovery "
@@ -228,15 +228,15 @@ def _notes(request: Request[Options], found: _Found) -> Iterator[str]:
     )
     if request.options.bytes < need.least:
         yield f"--bytes {request.options.bytes} is less: have {need.least:,} bytes free before the start"
-    if found.unknown:
+    if looked.unknown:
         yield (
-            f"retention would delete {found.unknown:,} bytes more if it is set as assumed: --config FILE "
+            f"retention would delete {looked.unknown:,} bytes more if it is set as assumed: --config FILE "
             "lets them count (with ZooKeeper also --broker-retention)"
         )
 
 
-def _place(request: Request[Options], found: _Found) -> Iterator[str]:
-    home = found.home.path
+def _place(request: Request[Options], looked: _Found) -> Iterator[str]:
+    home = looked.home.path
     if not request.options.discard:
         place = request.options.backup_dir
         other = f"segmend apply PLAN --backup-dir DIR, where DIR is on another disk than {home}"
@@ -263,16 +263,16 @@ def _doomed(chosen: Sequence[Candidate]) -> Iterator[str]:
         yield f"{path}: offsets {first} to {following - 1} go, as retention would have them go at the start"
 
 
-def _left(request: Request[Options], found: _Found) -> Iterator[Left]:
-    missing = request.options.bytes - found.bytes
+def _left(request: Request[Options], looked: _Found) -> Iterator[Left]:
+    missing = request.options.bytes - looked.bytes
     if missing <= 0:
         return
-    home, wanted = found.home.path, request.options.bytes
+    home, wanted = looked.home.path, request.options.bytes
     yield Left(why=f"{missing:,} of {wanted:,} bytes cannot be freed on the disk of {home} this way")
-    records = sum(count for _, count in found.withheld)
-    for each, count in found.withheld:
+    records = sum(count for _, count in looked.withheld)
+    for each, count in looked.withheld:
         why = f"{each.bytes:,} bytes, {count} records that no replica here proves to have"
         yield Left(why=why, path=each.paths[0])
     if records:
         yield Left(why=f"to give those up too: --accept-loss {records}-records")
-    yield from (Left(why=words) for words in moves_that_free(request, found.same, missing))
+    yield from (Left(why=words) for words in moves_that_free(request, looked.same, missing))

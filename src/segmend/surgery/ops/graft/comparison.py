@@ -90,24 +90,24 @@ def compare(
     What the source had and `compacted` is not lost by it. Damage ends what is shared. Damage in the source
     ends its reading too.
     """
-    found = Comparison()
-    mine = _counted(target.items(low), found.target)
-    theirs = _leading(source.items(low, high), found)
+    comparison = Comparison()
+    mine = _counted(target.items(low), comparison.target)
+    theirs = _leading(source.items(low, high), comparison)
     a, b = _aligned(mine, theirs)
     while isinstance(a, Batch) and b is not None and a.is_same(b):
-        found.shared.add(a.header)
-        found.kept = Position(a.segment, a.header.end)
-        found.copied_from = Position(b.segment, b.header.end)
+        comparison.shared.add(a.header)
+        comparison.kept = Position(a.segment, a.header.end)
+        comparison.copied_from = Position(b.segment, b.header.end)
         a, b = next(mine, None), next(theirs, None)
-    found.target_next, found.source_next = a, b
-    _tell_apart(found, a, b, mine, theirs, compacted)
-    return found
+    comparison.target_next, comparison.source_next = a, b
+    _tell_apart(comparison, a, b, mine, theirs, compacted)
+    return comparison
 
 
 def has_all(own: ReplicaLog, other: ReplicaLog) -> bool:
     """Whether the other one proves to have every batch of this one, by header and checksum."""
-    found = compare(own, other)
-    return found.target_next is None and found.shared.batches == found.target.batches
+    comparison = compare(own, other)
+    return comparison.target_next is None and comparison.shared.batches == comparison.target.batches
 
 
 def _counted(items: Iterator[BatchOrDamage], tally: Tally) -> Iterator[BatchOrDamage]:
@@ -117,14 +117,14 @@ def _counted(items: Iterator[BatchOrDamage], tally: Tally) -> Iterator[BatchOrDa
         yield item
 
 
-def _leading(items: Iterator[BatchOrDamage], found: Comparison) -> Iterator[Batch]:
+def _leading(items: Iterator[BatchOrDamage], comparison: Comparison) -> Iterator[Batch]:
     """The batches of the source up to its first damage."""
     for item in items:
         if isinstance(item, Damaged):
-            found.source_hurt = item
+            comparison.source_hurt = item
             return
-        found.source.add(item.header)
-        found.source_end = Position(item.segment, item.header.end)
+        comparison.source.add(item.header)
+        comparison.source_end = Position(item.segment, item.header.end)
         yield item
 
 
@@ -141,7 +141,7 @@ def _aligned(
 
 
 def _tell_apart(
-    found: Comparison,
+    comparison: Comparison,
     a: BatchOrDamage | None,
     b: Batch | None,
     mine: Iterator[BatchOrDamage],
@@ -152,14 +152,14 @@ def _tell_apart(
     while a is not None:
         if isinstance(a, Batch):
             while b is not None and b.header.base_offset < a.header.base_offset:
-                b = _copied(found, b, theirs)
+                b = _copied(comparison, b, theirs)
             if (b is None or not a.is_same(b)) and not compacted(a.header):
-                found.lost.add(a.header)
+                comparison.lost.add(a.header)
         a = next(mine, None)
     while b is not None:
-        b = _copied(found, b, theirs)
+        b = _copied(comparison, b, theirs)
 
 
-def _copied(found: Comparison, batch: Batch, theirs: Iterator[Batch]) -> Batch | None:
-    found.copied.add(batch.header)
+def _copied(comparison: Comparison, batch: Batch, theirs: Iterator[Batch]) -> Batch | None:
+    comparison.copied.add(batch.header)
     return next(theirs, None)

@@ -46,17 +46,17 @@ class Pair:
     alone: bool = False
 
 
-def decide(found: Comparison, pair: Pair, *, whole: bool) -> Splice | None:
+def decide(comparison: Comparison, pair: Pair, *, whole: bool) -> Splice | None:
     """What to do, None if both end alike; raises `SegmendError` for a leader that is none."""
-    _refuse_damage(found, pair)
-    source, target = found.source, found.target
-    if source.first is None or found.source_end is None or source.end is None:
+    _refuse_damage(comparison, pair)
+    source, target = comparison.source, comparison.target
+    if source.first is None or comparison.source_end is None or source.end is None:
         raise SegmendError(f"{pair.source}: has no batch to copy{_from(pair)}")
     if whole or pair.empty:
-        return _everything(found, pair)
+        return _everything(comparison, pair)
     if target.first is None or (target.end or 0) <= source.first:
         if pair.same_id:
-            return _everything(found, pair)
+            return _everything(comparison, pair)
         raise SegmendError(
             f"{pair.target} ends before offset {source.first}, where {pair.source} begins: they share no "
             "batch, and no topic id shows that they belong together; if you know it: --whole"
@@ -66,45 +66,46 @@ def decide(found: Comparison, pair: Pair, *, whole: bool) -> Splice | None:
             f"{pair.source} ends at offset {source.end}, before {pair.target} begins ({target.first}): "
             "it cannot be the leader's log"
         )
-    return _tail(found, pair)
+    return _tail(comparison, pair)
 
 
-def _tail(found: Comparison, pair: Pair) -> Splice | None:
-    if found.kept is None or found.copied_from is None or found.shared.end is None:
-        raise SegmendError(_no_prefix(found, pair))
-    if found.source_next is None and found.target_next is None:
+def _tail(comparison: Comparison, pair: Pair) -> Splice | None:
+    if comparison.kept is None or comparison.copied_from is None or comparison.shared.end is None:
+        raise SegmendError(_no_prefix(comparison, pair))
+    if comparison.source_next is None and comparison.target_next is None:
         return None
-    if found.source_next is None and found.lost.batches:
+    if comparison.source_next is None and comparison.lost.batches:
         raise SegmendError(
-            f"{pair.source} ends at offset {found.source.end}, {pair.target} goes on to {found.target.end}: "
-            "nothing is missing here; is that the leader's log, and a current copy of it?"
+            f"{pair.source} ends at offset {comparison.source.end}, {pair.target} goes on to "
+            f"{comparison.target.end}: nothing is missing here; is that the leader's log, "
+            "and a current copy of it?"
         )
-    end = found.source_end or found.copied_from
+    end = comparison.source_end or comparison.copied_from
     return Splice(
-        offset=found.shared.end, kept=found.kept, copied_from=found.copied_from, end=end,
-        end_offset=found.source.end or found.shared.end, proven=max(pair.low, found.shared.first or 0),
-        why=_why(found, found.shared.end),
+        offset=comparison.shared.end, kept=comparison.kept, copied_from=comparison.copied_from, end=end,
+        end_offset=comparison.source.end or comparison.shared.end,
+        proven=max(pair.low, comparison.shared.first or 0), why=_why(comparison, comparison.shared.end),
     )  # fmt: skip
 
 
-def _why(found: Comparison, offset: int) -> str:
-    if isinstance(found.target_next, Damaged):
-        return f"damaged from offset {offset} on ({found.target_next.problem.kind})"
+def _why(comparison: Comparison, offset: int) -> str:
+    if isinstance(comparison.target_next, Damaged):
+        return f"damaged from offset {offset} on ({comparison.target_next.problem.kind})"
     return f"the leader's log differs from offset {offset} on"
 
 
-def _everything(found: Comparison, pair: Pair) -> Splice:
+def _everything(comparison: Comparison, pair: Pair) -> Splice:
     first = pair.leader.logs[0][0]
-    if found.source_end is None or found.source.end is None:
+    if comparison.source_end is None or comparison.source.end is None:
         raise SegmendError(f"{pair.source}: has no batch to copy")
     return Splice(
-        offset=first, kept=None, copied_from=Position(first, 0), end=found.source_end,
-        end_offset=found.source.end,
+        offset=first, kept=None, copied_from=Position(first, 0), end=comparison.source_end,
+        end_offset=comparison.source.end,
     )  # fmt: skip
 
 
-def _refuse_damage(found: Comparison, pair: Pair) -> None:
-    hurt = found.source_hurt
+def _refuse_damage(comparison: Comparison, pair: Pair) -> None:
+    hurt = comparison.source_hurt
     if hurt is None:
         return
     problem = hurt.problem
@@ -117,13 +118,13 @@ def _refuse_damage(found: Comparison, pair: Pair) -> None:
     )
 
 
-def _no_prefix(found: Comparison, pair: Pair) -> str:
-    theirs = found.source_next
-    what = f"hold offsets {_range(found.target)} and {_range(found.source)}{_from(pair)}"
-    if theirs is None or isinstance(found.target_next, Damaged):
+def _no_prefix(comparison: Comparison, pair: Pair) -> str:
+    theirs = comparison.source_next
+    what = f"hold offsets {_range(comparison.target)} and {_range(comparison.source)}{_from(pair)}"
+    if theirs is None or isinstance(comparison.target_next, Damaged):
         why = "the first batch here is damaged"
-    elif isinstance(found.target_next, Batch):
-        mine = found.target_next
+    elif isinstance(comparison.target_next, Batch):
+        mine = comparison.target_next
         why = f"they differ from the first batch on ({_words(mine)} here, {_words(theirs)} there)"
     else:
         why = "they have no batch in common"

@@ -60,19 +60,19 @@ def steps_of(graft: Graft) -> list[Step]:
     """All but the checkpoints of the log dir; raises `Unreadable`."""
     model = model_of(graft.log_dir, graft.target or graft.replaced)
     gone = {name for name, _ in _gone(graft)}
-    found = [*_begin(graft), *(Quarantine.of(f"{graft.path}/{name}", why) for name, why in _gone(graft))]
+    steps = [*_begin(graft), *(Quarantine.of(f"{graft.path}/{name}", why) for name, why in _gone(graft))]
     metadata = graft.own.get(partition_metadata.FILE_NAME)
     if metadata is not None:
-        found.append(_small(graft, partition_metadata.FILE_NAME, metadata, model, gone, "the topic id"))
-    found.extend(_torn(graft))
+        steps.append(_small(graft, partition_metadata.FILE_NAME, metadata, model, gone, "the topic id"))
+    steps.extend(_torn(graft))
     for each in graft.derived:
-        found.extend(_segment(graft, each, model, gone))
+        steps.extend(_segment(graft, each, model, gone))
     for entry in graft.snapshots:
-        found.append(_copied(graft, entry, model, "producers as the leader knew them"))
+        steps.append(_copied(graft, entry, model, "producers as the leader knew them"))
     for name in sorted(graft.own.keys() - {partition_metadata.FILE_NAME}):
         why = "leader epochs of the new log" if name == epoch_checkpoint.FILE_NAME else "producers at its end"
-        found.append(_small(graft, name, graft.own[name], model, gone, why))
-    return found
+        steps.append(_small(graft, name, graft.own[name], model, gone, why))
+    return steps
 
 
 def _begin(graft: Graft) -> Iterator[Step]:
@@ -109,17 +109,17 @@ def _torn(graft: Graft) -> Iterator[Step]:
         yield CutFile.to(path, size, graft.cut.why)
 
 
-def _segment(graft: Graft, found: Derived, model: Fingerprint, gone: set[str]) -> Iterator[Step]:
-    segment = found.segment
+def _segment(graft: Graft, derived: Derived, model: Fingerprint, gone: set[str]) -> Iterator[Step]:
+    segment = derived.segment
     stem = f"{segment.base:020d}"
     if segment.copied is not None:
-        content = found.copied or _piece(segment.copied)
+        content = derived.copied or _piece(segment.copied)
         yield _append(f"{graft.path}/{stem}.log", content, segment.kept, model)
     elif segment.kept is not None and disk.file_size(segment.kept.path) == segment.kept.length:
         yield _synced(f"{graft.path}/{stem}.log")
     for suffix, recipe, data, sound in (
-        (".index", "offset-index", found.built.offset_index, found.sound[0]),
-        (".timeindex", "time-index", found.built.time_index, found.sound[1]),
+        (".index", "offset-index", derived.built.offset_index, derived.sound[0]),
+        (".timeindex", "time-index", derived.built.time_index, derived.sound[1]),
     ):
         theirs = graft.source.file(stem + suffix)
         if sound and theirs is not None and segment.kept is None:
@@ -131,8 +131,8 @@ def _segment(graft: Graft, found: Derived, model: Fingerprint, gone: set[str]) -
         else:
             yield step
     has_one = graft.target is not None and f"{stem}.txnindex" in graft.target.entries
-    if found.txn_index or (has_one and f"{stem}.txnindex" not in gone):
-        yield _small(graft, f"{stem}.txnindex", found.txn_index, model, gone, "aborted transactions")
+    if derived.txn_index or (has_one and f"{stem}.txnindex" not in gone):
+        yield _small(graft, f"{stem}.txnindex", derived.txn_index, model, gone, "aborted transactions")
 
 
 def _piece(part: FileRange) -> NewBytes:
@@ -188,7 +188,7 @@ def model_of(log_dir: LogDir, target: PartitionDir | None) -> Fingerprint:
     others += log_dir.current
     for partition in others:
         for name in partition.layout.logs.values():
-            found = look(f"{partition.path}/{name}", content=False)
-            return Fingerprint(kind="file", mode=found.mode, uid=found.uid, gid=found.gid)
+            log = look(f"{partition.path}/{name}", content=False)
+            return Fingerprint(kind="file", mode=log.mode, uid=log.uid, gid=log.gid)
     home = look(log_dir.path, content=False)
     return Fingerprint(kind="file", mode=0o644, uid=home.uid, gid=home.gid)

@@ -118,7 +118,7 @@ def join(
     What is missing of a segment that both have goes behind what is there, if a segment may be as
     large; else into a new segment that begins at `offset`. Further segments keep their names.
     """
-    found = [
+    begun = [
         JoinedSegment(log.base, FileRange(log.path, 0, log.size), None)
         for log in mine
         if log.base < kept.segment
@@ -132,7 +132,7 @@ def join(
             last = JoinedSegment(last.base, last.kept, first.copied)
         else:
             rest.insert(0, JoinedSegment(offset, None, first.copied))
-    return [*found, last, *rest]
+    return [*begun, last, *rest]
 
 
 def whole(theirs: Sequence[LogFile], end: Position, *, last_offset: int) -> list[JoinedSegment]:
@@ -141,24 +141,24 @@ def whole(theirs: Sequence[LogFile], end: Position, *, last_offset: int) -> list
     Compaction may leave nothing in the first segment. Then the next one takes its name, as that of
     a follower which fetches all of it does, if offsets up to `last_offset` fit.
     """
-    first, found = theirs[0], _rest(theirs, Position(theirs[0].base, 0), end)
-    if first.size or not found:
-        return found
-    reach = last_offset if len(found) == 1 else found[1].base - 1
+    first, segments = theirs[0], _rest(theirs, Position(theirs[0].base, 0), end)
+    if first.size or not segments:
+        return segments
+    reach = last_offset if len(segments) == 1 else segments[1].base - 1
     if reach - first.base > LARGEST_SPAN:
-        return [JoinedSegment(first.base, None, FileRange(first.path, 0, 0)), *found]
-    return [JoinedSegment(first.base, None, found[0].copied), *found[1:]]
+        return [JoinedSegment(first.base, None, FileRange(first.path, 0, 0)), *segments]
+    return [JoinedSegment(first.base, None, segments[0].copied), *segments[1:]]
 
 
 def _rest(theirs: Sequence[LogFile], start: Position, end: Position) -> list[JoinedSegment]:
-    found = []
+    segments = []
     for log in theirs:
         if start.segment <= log.base <= end.segment:
             first = start.position if log.base == start.segment else 0
             last = end.position if log.base == end.segment else log.size
             if last > first:
-                found.append(JoinedSegment(log.base, None, FileRange(log.path, first, last)))
-    return found
+                segments.append(JoinedSegment(log.base, None, FileRange(log.path, first, last)))
+    return segments
 
 
 def _fits(last: JoinedSegment, first: JoinedSegment, logs: Sequence[LogFile], last_offset: int) -> bool:

@@ -44,11 +44,13 @@ class Leader:
                 f"{path}: is a replica of {parsed.topic}-{parsed.partition}, not {topic}-{number}"
             )
         around = _parent(parent)
-        found = PartitionDir.forced(around, name)
-        if not found.layout.logs:
-            raise found.unreadable or UsageError(f"{path}: no directory of a partition: it has no .log file")
+        partition = PartitionDir.forced(around, name)
+        if not partition.layout.logs:
+            raise partition.unreadable or UsageError(
+                f"{path}: no directory of a partition: it has no .log file"
+            )
         return cls(
-            partition=found, home=around if ours and _is_log_dir(around) else None, key=(topic, number)
+            partition=partition, home=around if ours and _is_log_dir(around) else None, key=(topic, number)
         )
 
     @property
@@ -115,5 +117,5 @@ def _parent(path: str) -> LogDir:
         return LogDir(path, {})
 
 
-def _is_log_dir(found: LogDir) -> bool:
-    return not LOG_DIR_FILES.isdisjoint(found.entries)
+def _is_log_dir(log_dir: LogDir) -> bool:
+    return not LOG_DIR_FILES.isdisjoint(log_dir.entries)

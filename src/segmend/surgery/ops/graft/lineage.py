@@ -65,16 +65,16 @@ def compacted_by(leader: Leader) -> Callable[[RecordBatch], bool]:
 
 
 def refuse_stale(
-    target: str, source: str, mine: int, theirs: int, found: Comparison, heard: Heard | None
+    target: str, source: str, mine: int, theirs: int, comparison: Comparison, heard: Heard | None
 ) -> None:
     """Raise `SegmendError` for a source that may not take from the replica what only that one has.
 
     `mine` and `theirs` are the newest epochs of target and source. A replica that has nothing of its own
     loses nothing by any source: it fetches the rest from whoever leads.
     """
-    why = _stale(target, mine, theirs, found, heard) if found.lost.batches else None
+    why = _stale(target, mine, theirs, comparison, heard) if comparison.lost.batches else None
     if why is not None:
-        lost = found.lost
+        lost = comparison.lost
         raise SegmendError(
             f"{source}: {why}; {plural(lost.records, 'record')} (offsets {lost.first} to {lost.last}) of "
             f"{target} would go, and nothing shows that the topic has lost them: graft from the replica that "
@@ -82,10 +82,10 @@ def refuse_stale(
         )
 
 
-def _stale(target: str, mine: int, theirs: int, found: Comparison, heard: Heard | None) -> str | None:
+def _stale(target: str, mine: int, theirs: int, comparison: Comparison, heard: Heard | None) -> str | None:
     if theirs < mine:
         return f"ends in leader epoch {theirs}, and {target} goes on in epoch {mine}"
-    if mine == theirs != _NONE and mine in found.lost.epochs:
+    if mine == theirs != _NONE and mine in comparison.lost.epochs:
         return f"has not all of leader epoch {mine}, as the leader of it has"
     return None if heard is None else _follower(theirs, heard)
 
@@ -103,7 +103,7 @@ def _follower(epoch: int, heard: Heard) -> str | None:
 def heard_of(key: tuple[str, int], brokers: Iterable[BrokerDirs], source: BrokerDirs | None) -> Heard | None:
     """What the newest metadata at hand says of the partition; None where none does."""
     images = (broker.metadata for broker in brokers)
-    told = [found for image in images if image is not None and (found := _registered(image, key))]
+    told = [registered for image in images if image is not None and (registered := _registered(image, key))]
     if not told:
         return None
     node = None if source is None else source.node_id

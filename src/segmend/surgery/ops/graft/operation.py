@@ -64,20 +64,20 @@ def plan(request: Request[Options]) -> Plan:
     _refuse_other_topic(site, request.broker.metadata)
     theirs = None if site.leader.home is None else BrokerDirs([site.leader.home], release=request.release)
     brokers = [request.broker, *([theirs] if theirs else [])]
-    found, cut = look_at(
+    comparison, cut = look_at(
         site, heard_of(site.key, brokers, theirs), live=options.live_source, whole_log=options.whole,
         tell=request.on_progress,
     )  # fmt: skip
     arguments = {"partition": site.name, "from": options.from_}
     if cut is None:
-        note = f"both replicas end at offset {found.shared.end}: nothing is missing"
-        steps = list(_too_high(site, found.shared.end))
+        note = f"both replicas end at offset {comparison.shared.end}: nothing is missing"
+        steps = list(_too_high(site, comparison.shared.end))
         return assembly.make(NAME, arguments, request, Draft(steps=steps, notes=[note]))
     graft = make(site, cut)
     draft = Draft(
         steps=[*steps_of(graft), *_checkpoints(request, site, cut, graft)],
-        losses=list(_losses(site, found)), notes=[*_unexpected(request, site), *_notes(site, found, cut)],
-        extra={NAME: _facts(found, cut)},
+        losses=list(_losses(site, comparison)), extra={NAME: _facts(comparison, cut)},
+        notes=[*_unexpected(request, site), *_notes(site, comparison, cut)],
     )  # fmt: skip
     return assembly.make(NAME, arguments, request, draft)
 
@@ -175,8 +175,8 @@ def _has_line(log_dir: LogDir, name: str, site: Site) -> bool:
     return loaded.value is not None and not loaded.damages and site.key in loaded.value.offsets()
 
 
-def _losses(site: Site, found: Comparison) -> Iterator[Loss]:
-    lost = found.lost
+def _losses(site: Site, comparison: Comparison) -> Iterator[Loss]:
+    lost = comparison.lost
     if not lost.batches:
         return
     epochs = ", ".join(map(str, sorted(lost.epochs)))
@@ -198,21 +198,21 @@ _COMMITTED = (
 )
 
 
-def _facts(found: Comparison, cut: Splice) -> dict[str, int | None]:
+def _facts(comparison: Comparison, cut: Splice) -> dict[str, int | None]:
     """The figures for programs: offsets, and bytes of batches."""
     return {
         "first_copied_offset": cut.offset, "log_end_offset": cut.end_offset,
-        "shared_batches": 0 if cut.kept is None else found.shared.batches,
-        "shared_bytes": 0 if cut.kept is None else found.shared.bytes,
-        "copied_bytes": found.source.bytes if cut.kept is None else found.copied.bytes,
+        "shared_batches": 0 if cut.kept is None else comparison.shared.batches,
+        "shared_bytes": 0 if cut.kept is None else comparison.shared.bytes,
+        "copied_bytes": comparison.source.bytes if cut.kept is None else comparison.copied.bytes,
     }  # fmt: skip
 
 
-def _notes(site: Site, found: Comparison, cut: Splice) -> Iterator[str]:
-    path, shared = f"{site.log_dir.path}/{site.name}", found.shared
+def _notes(site: Site, comparison: Comparison, cut: Splice) -> Iterator[str]:
+    path, shared = f"{site.log_dir.path}/{site.name}", comparison.shared
     if cut.kept is None:
         last = cut.end_offset - 1
-        yield f"{path}: the leader's whole log is copied, offsets {found.source.first} to {last}"
+        yield f"{path}: the leader's whole log is copied, offsets {comparison.source.first} to {last}"
     else:
         yield (
             f"{path}: offsets {shared.first} to {cut.offset - 1} are proven equal ({shared.batches} batches "
@@ -221,7 +221,7 @@ def _notes(site: Site, found: Comparison, cut: Splice) -> Iterator[str]:
     low = site.first_dirty_offset
     if low and cut.kept is not None:
         yield f"{path}: below offset {low} each broker compacts on its own; that part is left as it is"
-    if found.lost.batches:
+    if comparison.lost.batches:
         yield f"{path}: had gone another way from offset {cut.offset} on, as after an unclean election"
     if site.leader.partition.topic_id is None:
         yield f"{site.leader.path}: has no topic id; only the batches prove that it is the same topic"

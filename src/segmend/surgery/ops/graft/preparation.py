@@ -84,15 +84,18 @@ def look_at(
         same_id=site.same_id, low=low, empty=empty, alone=site.leader.home is None,
     )  # fmt: skip
     compacted = compacted_by(site.leader)
-    found = compare(mine, theirs, low=low, high=high, compacted=compacted)
-    cut = decide(found, pair, whole=whole_log)
+    comparison = compare(mine, theirs, low=low, high=high, compacted=compacted)
+    cut = decide(comparison, pair, whole=whole_log)
     if cut is not None and cut.kept is None and low:
         # All of it is copied, what was compacted too, and all that the replica has is replaced.
-        found = compare(mine, theirs, low=0, high=high, compacted=compacted)
-        cut = decide(found, replace(pair, low=0), whole=True)
-    ends = newest_epoch(site.target, found.target), newest_epoch(site.leader.partition, found.source)
-    refuse_stale(pair.target, pair.source, *ends, found, heard)
-    return found, cut
+        comparison = compare(mine, theirs, low=0, high=high, compacted=compacted)
+        cut = decide(comparison, replace(pair, low=0), whole=True)
+    ends = (
+        newest_epoch(site.target, comparison.target),
+        newest_epoch(site.leader.partition, comparison.source),
+    )
+    refuse_stale(pair.target, pair.source, *ends, comparison, heard)
+    return comparison, cut
 
 
 class _Progress:
@@ -173,15 +176,17 @@ def _is_cut(segment: JoinedSegment, mine: Sequence[LogFile]) -> bool:
 
 def _indexes(site: Site, segment: JoinedSegment) -> Indexes | None:
     """The leader's indexes of a segment that is copied whole; else None, and they are made anew."""
-    found = next((each for each in site.leader.partition.segments if each.base_offset == segment.base), None)
+    original = next(
+        (each for each in site.leader.partition.segments if each.base_offset == segment.base), None
+    )
     part = segment.copied
-    if found is None or found.log is None or part is None or segment.kept is not None:
+    if original is None or original.log is None or part is None or segment.kept is not None:
         return None
-    if part.path != found.log.path or part.start or part.end != found.log.size:
+    if part.path != original.log.path or part.start or part.end != original.log.size:
         return None
-    if found.index is None or found.timeindex is None:
+    if original.index is None or original.timeindex is None:
         return None
-    return Indexes(offset=found.index.read(), time=found.timeindex.read())
+    return Indexes(offset=original.index.read(), time=original.timeindex.read())
 
 
 def _states_before(site: Site, cut: Splice, base: int) -> tuple[ProducerState, ...]:

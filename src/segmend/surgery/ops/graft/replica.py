@@ -56,8 +56,8 @@ class ReplicaLog:
     @classmethod
     def of(cls, partition: PartitionDir, tell: Callable[[int], None] = lambda _: None) -> ReplicaLog:
         """The segments of a directory, `tell` is told the size of each that was read; `Unreadable`."""
-        found = sorted(partition.layout.logs.items())
-        return cls(tuple((base, partial(_opened, partition.files[name], tell)) for base, name in found))
+        logs = sorted(partition.layout.logs.items())
+        return cls(tuple((base, partial(_opened, partition.files[name], tell)) for base, name in logs))
 
     @property
     def last_segment(self) -> int:

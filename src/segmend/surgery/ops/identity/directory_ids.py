@@ -50,21 +50,21 @@ class Evidence:
         has another id is no voter, and a lone one then never gets a leader. None for a node that does not
         vote, or votes by its node id only.
         """
-        found = self.broker.metadata_log(log_dir)
-        return None if found is None or self.node_id is None else found.image.voters.get(self.node_id)
+        log = self.broker.metadata_log(log_dir)
+        return None if log is None or self.node_id is None else log.image.voters.get(self.node_id)
 
     def replicas_by_id(self, log_dir: LogDir) -> Counter[str]:
         """How many of the replicas in a dir the metadata assigns to each directory id of this node."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         metadata = self.broker.metadata
         if metadata is None:
-            return found
+            return counts
         for partition in log_dir.partitions:
             file = partition.partition_metadata.value if partition.kind == "current" else None
             if file is not None and file.topic_id is not None:
                 own = metadata.directory(file.topic_id, partition.partition, self.node_id)
-                found.update([own] if own is not None else [])
-        return found
+                counts.update([own] if own is not None else [])
+        return counts
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,19 +84,19 @@ def decide(
     `needy` are dirs that must get one, `asked` what the user wants for some: new, former or an id.
     Raises `UsageError`.
     """
-    found = Decision(ids=dict(own))
+    decision = Decision(ids=dict(own))
     for path, reason in _clones(dirs, own, evidence).items():
-        found.ids[path], found.why[path] = None, reason
+        decision.ids[path], decision.why[path] = None, reason
     for path in {*needy, *asked}:
-        found.ids[path] = None
+        decision.ids[path] = None
     for log_dir in dirs:
         if log_dir.path in asked:
-            _as_asked(found, log_dir, own, asked[log_dir.path], evidence)
+            _as_asked(decision, log_dir, own, asked[log_dir.path], evidence)
     for log_dir in dirs:
         path = log_dir.path
-        if path not in asked and (path in needy or path in found.why):
-            _mend(found, log_dir, own, evidence)
-    return found
+        if path not in asked and (path in needy or path in decision.why):
+            _mend(decision, log_dir, own, evidence)
+    return decision
 
 
 def _clones(dirs: Sequence[LogDir], own: Mapping[str, str | None], evidence: Evidence) -> dict[str, str]:
@@ -107,13 +107,13 @@ def _clones(dirs: Sequence[LogDir], own: Mapping[str, str | None], evidence: Evi
         directory_id = own[log_dir.path]
         if directory_id is not None:
             holders.setdefault(directory_id, []).append(log_dir)
-    found = {}
+    clones = {}
     for directory_id, same in holders.items():
         right = max(same, key=lambda d: _right(d, directory_id, evidence)) if len(same) > 1 else same[0]
         for log_dir in same:
             if log_dir is not right:
-                found[log_dir.path] = f"{directory_id} is that of {right.path} too"
-    return found
+                clones[log_dir.path] = f"{directory_id} is that of {right.path} too"
+    return clones
 
 
 def _right(log_dir: LogDir, directory_id: str, evidence: Evidence) -> tuple[bool, int]:
@@ -122,44 +122,44 @@ def _right(log_dir: LogDir, directory_id: str, evidence: Evidence) -> tuple[bool
 
 
 def _as_asked(
-    found: Decision, log_dir: LogDir, own: Mapping[str, str | None], wish: str, evidence: Evidence
+    decision: Decision, log_dir: LogDir, own: Mapping[str, str | None], wish: str, evidence: Evidence
 ) -> None:
     path = log_dir.path
     if wish == NEW:
-        found.ids[path], found.why[path] = _new(log_dir, own, evidence), "a new id, as asked"
+        decision.ids[path], decision.why[path] = _new(log_dir, own, evidence), "a new id, as asked"
         return
     if wish == FORMER:
-        former = _former(found, log_dir, evidence)
+        former = _former(decision, log_dir, evidence)
         if former is None:
             raise UsageError(
                 f"--directory-id {path}={FORMER}: the metadata on these disks does not tell which one it had"
             )
-        found.ids[path], found.why[path] = former, _why_former(log_dir, former, evidence)
+        decision.ids[path], decision.why[path] = former, _why_former(log_dir, former, evidence)
         return
-    holder = next((p for p, each in found.ids.items() if each == wish and p != path), None)
+    holder = next((p for p, each in decision.ids.items() if each == wish and p != path), None)
     if holder is not None:
         raise UsageError(f"--directory-id {wish}: is that of {holder}; a broker refuses two of them")
-    found.ids[path], found.why[path] = wish, "as asked"
+    decision.ids[path], decision.why[path] = wish, "as asked"
 
 
-def _mend(found: Decision, log_dir: LogDir, own: Mapping[str, str | None], evidence: Evidence) -> None:
+def _mend(decision: Decision, log_dir: LogDir, own: Mapping[str, str | None], evidence: Evidence) -> None:
     path = log_dir.path
-    former = _former(found, log_dir, evidence)
-    before = f"{found.why[path]}; " if path in found.why else ""
+    former = _former(decision, log_dir, evidence)
+    before = f"{decision.why[path]}; " if path in decision.why else ""
     if former is not None:
-        found.ids[path] = former
-        found.why[path] = f"{before}{former} is {_why_former(log_dir, former, evidence)}"
+        decision.ids[path] = former
+        decision.why[path] = f"{before}{former} is {_why_former(log_dir, former, evidence)}"
     else:
-        found.ids[path] = _new(log_dir, own, evidence)
-        found.why[path] = f"{before}nothing tells of an id that it had before, so it gets a new one"
+        decision.ids[path] = _new(log_dir, own, evidence)
+        decision.why[path] = f"{before}nothing tells of an id that it had before, so it gets a new one"
 
 
-def _former(found: Decision, log_dir: LogDir, evidence: Evidence) -> str | None:
+def _former(decision: Decision, log_dir: LogDir, evidence: Evidence) -> str | None:
     """An id that no dir has now: the one that votes, else a registered one, of most replicas here."""
     votes = evidence.votes_as(log_dir)
-    if votes is not None and votes not in found.ids.values():
+    if votes is not None and votes not in decision.ids.values():
         return votes
-    free = [each for each in evidence.registered if each not in found.ids.values()]
+    free = [each for each in evidence.registered if each not in decision.ids.values()]
     counts = evidence.replicas_by_id(log_dir)
     best = max(free, key=lambda each: counts[each], default=None)
     return best if best is not None and counts[best] > 0 else None

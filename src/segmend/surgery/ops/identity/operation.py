@@ -69,16 +69,16 @@ def plan(request: Request[Options]) -> Plan:
     options = request.options
     config = None if options.config is None else ServerConfig.load(options.config)
     broker = request.broker.configured(config)
-    found = volumes(broker)
-    cluster_id = _text(options.cluster_id) or agreed_cluster(found)
-    node_id = agreed_node(found, broker) if options.node_id is None else options.node_id
+    all_volumes = volumes(broker)
+    cluster_id = _text(options.cluster_id) or agreed_cluster(all_volumes)
+    node_id = agreed_node(all_volumes, broker) if options.node_id is None else options.node_id
     evidence = Evidence(broker=broker, node_id=node_id)
-    decision = _directory_ids(request, found, evidence)
+    decision = _directory_ids(request, all_volumes, evidence)
     properties = [
         new_properties(
             volume, cluster_id, node_id, decision.ids[volume.path], asked=options.node_id is not None
         )
-        for volume in found
+        for volume in all_volumes
     ]
     changed = [new for new in properties if new.data is not None]
     steps = [
@@ -103,29 +103,29 @@ def _text(cluster_id: str | None) -> str | None:
     return cluster_id
 
 
-def _directory_ids(request: Request[Options], found: Sequence[Volume], evidence: Evidence) -> Decision:
-    own = {volume.path: volume.directory_id for volume in found}
+def _directory_ids(request: Request[Options], all_volumes: Sequence[Volume], evidence: Evidence) -> Decision:
+    own = {volume.path: volume.directory_id for volume in all_volumes}
     if not DIRECTORY_IDS.of(request.release):
         if request.options.directory_id:
             raise UsageError(f"--directory-id: Kafka {request.release} knows none; they came with 3.7")
         return Decision(ids=own)
-    needy = [volume.path for volume in found if volume.wants_directory_id]
+    needy = [volume.path for volume in all_volumes if volume.wants_directory_id]
     return decide(request.dirs, own, needy, _wishes(request, needy), evidence)
 
 
 def _wishes(request: Request[Options], needy: Sequence[str]) -> dict[str, str]:
     """The `--directory-id` options by the path of the dir that each is for."""
-    found: dict[str, str] = {}
+    wishes: dict[str, str] = {}
     for text in request.options.directory_id:
         place, equals, which = text.rpartition("=")
         if equals and disk.path_type(place) == "dir":
             path = request.dir_called(place, "--directory-id").path
         else:
             which, path = text, _only(request.dirs, needy, text)
-        if path in found:
+        if path in wishes:
             raise UsageError(f"--directory-id {text}: the second one for {path}")
-        found[path] = wished(which)
-    return found
+        wishes[path] = wished(which)
+    return wishes
 
 
 def _only(dirs: Sequence[LogDir], needy: Sequence[str], text: str) -> str:
@@ -137,8 +137,8 @@ def _only(dirs: Sequence[LogDir], needy: Sequence[str], text: str) -> str:
 
 def _model(dirs: Sequence[LogDir]) -> Fingerprint | None:
     """Owner and mode for a new file: those of a sister's."""
-    found = (look(f"{each.path}/{meta_properties.FILE_NAME}", content=False) for each in dirs)
-    return next((each for each in found if each.kind == "file"), None)
+    fingerprints = (look(f"{each.path}/{meta_properties.FILE_NAME}", content=False) for each in dirs)
+    return next((each for each in fingerprints if each.kind == "file"), None)
 
 
 def _verdicts(properties: Sequence[NewProperties], broker: BrokerDirs) -> Iterator[str]:

@@ -103,9 +103,9 @@ def volumes(broker: BrokerDirs) -> list[Volume]:
     ]  # fmt: skip
 
 
-def agreed_cluster(found: Sequence[Volume]) -> str | None:
+def agreed_cluster(all_volumes: Sequence[Volume]) -> str | None:
     """The cluster id on which the dirs agree; None if none says. Raises `UsageError` if they differ."""
-    said = [(v.path, v.value.cluster_id) for v in found if v.value and v.value.cluster_id is not None]
+    said = [(v.path, v.value.cluster_id) for v in all_volumes if v.value and v.value.cluster_id is not None]
     for path, cluster_id in said:
         if cluster_id != said[0][1]:
             raise UsageError(
@@ -115,14 +115,14 @@ def agreed_cluster(found: Sequence[Volume]) -> str | None:
     return said[0][1] if said else None
 
 
-def agreed_node(found: Sequence[Volume], broker: BrokerDirs) -> int | None:
+def agreed_node(all_volumes: Sequence[Volume], broker: BrokerDirs) -> int | None:
     """The node id on which the dirs, server.properties and, if they say none, the metadata agree.
 
     Raises `UsageError` if they differ; None if none says.
     """
     configured = broker.config.node_id
     said = [] if configured is None else [("server.properties", configured)]
-    said += [(v.path, v.value.node_id) for v in found if v.value and v.value.node_id is not None]
+    said += [(v.path, v.value.node_id) for v in all_volumes if v.value and v.value.node_id is not None]
     for path, node_id in said:
         if node_id != said[0][1]:
             raise UsageError(
@@ -131,7 +131,7 @@ def agreed_node(found: Sequence[Volume], broker: BrokerDirs) -> int | None:
             )
     if said:
         return said[0][1]
-    own = {volume.directory_id for volume in found}
+    own = {volume.directory_id for volume in all_volumes}
     registered = {} if broker.metadata is None else broker.metadata.log_dirs
     nodes = {node for node, ids in registered.items() if own.intersection(ids)}
     return nodes.pop() if len(nodes) == 1 else None
@@ -169,12 +169,12 @@ def new_properties(
 def _values(
     version: int, cluster_id: str | None, node_id: int | None, directory_id: str | None
 ) -> dict[str, str | None]:
-    found: dict[str, str | None] = {CLUSTER_ID: cluster_id, DIRECTORY_ID: directory_id}
+    values: dict[str, str | None] = {CLUSTER_ID: cluster_id, DIRECTORY_ID: directory_id}
     if version == 1:
-        found[VERSION] = "1"
+        values[VERSION] = "1"
     if node_id is not None:
-        found[NODE_ID if version == 1 else BROKER_ID] = str(node_id)
-    return found
+        values[NODE_ID if version == 1 else BROKER_ID] = str(node_id)
+    return values
 
 
 def _words(old: JavaProperties, changes: dict[str, str | None]) -> Iterator[str]:

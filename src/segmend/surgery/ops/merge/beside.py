@@ -68,9 +68,9 @@ class Beside:
     def _later(self) -> PartitionDir:
         """The directory as the steps so far leave it."""
         place = self.case.target
-        found = LogDir.narrow(place.log_dir.path, place.name, self.view).partition(place.name)
-        assert found is not None, "no step takes the directory away"
-        return found
+        partition = LogDir.narrow(place.log_dir.path, place.name, self.view).partition(place.name)
+        assert partition is not None, "no step takes the directory away"
+        return partition
 
     def _stale(self) -> Iterator[Step]:
         ends = self._ends()

@@ -57,23 +57,23 @@ def choice(case: Case, prefer: int | None) -> Choice:
 
 def choices(case: Case) -> list[Choice]:
     """The newest leader's branch, and each other one that a replica has; no two that leave out the same."""
-    found = [choice(case, None)]
-    on_newest = {*found[0].on_it()}
+    every = [choice(case, None)]
+    on_newest = {*every[0].on_it()}
     for number in range(len(case.replicas)):
         if number not in on_newest:
             other = choice(case, number)
-            if all(other.lost != each.lost for each in found):
-                found.append(other)
-    return found
+            if all(other.lost != each.lost for each in every):
+                every.append(other)
+    return every
 
 
 def losing(merged: Merged, number: int) -> list[tuple[int, int]]:
     """The offsets that a replica has and the branch has not, or has otherwise."""
-    found = [(each.first_offset, each.last_offset) for each in merged.diverged if each.replica == number]
+    spans = [(each.first_offset, each.last_offset) for each in merged.diverged if each.replica == number]
     for each in merged.conflicts:
         if number not in each.taken and any(number in group for group in each.held):
-            found.append((each.first_offset, each.last_offset))
-    return united(found)
+            spans.append((each.first_offset, each.last_offset))
+    return united(spans)
 
 
 def alike(case: Case, numbers: Sequence[int], span: tuple[int, int]) -> bool:
@@ -112,15 +112,15 @@ def _told(case: Case, numbers: tuple[int, ...], span: tuple[int, int]) -> Lost:
     )  # fmt: skip
 
 
-def choice_json(case: Case, found: Choice, *, chosen: bool) -> dict[str, Any]:
+def choice_json(case: Case, one: Choice, *, chosen: bool) -> dict[str, Any]:
     """The same for programs, and for the table of a plan."""
     return {
-        "prefer": None if found.prefer is None else case.called(found.prefer),
+        "prefer": None if one.prefer is None else case.called(one.prefer),
         "chosen": chosen,
-        "epoch": found.epoch,
-        "next_offset": found.merged.next_offset,
-        "branch_of": [case.called(number) for number in found.on_it()],
-        "records_lost": found.records,
+        "epoch": one.epoch,
+        "next_offset": one.merged.next_offset,
+        "branch_of": [case.called(number) for number in one.on_it()],
+        "records_lost": one.records,
         "lost": [
             {
                 "replicas": [case.called(number) for number in each.replicas],
@@ -128,7 +128,7 @@ def choice_json(case: Case, found: Choice, *, chosen: bool) -> dict[str, Any]:
                 "records": each.records, "bytes": each.bytes, "first_time": each.first_time,
                 "last_time": each.last_time, "producers": list(each.producers),
             }
-            for each in found.lost
+            for each in one.lost
         ],
     }  # fmt: skip
 

@@ -61,12 +61,12 @@ class Case:
     def number_of(self, wish: str) -> int:
         """The replica that `--prefer` means; raises `UsageError`."""
         real = disk.real_path(wish)
-        found = [n for n in range(len(self.replicas)) if wish == self.called(n)]
-        found = found or [n for n, each in enumerate(self.replicas) if each.path == real]
-        if len(found) != 1:
+        numbers = [n for n in range(len(self.replicas)) if wish == self.called(n)]
+        numbers = numbers or [n for n, each in enumerate(self.replicas) if each.path == real]
+        if len(numbers) != 1:
             known = ", ".join(self.called(number) for number in range(len(self.replicas)))
             raise UsageError(f"--prefer {wish}: is none of these replicas; give one of {known}")
-        return found[0]
+        return numbers[0]
 
 
 def open_case(request: Request[object], partition: str, sources: Sequence[str], *, live: bool) -> Case:

@@ -38,16 +38,16 @@ def laid_out(case: Case, merged: Merged) -> tuple[NewLog, ...]:
     bases = sorted(sizes)
     ranges = list(_ranges(case, merged, bases))
     ordered = list(pieces(case.replicas, case.places, ranges))
-    found = _rolled(ordered, case, bases, cap=max([*sizes.values(), 0]) or LARGEST)
+    pieces_by_base = _rolled(ordered, case, bases, cap=max([*sizes.values(), 0]) or LARGEST)
     last = max((piece.last for piece in ordered), default=-1)
     for base in bases:  # A rolled segment without a batch yet, or one that compaction emptied.
-        if base not in found and not sizes[base] and base <= max(merged.next_offset, last + 1):
-            found[base] = []
-    if last + 1 < merged.next_offset and max(found, default=-1) < merged.next_offset:
-        found[merged.next_offset] = []
-    if not found:
-        found[merged.next_offset] = []
-    return tuple(NewLog(base=base, pieces=tuple(found[base])) for base in sorted(found))
+        if base not in pieces_by_base and not sizes[base] and base <= max(merged.next_offset, last + 1):
+            pieces_by_base[base] = []
+    if last + 1 < merged.next_offset and max(pieces_by_base, default=-1) < merged.next_offset:
+        pieces_by_base[merged.next_offset] = []
+    if not pieces_by_base:
+        pieces_by_base[merged.next_offset] = []
+    return tuple(NewLog(base=base, pieces=tuple(pieces_by_base[base])) for base in sorted(pieces_by_base))
 
 
 def _ranges(case: Case, merged: Merged, bases: Sequence[int]) -> Iterator[Range]:
@@ -83,21 +83,21 @@ def _rolled(
     new segment begins where the other log had one, or where it would be larger than any.
     """
     final = {piece.base_offset: at for at, piece in enumerate(ordered) if piece.replica is case.own}
-    found: dict[int, list[Piece]] = {}
+    rolled: dict[int, list[Piece]] = {}
     base, size, last = -1, 0, -1
     for at, piece in enumerate(ordered):
         begun = _base(piece, at, case, bases, (base, size, last), cap=cap, final=final)
         if begun != base:
             base, size = begun, 0
-            found[base] = []
-        found[base].append(piece)
+            rolled[base] = []
+        rolled[base].append(piece)
         size, last = size + piece.size, piece.last
         if size > LARGEST or piece.last - base > LARGEST:
             raise SegmendError(
                 f"{case.target.path}: a segment at offset {base} would be larger than any broker takes; "
                 "merge into a new log: segmend rescue --as log-dir"
             )
-    return found
+    return rolled
 
 
 def _base(

@@ -65,10 +65,10 @@ def changes(case: Case, logs: Sequence[NewLog]) -> list[Change]:
     layout, kept = case.target.layout, {log.base for log in logs}
     groups = (layout.logs, layout.index, layout.timeindex, layout.txnindex)
     gone = sorted({base for group in groups for base in group} - kept)
-    found = [
+    vanishing = [
         Change(base=base, at=base, steps=tuple(_aside(case, base, groups)), stays=False) for base in gone
     ]
-    return [*found, *(each for log in logs if (each := _change(case, log)) is not None)]
+    return [*vanishing, *(each for log in logs if (each := _change(case, log)) is not None)]
 
 
 def _aside(case: Case, base: int, groups: Sequence[Mapping[int, str]]) -> Iterator[Step]:
@@ -151,12 +151,12 @@ def _content(piece: Piece) -> NewBytes:
 
 def _first_change(log: NewLog, parts: Sequence[Part]) -> int:
     """The offset behind the last batch before the first byte that changes."""
-    found = log.base
+    first = log.base
     for part in parts:
         if part.content is not None:
             return part.first
-        found = part.last + 1
-    return found
+        first = part.last + 1
+    return first
 
 
 def _in_place(path: str, parts: Sequence[Part], size: int, kept: int) -> Iterator[Step]:

@@ -86,37 +86,37 @@ def plan(request: Request[Options]) -> Plan:
 
 
 def _arguments(options: Options, case: Case) -> dict[str, Any]:
-    found: dict[str, Any] = {"partition": case.target.name, "from": list(options.from_)}
+    arguments: dict[str, Any] = {"partition": case.target.name, "from": list(options.from_)}
     if options.prefer is not None:
-        found["prefer"] = options.prefer
+        arguments["prefer"] = options.prefer
     if options.side is not None:
-        found["side"] = options.side
+        arguments["side"] = options.side
     if options.accept_loss is not None:
-        found["accept-loss"] = f"{options.accept_loss}-records"
-    return found
+        arguments["accept-loss"] = f"{options.accept_loss}-records"
+    return arguments
 
 
 def _preferred(case: Case, number: int, every: Sequence[Choice]) -> Choice:
     newest = every[0]
     if number in {*newest.on_it()} and all(each.because != "order" for each in newest.merged.conflicts):
         return newest  # It may be behind, and never left it.
-    found = choice(case, number)
-    if own := losing(found.merged, number):
+    preferred = choice(case, number)
+    if own := losing(preferred.merged, number):
         raise SegmendError(
             f"{case.replicas[number].path}: from offset {own[0][0]} on its leader epochs go back, so it has "
             "no one history that could win"
         )
-    return next((each for each in every if each.lost == found.lost), found)
+    return next((each for each in every if each.lost == preferred.lost), preferred)
 
 
 def _refuse_undecided(case: Case, chosen: Choice) -> None:
     """Raise `SegmendError` where two have other bytes of one epoch, and nobody said whose count."""
-    found = next((each for each in chosen.merged.conflicts if each.because == "order"), None)
-    if found is None or chosen.prefer is not None:
+    conflict = next((each for each in chosen.merged.conflicts if each.because == "order"), None)
+    if conflict is None or chosen.prefer is not None:
         return
-    sides = ", and ".join(" and ".join(map(case.called, group)) for group in found.held)
+    sides = ", and ".join(" and ".join(map(case.called, group)) for group in conflict.held)
     raise SegmendError(
-        f"{case.target.path}: offsets {found.first_offset} to {found.last_offset} are not the same on "
+        f"{case.target.path}: offsets {conflict.first_offset} to {conflict.last_offset} are not the same on "
         f"{sides}, all of one leader epoch, and no rule says who is right; say it: --prefer BROKER"
     )
 

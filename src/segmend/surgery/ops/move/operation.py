@@ -47,8 +47,8 @@ def plan(request: Request[Options]) -> Plan:
 
 def _move(request: Request[Options], name: str, target: LogDir) -> Move:
     homes = [d for d in request.dirs if name in d.entries and d is not target]
-    found = next((p for d in homes for p in d.partitions if p.name == name), None)
-    if found is None:
+    partition = next((p for d in homes for p in d.partitions if p.name == name), None)
+    if partition is None:
         there = "it is there already" if name in target.entries else "no log dir has it"
         raise UsageError(f"--partition {name}: {there} ({', '.join(request.given)})")
-    return Move(partition=found, target=target)
+    return Move(partition=partition, target=target)

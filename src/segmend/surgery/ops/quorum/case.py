@@ -60,11 +60,11 @@ class Case:
     def choice(self) -> Choice | None:
         """The newest; of equals the node's own. Others count only where its own is not all that it had."""
         best = None if self.own is None or self.own.is_empty else self.own.best
-        found = [] if best is None else [Choice(standing=best)]
+        offered = [] if best is None else [Choice(standing=best)]
         if self._others_count:
             theirs = ((source, source.copy.best) for source in self.sources)
-            found += [Choice(source=source, standing=best) for source, best in theirs if best is not None]
-        return max(found, key=lambda each: each.standing.position, default=None)
+            offered += [Choice(source=source, standing=best) for source, best in theirs if best is not None]
+        return max(offered, key=lambda each: each.standing.position, default=None)
 
     @property
     def _others_count(self) -> bool:

@@ -49,9 +49,9 @@ class Ending:
 
 def model(home: LogDir) -> Fingerprint:
     """Owner and mode that new files are to have: those of meta.properties."""
-    found = look(f"{home.path}/meta.properties", content=False)
-    if found.kind == "file":
-        return Fingerprint(kind="file", mode=found.mode, uid=found.uid, gid=found.gid)
+    fingerprint = look(f"{home.path}/meta.properties", content=False)
+    if fingerprint.kind == "file":
+        return Fingerprint(kind="file", mode=fingerprint.mode, uid=fingerprint.uid, gid=fingerprint.gid)
     around = look(home.path, content=False)
     return Fingerprint(kind="file", mode=0o644, uid=around.uid, gid=around.gid)
 

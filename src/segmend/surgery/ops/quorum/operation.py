@@ -75,28 +75,28 @@ def _alone(case: Case, choice: Choice) -> Draft:
     """The last voter."""
     files, end = list(_files(case, choice)), choice.standing.position[1]
     voter_set = _log(case, files).voter_set
-    found = standalone.survivor(case.node_id, case.home.directory_id, voter_set, case.config)
-    epoch = votes.free_epoch(case, found.others)
+    survivor = standalone.survivor(case.node_id, case.home.directory_id, voter_set, case.config)
+    epoch = votes.free_epoch(case, survivor.others)
     ending = log_files.ending(case.home, choice.standing, None if choice.source else case.own)
     time = 0 if choice.standing.run is None else choice.standing.run.time
     steps = [
-        votes.of_epoch(case, epoch, [found.node_id], in_log=bool(voter_set)), *files,
-        *standalone.voters_step(ending, found, epoch, time),
+        votes.of_epoch(case, epoch, [survivor.node_id], in_log=bool(voter_set)), *files,
+        *standalone.voters_step(ending, survivor, epoch, time),
     ]  # fmt: skip
     snapshot = choice.standing.snapshot
     covered = 0 if snapshot is None else snapshot.end
-    unseen = votes.unseen(found.others, case.sources)
-    notes = [*_notes(case, choice), *standalone.price(found, epoch, (covered, end), unseen)]
-    facts = {"end": end + (found.entry is not None), "epoch": epoch, "voters": [found.node_id]}
+    unseen = votes.unseen(survivor.others, case.sources)
+    notes = [*_notes(case, choice), *standalone.price(survivor, epoch, (covered, end), unseen)]
+    facts = {"end": end + (survivor.entry is not None), "epoch": epoch, "voters": [survivor.node_id]}
     losses = _losses(case, choice)
     return Draft(steps=_in_order(case, steps), losses=losses, notes=notes, extra={NAME: facts})
 
 
 def _in_order(case: Case, steps: Sequence[Step]) -> list[Step]:
     """The directory comes before what is put into it, the vote before the log, and its indexes last."""
-    found = sorted(steps, key=lambda step: step.KIND != "make_dir")
-    after = planned(case.broker, found).dirs[case.broker.dirs.index(case.home)]
-    return [*found, *log_files.indexes(case.home, after, found, case.broker.release)]
+    ordered = sorted(steps, key=lambda step: step.KIND != "make_dir")
+    after = planned(case.broker, ordered).dirs[case.broker.dirs.index(case.home)]
+    return [*ordered, *log_files.indexes(case.home, after, ordered, case.broker.release)]
 
 
 def _files(case: Case, choice: Choice) -> Iterator[Step]:
@@ -113,8 +113,8 @@ def _files(case: Case, choice: Choice) -> Iterator[Step]:
 def _log(case: Case, files: Sequence[Step]) -> MetadataLog:
     """What the metadata will say."""
     after = planned(case.broker, files)
-    found = after.metadata_log(after.dirs[case.broker.dirs.index(case.home)])
-    return MetadataLog() if found is None else found
+    log = after.metadata_log(after.dirs[case.broker.dirs.index(case.home)])
+    return MetadataLog() if log is None else log
 
 
 def _notes(case: Case, choice: Choice) -> Iterator[str]:

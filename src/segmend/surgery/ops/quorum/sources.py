@@ -41,8 +41,8 @@ class Source:
 
 def sound_state(partition: PartitionDir) -> QuorumState | None:
     """The quorum-state of a copy, None if it is missing or damaged."""
-    found = partition.quorum_state
-    return None if found.damages else found.value
+    state = partition.quorum_state
+    return None if state.damages else state.value
 
 
 def sources(paths: Iterable[str], broker: BrokerDirs, home: str, *, live: bool) -> Sequence[Source]:

@@ -70,11 +70,11 @@ def _in_log(node_id: int, directory_id: str | None, voter_set: Sequence[VoterSet
     return Survivor(node_id=node_id, voters=ids, entry=entry._replace(directory_id=directory_id))
 
 
-def voters_step(ending: Ending, found: Survivor, epoch: int, time: int) -> Iterator[Step]:
+def voters_step(ending: Ending, last_voter: Survivor, epoch: int, time: int) -> Iterator[Step]:
     """The VotersRecord behind the log, of an epoch that nobody else has written in."""
-    if found.entry is None:
+    if last_voter.entry is None:
         return
-    record = ControlRecord(type=control.KRAFT_VOTERS, value=Voters(0, (found.entry,)))
+    record = ControlRecord(type=control.KRAFT_VOTERS, value=Voters(0, (last_voter.entry,)))
     key, value = control.render(record)
     data = build_batch(
         [NewRecord(key=key, value=value, timestamp=time)], base_offset=ending.offset, is_control=True,
@@ -84,20 +84,20 @@ def voters_step(ending: Ending, found: Survivor, epoch: int, time: int) -> Itera
     after = ending.like.but(size=(ending.file.size or 0) + len(data))
     yield AppendFile(
         path=ending.path, before=ending.file, after=after, content=content,
-        reason=f"node {found.node_id} as the only voter",
+        reason=f"node {last_voter.node_id} as the only voter",
     )  # fmt: skip
 
 
-def price(found: Survivor, epoch: int, known: tuple[int, int], unseen: Sequence[int]) -> Iterator[str]:
+def price(last_voter: Survivor, epoch: int, known: tuple[int, int], unseen: Sequence[int]) -> Iterator[str]:
     """What a person must know before saying yes; `known` are the ends of the snapshot and of the log."""
     covered, end = known
-    them = ", ".join(map(str, found.others))
+    them = ", ".join(map(str, last_voter.others))
     missing = ", ".join(map(str, unseen))
     lost = (
         f"what voters {missing} had committed after it is lost, and nothing here tells whether there is any"
     )
     yield (
-        f"node {found.node_id} leads alone from offset {end} on, from epoch {epoch + 1}: "
+        f"node {last_voter.node_id} leads alone from offset {end} on, from epoch {epoch + 1}: "
         f"{lost if unseen else 'no voter had more'}"
     )
     if end > covered:
@@ -105,20 +105,20 @@ def price(found: Survivor, epoch: int, known: tuple[int, int], unseen: Sequence[
             f"offsets {covered} to {end - 1}, behind the newest snapshot, count as committed from now on, "
             "whether they were or not"
         )
-    if found.others:
+    if last_voter.others:
         yield (
             f"voters {them} must never come back with their old files: a majority of them would elect "
             "another leader; format their dirs anew first"
         )
     yield "brokers that had more of the metadata than this node must be started again: they cut it off"
     yield "partitions whose in-sync replicas are gone have no leader (kafka-leader-election.sh, unclean)"
-    if found.line is None:
+    if last_voter.line is None:
         yield (
             "controller.quorum.bootstrap.servers of all nodes must name this one; "
             "kafka-metadata-quorum.sh add-controller gives it fellows again"
         )
     else:
         yield (
-            f"before any start, in server.properties of this node and all brokers: {_VOTERS}={found.line} "
-            "(with lost voters in it there is no leader)"
+            "before any start, in server.properties of this node and all brokers: "
+            f"{_VOTERS}={last_voter.line} (with lost voters in it there is no leader)"
         )

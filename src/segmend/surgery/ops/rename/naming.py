@@ -85,8 +85,8 @@ def _known(request: Request[object]) -> set[str]:
 
 def _replica(request: Request[object], partition: PartitionDir, topic: str, topic_id: str) -> Replica:
     path = f"{partition.log_dir.path}/{topic}-{partition.partition}"
-    found = _id(request, topic, topic_id)
-    return Replica(broker=request.broker, topic=topic, number=partition.partition, topic_id=found, path=path)
+    wanted = _id(request, topic, topic_id)
+    return Replica(broker=request.broker, topic=topic, number=partition.partition, topic_id=wanted, path=path)
 
 
 def _id(request: Request[object], topic: str, wish: str) -> str | None:

@@ -149,7 +149,7 @@ def _blank(region: Region, empty: RecordBatch, first: int, last: int, records: i
 
 def by_log(blanks: Sequence[Blank]) -> dict[str, list[Blank]]:
     """The blanks of each log, by its path and in order."""
-    found: dict[str, list[Blank]] = {}
+    blanks_by_log: dict[str, list[Blank]] = {}
     for blank in sorted(blanks, key=lambda each: (each.region.path, each.region.position)):
-        found.setdefault(blank.region.path, []).append(blank)
-    return found
+        blanks_by_log.setdefault(blank.region.path, []).append(blank)
+    return blanks_by_log

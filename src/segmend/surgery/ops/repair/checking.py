@@ -49,14 +49,14 @@ def with_steps(request: Request[Options], steps: Sequence[Step]) -> Request[Opti
 
 def grave(findings: Iterable[Finding], request: Request[Options], steps: Sequence[Step]) -> list[Finding]:
     """Those that are more than notes, by what a start does about them; of notes, the start after `steps`."""
-    found = [*findings]
-    explained = _explained(found, request)
+    every = [*findings]
+    explained = _explained(every, request)
     raised = {
-        number for number, finding in enumerate(found)
+        number for number, finding in enumerate(every)
         if Severity.INFO == finding.severity != explained[number].severity
     }  # fmt: skip
     if raised and steps:
-        for number, finding in enumerate(_explained(found, with_steps(request, steps))):
+        for number, finding in enumerate(_explained(every, with_steps(request, steps))):
             if number in raised:
                 explained[number] = finding
     return [finding for finding in explained if finding.severity != Severity.INFO]

@@ -106,16 +106,16 @@ def sound_around(
 
 def batches_of(region: Region) -> list[Region]:
     """The batches of a region one by one, where their headers fill it; else the whole of it."""
-    found: list[Region] = []
+    regions: list[Region] = []
     position = region.position
     with log_of(region.segment).reader() as reader:
         while position < region.end and region.code in BAD_CRC:
             header = _header(reader, position)
             if header.size < HEADER_SIZE_V2 or header.end > region.end or header.magic != 2:
                 return [region]
-            found.append(replace(region, position=position, end=header.end, header=header))
+            regions.append(replace(region, position=position, end=header.end, header=header))
             position = header.end
-    return found or [region]
+    return regions or [region]
 
 
 def _header(reader: OpenFile, position: int) -> RecordBatch:

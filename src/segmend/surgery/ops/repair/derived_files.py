@@ -55,7 +55,7 @@ def derived_files(
     request: Request[Options], findings: Sequence[Finding], rewritten: frozenset[str]
 ) -> DerivedFiles:
     """What follows from these findings; `rewritten` as in `reason`."""
-    found = DerivedFiles()
+    derived = DerivedFiles()
     wanted: dict[str, _Wanted] = {}
     mended: list[tuple[Finding, set[str]]] = []
     scene = Scene(request, findings)
@@ -63,7 +63,7 @@ def derived_files(
         try:
             rebuilds = {each.path: each for each in _rebuilds(finding, scene)}
         except SegmendError as why:
-            found.left.append(left_by(finding, str(why)))
+            derived.left.append(left_by(finding, str(why)))
             continue
         for path, rebuild in rebuilds.items():
             # The last finding of a file says how it is made.
@@ -73,15 +73,15 @@ def derived_files(
     changed = set()
     for path, made in _made(request, wanted, rewritten).items():
         if isinstance(made, Left):
-            found.left.append(made)
+            derived.left.append(made)
         elif made.before.sha256 == made.after.sha256:
             continue
         else:
-            found.steps.append(made)
-            found.notes += [note] if (note := wanted[path].rebuild.note) else []
+            derived.steps.append(made)
+            derived.notes += [note] if (note := wanted[path].rebuild.note) else []
         changed.add(path)
-    found.unmoved = [each for each, paths in mended if each.code in mends() and changed.isdisjoint(paths)]
-    return found
+    derived.unmoved = [each for each, paths in mended if each.code in mends() and changed.isdisjoint(paths)]
+    return derived
 
 
 def _rebuilds(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
@@ -101,8 +101,8 @@ def _made(
         return [(path, wanted[path].step(request, rewritten)) for path in stems[stem]]
 
     with ThreadPoolExecutor(THREADS) as pool:
-        found = dict(row for rows in pool.map(of_segment, stems) for row in rows)
-    return {path: found[path] for path in wanted}
+        made = dict(row for rows in pool.map(of_segment, stems) for row in rows)
+    return {path: made[path] for path in wanted}
 
 
 def left_by(finding: Finding, why: str, next: str | None = None) -> Left:

@@ -52,38 +52,38 @@ def log_repair(request: Request[Options], findings: Sequence[Finding]) -> LogRep
     """Raises `UsageError` if the loss is not the one that was accepted."""
     if request.options.accept_loss is not None and not request.options.blank:
         raise UsageError("--accept-loss: nothing is lost without --blank")
-    found = LogRepair()
+    mended = LogRepair()
     scene = Scene(request, findings)
-    blanks = [*_apart([blank for finding in findings for blank in _mend(finding, scene, found)], found)]
-    patched = {step.paths[0] for step in found.steps}
+    blanks = [*_apart([blank for finding in findings for blank in _mend(finding, scene, mended)], mended)]
+    patched = {step.paths[0] for step in mended.steps}
     later = [blank for blank in blanks if blank.region.path in patched]
-    found.left += [_left(blank.region, "apply this plan first, then plan again") for blank in later]
+    mended.left += [_left(blank.region, "apply this plan first, then plan again") for blank in later]
     now = [blank for blank in blanks if blank not in later]
-    found.steps += _rewritten(request, _agreed(request, now, found))
-    return found
+    mended.steps += _rewritten(request, _agreed(request, now, mended))
+    return mended
 
 
-def _mend(finding: Finding, scene: Scene, found: LogRepair) -> list[Blank]:
+def _mend(finding: Finding, scene: Scene, mended: LogRepair) -> list[Blank]:
     """A step of its own, or the empty batches where they are wanted and nothing better is there."""
     try:
         if finding.code in header_fields.CODES:
-            found.steps.append(header_fields.patch(finding))
+            mended.steps.append(header_fields.patch(finding))
         elif finding.code == SECOND_COPY:
             return [second_copy(_segment(finding, scene), finding.position or 0)]
         elif finding.code in damaged_batches.CODES and is_mended(finding, scene.request.options):
             region = region_of(finding, scene.partition(finding))
-            steps = _transplanted(finding, region, scene, found)
+            steps = _transplanted(finding, region, scene, mended)
             if not steps:
                 return _blanks(region, scene.request) if scene.request.options.blank else []
-            found.steps += steps
+            mended.steps += steps
         elif is_mended(finding, scene.request.options):
             region = region_of(finding, scene.partition(finding))
             if region.wanted_to is None or region.wanted_to < region.first_offset:
                 raise BeyondRepair(f"{finding.message}; segmend plan trim takes them off")
-            found.steps += _transplanted(finding, region, scene, found)
+            mended.steps += _transplanted(finding, region, scene, mended)
     except SegmendError as why:
         path = f"{finding.dir}/{finding.file}"
-        found.left.append(Left(why=str(why), code=finding.code, path=path, position=finding.position))
+        mended.left.append(Left(why=str(why), code=finding.code, path=path, position=finding.position))
     return []
 
 
@@ -97,7 +97,7 @@ def _blanks(region: Region, request: Request[Options]) -> list[Blank]:
         raise BeyondRepair(f"{why}{hint}; to cut the segment off there: {cut}") from None
 
 
-def _transplanted(finding: Finding, region: Region, scene: Scene, found: LogRepair) -> Sequence[Step]:
+def _transplanted(finding: Finding, region: Region, scene: Scene, mended: LogRepair) -> Sequence[Step]:
     sources = scene.request.options.from_
     if not sources:
         return ()
@@ -109,7 +109,7 @@ def _transplanted(finding: Finding, region: Region, scene: Scene, found: LogRepa
         return bring(region, others, f"{finding.code} {finding.message}")
     except SegmendError as why:
         graft = remedies.graft(home.log_dir.path, home.name, others[0].path).command if others else None
-        found.left.append(_left(region, str(why), None if scene.request.options.blank else graft))
+        mended.left.append(_left(region, str(why), None if scene.request.options.blank else graft))
         return ()
 
 
@@ -132,7 +132,7 @@ def _segment(finding: Finding, scene: Scene) -> LogSegment:
     return segment_of(scene.partition(finding), int(name.partition(".")[0]))
 
 
-def _apart(blanks: Sequence[Blank], found: LogRepair) -> Iterator[Blank]:
+def _apart(blanks: Sequence[Blank], mended: LogRepair) -> Iterator[Blank]:
     """Without those whose bytes or offsets are also another one's, as headers in a run of damage may say."""
     for mine in by_log(blanks).values():
         last: Blank | None = None
@@ -142,7 +142,7 @@ def _apart(blanks: Sequence[Blank], found: LogRepair) -> Iterator[Blank]:
                 or (blank.records and last.records and blank.first_offset <= last.last_offset)
             )
             if over:
-                found.left.append(
+                mended.left.append(
                     _left(blank.region, "the damage beside it does not tell which offsets it had")
                 )
                 continue
@@ -150,16 +150,16 @@ def _apart(blanks: Sequence[Blank], found: LogRepair) -> Iterator[Blank]:
             yield blank
 
 
-def _agreed(request: Request[Options], blanks: Sequence[Blank], found: LogRepair) -> list[Blank]:
+def _agreed(request: Request[Options], blanks: Sequence[Blank], mended: LogRepair) -> list[Blank]:
     """Those that lose nothing, and the others if their records were given up."""
     agreed = request.options.accept_loss
     lossy = [blank for blank in blanks if blank.records]
     total = sum(blank.records for blank in lossy)
     accepted_loss.refuse_other_figure(agreed, total)
     if agreed is not None:
-        found.losses += [blank.loss() for blank in lossy]
+        mended.losses += [blank.loss() for blank in lossy]
         return list(blanks)
-    found.left += [
+    mended.left += [
         _left(
             blank.region,
             f"{blank.records} records, offsets {blank.first_offset} to {blank.last_offset}; another replica "

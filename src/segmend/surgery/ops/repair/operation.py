@@ -72,15 +72,15 @@ def _come_to_light(findings: Sequence[Finding], options: Options, logs: LogRepai
     """Faults of logs that are seen, or perhaps can be mended, only after the steps for them."""
     changed = {step.paths[0] for step in logs.steps}
     told = {(left.code, left.path) for left in logs.left}
-    found = []
+    new = []
     for finding in findings:
         left = left_by(finding, f"{finding.message}; apply this plan first, then plan again")
         again = finding.code in ALWAYS and left.path in changed
         wanted = finding.code in ALWAYS or damaged_batches.is_mended(finding, options)
         if again or (wanted and (left.code, left.path) not in told):
-            found.append(left)
+            new.append(left)
             told.add((left.code, left.path))
-    return found
+    return new
 
 
 def _needing_more(findings: Sequence[Finding], options: Options) -> Iterator[Finding]:
@@ -107,12 +107,12 @@ def _beside_a_damaged_log(finding: Finding) -> Left:
 
 
 def _arguments(options: Options) -> dict[str, object]:
-    found = {name.rstrip("_").replace("_", "-"): value for name, value in given_in(options)}
+    arguments = {name.rstrip("_").replace("_", "-"): value for name, value in given_in(options)}
     if len(options.from_) == 1:
-        found["from"] = options.from_[0]
+        arguments["from"] = options.from_[0]
     if options.accept_loss is not None:
-        found["accept-loss"] = f"{options.accept_loss}-records"
-    return found
+        arguments["accept-loss"] = f"{options.accept_loss}-records"
+    return arguments
 
 
 def _notes(request: Request[Options], derived: DerivedFiles) -> Iterator[str]:

@@ -40,10 +40,10 @@ class Scene:
     def partition(self, finding: Finding) -> PartitionDir:
         """The partition directory of a finding; raises `BeyondRepair` if it concerns none."""
         name = (finding.file or "").partition("/")[0]
-        found = self.log_dir(finding).partition(name)
-        if found is None:
+        partition = self.log_dir(finding).partition(name)
+        if partition is None:
             raise BeyondRepair(f"{name} is no partition directory")
-        return found
+        return partition
 
     @cached_property
     def image(self) -> MetadataImage:
@@ -67,11 +67,11 @@ class Scene:
     @cached_property
     def _topics(self) -> dict[str, list[PartitionDir]]:
         """All partition directories by topic."""
-        found: dict[str, list[PartitionDir]] = defaultdict(list)
+        by_topic: dict[str, list[PartitionDir]] = defaultdict(list)
         for log_dir in self.request.dirs:
             for partition in log_dir.partitions:
-                found[partition.topic].append(partition)
-        return found
+                by_topic[partition.topic].append(partition)
+        return by_topic
 
     def _sound_indexes(self, partition: PartitionDir) -> list[int]:
         return sorted(base for base in partition.layout.index if self._sound(partition, base))

@@ -99,7 +99,7 @@ def _goes_on(region: Region, other: FileEntry, position: int) -> bool:
 def _proven_of(region: Region, others: Sequence[PartitionDir]) -> list[_Found]:
     """The batches that fill the region, each from the first replica that has it; raises `BeyondRepair`."""
     size, names = region.end - region.position, ", ".join(other.path for other in others)
-    found: dict[int, _Found] = {}
+    by_offset: dict[int, _Found] = {}
     for other in others:
         segment = _segment(other, region.first_offset)
         batches = list(_between(segment, region))
@@ -108,20 +108,20 @@ def _proven_of(region: Region, others: Sequence[PartitionDir]) -> list[_Found]:
         if not _is_ours(region, segment, batches):
             raise BeyondRepair(f"{other.path} does not have {size} bytes between the same batches")
         for batch in batches:
-            known = found.setdefault(batch.base_offset, _Found(batch=batch, segment=segment))
+            known = by_offset.setdefault(batch.base_offset, _Found(batch=batch, segment=segment))
             if known.batch._replace(position=0) != batch._replace(position=0):
                 raise BeyondRepair(f"{names} differ at offset {batch.base_offset}")
-    chosen = [found[offset] for offset in sorted(found)]
+    chosen = [by_offset[offset] for offset in sorted(by_offset)]
     if not chosen or sum(each.batch.size for each in chosen) != size or not _in_order(region, chosen):
         raise BeyondRepair(f"{names} does not have {size} bytes between the same batches")
     return chosen
 
 
-def _written(region: Region, found: Sequence[_Found], reason: str) -> list[Step]:
+def _written(region: Region, proven: Sequence[_Found], reason: str) -> list[Step]:
     """A step for each run of batches out of one log."""
     steps: list[Step] = []
     position = region.position
-    for path, run in groupby(found, lambda each: log_of(each.segment).path):
+    for path, run in groupby(proven, lambda each: log_of(each.segment).path):
         for start, end in _pieces([each.batch for each in run]):
             steps.append(_patch(region.path, position, path, start, end, reason))
             position += end - start
@@ -172,33 +172,33 @@ def _between(segment: LogSegment, region: Region) -> Iterator[RecordBatch]:
             yield batch
 
 
-def _is_ours(region: Region, segment: LogSegment, found: Sequence[RecordBatch]) -> bool:
+def _is_ours(region: Region, segment: LogSegment, batches: Sequence[RecordBatch]) -> bool:
     """Whether both neighbours are the same there; at most one may lie in another segment, or not exist.
 
     For a batch alone in its segment its own stored checksum stands in for them; where it has no header
     left, those in the segments before and after.
     """
-    before, after = _neighbours(segment, found)
+    before, after = _neighbours(segment, batches)
     sides = _same(region.before, before), _same(region.after, after)
     if False in sides or True in sides:
         return False not in sides
-    if region.header is not None and region.header.base_offset == found[0].base_offset:
-        return _is_its_checksum(region.header, found)
+    if region.header is not None and region.header.base_offset == batches[0].base_offset:
+        return _is_its_checksum(region.header, batches)
     mine = region.before or _last_of(region.segment), region.after or _first_of(region.segment)
     sides = (
         _same(mine[0], before or _last_of(segment)),
-        _same(mine[1], after or (_first_of(segment) if _reaches_its_end(segment, found) else None)),
+        _same(mine[1], after or (_first_of(segment) if _reaches_its_end(segment, batches) else None)),
     )
     return False not in sides and True in sides
 
 
-def _reaches_its_end(segment: LogSegment, found: Sequence[RecordBatch]) -> bool:
-    return found[-1].end == log_of(segment).size
+def _reaches_its_end(segment: LogSegment, batches: Sequence[RecordBatch]) -> bool:
+    return batches[-1].end == log_of(segment).size
 
 
-def _in_order(region: Region, found: Sequence[_Found]) -> bool:
+def _in_order(region: Region, proven: Sequence[_Found]) -> bool:
     """Whether offsets do not overlap, and epochs never go back."""
-    around = (region.before, *(each.batch for each in found), region.after)
+    around = (region.before, *(each.batch for each in proven), region.after)
     return all(
         one.last_offset < two.base_offset and one.partition_leader_epoch <= two.partition_leader_epoch
         for one, two in pairwise(batch for batch in around if batch is not None)
@@ -231,11 +231,11 @@ def _first_of(segment: LogSegment) -> RecordBatch | None:
         return next(iter_batches(reader, crc=True, base_offset=other.base_offset), None)
 
 
-def _is_its_checksum(header: RecordBatch | None, found: Sequence[RecordBatch]) -> bool:
+def _is_its_checksum(header: RecordBatch | None, batches: Sequence[RecordBatch]) -> bool:
     """Whether one batch was found whose checksum and place are those in the damaged header."""
-    if header is None or len(found) != 1:
+    if header is None or len(batches) != 1:
         return False
-    return _place_of(header) == _place_of(found[0])
+    return _place_of(header) == _place_of(batches[0])
 
 
 def _place_of(batch: RecordBatch) -> tuple[int, ...]:
@@ -250,13 +250,13 @@ def _same(mine: RecordBatch | None, theirs: RecordBatch | None) -> bool | None:
 
 
 def _neighbours(
-    segment: LogSegment, found: Sequence[RecordBatch]
+    segment: LogSegment, batches: Sequence[RecordBatch]
 ) -> tuple[RecordBatch | None, RecordBatch | None]:
     before = None
     with log_of(segment).reader() as reader:
         for batch in iter_batches(
-            reader, stop=found[0].position, crc=True, resync=True, base_offset=segment.base_offset
+            reader, stop=batches[0].position, crc=True, resync=True, base_offset=segment.base_offset
         ):
             before = batch
-        after = next(iter_batches(reader, start=found[-1].end, crc=True), None)
+        after = next(iter_batches(reader, start=batches[-1].end, crc=True), None)
     return before, after

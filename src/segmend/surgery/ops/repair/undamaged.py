@@ -28,8 +28,8 @@ def require_undamaged(partition: PartitionDir, start: int, stop: int) -> None:
 
 def _require_whole(partition: PartitionDir, base: int, *, is_last: bool) -> None:
     segment = segment_of(partition, base)
-    found = (problem for problem in scanned(segment).problems if _doubtful(problem, is_last=is_last))
-    problem = next(found, None)
+    doubtful = (problem for problem in scanned(segment).problems if _doubtful(problem, is_last=is_last))
+    problem = next(doubtful, None)
     if problem is not None:
         raise BeyondRepair(
             f"{log_of(segment).path} is damaged at byte {problem.position}, so its word may be wrong; "

@@ -57,13 +57,13 @@ def cut_of(segment: LogSegment) -> Cut | None:
     if segment.log is None:
         return None
     with segment.log.reader() as reader:
-        found = scan_log(reader, base_offset=segment.base_offset)
-        damage = next((p for p in found.problems if p.kind in CHAIN_KINDS), None)
+        scan = scan_log(reader, base_offset=segment.base_offset)
+        damage = next((p for p in scan.problems if p.kind in CHAIN_KINDS), None)
         if damage is None:
             return None
         position = damage.position
         kept = scan_log(reader, base_offset=segment.base_offset, stop=position)
-        records, last = (0, None) if damage.kind in TAIL_KINDS else _behind(reader, found, position)
+        records, last = (0, None) if damage.kind in TAIL_KINDS else _behind(reader, scan, position)
         next_offset = segment.base_offset if kept.last_offset is None else kept.last_offset + 1
         why = _WORDS.get(damage.kind, f"damage at byte {position} ({damage.kind})")
         return Cut(
@@ -72,11 +72,11 @@ def cut_of(segment: LogSegment) -> Cut | None:
         )  # fmt: skip
 
 
-def _behind(reader: OpenFile, found: SegmentScan, position: int) -> tuple[int, int | None]:
+def _behind(reader: OpenFile, scan: SegmentScan, position: int) -> tuple[int, int | None]:
     """Records in, and last offset of, the whole batches from the damage on, those with a bad CRC included."""
-    bad = (problem.position for problem in found.problems if problem.kind == "crc-mismatch")
+    bad = (problem.position for problem in scan.problems if problem.kind == "crc-mismatch")
     damaged = (read_header(reader.read(HEADER_SIZE_V2, at), 0, at) for at in bad)
-    sound = iter_batches(reader, start=position, crc=True, resync=True, base_offset=found.base_offset)
+    sound = iter_batches(reader, start=position, crc=True, resync=True, base_offset=scan.base_offset)
     records, last = 0, None
     for batch in chain(sound, damaged):
         last = batch.last_offset if last is None else max(last, batch.last_offset)
@@ -106,10 +106,10 @@ def steps_of(cut: Cut) -> Iterator[Step]:
 
 def _offset_entries(index: FileEntry, cut: Cut) -> int | None:
     """The bytes of the entries that point to what is left; None if all do."""
-    found, _ = offset_index.parse(index.read())
+    entries, _ = offset_index.parse(index.read())
     base = cut.segment.base_offset
     bad = (
-        row for row, entry in enumerate(found)
+        row for row, entry in enumerate(entries)
         if entry.position >= cut.position or base + entry.relative_offset >= cut.next_offset
     )  # fmt: skip
     row = next(bad, None)
@@ -119,15 +119,15 @@ def _offset_entries(index: FileEntry, cut: Cut) -> int | None:
 def _time_entries(index: FileEntry, cut: Cut, why: str) -> Iterator[Step]:
     """The entries of what is left; if some go, the last one must be the largest timestamp that is left."""
     data = index.read()
-    found, _ = time_index.parse(data)
+    entries, _ = time_index.parse(data)
     base = cut.segment.base_offset
-    rows = (row for row, entry in enumerate(found) if base + entry.relative_offset >= cut.next_offset)
+    rows = (row for row, entry in enumerate(entries) if base + entry.relative_offset >= cut.next_offset)
     row = next(rows, None)
     if row is None:
         return
     size = row * time_index.ENTRY_SIZE
     largest, offset = cut.kept.max_timestamp, cut.kept.offset_of_max_timestamp
-    if offset is None or largest <= (found[row - 1].timestamp if row else -1):
+    if offset is None or largest <= (entries[row - 1].timestamp if row else -1):
         yield CutFile.to(index.path, size, why)
         return
     entry = largest, offset - base
@@ -137,7 +137,7 @@ def _time_entries(index: FileEntry, cut: Cut, why: str) -> Iterator[Step]:
 
 
 def _txn_entries(index: FileEntry, cut: Cut) -> int | None:
-    found, _ = txn_index.parse(index.read())
-    gone = (row for row, entry in enumerate(found.entries) if entry.last_offset >= cut.next_offset)
+    aborted, _ = txn_index.parse(index.read())
+    gone = (row for row, entry in enumerate(aborted.entries) if entry.last_offset >= cut.next_offset)
     row = next(gone, None)
     return None if row is None else row * txn_index.ENTRY_SIZE

@@ -67,9 +67,9 @@ def _cuts(request: Request[Options]) -> Iterator[Cut]:
     done = 0
     for segment in segments:
         request.on_progress(done, total)
-        found = cut_of(segment)
-        if found is not None:
-            yield found
+        cut = cut_of(segment)
+        if cut is not None:
+            yield cut
         done += _size(segment)
 
 

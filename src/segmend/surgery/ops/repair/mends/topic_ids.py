@@ -29,18 +29,18 @@ def _topic_id(partition: PartitionDir, scene: Scene) -> str:
     known = _METADATA_ID if partition.kind == "cluster-metadata" else scene.image.ids.get(partition.topic)
     if known is not None:
         return known
-    found = {
+    ids = {
         topic_id
         for log_dir in scene.request.dirs
         for sibling in log_dir.partitions
         if sibling.topic == partition.topic and sibling.kind == "current"
         and (topic_id := sibling.topic_id) is not None
     }  # fmt: skip
-    if len(found) == 1:
-        return found.pop()
+    if len(ids) == 1:
+        return ids.pop()
     raise BeyondRepair(
         f"the id of topic {partition.topic} is not on these disks: "
-        + ("its other partitions disagree" if found else "no __cluster_metadata-0, no other partition of it")
+        + ("its other partitions disagree" if ids else "no __cluster_metadata-0, no other partition of it")
         + f"; `kafka-topics --describe --topic {partition.topic}` tells it, another replica has the same file"
         + _without_it(scene)
     )
