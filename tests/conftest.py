@@ -170,6 +170,15 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 @pytest.fixture
+def swift_path(tmp_path: Path) -> Iterator[Path]:
+    """A directory in memory, if that can be: for trees that are copied and removed a thousand times."""
+    home = MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else tmp_path
+    place = Path(tempfile.mkdtemp(prefix="segmend-", dir=home))
+    yield place
+    remove(place)
+
+
+@pytest.fixture
 def elsewhere(tmp_path: Path) -> Iterator[Path]:
     """A directory on another file system."""
     others = [Path(name) for name in ("/dev/shm", "/var/tmp", "/tmp") if Path(name).is_dir()]

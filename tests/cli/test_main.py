@@ -62,6 +62,16 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"segmend {__version__}\n"
 
 
+@pytest.mark.parametrize("argv", [["--help"], ["--version"], ["check", "--help"], ["help", "plan", "repair"]])
+def test_help_that_finds_no_room_is_an_error(
+    argv: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main.main(argv) == 8
+    assert capsys.readouterr().err == "segmend: standard output: no space left on device\n"
+
+
 @pytest.mark.parametrize(
     ("argv", "said"),
     [

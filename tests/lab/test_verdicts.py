@@ -163,6 +163,6 @@ def test_some_faults_end_as_forecast_and_found(name: str, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_every_fault_ends_as_forecast_and_found(name: str, tmp_path: Path) -> None:
-    excused = agree(name, recorded(name), tmp_path)
+def test_every_fault_ends_as_forecast_and_found(name: str, swift_path: Path) -> None:
+    excused = agree(name, recorded(name), swift_path)
     assert excused == (excuses(name) if name in SINGLE else set()), "no longer needed: take them out"

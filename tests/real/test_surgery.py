@@ -20,6 +20,7 @@ from tests.lab.cluster import Cluster
 from tests.lab.process import run_tool
 from tests.lab.reader import read
 from tests.real.conftest import Start
+from tests.seeds import some_of
 from tests.surgery.picture import picture
 from tests.surgery.shows.server import places
 
@@ -142,7 +143,7 @@ def test_kafka_s_own_tool_takes_the_move_that_a_plan_prints(
     assert contents(cluster) == records
 
 
-@pytest.mark.parametrize("version", ["1.1.0", "3.9.2", NEWEST])
+@pytest.mark.parametrize("version", some_of(["1.1.0", "3.9.2", NEWEST], 2))
 def test_moved_and_drained_partitions_are_served_from_their_new_place(
     start: Start, version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

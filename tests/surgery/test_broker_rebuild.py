@@ -17,6 +17,7 @@ from tests.lab.broker import Broker
 from tests.lab.releases import release as lab_release
 from tests.lab.trial import copy_base
 from tests.lab.zookeeper import ZooKeeper
+from tests.seeds import some_of
 
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
@@ -68,14 +69,17 @@ def expected(dirs: list[Path], release: Release) -> Iterator[tuple[Path, bytes]]
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("version", "start"),
-    [
-        ("0.8.2.2", from_golden),
-        ("0.10.2.2", from_golden),
-        ("1.1.0", from_golden),
-        ("2.8.2", from_golden),
-        ("3.9.2", from_lab),
-        ("4.3.1", from_lab),
-    ],
+    some_of(
+        [
+            ("0.8.2.2", from_golden),
+            ("0.10.2.2", from_golden),
+            ("1.1.0", from_golden),
+            ("2.8.2", from_golden),
+            ("4.3.1", from_lab),
+            ("3.9.2", from_lab),
+        ],
+        2,
+    ),
 )
 def test_a_broker_makes_the_same_indexes(
     version: str,

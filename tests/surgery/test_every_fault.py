@@ -1,6 +1,6 @@
 """Every fault, of the lab and on written log dirs, through plan, apply, check, plan and undo (`sweep`).
 
-A few each time; CI takes every eighth one, and some pairs of faults; `python -m tests.sweep` takes all.
+A few each time; CI takes every sixteenth one, and some pairs of faults; `python -m tests.sweep` takes all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.seeds import SEED, SWEEP
 from tests.surgery.sweep import Evening, complaints
 
 BASES = ("1.1.0-clean", "1.1.0-killed", "2.8.2-killed", "3.9.2-clean", "4.3.1-clean", "4.3.1-killed")
-EACH = 1 if SWEEP else 8
+EACH = 1 if SWEEP else 16
 PAIRS = 40 if SWEEP else 3
 FEW = ("index-stale", "log-flip-rolled", "snapshot-crc", "log-magic-3-rolled", "start-beyond-end")
 FOUND = (
@@ -53,7 +53,7 @@ def hurts(name: str) -> Hurts:
 
 
 def drawn_of(names: list[str], salt: object) -> list[str]:
-    """Every eighth one."""
+    """Every sixteenth one."""
     draw = random.Random(f"{SEED} {salt}")
     return draw.sample(sorted(names), len(names) // EACH)
 
@@ -95,9 +95,9 @@ def complaints_of_case(case: Case, root: Path, *options: str) -> list[str]:
     return [words for words in found if not known or not words.startswith(known)]
 
 
-def test_a_few_faults(tmp_path: Path) -> None:
+def test_a_few_faults(swift_path: Path) -> None:
     table = hurts("4.3.1-clean")
-    assert complaints_of_lab("4.3.1-clean", {name: table[name] for name in FEW}, tmp_path) == {}
+    assert complaints_of_lab("4.3.1-clean", {name: table[name] for name in FEW}, swift_path) == {}
 
 
 @pytest.mark.slow
@@ -105,10 +105,10 @@ def test_a_few_faults(tmp_path: Path) -> None:
     ("name", "way"),
     [*((name, "repair") for name in BASES), ("4.3.1-clean", "deep"), ("4.3.1-killed", "deep")],
 )
-def test_faults_of_the_lab(name: str, way: str, tmp_path: Path) -> None:
+def test_faults_of_the_lab(name: str, way: str, swift_path: Path) -> None:
     table = hurts(name)
     some = drawn_of(sorted(table), (name, way))
-    assert complaints_of_lab(name, {fault: table[fault] for fault in some}, tmp_path, way=way) == {}
+    assert complaints_of_lab(name, {fault: table[fault] for fault in some}, swift_path, way=way) == {}
 
 
 def of_logs(name: str) -> Hurts:
@@ -120,21 +120,21 @@ def of_logs(name: str) -> Hurts:
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["from", "blank", "trim"])
 @pytest.mark.parametrize("name", ["4.3.1-clean", "4.3.1-killed"])
-def test_damaged_batches(name: str, way: str, tmp_path: Path) -> None:
+def test_damaged_batches(name: str, way: str, swift_path: Path) -> None:
     table = of_logs(name)
     some = drawn_of(sorted(table), (name, way))
-    assert complaints_of_lab(name, {fault: table[fault] for fault in some}, tmp_path, way=way) == {}
+    assert complaints_of_lab(name, {fault: table[fault] for fault in some}, swift_path, way=way) == {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--deep",)], ids=["default", "deep"])
-def test_faults_on_written_log_dirs(options: tuple[str, ...], tmp_path: Path) -> None:
+def test_faults_on_written_log_dirs(options: tuple[str, ...], swift_path: Path) -> None:
     draw, cases = (
         random.Random(f"{SEED} {'-'.join(options)}"),
         [case for case in all_cases() if not case.scene.vast],
     )
     found = {
-        str(case): complaints_of_case(case, tmp_path / str(number), *options)
+        str(case): complaints_of_case(case, swift_path / str(number), *options)
         for number, case in enumerate(draw.sample(cases, len(cases) // EACH))
     }
     assert {name: words for name, words in found.items() if words} == {}
@@ -142,13 +142,13 @@ def test_faults_on_written_log_dirs(options: tuple[str, ...], tmp_path: Path) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BASES)
-def test_two_faults_at_once(name: str, tmp_path: Path) -> None:
+def test_two_faults_at_once(name: str, swift_path: Path) -> None:
     version, mark = name.split("-")
     pairs = {pair.name: pair.hurt for pair, _ in zip(drawn(version, mark, SEED), range(PAIRS), strict=False)}
-    assert complaints_of_lab(name, pairs, tmp_path) == {}
+    assert complaints_of_lab(name, pairs, swift_path) == {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "pair"), FOUND)
-def test_two_faults_that_once_broke_a_promise(name: str, pair: str, tmp_path: Path) -> None:
-    assert complaints_of_lab(name, {pair: Pair.named(pair).hurt}, tmp_path) == {}
+def test_two_faults_that_once_broke_a_promise(name: str, pair: str, swift_path: Path) -> None:
+    assert complaints_of_lab(name, {pair: Pair.named(pair).hurt}, swift_path) == {}

@@ -46,7 +46,7 @@ def test_killed_in_the_middle(fleet: Fleet, hurt: Callable[[Fleet], tuple[str, .
     counting = Disk()
     apply(plan, str(state), fx=counting)
     leader = batches(fleet.replica("orders-3", "b3"))
-    for number in range(30, counting.calls, sampled(5, 17)):
+    for number in range(30, counting.calls, sampled(5, 29)):
         copy_tree(saved, fleet.home)
         shutil.rmtree(state)
         with pytest.raises(Died):

@@ -82,10 +82,10 @@ def powerless(at: int, snapped: Snapped) -> Unplugged:
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["apply", "undo"])
 @pytest.mark.parametrize("how", ["killed", "unplugged"])
-def test_stopped_anywhere(tmp_path: Path, command: str, how: str) -> None:
-    step = sampled(1, 5)
-    for at in range(1, calls(tmp_path / "count", command) + 1, step):
-        root = tmp_path / f"{at}"
+def test_stopped_anywhere(swift_path: Path, command: str, how: str) -> None:
+    step = sampled(1, 9)
+    for at in range(1, calls(swift_path / "count", command) + 1, step):
+        root = swift_path / f"{at}"
         snapped = Snapped(root)
         if command == "undo":
             snapped.apply(snapped.disk())

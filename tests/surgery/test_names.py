@@ -185,7 +185,7 @@ def test_killed_anywhere_both_ways_are_open(clean: Desk, asked: tuple[str, ...])
     loop = Loop(Plan.load(str(clean.plan_file)), clean.state, clean.tree)
     with plans_read_once():
         for command in COMMANDS:
-            step = 1 + loop.calls[command].calls // sampled(1000, 20)
+            step = 1 + loop.calls[command].calls // sampled(1000, 12)
             assert loop.play(command, islice(loop.each_call(command), 0, None, step)) > 5
 
 

@@ -77,7 +77,7 @@ class Loop:
 @pytest.mark.slow
 def test_killed_anywhere(case: Case, command: str, tmp_path: Path) -> None:
     loop = Loop(case, tmp_path)
-    for number in loop.stops(command, sampled(1, 5)):
+    for number in loop.stops(command, sampled(1, 9)):
         way = command if number % 2 else "undo"
         loop.act(way)
         found = picture(loop.scene.home)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 from segmend.cli.nearest import did_you_mean
+from segmend.cli.output import emit, flush
 from segmend.errors import UsageError
 
 
@@ -33,6 +34,11 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the command line and where help is."""
         raise UsageError(f"{message} (see `{self.prog} --help`)")
+
+    def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ARG002
+        """Help and version, as all that commands print; the base class is silent where that finds no room."""
+        emit(message.splitlines())
+        flush()
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As the base class; of an option that there is not, say which may have been meant."""

@@ -49,8 +49,8 @@ def test_some_nodes_start_as_forecast(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", names())
-def test_every_node_starts_as_forecast(name: str, tmp_path: Path) -> None:
-    found = differing(name, 1, tmp_path)
+def test_every_node_starts_as_forecast(name: str, swift_path: Path) -> None:
+    found = differing(name, 1, swift_path)
     assert found.keys() == expected(name, 1), found
 
 
