@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran
+from tests.surgery.checkpoints import lines, write
 from tests.surgery.picture import picture
 from tests.surgery.small_fleet import Fleet, running_on
 from tests.surgery.test_graft import batches, fall_behind, last, set_mark
@@ -87,6 +88,26 @@ def test_damaged_in_different_places(fleet: Fleet, hurt: Callable[[Path, Path], 
     assert fleet.line("recovery-point", NAME) == last(mine)[1][-1].last_offset + 1
     assert merge(fleet).out.splitlines()[-1] == "nothing to do"
     assert picture(fleet.root / "b3") == others
+    fleet.undo()
+
+
+@pytest.mark.slow
+def test_a_start_scans_nothing_of_what_a_kill_had_left_unflushed(fleet: Fleet) -> None:
+    """The recovery point goes over what stays, too: it is verified, synced, and gets right indexes."""
+    mine, truth = fleet.replica(NAME), batches(fleet.replica(NAME, "b3"))
+    flip(mine, len(truth) - 2)
+    (mine.parent / ".kafka_cleanshutdown").unlink()
+    recovery = mine.parent / "recovery-point-offset-checkpoint"
+    write(recovery, lines(recovery) | {("orders", 3): 0})
+    index, log = min(mine.glob("*.index")), min(mine.glob("*.log"))
+    index.write_bytes(b"rotten" * 4)
+    assert merge(fleet).code == 0
+    words = [step["reason"] for step in fleet.planned()["steps"] if step["path"] in (str(log), str(index))]
+    assert words == ["is right, and perhaps not on the disk yet", "of the merged log"]
+    fleet.apply()
+    assert batches(mine) == truth
+    assert fleet.line("recovery-point", NAME) == last(mine)[1][-1].last_offset + 1
+    assert fleet.findings() == []
     fleet.undo()
 
 

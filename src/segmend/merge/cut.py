@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from segmend.errors import SegmendError
-from segmend.formats.batch import RecordBatch, read_header
+from segmend.formats.batch import LOG_OVERHEAD, RecordBatch, read_header
 from segmend.formats.build import NewRecord, build_batch, render
 from segmend.formats.record import Record, decode
 from segmend.kernel.types import DECODE_LIMIT
@@ -20,6 +20,8 @@ def kept_of(piece: Piece) -> tuple[RecordBatch, list[Record]]:
     with piece.log.reader() as reader:
         data = reader.read(piece.size, piece.start)
     batch = read_header(data, 0, piece.start)
+    if piece.epoch is not None:
+        batch = batch._replace(partition_leader_epoch=piece.epoch)
     records, damages = decode(data, batch, limit=DECODE_LIMIT)
     if damages:
         raise SegmendError(f"{piece.log.path}: the batch at byte {piece.start}: {damages[0].reason}")
@@ -37,6 +39,8 @@ def recut(piece: Piece) -> bytes:
         return b""
     if batch.magic < 2:
         return _legacy(kept, batch)
+    if piece.epoch is not None and len(kept) == batch.records_count:
+        return _with_epoch(piece, piece.epoch)
     first, last = max(piece.first, batch.base_offset), min(piece.last, batch.last_offset)
     skipped = first - batch.base_offset
     sequence = batch.base_sequence
@@ -48,6 +52,13 @@ def recut(piece: Piece) -> bytes:
         else max(each.timestamp for each in kept),
     )  # fmt: skip
     return render(header, kept)
+
+
+def _with_epoch(piece: Piece, epoch: int) -> bytes:
+    """The bytes of a whole batch, but for its epoch, which the checksum does not cover."""
+    with piece.log.reader() as reader:
+        data = reader.read(piece.size, piece.start)
+    return data[:LOG_OVERHEAD] + epoch.to_bytes(4, "big", signed=True) + data[LOG_OVERHEAD + 4 :]
 
 
 def _legacy(records: Sequence[Record], batch: RecordBatch) -> bytes:

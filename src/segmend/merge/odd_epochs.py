@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from segmend.merge.lineage import claims_of
+from segmend.merge.proven_epochs import Lines
 from segmend.merge.second_look import Look
 from segmend.merge.values import Damaged, Replica, Run
 
@@ -33,6 +34,20 @@ def in_order(runs: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[Damaged, ...]]
     return tuple(kept), tuple(map(misplaced, odd))
 
 
+def without_denied(runs: Sequence[Run], lines: Lines) -> tuple[tuple[Run, ...], tuple[Damaged, ...]]:
+    """The runs without a last batch of an epoch that the checkpoint beside it denies.
+
+    A new epoch takes away the lines of older ones that begin later (`LeaderEpochFileCache.assign`).
+    """
+    if len(runs) < 2 or runs[-1].batches > 1 or runs[-2].epoch == runs[-1].epoch:
+        return tuple(runs), ()
+    run = runs[-1]
+    newer = any(epoch >= run.epoch for epoch, _ in lines)
+    if newer or not any(epoch >= 0 and start > run.last_offset for epoch, start in lines):
+        return tuple(runs), ()
+    return tuple(runs[:-1]), (misplaced(run),)
+
+
 def misplaced(run: Run) -> Damaged:
     """A run of one batch, taken for damage."""
     return Damaged(
@@ -45,6 +60,7 @@ def believed(replicas: Sequence[Replica], look: Look) -> tuple[list[Replica], li
     """The replicas without a last batch whose epoch nobody else knows, and what of that stays in doubt."""
     trusted = [_placed(number, replicas, look) for number in range(len(replicas))]
     trusted, doubts = [_unspliced(number, trusted, look) for number in range(len(trusted))], list[str]()
+    trusted = [_as_others_know(number, trusted) for number in range(len(trusted))]
     for number, replica in enumerate(trusted):
         run = replica.runs[-1] if replica.runs else None
         alone = run is not None and run.batches == 1 and len(replica.runs) > 1
@@ -52,7 +68,7 @@ def believed(replicas: Sequence[Replica], look: Look) -> tuple[list[Replica], li
             continue
         if _is_known(run.epoch, number, replicas):
             continue
-        if _is_denied(run, replica) or _has_twin(number, run, replicas, look):
+        if _has_twin(number, run, replicas, look):
             damaged = (*replica.damaged, misplaced(run))
             trusted[number] = replace(replica, runs=replica.runs[:-1], damaged=damaged)
         else:
@@ -61,6 +77,14 @@ def believed(replicas: Sequence[Replica], look: Look) -> tuple[list[Replica], li
                 f"{run.first_offset}, and no checksum covers an epoch"
             )
     return trusted, doubts
+
+
+def _as_others_know(number: int, replicas: Sequence[Replica]) -> Replica:
+    """The replica without a last batch whose epoch was put right, if another one has what is written."""
+    replica = replicas[number]
+    written = replica.runs[-1].written if replica.runs else None
+    others = {e for other, each in enumerate(replicas) if other != number for e in claims_of(each)}
+    return replica if written not in others else replace(replica, runs=replica.runs[:-1])
 
 
 def _placed(number: int, replicas: Sequence[Replica], look: Look) -> Replica:
@@ -152,11 +176,6 @@ def _is_known(epoch: int, number: int, replicas: Sequence[Replica]) -> bool:
         for other, replica in enumerate(replicas)
         for each in (claims_of(replica) if other != number else dict(replica.epochs))
     )
-
-
-def _is_denied(run: Run, replica: Replica) -> bool:
-    """Whether its own checkpoint has an older epoch begin later; a new epoch takes such lines away."""
-    return any(0 <= epoch < run.epoch and start > run.last_offset for epoch, start in replica.epochs)
 
 
 def _has_twin(number: int, run: Run, replicas: Sequence[Replica], look: Look) -> bool:

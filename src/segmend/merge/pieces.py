@@ -26,6 +26,7 @@ class Piece:
     """Batches that lie one behind the other in one log: bytes [start, stop), offsets first to last.
 
     A piece that is `cut` is one batch of which only these offsets are wanted, and not those of `without`.
+    One with an `epoch` is a batch whose header has another one, which is wrong; it is `cut`, too.
     One that is `salvaged` is a batch whose checksum fails, of which only these offsets are taken.
     """
 
@@ -40,6 +41,7 @@ class Piece:
     records: int
     unacknowledged: bool = False
     cut: bool = False
+    epoch: int | None = None
     without: frozenset[int] = frozenset()
     salvaged: tuple[Span, ...] = ()
 
@@ -81,7 +83,8 @@ def _of_run(replica: Replica, log: FileEntry, run: Run, wanted: Range) -> Iterat
     whole = Piece(
         replica=replica, log=log, base_offset=run.segment, start=run.first_position, stop=run.end_position,
         first=run.first_offset, last=run.last_offset, batches=run.batches, records=run.records,
-        unacknowledged=wanted.unacknowledged,
+        unacknowledged=wanted.unacknowledged, cut=run.written is not None,
+        epoch=None if run.written is None else run.epoch,
     )  # fmt: skip
     if (low, high) == (run.first_offset, run.last_offset) and not without:
         yield whole
@@ -123,7 +126,7 @@ def _of_batch(whole: Piece, batch: RecordBatch, low: int, high: int, without: Se
     return replace(
         whole, start=batch.position, stop=batch.end, first=taken[0], last=taken[1], batches=1,
         records=batch.records_count if batch.magic >= 2 else batch.last_offset - first + 1,
-        cut=bool(dropped) or taken != (first, batch.last_offset), without=dropped,
+        cut=whole.cut or bool(dropped) or taken != (first, batch.last_offset), without=dropped,
     )  # fmt: skip
 
 

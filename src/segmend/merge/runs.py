@@ -5,29 +5,26 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from struct import Struct
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from segmend.crc32c import crc32c
 from segmend.formats import legacy
 from segmend.formats.batch import CRC_START_LEGACY, CRC_START_V2, HEADER_SIZE_V2, RecordBatch, read_header
-from segmend.formats.java_number import LONG_MAX
-from segmend.kernel.batch_rows import WIDTH, batch_rows
+from segmend.kernel.batch_rows import batch_rows
 from segmend.kernel.types import DECODE_LIMIT, TAIL_KINDS, Problem
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogSegment, PartitionDir
-from segmend.merge.odd_epochs import in_order
-from segmend.merge.values import NO_EPOCH, Batch, Damaged, Mark, Replica, Run
+from segmend.merge.odd_epochs import in_order, without_denied
+from segmend.merge.open_run import ROW, OpenRun
+from segmend.merge.proven_epochs import Lines, proven_epoch
+from segmend.merge.values import NO_EPOCH, Damaged, Replica, Run
 
-MARK_BITS: Final = 0x3FF
-"""A batch whose checksum ends in these bits as zeros makes a mark: about every thousandth one."""
 LONELY: Final = 8
 """So many batches of a file with a gap behind them are runs of their own: one may be misplaced. More are
 compaction."""
-_ROW: Final = Struct(f"{WIDTH}q")
 _PIECE: Final = 1 << 20
-_MASK: Final = (1 << 64) - 1
 # Bytes behind the last batch that no broker takes for one; what they may have been, nothing tells.
 _QUIET: Final = frozenset({"header-fragment", "zero-tail"})
 
@@ -36,14 +33,16 @@ def read_replica(partition: PartitionDir) -> Replica:
     """What this directory says as one of several replicas; damage and refusals are part of the answer."""
     log_dir, key = partition.log_dir, partition.key
     reading = _Reading(partition)
+    loaded = partition.leader_epochs.value
+    lines = tuple((entry.epoch, entry.start_offset) for entry in loaded.entries) if loaded else ()
     runs, odd = in_order(tuple(reading.runs()))
-    reading.damaged += odd
+    runs, denied = without_denied(runs, lines)
+    reading.damaged += (*odd, *denied)
     cleaned = max(log_dir.cleaner_offsets.get(key, 0), 0)
     if not cleaned and not reading.removed_below:
         runs = reading.without_leaps(runs)
     identity = log_dir.meta_properties.value
     start = log_dir.log_start_offsets.get(key)
-    epochs = partition.leader_epochs.value
     claimed = (each.last_offset for each in reading.damaged if each.last_offset is not None)
     ends = (*(run.last_offset for run in runs[-1:]), *claimed)
     end = max([0, *partition.base_offsets[-1:], start or 0, *(last + 1 for last in ends)])
@@ -54,7 +53,8 @@ def read_replica(partition: PartitionDir) -> Replica:
     if thinned and gaps:
         # The cleaner writes its checkpoint last: a broker that was killed may have cleaned further.
         thinned = max(thinned, gaps[-1][1] + 1)
-    lines = tuple((entry.epoch, entry.start_offset) for entry in epochs.entries) if epochs else ()
+    put_back = (_put_back(each, runs, lines, partition) for each in reading.damaged)
+    runs = tuple(sorted([*runs, *filter(None, put_back)], key=lambda run: run.first_offset))
     return Replica(
         broker=None if identity is None else identity.node_id,
         dir=log_dir.path,
@@ -82,9 +82,24 @@ def read_replica(partition: PartitionDir) -> Replica:
     )
 
 
-def digest_of(batch: Batch) -> int:
-    """The hash of a batch; Python gives tuples of numbers the same one in every process."""
-    return hash(batch) & _MASK
+def _put_back(each: Damaged, runs: Sequence[Run], lines: Lines, partition: PartitionDir) -> Run | None:
+    """A batch whose epoch cannot be, under the one that is proven; its bytes stay damage."""
+    epoch = proven_epoch(each, runs, lines)
+    segment = next((one for one in partition.segments if one.log and one.log.name == each.file), None)
+    if epoch is None or segment is None or segment.log is None:
+        return None
+    try:
+        rows = [*iter_rows(segment.log, base_offset=segment.base_offset, start=each.position, stop=each.end)]
+    except Unreadable:
+        return None
+    batch = rows[0].batch if len(rows) == 1 and rows[0].sound else None
+    if batch is None or (batch.base_offset, batch.last_offset) != (each.first_offset, each.last_offset):
+        return None
+    if batch.magic < 2 or batch.partition_leader_epoch == epoch:
+        return None
+    run = OpenRun(batch.base_offset, epoch, batch.position, batch.magic)
+    run.add(batch, batch.base_offset, batch.records_count)
+    return replace(run.run(each.file, segment.base_offset), written=batch.partition_leader_epoch)
 
 
 class Row(NamedTuple):
@@ -119,12 +134,12 @@ def _rows(
         rows, at = memoryview(chunk), 0
         while at < len(rows):
             if taken := follow(rows[at:]):
-                at += taken * _ROW.size
-                numbers = _ROW.unpack_from(rows, at - _ROW.size)
+                at += taken * ROW.size
+                numbers = ROW.unpack_from(rows, at - ROW.size)
                 position = numbers[0] + numbers[1]
                 continue
-            numbers = _ROW.unpack_from(rows, at)
-            at += _ROW.size
+            numbers = ROW.unpack_from(rows, at)
+            at += ROW.size
             if numbers[0] > position and numbers[0] not in ends:
                 yield _huge(reader, position)
             position = numbers[0] + numbers[1]
@@ -238,7 +253,7 @@ class Walk:
         self._inside = inside
         self._last, self._epoch, self._before = base - 1, NO_EPOCH, epoch
         self._held: RecordBatch | None = None
-        self._open: _Open | None = None
+        self._open: OpenRun | None = None
         self._due: int | None = None
         """Where the run that is open may have begun, if damage before it leaves that to its first batch."""
         self._unsound: list[tuple[int, int, str, int | None]] = []
@@ -343,10 +358,10 @@ class Walk:
         run.add(batch, first, batch.records_count if batch.magic >= 2 else span)
         self._last, self._epoch = batch.last_offset, max(epoch, self._epoch)
 
-    def _begun(self, batch: RecordBatch, first: int, due: int | None) -> _Open:
+    def _begun(self, batch: RecordBatch, first: int, due: int | None) -> OpenRun:
         self._close()
         self._due = due
-        self._open = _Open(first, batch.partition_leader_epoch, batch.position, batch.magic)
+        self._open = OpenRun(first, batch.partition_leader_epoch, batch.position, batch.magic)
         return self._open
 
     def _first_of(self, batch: RecordBatch) -> int:
@@ -394,69 +409,6 @@ def _located(problem: Problem, size: int) -> tuple[int, int, str, int | None]:
 
 def _damage(first: int, last: int | None, file: str, position: int, end: int, kind: str) -> Damaged:
     return Damaged(first_offset=first, last_offset=last, file=file, position=position, end=end, kind=kind)
-
-
-class _Open:
-    """A run that may go on."""
-
-    __slots__ = ("_batches", "_digest", "_first", "_last", "_magic", "_marks", "_records",
-                 "end", "epoch", "start")  # fmt: skip
-
-    def __init__(self, first: int, epoch: int, position: int, magic: int) -> None:
-        self._first, self.epoch, self.start, self._magic = first, epoch, position, magic
-        self._last = self._batches = self._records = self._digest = 0
-        self.end = position
-        self._marks: list[Mark] = []
-
-    def add(self, batch: RecordBatch, first: int, records: int) -> None:
-        """One more batch."""
-        self._digest += digest_of(Batch(first, batch.last_offset, self.epoch, batch.size, batch.crc))
-        self._batches += 1
-        self._records += records
-        self._last, self.end = batch.last_offset, batch.end
-        if not batch.crc & MARK_BITS:
-            self._marks.append(self._mark())
-
-    def follow(self, held: RecordBatch, rows: memoryview, next_base: int | None) -> tuple[int, RecordBatch]:
-        """Add `held` and the rows that follow without a gap, but for the last; how many, and that one."""
-        first, last, size, crc, end = held.base_offset, held.last_offset, held.size, held.crc, held.end
-        epoch, taken, count = self.epoch, None, 0
-        below = LONG_MAX if next_base is None else next_base
-        for numbers in _ROW.iter_unpack(rows):
-            until = numbers[3]
-            if not (
-                numbers[0] == end and numbers[2] == last + 1 and numbers[4] == epoch and numbers[15] == 1
-                and numbers[14] == until - last and last < until < below and numbers[5] >= 2
-            ):  # fmt: skip
-                break
-            self._digest += hash((first, last, epoch, size, crc)) & _MASK
-            self._batches += 1
-            self._records += last - first + 1
-            self._last, self.end = last, end
-            if not crc & MARK_BITS:
-                self._marks.append(self._mark())
-            first, last, size, crc = numbers[2], until, numbers[1], numbers[6]
-            end += size
-            taken, count = numbers, count + 1
-        return count, held if taken is None else RecordBatch._make(taken[:-1])
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether it has more than one batch."""
-        return self._batches > 1
-
-    def _mark(self) -> Mark:
-        return Mark(self._last + 1, self.end, self._batches, self._records, self._digest & _MASK)
-
-    def run(self, file: str, segment: int) -> Run:
-        """As a value."""
-        if not self._marks or self._marks[-1].position != self.end:
-            self._marks.append(self._mark())
-        return Run(
-            first_offset=self._first, last_offset=self._last, epoch=self.epoch, segment=segment, file=file,
-            first_position=self.start, end_position=self.end, batches=self._batches,
-            records=self._records, digest=self._digest & _MASK, magic=self._magic, marks=tuple(self._marks),
-        )  # fmt: skip
 
 
 def _gaps(

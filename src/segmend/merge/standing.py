@@ -79,7 +79,7 @@ def _hurt(replica: Replica, branch: Branch, branches: Sequence[Branch]) -> Itera
     for first, last in bounded:
         cuts = places[bisect_right(places, first) : bisect_right(places, last)]
         for begin, behind in pairwise([first, *cuts, last + 1]):
-            having = (number for number, each in enumerate(branches) if has(each.cover, begin))
+            having = (n for n, each in enumerate(branches) if each is not branch and has(each.cover, begin))
             yield Hurt(first_offset=begin, last_offset=behind - 1, sound_on=tuple(having))
     for each in replica.damaged:
         if each.last_offset is None:

@@ -43,7 +43,8 @@ class Run:
 
     `records` adds up their counts; of magic 0 and 1, which do not tell, an offset counts as a record.
     Offsets without record in between were removed by compaction. `digest` is the sum of the hashes of
-    its batches: those of neighbouring runs add up, too. The last mark is the end of the run.
+    its batches: those of neighbouring runs add up, too. The last mark is the end of the run. A run of one
+    batch may have another epoch `written` in its header, where it is proven that this is wrong.
     """
 
     first_offset: int
@@ -58,6 +59,7 @@ class Run:
     digest: int
     magic: int
     marks: tuple[Mark, ...] = ()
+    written: int | None = None
 
 
 @frozen

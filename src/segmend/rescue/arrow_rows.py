@@ -106,7 +106,7 @@ def _of_contract(
     constants: dict[str, Any] = {
         "topic": job.topic, "partition": job.partition, "unacknowledged": piece.unacknowledged,
         "broker": piece.replica.broker, "dir": piece.replica.dir, "file": piece.file,
-        "salvaged": False,
+        "salvaged": False, **({} if piece.epoch is None else {"leader_epoch": piece.epoch}),
     }  # fmt: skip
 
     def column(field: pa.Field) -> pa.Array:

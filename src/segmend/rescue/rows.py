@@ -170,6 +170,7 @@ def _rows(columns: RecordColumns, piece: Piece, job: Job, tally: Tally) -> Itera
         aborted = job.fates().of(run.producer_id, offsets[number]) if transactional else False
         left_out = bool(aborted) and job.request.committed_only
         kind = -1 if run.magic == 0 else run.attributes >> 3 & 1
+        epoch = run.leader_epoch if piece.epoch is None else piece.epoch
         for at in range(number, number + run.rows):
             if offsets[at] in piece.without:
                 continue
@@ -178,7 +179,7 @@ def _rows(columns: RecordColumns, piece: Piece, job: Job, tally: Tally) -> Itera
                 continue
             yield Row(
                 job.topic, job.partition, offsets[at], times[at], kind, keys[at], values[at], headers[at],
-                run.leader_epoch, run.producer_id, run.producer_epoch, sequences[at], transactional, aborted,
+                epoch, run.producer_id, run.producer_epoch, sequences[at], transactional, aborted,
                 piece.unacknowledged, piece.replica.broker, piece.replica.dir, piece.file, run.position,
             )  # fmt: skip
         number += run.rows

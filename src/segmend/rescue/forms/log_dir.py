@@ -106,7 +106,8 @@ def _whole_at_start(job: Job) -> Iterator[Piece]:
     """The pieces; a first batch that a deleted beginning reaches into stays whole, as a broker leaves it."""
     for number, piece in enumerate(job.pieces):
         deleted = number == 0 and piece.cut and piece.first == job.merged.first_offset > job.request.low
-        ends = deleted and not piece.without and kept_of(piece)[0].last_offset == piece.last
+        whole = piece.epoch is None and not piece.without
+        ends = deleted and whole and kept_of(piece)[0].last_offset == piece.last
         yield replace(piece, cut=False) if ends else piece
 
 

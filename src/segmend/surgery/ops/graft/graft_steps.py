@@ -116,7 +116,7 @@ def _segment(graft: Graft, derived: Derived, model: Fingerprint, gone: set[str])
         content = derived.copied or _piece(segment.copied)
         yield _append(f"{graft.path}/{stem}.log", content, segment.kept, model)
     elif segment.kept is not None and disk.file_size(segment.kept.path) == segment.kept.length:
-        yield _synced(f"{graft.path}/{stem}.log")
+        yield synced(f"{graft.path}/{stem}.log")
     for suffix, recipe, data, sound in (
         (".index", "offset-index", derived.built.offset_index, derived.sound[0]),
         (".timeindex", "time-index", derived.built.time_index, derived.sound[1]),
@@ -155,7 +155,7 @@ def _copied(graft: Graft, entry: FileEntry, model: Fingerprint, reason: str) -> 
     return AppendFile(path=path, before=MISSING, after=after, content=content, reason=reason)
 
 
-def _synced(path: str) -> AppendFile:
+def synced(path: str) -> AppendFile:
     """A file that is right already, as far as a kill of its broker left it in memory only."""
     return AppendFile.to(path, NewBytes.inline(b""), _RIGHT)
 
@@ -167,7 +167,7 @@ def _small(
     path = f"{graft.path}/{name}"
     if graft.target is not None and name in graft.target.entries and name not in gone:
         step = ReplaceFile.with_bytes(path, data, reason)
-        return _synced(path) if step.after == step.before else step
+        return synced(path) if step.after == step.before else step
     content = NewBytes.inline(data)
     after = model.but(size=len(data), sha256=content.sha256)
     return ReplaceFile(path=path, before=MISSING, after=after, reason=reason, content=content)

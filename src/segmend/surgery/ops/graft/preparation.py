@@ -147,11 +147,16 @@ def _vouched_from(site: Site, cut: Splice, bases: Sequence[int]) -> float:
     Kafka recovers those from the recovery point on (`LogLoader.recoverLog`); newer releases look at no index
     below it. Of none where a clean marker says that all is flushed, or where not all of them is proven.
     """
-    if not bases or site.log_dir.is_clean:
-        return inf
-    point = site.log_dir.recovery_points.get(site.key, 0)
-    first = max((base for base in bases if base <= point), default=bases[0])
+    first = unflushed_from(site.log_dir, site.key, bases)
     return first if first >= cut.proven else inf
+
+
+def unflushed_from(log_dir: LogDir, key: tuple[str, int], bases: Sequence[int]) -> float:
+    """The base offset of the first segment that an unclean start recovers; infinite if none is."""
+    if not bases or log_dir.is_clean:
+        return inf
+    point = log_dir.recovery_points.get(key, 0)
+    return max((base for base in bases if base <= point), default=bases[0])
 
 
 def _logs(partition: PartitionDir | None) -> list[LogFile]:

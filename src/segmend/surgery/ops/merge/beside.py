@@ -20,6 +20,8 @@ from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.values import Merged
 from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.ops.graft.derived import leader_epochs
+from segmend.surgery.ops.graft.graft_steps import synced
+from segmend.surgery.ops.graft.preparation import unflushed_from
 from segmend.surgery.ops.merge.case import HOME, Case
 from segmend.surgery.ops.merge.layout import NewLog
 from segmend.surgery.ops.merge.log_steps import Change
@@ -93,16 +95,26 @@ class Beside:
         place, later = self.case.target, self._later
         sound = [base for base in place.base_offsets if base not in {each.base for each in self.changed}]
         interval = interval_of(place, sound or place.base_offsets, None)
-        snapshot = self._known(min(each.at for each in self.changed))
-        for change in (each for each in self.changed if each.stays):
-            stem, base = file_prefix(change.base), change.base
-            yield from self._made(later, f"{stem}.index", "offset-index", base_offset=base, interval=interval)
+        changed, unflushed = {each.base for each in self.changed if each.stays}, self._unflushed
+        low = min(each.at for each in self.changed)
+        for base in sorted(changed | unflushed):
+            stem, known, sync = file_prefix(base), self._known(min(base, low)), base in unflushed
+            if sync:
+                yield synced(f"{place.path}/{stem}.log")
+            rule = {"base_offset": base, "interval": interval}
+            yield from self._made(later, f"{stem}.index", "offset-index", sync=sync, **rule)
             if TIME_INDEX.of(self.release):
-                name = f"{stem}.timeindex"
-                yield from self._made(later, name, "time-index", base_offset=base, interval=interval)
+                yield from self._made(later, f"{stem}.timeindex", "time-index", sync=sync, **rule)
             if PRODUCER_STATE.of(self.release):
-                name, start = f"{stem}.txnindex", self._before(snapshot, base)
-                yield from self._made(later, name, "transaction-index", base_offset=base, snapshot=start)
+                state = {"base_offset": base, "snapshot": known}
+                yield from self._made(later, f"{stem}.txnindex", "transaction-index", sync=sync, **state)
+
+    @property
+    def _unflushed(self) -> set[int]:
+        """The segments that stay, which an unclean start need not recover once they are synced."""
+        place, bases = self.case.target, [log.base for log in self.logs]
+        first = unflushed_from(place.log_dir, place.key, bases)
+        return {base for base in bases if base >= first} - {each.base for each in self.changed}
 
     def _snapshots(self) -> Iterator[Step]:
         snapshot = self._known(min(each.at for each in self.changed))
@@ -123,12 +135,16 @@ class Beside:
     def _before(snapshot: int | None, offset: int) -> int | None:
         return snapshot if snapshot is not None and snapshot <= offset else None
 
-    def _made(self, later: PartitionDir, name: str, recipe: str, **arguments: object) -> Iterator[Step]:
-        """The file, unless it is right as it is, or there is none and nothing to say in one."""
+    def _made(
+        self, later: PartitionDir, name: str, recipe: str, *, sync: bool = False, **arguments: object
+    ) -> Iterator[Step]:
+        """The file, unless it is right (and only to `sync`), or there is none and nothing to say in one."""
         step = ReplaceFile.with_recipe(Rebuild.within(later, name, recipe, **arguments), _WHY, self.release)
         nothing = not step.after.size and step.before.kind == "missing" and name.endswith(".txnindex")
         if step.before.sha256 != step.after.sha256 and not nothing:
             yield step
+        elif sync and not nothing:
+            yield synced(step.path)
 
     def _epochs(self) -> Iterator[Step]:
         """Its own lines below where it parted, those of the branch from there on."""
@@ -146,16 +162,14 @@ class Beside:
     def lines(self) -> Iterator[Step]:
         """The offsets of this partition in the checkpoints of its log dir.
 
-        The recovery point goes to the end if all above the old one is written and synced by these steps.
+        The recovery point goes to the end: all above the old one is verified, and synced by these steps.
         """
         place, end = self.case.target, self.merged.next_offset
         log_dir, key = place.log_dir, place.key
-        point, changed = log_dir.recovery_points.get(key), min(each.base for each in self.changed)
-        synced = log_dir.is_clean or max(point or 0, min(log.base for log in self.logs)) >= changed
         mark = log_dir.high_watermarks.get(key)
         mark = _least(mark, self.parted) if self.merged.high_watermark is None else self.merged.high_watermark
         offsets = {
-            offset_checkpoint.RECOVERY_POINT: end if synced else _least(point, changed),
+            offset_checkpoint.RECOVERY_POINT: end,
             offset_checkpoint.HIGH_WATERMARK: _least(mark, end),
             offset_checkpoint.LOG_START_OFFSET: _least(log_dir.log_start_offsets.get(key), end),
             offset_checkpoint.CLEANER_OFFSET: _least(

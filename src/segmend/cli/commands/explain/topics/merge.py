@@ -18,6 +18,9 @@ What an older branch has beyond is a divergence
 Holes are filled
     Damaged or missing batches of one replica are taken from any that has the offsets sound on the branch.
     Why: one epoch has one leader, so its batch at an offset is the same bytes on every replica.
+    A batch of which only the epoch is wrong, which no checksum covers, is had where the batches right before
+    and right behind have one epoch, or the checkpoint beside it says which. It is damage of its replica all
+    the same; its epoch is put right in what is written, and no other byte.
 
 Salvage (rescue --salvage, for tables)
     Where nobody has an offset sound, records are read out of batches whose checksum fails: those that lie

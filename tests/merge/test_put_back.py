@@ -1,0 +1,91 @@
+"""A batch whose epoch has flipped, which no checksum covers: it is had where the epoch is proven."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.run import run
+from tests.merge.test_diff import PLAIN, batch, broker
+
+LATER = [batch(first, 1) for first in range(100, 150, 10)]
+LINES = "0 0, 1 100"
+
+
+def flipped(whole: bytes, to: int = 0x1000) -> bytes:
+    return whole[:12] + to.to_bytes(4, "big") + whole[16:]
+
+
+def hurt(whole: bytes) -> bytes:
+    return whole[:-3] + bytes([whole[-3] ^ 0x10]) + whole[-2:]
+
+
+def changed(batches: list[bytes], at: int, new: bytes) -> list[bytes]:
+    return [*batches[:at], new, *batches[at + 1 :]]
+
+
+def rescued(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, *dirs: Path
+) -> tuple[int, bytes, list[tuple[int, int]]]:
+    """The exit code, the bytes of the new log, and offset and epoch of each record."""
+    codes = []
+    for form in ("log-dir", "jsonl"):
+        ran = run(capsys, "rescue", *dirs, "--out", tmp_path / form, "--as", form, "--kafka", "4.3")
+        codes.append(ran.code)
+    assert len(set(codes)) == 1, codes
+    logs = sorted((tmp_path / "log-dir").rglob("t-0/*.log"))
+    lines = [json.loads(line) for path in (tmp_path / "jsonl").rglob("*.jsonl") for line in path.open()]
+    rows = [(line["offset"], line["leader_epoch"]) for line in lines if "offset" in line]
+    return codes[0], b"".join(log.read_bytes() for log in logs), rows
+
+
+@pytest.mark.parametrize(
+    "at",
+    [4, 10, 9, 0],
+    ids=["both neighbours", "the first of its epoch", "the last of its epoch", "the first"],
+)
+def test_what_lies_beside_proves_the_epoch(
+    at: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    truth = [*PLAIN, *LATER]
+    one = broker(tmp_path, 1, changed(truth, at, flipped(truth[at])), epochs=LINES, mark=150)
+    code, log, rows = rescued(capsys, tmp_path, one)
+    assert (code, log == b"".join(truth)) == (0, True)
+    assert rows == [(offset, int(offset >= 100)) for offset in range(150)]
+
+
+def test_the_last_one_of_a_log_that_was_longer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = broker(tmp_path, 1, changed(PLAIN[:5], 4, flipped(PLAIN[4])), epochs=LINES, mark=50)
+    code, log, _ = rescued(capsys, tmp_path, one)
+    assert (code, log == b"".join(PLAIN[:5])) == (0, True)
+
+
+def test_nothing_is_put_back_that_nothing_proves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first batch of an epoch, or the last one of that before: without a checkpoint it may be both."""
+    truth = [*PLAIN, *LATER]
+    one = broker(tmp_path, 1, changed(truth, 10, flipped(truth[10])), mark=150)
+    code, log, _ = rescued(capsys, tmp_path, one)
+    assert (code, log) == (4, b"".join([*truth[:10], *truth[11:]]))
+
+
+def test_a_merge_puts_the_epoch_right_where_nobody_else_has_the_batch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    truth = [*PLAIN, *LATER]
+    one = broker(tmp_path, 1, changed(truth, 4, flipped(truth[4])), epochs=LINES, mark=150)
+    two = broker(tmp_path, 2, changed(truth, 4, hurt(truth[4])), epochs=LINES, mark=150)
+    found = run(capsys, "diff", one, two, "--json")
+    assert [line["damaged"] for line in found.of("replica")] == [
+        [{"first_offset": 40, "last_offset": 49, "sound_on": []}],
+        [{"first_offset": 40, "last_offset": 49, "sound_on": [1]}],
+    ]
+    assert (found.code, found.of("partition")[0]["missing"]) == (4, [])
+    for home, other in ((one, two), (two, one)):
+        out = tmp_path / f"{home.name}.json"
+        where = ("--partition", "t-0", "--from", other, "-o", out, "--kafka", "4.3")
+        ran = run(capsys, "plan", "merge", home, *where)
+        assert ran.code == 0, ran.err
+        assert run(capsys, "apply", out, "--yes", "--state-dir", tmp_path / "state").code == 1
+        assert (home / "t-0" / f"{0:020d}.log").read_bytes() == b"".join(truth)
+    assert run(capsys, "diff", one, two).code == 0
