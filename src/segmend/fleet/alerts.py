@@ -40,7 +40,7 @@ class Sample:
 def samples(outcome: AuditOutcome, dirs: Iterable[Mapping[str, Any]]) -> list[Sample]:
     """Every number that is known, sorted by name; `dirs` are the audit's rows of `log_dirs`."""
     row = outcome.row
-    found = [
+    known = [
         _sample("audit_started_timestamp_seconds", row["started"].timestamp()),
         _sample("audit_duration_seconds", row["seconds"]),
         *(_sample(f"audit_{name}", row[name]) for name in ("exit_code", "partitions", "carried_bytes")),
@@ -51,8 +51,8 @@ def samples(outcome: AuditOutcome, dirs: Iterable[Mapping[str, Any]]) -> list[Sa
         *_of_dirs(dirs),
     ]
     if row["new_findings"] is not None:
-        found.append(_sample("audit_new_findings", row["new_findings"]))
-    return sorted(found, key=lambda sample: (sample.name, sorted(sample.labels.items())))
+        known.append(_sample("audit_new_findings", row["new_findings"]))
+    return sorted(known, key=lambda sample: (sample.name, sorted(sample.labels.items())))
 
 
 def _of_dirs(dirs: Iterable[Mapping[str, Any]]) -> Iterator[Sample]:
@@ -67,10 +67,10 @@ def _sample(name: str, value: float, **labels: str) -> Sample:
     return Sample(name=f"segmend_{name}", value=value, labels=labels)
 
 
-def prometheus(found: Iterable[Sample]) -> str:
+def prometheus(given: Iterable[Sample]) -> str:
     """The text format of a node exporter's textfile directory."""
     lines = []
-    for name, same in groupby(found, lambda sample: sample.name):
+    for name, same in groupby(given, lambda sample: sample.name):
         lines += [f"# HELP {name} {_HELP[name]}", f"# TYPE {name} gauge"]
         for each in same:
             labels = ",".join(f'{key}="{_escaped(value)}"' for key, value in each.labels.items())
@@ -83,9 +83,9 @@ def _escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def as_json(found: Iterable[Sample]) -> str:
+def as_json(given: Iterable[Sample]) -> str:
     """A list of objects."""
-    rows = [{"name": each.name, "labels": dict(each.labels), "value": each.value} for each in found]
+    rows = [{"name": each.name, "labels": dict(each.labels), "value": each.value} for each in given]
     return json.dumps(rows, indent=2) + "\n"
 
 

@@ -135,7 +135,7 @@ def _compare(plan: AuditPlan, driver: Driver, parts: Sequence[Part]) -> _Compare
     with driver.sql(files) as sql:
         looked_at = pack(_suspects(suspects(sql), places), cores=driver.cores, target=256 << 20)
         verdicts = driver.run(confirm, looked_at)
-        diverged = {verdict[:3]: verdict[3] for found in verdicts for verdict in found if verdict[3]}
+        diverged = {verdict[:3]: verdict[3] for each in verdicts for verdict in each if verdict[3]}
         return _judged(plan, sql.rows(GROUPED), diverged, places)
 
 
@@ -153,12 +153,12 @@ def _judged(
     return _Compared(parts=spool.close(), codes=codes)
 
 
-def _suspects(found: Sequence[Row], places: Mapping[int, Place]) -> list[Suspect]:
+def _suspects(doubted: Sequence[Row], places: Mapping[int, Place]) -> list[Suspect]:
     def key(row: Row) -> tuple[Any, ...]:
         return row["log_dir_id"], row["topic"], row["partition"]
 
     pieces = []
-    for _, same in groupby(found, key):
+    for _, same in groupby(doubted, key):
         group = list(same)
         first = group[0]
         pieces.append(
@@ -197,10 +197,10 @@ def _groups(
 
 
 def _clusters(places: Iterable[Place]) -> dict[str, Cluster]:
-    found: dict[str, dict[int, list[str]]] = {}
+    by_cluster: dict[str, dict[int, list[str]]] = {}
     for (cluster, broker), group in brokers(places).items():
-        found.setdefault(cluster, {})[broker] = [place.path for place in group]
-    return {name: Cluster(cluster_id=name or None, brokers=members) for name, members in found.items()}
+        by_cluster.setdefault(cluster, {})[broker] = [place.path for place in group]
+    return {name: Cluster(cluster_id=name or None, brokers=members) for name, members in by_cluster.items()}
 
 
 def _replica(row: Row, diverged: Diverged, places: Mapping[int, Place]) -> Replica:
@@ -224,10 +224,10 @@ def _replica(row: Row, diverged: Diverged, places: Mapping[int, Place]) -> Repli
 
 
 def _replica_row(row: Row, diverged: Diverged) -> dict[str, Any]:
-    found = diverged.get((row["log_dir_id"], row["topic"], row["partition"]))
-    status = "diverged" if found else "behind" if row["behind"] else "in-step"
+    difference = diverged.get((row["log_dir_id"], row["topic"], row["partition"]))
+    status = "diverged" if difference else "behind" if row["behind"] else "in-step"
     shown = {name: row[name] for name in REPLICAS.names if name in row}
-    return shown | {"diverged_at": found.offset if found else None, "status": status}
+    return shown | {"diverged_at": difference.offset if difference else None, "status": status}
 
 
 def _run_row(

@@ -70,26 +70,26 @@ def make_bundle(target: Path) -> None:
 
 def keep_newest(folder: Path) -> None:
     """Of the archives in `folder`, which have names as `bundle_name` gives, drop all but the newest."""
-    found = sorted(folder.glob("segmend-workers-*.tar.gz"), key=lambda file: file.stat().st_mtime_ns)
-    for old in found[:-1]:
+    archives = sorted(folder.glob("segmend-workers-*.tar.gz"), key=lambda file: file.stat().st_mtime_ns)
+    for old in archives[:-1]:
         old.unlink(missing_ok=True)
 
 
 def _distributions() -> list[Distribution]:
     """The roots that are installed, and what they ask for."""
-    found: dict[str, Distribution] = {}
+    distributions: dict[str, Distribution] = {}
     waiting = list(_ROOTS)
     while waiting:
         name = waiting.pop()
-        if name in found:
+        if name in distributions:
             continue
         try:
-            found[name] = distribution(name)
+            distributions[name] = distribution(name)
         except PackageNotFoundError:
             continue
-        asked = found[name].requires or ()
+        asked = distributions[name].requires or ()
         waiting += [_bare(each) for each in asked if "extra ==" not in each]
-    return [found[name] for name in sorted(found)]
+    return [distributions[name] for name in sorted(distributions)]
 
 
 def _bare(requirement: str) -> str:

@@ -108,7 +108,7 @@ def measure_brokers(tasks: Sequence[CapacityTask]) -> list[BrokerMeasured]:
 
 def measure(task: CapacityTask) -> BrokerMeasured:
     """Look at every replica of one broker; damage and vanished files are told, never raised."""
-    dirs = [(place, found) for place in task.places if (found := place.opened()) is not None]
+    dirs = [(place, log_dir) for place in task.places if (log_dir := place.opened()) is not None]
     unread = [
         f"{p.path}: {p.unreadable or 'it vanished'}" for p in task.places if p not in [d[0] for d in dirs]
     ]
@@ -152,30 +152,30 @@ def _looks(
 ) -> Iterator[tuple[Place, PartitionDir, PartitionOverview]]:
     for place, log_dir in dirs:
         for partition in log_dir.partitions:
-            found = partition_overview(partition)
-            if "unreadable" in found.flags:
+            overview = partition_overview(partition)
+            if "unreadable" in overview.flags:
                 unread.append(f"{partition.path}: unreadable, in whole or in part")
-            yield place, partition, found
+            yield place, partition, overview
 
 
 def growth_of(
-    partition: PartitionDir, found: PartitionOverview, retention: Retention, at: int, days: float
+    partition: PartitionDir, overview: PartitionOverview, retention: Retention, at: int, days: float
 ) -> Growth:
     """By the times of its batches up to `at` (ms), and by what is known of its retention."""
     if partition.kind in _LEFT_OVER:
         return Growth(per_day=0.0, net_per_day=0.0, room=None, why=LEFT_OVER)
-    begin = max(at - int(days * DAY_MS), found.oldest_timestamp)
-    if at < 0 or found.oldest_timestamp < 0:
+    begin = max(at - int(days * DAY_MS), overview.oldest_timestamp)
+    if at < 0 or overview.oldest_timestamp < 0:
         return Growth(per_day=None, net_per_day=None, room=None, why=UNKNOWN)
     if at - begin < HOUR_MS:
         return Growth(per_day=None, net_per_day=None, room=None, why=UNKNOWN)
     rate = _written(partition.segments, begin) / ((at - begin) / DAY_MS)
-    if retention.limits.compact or found.first_dirty_offset is not None:
+    if retention.limits.compact or overview.first_dirty_offset is not None:
         return Growth(per_day=rate, net_per_day=None, room=None, why=COMPACTED)
-    return _retained(found, retention, rate)
+    return _retained(overview, retention, rate)
 
 
-def _retained(found: PartitionOverview, retention: Retention, rate: float) -> Growth:
+def _retained(overview: PartitionOverview, retention: Retention, rate: float) -> Growth:
     """With known limits a log grows up to what they let it keep, else only if it has lost nothing yet."""
     limits = retention.limits
     known = {each.name for each in retention.settings if each.known and limits.delete}
@@ -183,11 +183,11 @@ def _retained(found: PartitionOverview, retention: Retention, rate: float) -> Gr
     if "retention.ms" in known and limits.retention_ms >= 0:
         caps.append(int(rate * limits.retention_ms / DAY_MS))
     if caps:
-        room = max(min(caps) - found.size, 0)
+        room = max(min(caps) - overview.size, 0)
         return Growth(
             per_day=rate, net_per_day=rate if room else 0.0, room=room, why=LIMITED if room else KEPT
         )
-    kept = not retention.known and (found.log_start_offset or 0) > 0
+    kept = not retention.known and (overview.log_start_offset or 0) > 0
     return Growth(per_day=rate, net_per_day=0.0 if kept else rate, room=None, why=KEPT if kept else GROWS)
 
 
@@ -198,10 +198,12 @@ def _written(segments: Sequence[LogSegment], since: int) -> int:
     """
     total = 0
     for segment in reversed(segments):
-        found = segment_overview(segment)
-        if found.newest_timestamp >= since:
-            total += (found.size or 0) - (0 if found.oldest_timestamp >= since else _position(segment, since))
-        elif found.size:
+        overview = segment_overview(segment)
+        if overview.newest_timestamp >= since:
+            total += (overview.size or 0) - (
+                0 if overview.oldest_timestamp >= since else _position(segment, since)
+            )
+        elif overview.size:
             break
     return total
 
@@ -236,8 +238,8 @@ class _Sampler:
             if topic not in self._taken:
                 self.left_out.add(topic)
             return None
-        found = sample(partition, self._size)
-        if found is not None:
+        taken = sample(partition, self._size)
+        if taken is not None:
             self._taken[topic] = self._taken.get(topic, 0) + 1
-            self._spent += found.bytes
-        return found
+            self._spent += taken.bytes
+        return taken

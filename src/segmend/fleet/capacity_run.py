@@ -99,10 +99,10 @@ def _weight(places: Iterable[Place]) -> int:
 
 
 def _by_cluster(places: Sequence[Place]) -> dict[str, list[Place]]:
-    found: dict[str, list[Place]] = {}
+    by_cluster: dict[str, list[Place]] = {}
     for place in places:
-        found.setdefault(place.cluster_id or "", []).append(place)
-    return found
+        by_cluster.setdefault(place.cluster_id or "", []).append(place)
+    return by_cluster
 
 
 @frozen
@@ -137,15 +137,15 @@ class _Cluster:
 
     def evened(self, measured: Iterable[BrokerMeasured], spread: float) -> Iterator[Evened]:
         """What moves would give."""
-        found, dirs = seen(self.places), set(absolute(place.path for place in self.places))
+        disks_seen, dirs = seen(self.places), set(absolute(place.path for place in self.places))
         mine = [each for broker in measured for each in broker.replicas if each.dir in dirs]
         registered = set() if self.image is None else self.image.registered
         across = between_brokers(
-            found, mine, registered=registered, spread=spread, reserve=RESERVE, days=AHEAD
+            disks_seen, mine, registered=registered, spread=spread, reserve=RESERVE, days=AHEAD
         )  # fmt: skip
         if across is not None:
             yield across
-        yield from between_disks(found, mine, spread=spread, reserve=RESERVE, days=AHEAD)
+        yield from between_disks(disks_seen, mine, spread=spread, reserve=RESERVE, days=AHEAD)
 
 
 def _reached(broker: BrokerDirs) -> int:

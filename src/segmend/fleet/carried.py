@@ -101,8 +101,8 @@ def stopped(out: str) -> list[str]:
     """The ids of runs that left readings and did not finish, the oldest first."""
     done = set(delta.runs(out))
     written = entries(os.path.join(out, _TABLE))
-    found = {run for each in written if (run := delta.run_of(each.name)) is not None}
-    return sorted(found - done)
+    runs = {run for each in written if (run := delta.run_of(each.name)) is not None}
+    return sorted(runs - done)
 
 
 def files(out: str, runs: Sequence[str]) -> list[Earlier]:
@@ -111,11 +111,11 @@ def files(out: str, runs: Sequence[str]) -> list[Earlier]:
     table = delta.opened(out, _TABLE)
     paths = {path for path, run in (delta.files(table) if table else {}).items() if run in runs}
     paths |= {each.name for each in entries(folder) if delta.run_of(each.name) in runs}
-    found: list[Earlier] = []
+    earlier: list[Earlier] = []
     for path in sorted(paths, reverse=True):
         with suppress(OSError, pa.ArrowInvalid, Unreadable):
-            found.extend(_described(folder, path))
-    return found
+            earlier.extend(_described(folder, path))
+    return earlier
 
 
 def _described(folder: str, path: str) -> Iterator[Earlier]:
@@ -130,10 +130,10 @@ def _described(folder: str, path: str) -> Iterator[Earlier]:
 
 def by_broker(earlier: Iterable[Earlier]) -> dict[int, list[Earlier]]:
     """The files of each broker."""
-    found: dict[int, list[Earlier]] = {}
+    by_broker_id: dict[int, list[Earlier]] = {}
     for each in earlier:
-        found.setdefault(each.broker, []).append(each)
-    return found
+        by_broker_id.setdefault(each.broker, []).append(each)
+    return by_broker_id
 
 
 def about(earlier: Iterable[Earlier], names: Collection[str]) -> tuple[str, ...]:
@@ -161,9 +161,9 @@ class Readings:
         for each in self._known.get(path, ()):
             if each.mark == mark:
                 with suppress(ValueError):
-                    found = plain_values.from_text(SegmentScan, each.scan)
+                    scan = plain_values.from_text(SegmentScan, each.scan)
                     self._taken[path] = each
-                    return found
+                    return scan
         return None
 
     def taken(self, view: SegmentView) -> Known | None:
@@ -176,8 +176,8 @@ class Readings:
         base = parse_file_name(name).base_offset
         if base is None or not folder:
             return None
-        found = self._taken.get(f"{finding.dir}/{folder}/{base:020d}.log")
-        return None if found is None else found.read_by
+        carried = self._taken.get(f"{finding.dir}/{folder}/{base:020d}.log")
+        return None if carried is None else carried.read_by
 
     def rows(
         self,
@@ -214,14 +214,14 @@ def known(
 ) -> dict[str, list[Known]]:
     """What these files of `scans` have of partition directories (log dir, name), by the paths of the logs."""
     dirs = {absolute([place.path])[0]: place.path for place in places}
-    found: dict[str, list[Known]] = {}
+    by_dir: dict[str, list[Known]] = {}
     for file in files:
         for row in _rows(os.path.join(out, _TABLE, file)):
             log_dir, name = dirs.get(row["dir"], ""), row["dir_name"]
             if (log_dir, name) in names and row["level"] == level.name.lower():
                 path = f"{log_dir}/{name}/{row['segment']:020d}.log"
-                found.setdefault(path, []).append(_known(row))
-    return found
+                by_dir.setdefault(path, []).append(_known(row))
+    return by_dir
 
 
 def _known(row: Mapping[str, Any]) -> Known:
@@ -233,11 +233,11 @@ def _known(row: Mapping[str, Any]) -> Known:
 
 def _rows(path: str) -> list[dict[str, Any]]:
     try:
-        found: list[dict[str, Any]] = pq.read_table(source(path), schema=SCANS, partitioning=None).to_pylist()
+        rows: list[dict[str, Any]] = pq.read_table(source(path), schema=SCANS, partitioning=None).to_pylist()
     except (OSError, pa.ArrowInvalid, Unreadable):
         # Vacuumed meanwhile, or torn: all of it is read again.
         return []
-    return found
+    return rows
 
 
 def _files(view: SegmentView) -> tuple[FileEntry | None, ...]:

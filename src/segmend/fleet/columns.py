@@ -29,10 +29,10 @@ def batches(piece: Range, reader: OpenFile, options: Options, _report: Report) -
     """The batches of a range that overlap the wanted offsets and times."""
     start, stop = verified(piece, reader)
     keys, schema = _keys(piece), options.schema
-    found = batch_headers(
+    headers = batch_headers(
         reader, base_offset=piece.base_offset, start=start, stop=stop, crc=bool(options.crc)
     )
-    for chunk in found:
+    for chunk in headers:
         kept = _overlapping(chunk, piece)
         columns = [_constant_or(field, keys, kept) for field in schema]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -56,12 +56,12 @@ def _constant_or(field: pa.Field, keys: Row, chunk: pa.RecordBatch) -> pa.Array:
 
 def damage(piece: Range, reader: OpenFile, options: Options, _report: Report) -> Iterator[pa.RecordBatch]:
     """The damaged places of a range: every checksum is computed and every record looked at."""
-    found: list[Damage] = []
-    for _ in decoded(piece, reader, _EVERY_RECORD, found.append):
+    damages: list[Damage] = []
+    for _ in decoded(piece, reader, _EVERY_RECORD, damages.append):
         continue
-    if found:
+    if damages:
         yield from (
-            table("damage", [damage_row(each) for each in found]).select(options.schema.names).to_batches()
+            table("damage", [damage_row(each) for each in damages]).select(options.schema.names).to_batches()
         )
 
 

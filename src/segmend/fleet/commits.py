@@ -17,8 +17,8 @@ _COMMIT: Final = re.compile(r"\d{20}\.json")
 
 def torn_commit(home: str) -> tuple[str, bytes] | None:
     """Path and content of the last commit of the table in `home`, if it is torn."""
-    found = folder.entries(os.path.join(home, "_delta_log"))
-    last = max((each.path for each in found if _COMMIT.fullmatch(each.name)), default=None)
+    listed = folder.entries(os.path.join(home, "_delta_log"))
+    last = max((each.path for each in listed if _COMMIT.fullmatch(each.name)), default=None)
     if last is None:
         return None
     content = folder.content(last)

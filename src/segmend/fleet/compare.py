@@ -29,8 +29,8 @@ def compare_fleet(groups: Mapping[Key, Sequence[PartitionDir]], driver: Driver) 
     """Each partition compared, in the order of their names."""
     pieces = [_piece(key, partitions) for key, partitions in groups.items()]
     tasks = pack(pieces, cores=driver.cores)
-    found = (each for group in driver.run(compare_group, tasks) for each in group)
-    yield from sorted(found, key=lambda each: (each.topic, each.partition))
+    unordered = (each for group in driver.run(compare_group, tasks) for each in group)
+    yield from sorted(unordered, key=lambda each: (each.topic, each.partition))
 
 
 def _piece(key: Key, partitions: Sequence[PartitionDir]) -> Replicas:
@@ -54,14 +54,14 @@ def _opened(path: str) -> LogDir:
 
 
 def _there(log_dir: LogDir, name: str) -> PartitionDir:
-    found = log_dir.partition(name)
-    if found is None:
+    partition_dir = log_dir.partition(name)
+    if partition_dir is None:
         raise SegmendError(f"{log_dir.path}/{name} vanished; give the same command again")
-    return found
+    return partition_dir
 
 
-def _slim(found: Compared) -> Compared:
+def _slim(partition: Compared) -> Compared:
     replicas = (
-        replace(each, runs=tuple(replace(run, marks=()) for run in each.runs)) for each in found.replicas
+        replace(each, runs=tuple(replace(run, marks=()) for run in each.runs)) for each in partition.replicas
     )
-    return replace(found, replicas=tuple(replicas))
+    return replace(partition, replicas=tuple(replicas))

@@ -70,9 +70,9 @@ def _first_difference(suspect: Suspect) -> Divergence | None:
         for bucket in suspect.buckets:
             low = max(bucket * DIGEST_OFFSETS, suspect.comparable_from)
             high = (bucket + 1) * DIGEST_OFFSETS
-            found = differ(list(_batches(mine, low, high)), list(_batches(other, low, high)))
-            if found is not None:
-                return _divergence(*found, suspect.reference)
+            difference = differ(list(_batches(mine, low, high)), list(_batches(other, low, high)))
+            if difference is not None:
+                return _divergence(*difference, suspect.reference)
     except Unreadable:
         # Already a finding of its own; a replica that cannot be read cannot be compared.
         return None

@@ -92,12 +92,12 @@ def _stats(table: pa.Table) -> str:
     """How many rows, and of each column one asks by the least value, the greatest, and how many nulls."""
     names = [name for name in _ASKED_BY if name in table.column_names]
     ends = {name: pc.min_max(table[name]).as_py() for name in names}
-    known = {name: found for name, found in ends.items() if found["min"] is not None}
+    known = {name: end for name, end in ends.items() if end["min"] is not None}
     return json.dumps(
         {
             "numRecords": table.num_rows,
-            "minValues": {name: found["min"] for name, found in known.items()},
-            "maxValues": {name: found["max"] for name, found in known.items()},
+            "minValues": {name: end["min"] for name, end in known.items()},
+            "maxValues": {name: end["max"] for name, end in known.items()},
             "nullCount": {name: table[name].null_count for name in names},
         }
     )
@@ -180,13 +180,13 @@ def refuse_torn(out: str) -> None:
 
 def files(table: DeltaTable) -> dict[str, str | None]:
     """The run of each file, by its path in the table; None where only its rows tell."""
-    found = pa.table(table.get_add_actions(flatten=True))
-    paths = found["path"].to_pylist()
+    actions = pa.table(table.get_add_actions(flatten=True))
+    paths = actions["path"].to_pylist()
     if partitioned(table):
-        return dict(zip(paths, found[f"partition.{RUN}"].to_pylist(), strict=True))
-    if f"min.{RUN}" not in found.column_names:
+        return dict(zip(paths, actions[f"partition.{RUN}"].to_pylist(), strict=True))
+    if f"min.{RUN}" not in actions.column_names:
         return dict.fromkeys(paths)
-    ends = zip(found[f"min.{RUN}"].to_pylist(), found[f"max.{RUN}"].to_pylist(), strict=True)
+    ends = zip(actions[f"min.{RUN}"].to_pylist(), actions[f"max.{RUN}"].to_pylist(), strict=True)
     return {path: low if low == high else None for path, (low, high) in zip(paths, ends, strict=True)}
 
 
@@ -213,12 +213,12 @@ def read(out: str, name: str, *, run_id: str | None = None, columns: Sequence[st
         if run_id is None or run in (None, run_id):
             by_run.setdefault(run, []).append(os.path.join(out, name, path))
     try:
-        found = [_read(paths, schema, run, run_id, columns) for run, paths in by_run.items()]
+        parts = [_read(paths, schema, run, run_id, columns) for run, paths in by_run.items()]
     except (OSError, pa.ArrowInvalid, Unreadable) as error:
         raise SegmendError(
             f"{out}/{name}: a file of an earlier run is gone or damaged ({error}); give another --out"
         ) from error
-    return pa.concat_tables([schema.empty_table().select(columns), *found])
+    return pa.concat_tables([schema.empty_table().select(columns), *parts])
 
 
 def _read(
@@ -229,8 +229,8 @@ def _read(
         return _read_files(paths, schema, columns, filters)
     # Whoever rewrites a file (OPTIMIZE) leaves out of it what the table's log says of the whole of it.
     inner = schema.remove(schema.get_field_index(RUN))
-    found = _read_files(paths, inner, [column for column in columns if column != RUN])
-    return _of_run(found, schema, run).select(columns) if RUN in columns else found
+    rows = _read_files(paths, inner, [column for column in columns if column != RUN])
+    return _of_run(rows, schema, run).select(columns) if RUN in columns else rows
 
 
 def _read_files(

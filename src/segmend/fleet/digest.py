@@ -107,8 +107,8 @@ class PartitionDigest:
         counts = np.diff(starts, append=len(order))
         firsts = np.minimum.reduceat(base[order], starts)
         ends = np.maximum.reduceat(last[order], starts) + 1
-        found = (bases[starts], numbers[starts], counts, firsts, ends, sums)
-        for segment, *part in zip(*(column.tolist() for column in found), strict=True):
+        columns = (bases[starts], numbers[starts], counts, firsts, ends, sums)
+        for segment, *part in zip(*(column.tolist() for column in columns), strict=True):
             self._merge(segment, part)
 
     def _merge(self, segment: int, part: list[int]) -> None:

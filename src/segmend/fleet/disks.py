@@ -73,14 +73,14 @@ class TopicCapacity:
 def seen(places: Iterable[Place]) -> list[Disk]:
     """The disks under the log dirs, as this machine sees them: those of one device are one."""
     groups: dict[object, list[Place]] = {}
-    found: dict[object, Disk] = {}
+    by_device: dict[object, Disk] = {}
     for place in places:
         key, disk = _disk(place)
         groups.setdefault(key, []).append(place)
-        found[key] = disk
+        by_device[key] = disk
     return [
         replace(
-            found[key], dirs=tuple(absolute(place.path for place in group)),
+            by_device[key], dirs=tuple(absolute(place.path for place in group)),
             brokers=tuple(sorted({place.broker for place in group})),
         )
         for key, group in groups.items()
@@ -99,7 +99,7 @@ def _disk(place: Place) -> tuple[object, Disk]:
     return device, replace(bare, total=space.total, used=used, available=space.available)
 
 
-def disks(found: Sequence[Disk], measured: Iterable[BrokerMeasured]) -> list[DiskCapacity]:
+def disks(under: Sequence[Disk], measured: Iterable[BrokerMeasured]) -> list[DiskCapacity]:
     """Each disk with its replicas, that which is full soonest in front."""
     replicas: dict[str, list[Measured]] = {}
     times: dict[int, int] = {}
@@ -108,7 +108,7 @@ def disks(found: Sequence[Disk], measured: Iterable[BrokerMeasured]) -> list[Dis
         for each in broker.replicas:
             replicas.setdefault(each.dir, []).append(each)
     every = [
-        _capacity(disk, [r for path in disk.dirs for r in replicas.get(path, ())], times) for disk in found
+        _capacity(disk, [r for path in disk.dirs for r in replicas.get(path, ())], times) for disk in under
     ]
     return sorted(every, key=_soonest)
 

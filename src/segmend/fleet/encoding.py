@@ -66,11 +66,11 @@ def sample(partition: PartitionDir, limit: int) -> Sample | None:
     """About the newest `limit` bytes of a partition; None where there is nothing to look at."""
     for segment in reversed(partition.segments):
         try:
-            found = _of_segment(segment, limit)
+            taken = _of_segment(segment, limit)
         except Unreadable:
             continue
-        if found is not None:
-            return found
+        if taken is not None:
+            return taken
     return None
 
 
@@ -185,15 +185,15 @@ def _totals(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
     return dict(total)
 
 
-def advice(found: Sample) -> Advice | None:
+def advice(measured: Sample) -> Advice | None:
     """What would save a tenth or more; None where nothing does, or too few records were seen."""
-    if found.records < LEAST_RECORDS:
+    if measured.records < LEAST_RECORDS:
         return None
-    codec = _best(found.encoded)
-    alone = 1 - found.encoded[codec] / found.bytes
-    fuller = _best(found.joined)
-    together = 1 - found.joined[fuller] / found.bytes
-    used = max(found.codecs, key=lambda name: found.codecs[name])
+    codec = _best(measured.encoded)
+    alone = 1 - measured.encoded[codec] / measured.bytes
+    fuller = _best(measured.joined)
+    together = 1 - measured.joined[fuller] / measured.bytes
+    used = max(measured.codecs, key=lambda name: measured.codecs[name])
     if together - max(alone, 0.0) >= WORTH:
         return Advice(codec=None if fuller == used else fuller, batches=True, saves=together)
     if alone >= WORTH and codec != used:

@@ -64,7 +64,7 @@ def between_disks(
     by_dir: dict[str, list[Measured]] = {}
     for each in replicas:
         by_dir.setdefault(each.dir, []).append(each)
-    found = []
+    evened = []
     for broker in sorted({b for disk in disks for b in disk.brokers}):
         mine = [disk for disk in disks if disk.brokers == (broker,) and disk.total is not None]
         if len(mine) < 2:
@@ -74,7 +74,7 @@ def between_disks(
         items = [_movable(each, number, days) for each, number in held]
         problem = BalanceProblem(fills, items, spread=spread, reserve=reserve)
         answer = solve(problem)
-        found.append(
+        evened.append(
             Evened(
                 scope="disks", broker=broker, names=tuple(", ".join(disk.dirs) for disk in mine),
                 before=problem.fills([fill.used for fill in fills]), after=answer.fills,
@@ -82,7 +82,7 @@ def between_disks(
                 exact=answer.exact,
             )
         )  # fmt: skip
-    return found
+    return evened
 
 
 def between_brokers(

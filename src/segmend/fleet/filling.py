@@ -39,7 +39,7 @@ def patches(piece: Range, first: int | None, last: int | None) -> list[Patch]:
     low, high = first or 0, LONG_MAX if last is None else last
     if merged is None:
         return [Patch(copy=None, first_offset=low, last_offset=high)]
-    found = [
+    fillings = [
         Patch(
             copy=copies[each.replica],
             first_offset=max(low, each.first_offset),
@@ -49,14 +49,14 @@ def patches(piece: Range, first: int | None, last: int | None) -> list[Patch]:
         for each in merged.ranges
         if copies[each.replica] != mine
     ]
-    found += [
+    fillings += [
         Patch(copy=None, first_offset=max(low, begin), last_offset=min(high, end))
         for begin, end in merged.missing
     ]
-    found = sorted((p for p in found if p.first_offset <= p.last_offset), key=lambda p: p.first_offset)
-    if not found and last is None:
+    fillings = sorted((p for p in fillings if p.first_offset <= p.last_offset), key=lambda p: p.first_offset)
+    if not fillings and last is None:
         return [Patch(copy=None, first_offset=low, last_offset=high)]
-    return found
+    return fillings
 
 
 def forget() -> None:
@@ -67,7 +67,7 @@ def forget() -> None:
 @functools.lru_cache(maxsize=_KEPT)
 def _merged(copies: tuple[Copy, ...]) -> Merged | None:
     """None where one of them is gone, or they are no replicas of one partition after all."""
-    dirs = [found for copy in copies if (found := copy.opened()) is not None]
+    dirs = [log_dir for copy in copies if (log_dir := copy.opened()) is not None]
     if len(dirs) < len(copies):
         return None
     replicas = [read_replica(each) for each in dirs]

@@ -114,8 +114,8 @@ def entries(folder: str) -> Iterator[Entry]:
         yield from (Entry(path=p, bytes=s.size, written=s.mtime_ns / 1e9) for p, s in _listed(folder))
         return
     try:
-        with os.scandir(folder) as found:
-            for each in found:
+        with os.scandir(folder) as listed:
+            for each in listed:
                 if each.is_file(follow_symlinks=False):
                     status = each.stat()
                     yield Entry(path=each.path, bytes=status.st_size, written=status.st_mtime)

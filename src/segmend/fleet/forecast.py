@@ -96,10 +96,10 @@ def clusters(paths: Sequence[str]) -> dict[str, dict[int, list[Place]]]:
 
     Ids are negative where nothing tells whose a dir is. Raises `SegmendError` for paths without log dirs.
     """
-    found: dict[str, dict[int, list[Place]]] = {}
+    by_cluster: dict[str, dict[int, list[Place]]] = {}
     for (cluster, node_id), places in brokers(find_places(paths)).items():
-        found.setdefault(cluster, {})[node_id] = places
-    return found
+        by_cluster.setdefault(cluster, {})[node_id] = places
+    return by_cluster
 
 
 def forecast_fleet(

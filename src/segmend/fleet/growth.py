@@ -75,14 +75,14 @@ def dirs(out: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[
     """The log dirs that both audits could list, the disk that is full soonest in front."""
     seconds = seconds_between(before, after)
     then, now = (_listed(out, row["run_id"]) for row in (before, after))
-    found = [
+    grown = [
         DirGrowth(
             broker=row["broker"], path=path, logs=_change(then[path]["bytes"], row["bytes"], seconds),
             disk_free=row["disk_free_bytes"], disk_per_day=_taken(then[path], row, seconds),
         )
         for path, row in now.items() if path in then
     ]  # fmt: skip
-    return sorted(found, key=_soonest_full)
+    return sorted(grown, key=_soonest_full)
 
 
 def _soonest_full(each: DirGrowth) -> tuple[float, int, str]:
@@ -123,5 +123,5 @@ def topics(out: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Ite
 
 def _sums(out: str, run_id: str) -> dict[tuple[str | None, str], int]:
     rows = delta.read(out, "partitions", run_id=run_id).select(["cluster_id", "topic", "log_bytes"])
-    found = rows.group_by(["cluster_id", "topic"]).aggregate([("log_bytes", "sum")]).to_pylist()
-    return {(row["cluster_id"], row["topic"]): row["log_bytes_sum"] or 0 for row in found}
+    totals = rows.group_by(["cluster_id", "topic"]).aggregate([("log_bytes", "sum")]).to_pylist()
+    return {(row["cluster_id"], row["topic"]): row["log_bytes_sum"] or 0 for row in totals}

@@ -56,9 +56,11 @@ def changes(
     return Changes(new=_without(now, then), gone=left.filter(looked), unseen=left.filter(pc.invert(looked)))
 
 
-def _without(found: pa.Table, others: pa.Table) -> pa.Table:
+def _without(findings: pa.Table, others: pa.Table) -> pa.Table:
     """Each finding that the others do not have, once."""
-    mine = found.filter(pc.invert(pc.is_in(found["fingerprint"], others["fingerprint"].combine_chunks())))
+    mine = findings.filter(
+        pc.invert(pc.is_in(findings["fingerprint"], others["fingerprint"].combine_chunks()))
+    )
     numbered = pa.table(
         {"fingerprint": mine["fingerprint"], "number": pa.array(range(len(mine)), pa.int64())}
     )
@@ -94,8 +96,8 @@ def bare(row: Mapping[str, Any]) -> Sight:
 
 
 def _named(rows: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
-    found = [row for row in rows if row["run_id"].startswith(name)]
-    if len(found) != 1:
-        told = "no run begins" if not found else f"{len(found)} runs begin"
+    matching = [row for row in rows if row["run_id"].startswith(name)]
+    if len(matching) != 1:
+        told = "no run begins" if not matching else f"{len(matching)} runs begin"
         raise UsageError(f"{told} with {name}; there are: {', '.join(row['run_id'] for row in rows)}")
-    return found[0]
+    return matching[0]

@@ -40,12 +40,12 @@ def said(chunks: Iterable[pa.RecordBatch], piece: Range, options: Options) -> It
     assert decode is not None
     same, columns_of = constants(piece), _COLUMNS.get(options.table, _none)
     for chunk in chunks:
-        found: list[Row] = []
+        rows: list[Row] = []
         for record in chunk.to_pylist():
             parts = decode(record["key"], record["value"])
             key, value = (parts[name] or {} for name in ("key", "value"))
             kind = value.get("type") if options.table == "cluster_metadata" else key.get("type")
-            found.append(
+            rows.append(
                 same
                 | {
                     "offset": record["offset"],
@@ -58,7 +58,7 @@ def said(chunks: Iterable[pa.RecordBatch], piece: Range, options: Options) -> It
                 }
                 | columns_of(_data(key), _data(value))
             )
-        yield from table(options.table, found).select(options.schema.names).to_batches()
+        yield from table(options.table, rows).select(options.schema.names).to_batches()
 
 
 def _json(part: Any) -> str | None:

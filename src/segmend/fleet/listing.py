@@ -79,20 +79,20 @@ def find_places(paths: Sequence[str]) -> list[Place]:
     SegmendError when a path is not there, is a file, or has no log dir under it. What is
     there but cannot be listed comes as a `Place` with the reason.
     """
-    found: dict[str, _Found] = {}
+    by_path: dict[str, _Found] = {}
     for given in paths:
         matches = _expand(given)
         below = [each for path in matches for each in _below(files_of(path), path, DEPTH, seen=set())]
         beside = {_parent(each.path) for each in below if not each.empty}
-        if not beside and not any(_is_under(path, given) for path in found):
+        if not beside and not any(_is_under(path, given) for path in by_path):
             raise SegmendError(f"{given}: no Kafka log dir in it")
         named = {*matches} if len(matches) > 1 else set[str]()
-        found.update(
+        by_path.update(
             (each.path, each)
             for each in below
             if not each.empty or each.path in named or _parent(each.path) in beside
         )
-    return _numbered([_place(each) for each in found.values()])
+    return _numbered([_place(each) for each in by_path.values()])
 
 
 def _is_under(path: str, given: str) -> bool:
@@ -163,9 +163,9 @@ def _holds_segments(files: Files, path: str) -> bool:
     return any(name == partition_metadata.FILE_NAME or parse_file_name(name).kind == "log" for name in names)
 
 
-def _place(found: _Found) -> Place:
+def _place(found_dir: _Found) -> Place:
     """With the broker and cluster of meta.properties."""
-    path, unreadable, empty = found
+    path, unreadable, empty = found_dir
     place = Place(log_dir_id=0, path=path, broker=-1, cluster_id=None, unreadable=unreadable, empty=empty)
     log_dir = place.opened()
     meta = None if log_dir is None else log_dir.meta_properties.value
@@ -191,9 +191,9 @@ def _named(place: Place, by_parent: dict[str, Place]) -> Place:
     if sibling is not None:
         return replace(place, broker=sibling.broker, cluster_id=place.cluster_id or sibling.cluster_id)
     for part in reversed(place.path.split("/")):
-        found = _BROKER_NAME.fullmatch(part)
-        if found:
-            return replace(place, broker=int(found.group(1)))
+        match = _BROKER_NAME.fullmatch(part)
+        if match:
+            return replace(place, broker=int(match.group(1)))
     return place
 
 

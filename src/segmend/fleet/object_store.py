@@ -89,11 +89,11 @@ class ObjectStore(Files):
         """Names below `path`, up to the next slash; none at all is a missing directory."""
         store, key = self._split(path)
         with _refusals(path):
-            found = obstore.list_with_delimiter(store, f"{key}/" if key else None)
+            listed = obstore.list_with_delimiter(store, f"{key}/" if key else None)
         known: dict[str, _Listed | None] = {
-            meta["path"].rpartition("/")[2]: _listed(meta) for meta in found["objects"]
+            meta["path"].rpartition("/")[2]: _listed(meta) for meta in listed["objects"]
         }
-        known |= dict.fromkeys(p.rstrip("/").rpartition("/")[2] for p in found["common_prefixes"])
+        known |= dict.fromkeys(p.rstrip("/").rpartition("/")[2] for p in listed["common_prefixes"])
         if not known:
             raise Unreadable.nothing_at(path)
         if len(self._folders) >= _FOLDERS_KEPT:
@@ -103,8 +103,8 @@ class ObjectStore(Files):
 
     def file_stat(self, path: str) -> FileStat:
         """From the last listing of its directory, or asked of the store."""
-        found = self._told(path)
-        return _directory() if found is None else found.status
+        listed = self._told(path)
+        return _directory() if listed is None else listed.status
 
     def _told(self, path: str) -> _Listed | None:
         """What is known of an object, None for a directory; Unreadable where nothing is."""
@@ -126,8 +126,8 @@ class ObjectStore(Files):
 
     def open(self, path: str) -> RemoteReader:
         """A reader of one object."""
-        found = self._told(path) or _Listed(status=_directory(), etag=None)
-        return RemoteReader(*self._split(path), path=path, listed=found, kept=self._kept)
+        listed = self._told(path) or _Listed(status=_directory(), etag=None)
+        return RemoteReader(*self._split(path), path=path, listed=listed, kept=self._kept)
 
     def content(self, path: str) -> bytes:
         """The whole of one object."""

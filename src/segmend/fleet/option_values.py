@@ -27,14 +27,14 @@ def names(text: str) -> tuple[str, ...]:
 
 def numbers(text: str) -> frozenset[int]:
     """`0,3,5-7`."""
-    found: set[int] = set()
+    values: set[int] = set()
     for part in names(text):
         low, dash, high = part.partition("-")
         first, last = integer(low), integer(high if dash else low)
         if last - first > 1_000_000:
             raise ValueError(f"'{part}' are too many")
-        found.update(range(first, last + 1))
-    return frozenset(found)
+        values.update(range(first, last + 1))
+    return frozenset(values)
 
 
 def integer(text: str) -> int:
@@ -96,12 +96,12 @@ def pattern(text: str) -> str:
 
 def assignment(text: str) -> frozenset[tuple[str, int]]:
     """`{"orders": [0, 1]}`, as `assign` has it."""
-    found: set[tuple[str, int]] = set()
+    pairs: set[tuple[str, int]] = set()
     for topic, partitions in _object(text, '{"orders":[0,1]}').items():
         if not isinstance(partitions, list) or not all(type(p) is int and p >= 0 for p in partitions):
             raise ValueError(f"'{text}' is not of the form {{\"orders\":[0,1]}}")
-        found.update((topic, partition) for partition in partitions)
-    return frozenset(found)
+        pairs.update((topic, partition) for partition in partitions)
+    return frozenset(pairs)
 
 
 def starting_offsets(text: str) -> TopicOffsets:
@@ -124,15 +124,15 @@ def ending_offsets(text: str) -> TopicOffsets:
 
 def _offsets(text: str, *, other: int) -> TopicOffsets:
     form = f'{{"orders":{{"0":23,"1":{other}}}}}'
-    found: dict[tuple[str, int], int] = {}
+    offsets: dict[tuple[str, int], int] = {}
     for topic, partitions in _object(text, form).items():
         if not isinstance(partitions, dict):
             raise ValueError(f"'{text}' is not of the form {form}")
         for partition, offset in partitions.items():
             if type(offset) is not int or not (offset == other or 0 <= offset <= _LARGEST):
                 raise ValueError(f"{topic}-{partition}: {offset} is no offset, nor {other}")
-            found[topic, integer(partition)] = offset
-    return tuple(sorted(found.items()))
+            offsets[topic, integer(partition)] = offset
+    return tuple(sorted(offsets.items()))
 
 
 def _object(text: str, form: str) -> dict[str, object]:

@@ -55,16 +55,16 @@ def pack(pieces: Iterable[W], *, cores: int, target: int | None = None) -> list[
 
 def chunks(pieces: Iterable[W], size: int) -> Iterator[list[W]]:
     """`pieces` in their order, cut where so far there are `size` bytes or more; none is empty."""
-    found: list[W] = []
+    chunk: list[W] = []
     weight = 0
     for piece in pieces:
-        if found and weight + piece.weight > size:
-            yield found
-            found, weight = [], 0
-        found.append(piece)
+        if chunk and weight + piece.weight > size:
+            yield chunk
+            chunk, weight = [], 0
+        chunk.append(piece)
         weight += piece.weight
-    if found:
-        yield found
+    if chunk:
+        yield chunk
 
 
 def _heaviest_first(tasks: Sequence[list[W]]) -> list[list[W]]:

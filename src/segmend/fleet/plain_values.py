@@ -92,8 +92,8 @@ def _each(readers: Sequence[Callable[[Any], Any]], value: Any) -> tuple[Any, ...
 
 
 def _made(kind: Any, readers: Mapping[str, Callable[[Any], Any]], value: Any) -> Any:
-    found = _each(tuple(readers.values()), value)
-    return kind(**dict(zip(readers, found, strict=True)))
+    values = _each(tuple(readers.values()), value)
+    return kind(**dict(zip(readers, values, strict=True)))
 
 
 def _list(value: Any) -> list[Any]:

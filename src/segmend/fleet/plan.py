@@ -65,8 +65,8 @@ def make_plan(
     driver.ready(places, job.out)
     groups = [Broker(places=tuple(group), release=release) for group in brokers(places).values()]
     lists = [groups[at : at + LISTED_AT_ONCE] for at in range(0, len(groups), LISTED_AT_ONCE)]
-    found = map(list_brokers, lists) if len(lists) == 1 else driver.run(list_brokers, lists)
-    tasks = pack_shares(chain.from_iterable(found), cores=driver.cores)
+    listed = map(list_brokers, lists) if len(lists) == 1 else driver.run(list_brokers, lists)
+    tasks = pack_shares(chain.from_iterable(listed), cores=driver.cores)
     known = by_broker(earlier)
     return AuditPlan(
         job=job,
@@ -88,7 +88,7 @@ def list_brokers(group: Sequence[Broker]) -> list[Share]:
 
 
 def _listed(broker: Broker) -> Share:
-    dirs = [(place, found) for place in broker.places if (found := place.opened()) is not None]
+    dirs = [(place, opened) for place in broker.places if (opened := place.opened()) is not None]
     pieces = [piece for place, log_dir in dirs for piece in _pieces(place, log_dir)]
     whole = Piece(log_dir_id=broker.places[0].log_dir_id, name=None, bytes=0, files=len(broker.places))
     release = BrokerDirs((log_dir for _, log_dir in dirs), release=broker.release).release
@@ -111,10 +111,10 @@ def _pieces(place: Place, log_dir: LogDir) -> Iterable[Piece]:
 
 
 def _dir_bytes(pieces: Iterable[Piece]) -> dict[int, int]:
-    found: dict[int, int] = {}
+    sizes: dict[int, int] = {}
     for piece in pieces:
-        found[piece.log_dir_id] = found.get(piece.log_dir_id, 0) + piece.bytes
-    return found
+        sizes[piece.log_dir_id] = sizes.get(piece.log_dir_id, 0) + piece.bytes
+    return sizes
 
 
 def pack_shares(shares: Iterable[Share], *, cores: int, target: int | None = None) -> list[list[Share]]:

@@ -25,14 +25,14 @@ def finding_objects(out: str, run_id: str) -> Iterator[dict[str, Any]]:
     return objects(delta.read(out, "findings", run_id=run_id))
 
 
-def objects(found: pa.Table) -> Iterator[dict[str, Any]]:
+def objects(findings: pa.Table) -> Iterator[dict[str, Any]]:
     """Rows of `findings` in that order and form; they are objects only some at a time."""
-    ranks = pc.index_in(found["severity"], pa.array(_ORDER))
-    keys = pa.table({"rank": ranks, **{name: found[name] for name in _ORDERED_BY}})
+    ranks = pc.index_in(findings["severity"], pa.array(_ORDER))
+    keys = pa.table({"rank": ranks, **{name: findings[name] for name in _ORDERED_BY}})
     keys = keys.set_column(len(_ORDERED_BY), "file", pc.fill_null(keys["file"], ""))
     order = pc.sort_indices(keys, [(name, "ascending") for name in keys.column_names])
     for at in range(0, len(order), _AT_ONCE):
-        yield from map(_finding_object, found.take(order[at : at + _AT_ONCE]).to_pylist())
+        yield from map(_finding_object, findings.take(order[at : at + _AT_ONCE]).to_pylist())
 
 
 def _finding_object(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,8 +116,8 @@ def write_summary(outcome: AuditOutcome, out: str, report: str | None) -> str:
 def write_alerts(outcome: AuditOutcome, out: str, path: str) -> None:
     """Write the counts of an audit for a monitor, whole or not at all; SegmendError when that cannot be."""
     dirs = delta.read(out, "log_dirs", run_id=outcome.run.run_id).to_pylist()
-    found = alerts.samples(outcome, dirs)
+    counts = alerts.samples(outcome, dirs)
     try:
-        write_text(*os.path.split(path), alerts.FORMATS[path.rpartition(".")[2]](found))
+        write_text(*os.path.split(path), alerts.FORMATS[path.rpartition(".")[2]](counts))
     except OSError as error:
         raise SegmendError(f"--alerts {path}: {system_words(error)}") from error

@@ -114,8 +114,8 @@ def ranges_of(
         begin, end, stop, index = 0, 0, None, None
     if begin == end and (end or stop is not None):
         return []
-    found = cuts(end, index, target, start=begin)
-    starts = [start for start, _ in found]
+    pieces = cuts(end, index, target, start=begin)
+    starts = [start for start, _ in pieces]
     return [
         Range(
             place=place,
@@ -132,7 +132,7 @@ def ranges_of(
             wanted=wanted,
             others=others,
         )
-        for number, (start, until) in enumerate(found)
+        for number, (start, until) in enumerate(pieces)
     ]
 
 

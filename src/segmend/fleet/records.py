@@ -216,7 +216,7 @@ def _raw(
         crc = options.crc is not False
         yield from header_records(piece, reader, start, stop, needed=needed, crc=crc, report=report)
         return
-    found = record_batches(
+    chunks = record_batches(
         reader,
         base_offset=piece.base_offset,
         columns=needed | ({"producer_id", "is_transactional"} if aborted else set()),
@@ -229,7 +229,7 @@ def _raw(
         crc=options.crc is not False,
         problems=report,
     )
-    for chunk in found:
+    for chunk in chunks:
         yield _without(chunk, aborted) if aborted else chunk
 
 

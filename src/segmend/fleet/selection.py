@@ -30,12 +30,12 @@ class WantedLog:
     others: tuple[Copy, ...] = ()
 
 
-def wanted_logs(found: Sequence[Found], options: Options) -> list[WantedLog]:
+def wanted_logs(everything: Sequence[Found], options: Options) -> list[WantedLog]:
     """The logs to be read, of each partition one with `replicas=best`.
 
     UsageError where Spark's own options name partitions that are not there, or leave some out.
     """
-    groups = _by_partition(found)
+    groups = _by_partition(everything)
     _all_named("startingOffsets", options.starting_offsets, groups)
     _all_named("endingOffsets", options.ending_offsets, groups)
     logs: list[WantedLog] = []
@@ -49,9 +49,9 @@ def wanted_logs(found: Sequence[Found], options: Options) -> list[WantedLog]:
     return logs
 
 
-def _by_partition(found: Iterable[Found]) -> dict[tuple[str, str, int], list[Found]]:
+def _by_partition(replicas: Iterable[Found]) -> dict[tuple[str, str, int], list[Found]]:
     groups: dict[tuple[str, str, int], list[Found]] = {}
-    for place, partition in found:
+    for place, partition in replicas:
         key = (place.cluster_id or "", partition.topic, partition.partition)
         groups.setdefault(key, []).append((place, partition))
     return groups
@@ -100,21 +100,21 @@ def _wanted_log(
 
 def _start(partition: PartitionDir, options: Options) -> int:
     if options.starting_timestamp is not None:
-        found = _offset_at(partition, options.starting_timestamp)
-        if found is None:
+        offset = _offset_at(partition, options.starting_timestamp)
+        if offset is None:
             raise UsageError(
                 f"option startingTimestamp: {partition.name} has no record of {options.starting_timestamp} "
                 "or later; `since` takes what there is"
             )
-        return found
+        return offset
     given = dict(options.starting_offsets).get(partition.key, EARLIEST)
     return 0 if given == EARLIEST else given
 
 
 def _end(partition: PartitionDir, options: Options) -> int:
     if options.ending_timestamp is not None:
-        found = _offset_at(partition, options.ending_timestamp)
-        return LONG_MAX if found is None else found
+        offset = _offset_at(partition, options.ending_timestamp)
+        return LONG_MAX if offset is None else offset
     given = dict(options.ending_offsets).get(partition.key, LATEST)
     return LONG_MAX if given == LATEST else given
 
@@ -125,9 +125,9 @@ def _offset_at(partition: PartitionDir, time: int) -> int | None:
     for segment in partition.segments:
         following = segment.next_base_offset
         if following is None or following > low:
-            found = _offset_in(segment, time, low)
-            if found is not None:
-                return found
+            offset = _offset_in(segment, time, low)
+            if offset is not None:
+                return offset
     return None
 
 

@@ -66,8 +66,8 @@ def summarize_task(work: TableTask, *, by_day: bool) -> pa.RecordBatch:
             if piece.start == piece.begin:
                 tally.report(unreadable(piece, error, piece.base_offset, None))
     tally.tell()
-    found = [(*key, *row.values()) for key, row in rows.items()]
-    columns = list(zip(*found, strict=True)) if found else [()] * len(SUMMARY)
+    cells = [(*key, *row.values()) for key, row in rows.items()]
+    columns = list(zip(*cells, strict=True)) if cells else [()] * len(SUMMARY)
     return pa.RecordBatch.from_arrays(
         [pa.array(column, field.type) for column, field in zip(columns, SUMMARY, strict=True)], schema=SUMMARY
     )
@@ -183,14 +183,14 @@ class _Piece:
     def _decoded(self, position: int, size: int) -> Iterator[tuple[int | None, _Row]]:
         """One batch by its records; its bytes are of the day of the last one."""
         wanted = self._piece.wanted
-        found = record_batches(
+        chunks = record_batches(
             self._reader, base_offset=self._piece.base_offset, columns=_COLUMNS, start=position,
             stop=position + 1, first_offset=wanted.low, last_offset=wanted.high, crc=False,
             since=-LONG_MAX if wanted.since is None else wanted.since,
             until=LONG_MAX if wanted.until is None else wanted.until, problems=self._report,
         )  # fmt: skip
         told = _Row(batches=1, size=size)
-        for chunk in found:
+        for chunk in chunks:
             offsets, times = chunk["offset"].to_numpy(), chunk["timestamp"].to_numpy()
             for day, rows in self._grouped(times):
                 row = _Row(records=len(rows))

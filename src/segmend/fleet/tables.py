@@ -65,7 +65,7 @@ def open_table(
 
 
 def _opened(places: Iterable[Place]) -> Iterator[tuple[Place, LogDir]]:
-    return ((place, found) for place in places if (found := place.opened()) is not None)
+    return ((place, log_dir) for place in places if (log_dir := place.opened()) is not None)
 
 
 def _partitions(places: Iterable[Place], options: Options) -> Iterator[tuple[Place, PartitionDir]]:
@@ -79,8 +79,8 @@ def _by_range(
     places: Sequence[Place], options: Options, cores: int, only: AbstractSet[Key] | None
 ) -> list[TableTask]:
     kinds = _kinds(options.table)
-    found = [(place, p) for place, p in _partitions(places, options) if p.kind in kinds]
-    logs = wanted_logs(found, options)
+    logs_wanted = [(place, p) for place, p in _partitions(places, options) if p.kind in kinds]
+    logs = wanted_logs(logs_wanted, options)
     target = _target(sum(log.partition.size for log in logs), options, cores)
     whole = 1 << 62 if options.table == "index_entries" else target
     pieces = (
@@ -117,7 +117,10 @@ def _by_partition(places: Sequence[Place], options: Options, cores: int) -> list
     )
     shares = (share for group in brokers(places).values() if (share := _share(group, options)).pieces)
     packed = pack_shares(shares, cores=cores, target=options.split_bytes)
-    return [TableTask(options=options, task=Task(job=job, shares=tuple(found))) for found in packed]
+    return [
+        TableTask(options=options, task=Task(job=job, shares=tuple(packed_shares)))
+        for packed_shares in packed
+    ]
 
 
 def _share(group: Sequence[Place], options: Options) -> Share:
@@ -137,8 +140,8 @@ def read(work: TableTask) -> Iterator[pa.RecordBatch]:
     """The rows of one task. Bad bytes and vanished files give fewer rows, never an exception."""
     options = work.options
     if work.task is not None:
-        found = gather(work.task).rows[options.table]
-        yield from rows.table(options.table, found).select(options.schema.names).to_batches()
+        gathered_rows = gather(work.task).rows[options.table]
+        yield from rows.table(options.table, gathered_rows).select(options.schema.names).to_batches()
         return
     tally = Tally(options.mode)
     filling.forget()
@@ -163,5 +166,5 @@ def _unreadable(piece: Range, error: Unreadable, options: Options, tally: Tally)
     elif options.consumes:
         yield from said(instead(damage, as_records(options), tally.report), piece, options)
     else:
-        found = rows.table("damage", [columns.damage_row(damage)])
-        yield from found.select(options.schema.names).to_batches()
+        damage_table = rows.table("damage", [columns.damage_row(damage)])
+        yield from damage_table.select(options.schema.names).to_batches()

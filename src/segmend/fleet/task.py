@@ -141,7 +141,7 @@ def run_task(task: Task) -> Result:
     # Of each broker a file of its own: a later audit opens what it has of one broker, and no more.
     scans = groupby(sink.rows.pop("scans", []), lambda row: (row["cluster_id"], row["broker"]))
     tables = [*sink.rows.items(), *(("scans", list(same)) for _, same in scans)]
-    parts = [write_part(job.out, job.run, name, rows.table(name, found)) for name, found in tables]
+    parts = [write_part(job.out, job.run, name, rows.table(name, rows_found)) for name, rows_found in tables]
     return Result(
         parts=tuple(part for part in parts if part),
         counts=dict(sink.counts),
@@ -162,7 +162,7 @@ def gather(task: Task) -> Sink:
 
 def _run_broker(job: AuditJob, share: Share, sink: Sink) -> None:
     places, pieces, release = share.places, share.pieces, Release.parse(share.release)
-    dirs = [found for place in places if (found := place.opened()) is not None]
+    dirs = [log_dir for place in places if (log_dir := place.opened()) is not None]
     checked = BrokerDirs(dirs, release=release)
     paths = {place.log_dir_id: place.path for place in places}
     by_path = {place.path: place for place in places}

@@ -60,8 +60,10 @@ class Additions:
 
     def reached(self, name: str) -> Reached:
         """How far the table has a partition."""
-        found = {each: self._table.transaction_version(_application(name, each)) for each in Reached._fields}
-        return Reached(**{each: value for each, value in found.items() if value is not None})
+        versions = {
+            each: self._table.transaction_version(_application(name, each)) for each in Reached._fields
+        }
+        return Reached(**{each: value for each, value in versions.items() if value is not None})
 
     def write(self, job: Job, outlet: Folder) -> Written:
         """The files of what is new; raises `SegmendError` where this is not the log that the table has."""
@@ -150,10 +152,10 @@ def _by_day(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]
     days: Any = times // _DAY_US
     days[(times == -1000) | (days < _DAYS[0]) | (days > _DAYS[1])] = _NO_DAY
     inside = batch.select([each for each in batch.schema.names if each not in _BY])
-    found = np.unique(days)
-    for day in found:
+    days_seen = np.unique(days)
+    for day in days_seen:
         name = None if day == _NO_DAY else (_EPOCH + timedelta(days=int(day))).isoformat()
-        yield name, inside if len(found) == 1 else inside.filter(pa.array(days == day))
+        yield name, inside if len(days_seen) == 1 else inside.filter(pa.array(days == day))
 
 
 class _Files:
@@ -176,14 +178,14 @@ class _Files:
 
     def add(self, day: str | None, part: pa.RecordBatch) -> None:
         """Add records of one day."""
-        found = self._open.pop(day, None)
-        if found is None:
+        file = self._open.pop(day, None)
+        if file is None:
             if len(self._open) >= _OPEN:
                 self._close(next(iter(self._open)))
-            found = _File(f"{self._stem}-{self._count}.parquet", self._outlet, part.schema)
+            file = _File(f"{self._stem}-{self._count}.parquet", self._outlet, part.schema)
             self._count += 1
-        self._open[day] = found
-        found.add(part)
+        self._open[day] = file
+        file.add(part)
 
     def _close(self, day: str | None) -> None:
         self.written.append({"date": day, **self._open.pop(day).close()})

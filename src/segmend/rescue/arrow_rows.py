@@ -67,22 +67,22 @@ def batches(
             continue
         with piece.log.reader() as reader:
             which = wanted_of(piece, job.request)
-            found = record_batches(
+            decoded = record_batches(
                 reader, base_offset=piece.base_offset, start=piece.start, stop=piece.stop,
                 first_offset=which.first_offset, last_offset=which.last_offset, since=which.since,
                 until=which.until, problems=tally.problems(piece), target=_TARGET,
             )  # fmt: skip
-            for batch in found:
+            for batch in decoded:
                 yield from _of_contract(batch, piece, job, wanted, tally)
         require_whole(piece)
         told(piece.size)
 
 
-def _of_rows(found: Sequence[Row], wanted: pa.Schema, decoding: Decoding) -> Iterator[pa.RecordBatch]:
+def _of_rows(read_rows: Sequence[Row], wanted: pa.Schema, decoding: Decoding) -> Iterator[pa.RecordBatch]:
     """Records that were read one by one."""
 
     def column(field: pa.Field) -> pa.Array:
-        values = [getattr(each, field.name) for each in found]
+        values = [getattr(each, field.name) for each in read_rows]
         if field.name == "headers":
             values = [[{"key": key, "value": value} for key, value in each] for each in values]
         if field.name == "timestamp":
@@ -90,7 +90,7 @@ def _of_rows(found: Sequence[Row], wanted: pa.Schema, decoding: Decoding) -> Ite
         return pa.array(values, field.type)
 
     raw = pa.schema([field for field in wanted if field.name not in decoding.columns])
-    if found:
+    if read_rows:
         made = pa.RecordBatch.from_arrays([column(field) for field in raw], schema=raw)
         yield from _with_decoded(made, wanted, decoding) if decoding.columns else [made]
 
@@ -114,8 +114,8 @@ def _of_contract(
             return pa.repeat(pa.scalar(constants[field.name], field.type), batch.num_rows)
         if field.name == "aborted":
             return aborted
-        found = batch[_KERNEL.get(field.name, field.name)]
-        return _instant(found, field.type) if field.name == "timestamp" else found
+        values = batch[_KERNEL.get(field.name, field.name)]
+        return _instant(values, field.type) if field.name == "timestamp" else values
 
     raw = pa.schema([field for field in wanted if field.name not in tally.decoding.columns])
     made = pa.RecordBatch.from_arrays([column(field) for field in raw], schema=raw)

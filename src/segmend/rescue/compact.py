@@ -61,9 +61,9 @@ def compact(job: Job, told: bool) -> Job:
         )
         for each in job.merged.ranges
     )
-    found = tuple(piece for piece in pieces(job.replicas, job.places, ranges) if _has_records(piece))
+    left = tuple(piece for piece in pieces(job.replicas, job.places, ranges) if _has_records(piece))
     return replace(
-        job, pieces=found,
+        job, pieces=left,
         compaction=Compaction(chosen=chosen, superseded=len(superseded), aborted=len(aborted)),
     )  # fmt: skip
 

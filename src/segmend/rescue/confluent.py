@@ -23,14 +23,14 @@ def message_indexes(data: bytes) -> tuple[tuple[int, ...], int] | None:
         return None
     if not count:
         return (0,), at
-    found = []
+    indexes = []
     for _ in range(count):
         index, behind = _varint(data, at)
         if behind is None or index < 0:
             return None
-        found.append(index)
+        indexes.append(index)
         at = behind
-    return tuple(found), at
+    return tuple(indexes), at
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int | None]:

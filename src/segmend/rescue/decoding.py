@@ -29,14 +29,14 @@ class _Side:
         if data is None:
             self._nulls += 1
             return Decoded()
-        found = self._decoder.decode(data)
-        if found.reason is None:
+        decoded = self._decoder.decode(data)
+        if decoded.reason is None:
             self._count += 1
         else:
             self._raw += 1
-            known = found.reason in self._reasons or len(self._reasons) < _REASONS
-            self._reasons[found.reason if known else "other reasons"] += 1
-        return found
+            known = decoded.reason in self._reasons or len(self._reasons) < _REASONS
+            self._reasons[decoded.reason if known else "other reasons"] += 1
+        return decoded
 
     def told(self) -> dict[str, Any]:
         return {

@@ -93,8 +93,8 @@ def _opened(out: str, form: forms.GrowingForm, fx: Effects) -> Iterator[None]:
             raise UsageError(f"{out}: not a directory")
         if kind is None:
             fx.make_dir(out, 0o755)
-        found = {name.removesuffix(TEMPORARY) for name in disk.names(out)} - {_LOCK}
-        if found and not form.BEGINS & found:
+        names = {name.removesuffix(TEMPORARY) for name in disk.names(out)} - {_LOCK}
+        if names and not form.BEGINS & names:
             raise UsageError(f"{out}: is not empty, and no such export began there; give a new directory")
         fd = fx.create(f"{out}/{_LOCK}", 0o644)
         try:

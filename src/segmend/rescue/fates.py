@@ -84,21 +84,21 @@ class _Replay:
             if state.current_txn_first_offset >= 0:
                 self.spans[state.producer_id].append(Span(state.current_txn_first_offset, end, "unknown"))
         named = {**self.spans, **self._doubtful}
-        found = {each: _laid_over(self.spans[each], self._doubtful[each]) for each in named}
-        return Fates(spans={each: spans for each, spans in found.items() if spans})
+        laid_over = {each: _laid_over(self.spans[each], self._doubtful[each]) for each in named}
+        return Fates(spans={each: spans for each, spans in laid_over.items() if spans})
 
 
 def _laid_over(known: Sequence[Span], doubtful: Sequence[Span]) -> tuple[Span, ...]:
     """`known` where nothing is in doubt, in parts that do not overlap."""
-    found = list(doubtful)
+    laid = list(doubtful)
     for span in known:
         first = span.first
         for each in doubtful:
             if each.first <= first <= each.last:
                 first = each.last + 1
         if first <= span.last:
-            found.append(Span(first, span.last, span.fate))
-    return tuple(sorted(found))
+            laid.append(Span(first, span.last, span.fate))
+    return tuple(sorted(laid))
 
 
 def fates(
@@ -111,14 +111,14 @@ def fates(
         while holes and holes[0][0] <= piece.first:
             replay.hole(holes.pop(0)[0])
         with piece.log.reader() as reader:
-            found = scan_log(
+            scan = scan_log(
                 reader, base_offset=piece.base_offset, start=piece.start, stop=piece.stop, crc=False,
                 producers=replay.states,
             )  # fmt: skip
-        if {"aborted", "producers"} & {*found.bounded}:
+        if {"aborted", "producers"} & {*scan.bounded}:
             return Fates(spans={}, whole=False)
-        replay.ended(found.aborted)
-        replay.states = found.producers
+        replay.ended(scan.aborted)
+        replay.states = scan.producers
     for begin, _ in holes:
         replay.hole(begin)
     return replay.finish(pieces[-1].last if pieces else -1)
@@ -126,12 +126,12 @@ def fates(
 
 def _told_by_indexes(replicas: Iterable[PartitionDir]) -> frozenset[tuple[int, int]]:
     """Producer and first offset of each transaction that any `.txnindex` has for aborted."""
-    found: set[tuple[int, int]] = set()
+    aborted: set[tuple[int, int]] = set()
     for replica in replicas:
         for segment in replica.segments:
             try:
                 data = b"" if segment.txnindex is None else segment.txnindex.read()
             except Unreadable:
                 continue
-            found |= {(each.producer_id, each.first_offset) for each in txn_index.parse(data)[0].entries}
-    return frozenset(found)
+            aborted |= {(each.producer_id, each.first_offset) for each in txn_index.parse(data)[0].entries}
+    return frozenset(aborted)

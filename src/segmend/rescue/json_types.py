@@ -119,14 +119,14 @@ def misfit(value: Any, schema: Any, path: str = "value") -> str | None:
     if schema["type"] == "array":
         if not isinstance(value, list):
             return f"{path[:80]} is no array"
-        found = (misfit(each, schema["elementType"], f"{path}[]") for each in value)
+        misfits = (misfit(each, schema["elementType"], f"{path}[]") for each in value)
     elif not isinstance(value, dict):
         return f"{path[:80]} is no {schema['type']}"
     elif schema["type"] == "map":
-        found = (misfit(each, schema["valueType"], f"{path}{{}}") for each in value.values())
+        misfits = (misfit(each, schema["valueType"], f"{path}{{}}") for each in value.values())
     else:
-        found = (_misfit_of(value, field, path) for field in schema["fields"])
-    return next((each for each in found if each), None)
+        misfits = (_misfit_of(value, field, path) for field in schema["fields"])
+    return next((each for each in misfits if each), None)
 
 
 def _misfit_of(value: dict[str, Any], field: dict[str, Any], path: str) -> str | None:

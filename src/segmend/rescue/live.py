@@ -61,7 +61,7 @@ class Cluster:
 
     def id(self) -> str | None:
         """The cluster id; None if it has none (before 0.10.1)."""
-        return str(found) if (found := self._metadata("").cluster_id) else None
+        return str(cluster_id) if (cluster_id := self._metadata("").cluster_id) else None
 
     def nodes(self) -> int:
         """How many brokers are up."""
@@ -78,11 +78,11 @@ class Cluster:
 
     def topic(self, name: str) -> LiveTopic | None:
         """What it has under this name."""
-        found = self._metadata(name).topics[name]
-        if found.error is not None:
-            if found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        topic_metadata = self._metadata(name).topics[name]
+        if topic_metadata.error is not None:
+            if topic_metadata.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 return None
-            raise SegmendError(f"{self.bootstrap}: topic {name}: {found.error.str()}")
+            raise SegmendError(f"{self.bootstrap}: topic {name}: {topic_metadata.error.str()}")
         resource = ConfigResource(ResourceType.TOPIC, name)
         try:
             said = self._admin.describe_configs([resource], request_timeout=_ANSWER)[resource].result(
@@ -91,7 +91,7 @@ class Cluster:
         except KafkaException as error:
             raise SegmendError(f"{self.bootstrap}: settings of topic {name}: {_words(error)}") from None
         return LiveTopic(
-            partitions=len(found.partitions),
+            partitions=len(topic_metadata.partitions),
             append_time=said["message.timestamp.type"].value == "LogAppendTime",
             largest=min(int(said[name].value) for name in ("max.message.bytes", "segment.bytes")),
         )
@@ -112,9 +112,9 @@ class Cluster:
             time.sleep(0.2)
 
     def _is_led(self, name: str, partitions: int) -> bool:
-        found = self._metadata(name).topics[name]
-        return len(found.partitions) == partitions and all(
-            each.leader >= 0 for each in found.partitions.values()
+        topic_metadata = self._metadata(name).topics[name]
+        return len(topic_metadata.partitions) == partitions and all(
+            each.leader >= 0 for each in topic_metadata.partitions.values()
         )
 
     def ends(self, topic: str, partition: int) -> tuple[int, int]:

@@ -70,12 +70,10 @@ def _read(outlet: Folder, name: str) -> dict[str, Any] | None:
     if disk.path_type(path) is None:
         return None
     try:
-        found: dict[str, Any] = json.loads(FileEntry.at(path).read())
+        note: dict[str, Any] = json.loads(FileEntry.at(path).read())
     except ValueError:
         return None
-    return (
-        found if isinstance(found, dict) and found.keys() == {"of", "size", "next_offset", "tally"} else None
-    )
+    return note if isinstance(note, dict) and note.keys() == {"of", "size", "next_offset", "tally"} else None
 
 
 def _fingerprint(job: Job) -> str:

@@ -124,14 +124,18 @@ class Home:
 def home_of(dirs: Sequence[LogDir], broker: int | None) -> Home:
     """The first node of these dirs, or the one with this id; raises `UsageError` if there is none such."""
     named = [(each, each.meta_properties.value) for each in dirs]
-    found = [(each, meta) for each, meta in named if meta is not None and broker in (None, meta.node_id)]
-    if broker is not None and not found:
+    named_homes = [
+        (each, meta) for each, meta in named if meta is not None and broker in (None, meta.node_id)
+    ]
+    if broker is not None and not named_homes:
         raise UsageError(f"--broker {broker}: no meta.properties among these dirs has this id")
-    if not found:
+    if not named_homes:
         return Home(identity=None)
-    identity, mine = found[0]
+    identity, mine = named_homes[0]
     same = [
-        each for each, meta in found if (meta.cluster_id, meta.node_id) == (mine.cluster_id, mine.node_id)
+        each
+        for each, meta in named_homes
+        if (meta.cluster_id, meta.node_id) == (mine.cluster_id, mine.node_id)
     ]
     return Home(identity=identity, dirs=tuple(same))
 
@@ -161,8 +165,8 @@ class Job:
 def within(job: Job, low: int, high: int) -> Job:
     """Of these offsets only."""
     request = replace(job.request, offsets=(low, high))
-    found = tuple(pieces(job.replicas, job.places, ranges_within(job.merged.ranges, request)))
-    return replace(job, request=request, pieces=found)
+    parts = tuple(pieces(job.replicas, job.places, ranges_within(job.merged.ranges, request)))
+    return replace(job, request=request, pieces=parts)
 
 
 def ranges_within(ranges: Sequence[Range], request: Request) -> Iterator[Range]:

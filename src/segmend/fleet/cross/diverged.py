@@ -44,21 +44,21 @@ def run(group: Group) -> Iterator[Finding]:
             yield _finding(group, replica, replica.divergence)
 
 
-def _finding(group: Group, replica: Replica, found: Divergence) -> Finding:
+def _finding(group: Group, replica: Replica, divergence: Divergence) -> Finding:
     committed = group.high_watermark
-    above = committed is not None and found.offset >= committed
-    words = _WORDS[found.difference].format(reference=found.reference)
-    file = found.file or replica.dir_name
+    above = committed is not None and divergence.offset >= committed
+    words = _WORDS[divergence.difference].format(reference=divergence.reference)
+    file = divergence.file or replica.dir_name
     return replica.finding(
         "R02",
         Severity.WARNING if above else Severity.ERROR,
-        f"{group.name} on broker {replica.broker} differs from broker {found.reference} from offset "
-        f"{found.offset}: {words}" + (" (above the high watermark)" if above else ""),
-        offset=found.offset,
+        f"{group.name} on broker {replica.broker} differs from broker {divergence.reference} from offset "
+        f"{divergence.offset}: {words}" + (" (above the high watermark)" if above else ""),
+        offset=divergence.offset,
         file=file,
-        position=found.position,
+        position=divergence.position,
         remedy=remedies.show(replica.dir, file),
-        difference=found.difference,
-        reference=found.reference,
-        batches=dict(found.detail),
+        difference=divergence.difference,
+        reference=divergence.reference,
+        batches=dict(divergence.detail),
     )

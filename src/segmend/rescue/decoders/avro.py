@@ -71,31 +71,31 @@ class Avro:
 
     def decode(self, data: bytes) -> Decoded:
         """As JSON."""
-        found, at = None, 0
+        number, at = None, 0
         reader = self._one
         if reader is None:
-            found, at = schema_id(data), HEADER
-            if found is None:
+            number, at = schema_id(data), HEADER
+            if number is None:
                 return Decoded(reason="no header of a schema registry")
-            reader = self._of(found)
+            reader = self._of(number)
         if large := too_large(data):
-            return large._replace(schema_id=found)
+            return large._replace(schema_id=number)
         if reader.call is None:
-            return Decoded(schema_id=found, reason=reader.reason)
+            return Decoded(schema_id=number, reason=reader.reason)
         stream = BytesIO(data)
         stream.seek(at)
         try:
             value = reader.call(stream, reader.parsed)
             if left := len(data) - stream.tell():
-                return Decoded(schema_id=found, reason=f"{left:,} bytes are left over")
+                return Decoded(schema_id=number, reason=f"{left:,} bytes are left over")
             text = _text(value)
         except RecursionError:
-            return Decoded(schema_id=found, reason="nested too deep")
+            return Decoded(schema_id=number, reason="nested too deep")
         except FAULTS as error:
-            return failed(error, found)
+            return failed(error, number)
         if len(text) > _MOST_TEXT:
-            return Decoded(schema_id=found, reason=f"{len(text):,} characters as JSON")
-        return Decoded(text=text, schema_id=found)
+            return Decoded(schema_id=number, reason=f"{len(text):,} characters as JSON")
+        return Decoded(text=text, schema_id=number)
 
     def schema(self) -> None:
         """It is in its file."""

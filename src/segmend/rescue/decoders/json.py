@@ -42,25 +42,25 @@ class Json:
 
     def decode(self, data: bytes) -> Decoded:
         """The text itself; a header of a schema registry is left out."""
-        found = schema_id(data)
-        body = data if found is None else data[HEADER:]
+        number = schema_id(data)
+        body = data if number is None else data[HEADER:]
         if large := too_large(body, _LARGEST):
             return large
         try:
             text = body.decode()
             value = json.loads(text, parse_constant=_no_number, parse_int=_whole)
         except UnicodeDecodeError as error:
-            return Decoded(schema_id=found, reason=f"not UTF-8 at byte {error.start}")
+            return Decoded(schema_id=number, reason=f"not UTF-8 at byte {error.start}")
         except RecursionError:
-            return Decoded(schema_id=found, reason="nested too deep")
+            return Decoded(schema_id=number, reason="nested too deep")
         except ValueError as error:
             at = f" at character {error.pos}" if isinstance(error, json.JSONDecodeError) else ""
-            return Decoded(schema_id=found, reason=f"not JSON{at}")
+            return Decoded(schema_id=number, reason=f"not JSON{at}")
         if self._given is None:
             self._inferred.add(value)
         elif wrong := misfit(value, self._given):
-            return Decoded(schema_id=found, reason=wrong)
-        return Decoded(text=text, schema_id=found)
+            return Decoded(schema_id=number, reason=wrong)
+        return Decoded(text=text, schema_id=number)
 
     def schema(self) -> Any:
         """That of Spark: given, or found out."""

@@ -44,8 +44,8 @@ def make(path: str | None) -> Protobuf:
     try:
         kind = schema.pool.FindMessageTypeByName(name)
     except KeyError:
-        found = ", ".join(sorted(each.full_name for each in schema.main.message_types_by_name.values()))
-        raise UsageError(f"--decode protobuf:{file}#MESSAGE: it has {found or 'no message'}") from None
+        names = ", ".join(sorted(each.full_name for each in schema.main.message_types_by_name.values()))
+        raise UsageError(f"--decode protobuf:{file}#MESSAGE: it has {names or 'no message'}") from None
     return Protobuf(file, schema, message_factory.GetMessageClass(kind))
 
 
@@ -101,25 +101,25 @@ def _schema(path: str) -> Schema:
 def _message(main: Any, indexes: tuple[int, ...]) -> Any:
     """The message of a file by its place in it, and in the message around it; None if there is none."""
     within: Any = [*main.message_types_by_name.values()]
-    found = None
+    reached = None
     for index in indexes:
         if not 0 <= index < len(within):
             return None
-        found = within[index]
-        within = found.nested_types
-    return found
+        reached = within[index]
+        within = reached.nested_types
+    return reached
 
 
 def _decoded(data: bytes, kind: Any, pool: Any, number: int | None) -> Decoded:
     try:
-        found = kind()
-        found.ParseFromString(data)
-        known = found.ByteSize()
-        found.DiscardUnknownFields()
-        if found.ByteSize() != known:
+        parsed = kind()
+        parsed.ParseFromString(data)
+        known = parsed.ByteSize()
+        parsed.DiscardUnknownFields()
+        if parsed.ByteSize() != known:
             return Decoded(schema_id=number, reason="has fields that the schema has not")
         text = json_format.MessageToJson(
-            found, preserving_proto_field_name=True, indent=None, ensure_ascii=False, descriptor_pool=pool
+            parsed, preserving_proto_field_name=True, indent=None, ensure_ascii=False, descriptor_pool=pool
         )
         text.encode()
     except (*FAULTS, message.Error, json_format.Error) as error:

@@ -22,15 +22,15 @@ def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: Metadat
 
 def write(job: Job, outlet: Folder) -> Written:
     """`<topic>-<partition>.csv`."""
-    with part(job, outlet, f"{job.name}.csv") as found:
-        stream, tally, decoding = found.stream, found.tally, found.tally.decoding
+    with part(job, outlet, f"{job.name}.csv") as opened:
+        stream, tally, decoding = opened.stream, opened.tally, opened.tally.decoding
         fields = columns(job.request.salvage)
-        if found.is_new:
+        if opened.is_new:
             stream.write((",".join((*fields, *decoding.columns)) + "\n").encode())
-        for row in rows(found.job, tally, outlet.tell):
+        for row in rows(opened.job, tally, outlet.tell):
             line = (*_texts(row)[: len(fields)], *decoding.of({"key": row.key, "value": row.value}))
             stream.write((",".join(map(_field, line)) + "\n").encode("utf-8", "surrogateescape"))
-            found.wrote(row.offset)
+            opened.wrote(row.offset)
         size = stream.tell()
     return tally.written(size)
 

@@ -24,14 +24,14 @@ def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: Metadat
 
 def write(job: Job, outlet: Folder) -> Written:
     """`<topic>-<partition>.jsonl`."""
-    with part(job, outlet, f"{job.name}.jsonl") as found:
-        stream, tally, decoding = found.stream, found.tally, found.tally.decoding
+    with part(job, outlet, f"{job.name}.jsonl") as opened:
+        stream, tally, decoding = opened.stream, opened.tally, opened.tally.decoding
         fields = columns(job.request.salvage)
-        for row in rows(found.job, tally, outlet.tell):
+        for row in rows(opened.job, tally, outlet.tell):
             raw = {"key": row.key, "value": row.value}
             line = _object(row, fields) | dict(zip(decoding.columns, decoding.of(raw), strict=True))
             stream.write(_encode(line).encode() + b"\n")
-            found.wrote(row.offset)
+            opened.wrote(row.offset)
         size = stream.tell()
     return tally.written(size)
 

@@ -40,12 +40,12 @@ def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: Metadat
         needed[each.topic] = max(needed.get(each.topic, 0), each.partition + 1)
     lacking = []
     for topic, count in needed.items():
-        found = cluster.topic(topic)
-        if found is None:
+        live_topic = cluster.topic(topic)
+        if live_topic is None:
             lacking.append(topic)
-        elif found.partitions < count:
+        elif live_topic.partitions < count:
             raise SegmendError(
-                f"{request.bootstrap}: topic {topic} has {found.partitions} partitions, too few for "
+                f"{request.bootstrap}: topic {topic} has {live_topic.partitions} partitions, too few for "
                 f"{topic}-{count - 1}; add some (kafka-topics.sh --alter), or choose with --topic"
             )
     if lacking and not request.create_topics:
@@ -89,10 +89,10 @@ def _refuse_filled(cluster: Cluster, request: Request, outlet: Folder, due: Sequ
 def _cluster(request: Request) -> Cluster:
     settings: dict[str, str] = {}
     if request.client_config is not None:
-        found, damages = parse(FileEntry.at(request.client_config).read())
+        properties, damages = parse(FileEntry.at(request.client_config).read())
         if damages:
             raise UsageError(f"{request.client_config}: byte {damages[0].position}: {damages[0].reason}")
-        settings = {line.key: line.value or "" for line in found.lines if line.key is not None}
+        settings = {line.key: line.value or "" for line in properties.lines if line.key is not None}
     return Cluster(request.bootstrap or "", settings)
 
 
@@ -223,15 +223,15 @@ class _Sending:
     def run(self, before: Reached, after: Callable[[int | None], Reached]) -> Written:
         """Send what is not there, and wait for it; `after` tells how far that reaches by its last offset."""
         note, job = self._note, self._job
-        found = self._rows(before.next_offset)
+        sent_rows = self._rows(before.next_offset)
         if note.sending:
-            found = self._without_what_is_there(found)
+            sent_rows = self._without_what_is_there(sent_rows)
         else:
             note.begin(before, self._end())
         sender = self._cluster.sender(job.topic, job.partition, self._topic.largest, note.acknowledged)
         reached: Reached | None = None
         try:
-            for row in found:
+            for row in sent_rows:
                 sender.send(row.offset, row.key, row.value, **_more(row))
                 self._size += len(row.key or b"") + len(row.value or b"")
             sender.finish()
@@ -266,20 +266,20 @@ class _Sending:
             )
         return end
 
-    def _without_what_is_there(self, found: Iterator[Row]) -> Iterator[Row]:
+    def _without_what_is_there(self, rows_left: Iterator[Row]) -> Iterator[Row]:
         """The rows behind those that are there, in this order; others may have written between them."""
         self._end()
         there = self._cluster.records(self._job.topic, self._job.partition, self._note.target_offset)
-        row = next(found, None)
+        row = next(rows_left, None)
         for message in there:
             if row is None:
                 return
             if _is_in(row, message, self._topic.append_time):
                 self._note.found(row.offset, message.offset())
-                row = next(found, None)
+                row = next(rows_left, None)
         if row is not None:
             yield row
-        yield from found
+        yield from rows_left
 
 
 def _is_in(row: Row, message: Message, append_time: bool) -> bool:

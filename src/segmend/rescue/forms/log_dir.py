@@ -162,16 +162,16 @@ def _write_beside(
         size = FileEntry.at(path).size
         joined.append((JoinedSegment(segment.base, FileRange(path, 0, size), None), None))
     ends = [*(segment.base for segment in segments[1:]), _end(job)]
-    for end, found in zip(ends, derive(joined, (), rule), strict=True):
-        stem = f"{folder}/{file_prefix(found.segment.base)}"
-        outlet.put(f"{stem}.index", found.built.offset_index)
+    for end, derived in zip(ends, derive(joined, (), rule), strict=True):
+        stem = f"{folder}/{file_prefix(derived.segment.base)}"
+        outlet.put(f"{stem}.index", derived.built.offset_index)
         if TIME_INDEX.of(job.release):
-            outlet.put(f"{stem}.timeindex", found.built.time_index)
-        if found.txn_index:
-            outlet.put(f"{stem}.txnindex", found.txn_index)
+            outlet.put(f"{stem}.timeindex", derived.built.time_index)
+        if derived.txn_index:
+            outlet.put(f"{stem}.txnindex", derived.txn_index)
         if PRODUCER_STATE.of(job.release) and end:
-            outlet.put(f"{folder}/{file_prefix(end)}.snapshot", snapshot(found.scan.producers, job.release))
-        yield found.scan if found.scan.records_exact else _looked_into(found.segment)
+            outlet.put(f"{folder}/{file_prefix(end)}.snapshot", snapshot(derived.scan.producers, job.release))
+        yield derived.scan if derived.scan.records_exact else _looked_into(derived.segment)
 
 
 def _looked_into(segment: JoinedSegment) -> SegmentScan:
@@ -195,7 +195,7 @@ def _write_partition_files(job: Job, bounds: tuple[int, int], folder: str, outle
 
 def _transactional(job: Job, scans: Sequence[SegmentScan]) -> tuple[int, int]:
     """Records of aborted transactions, and of such as have no known end."""
-    found = {True: 0, False: 0, None: 0}
+    counts = {True: 0, False: 0, None: 0}
     if not any(each.control.transactional_batches for each in scans) or not job.fates().any:
         return 0, 0
     for piece in job.pieces:
@@ -203,8 +203,8 @@ def _transactional(job: Job, scans: Sequence[SegmentScan]) -> tuple[int, int]:
         for batch in (row.batch for row in rows):
             if batch.is_transactional and not batch.is_control:
                 records = len(kept_of(piece)[1]) if piece.cut else batch.records_count
-                found[job.fates().of(batch.producer_id, batch.base_offset)] += records
-    return found[True], found[None]
+                counts[job.fates().of(batch.producer_id, batch.base_offset)] += records
+    return counts[True], counts[None]
 
 
 def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
