@@ -110,7 +110,10 @@ def test_growth_is_by_day_and_needs_time_between(fleet: Path, capsys: pytest.Cap
     audit(capsys, fleet)
     log = next((fleet / "b1").rglob("orders-0/*.log"))
     log.with_name("00000000000000009999.log").write_bytes(bytes(1000))
-    audit(capsys, fleet)
+    run(capsys, "fleet", "audit", fleet, "--out", fleet.parent / "out", "--driver", "local")
+    page = (fleet.parent / "out/report.html").read_text()
+    assert "as 2 audits of these paths saw them" in page
+    assert "too close together" in page
     assert "too close together for a rate" in run(capsys, "fleet", "growth", fleet.parent / "out").out
     _, *found, last = told(capsys, "growth", fleet)
     (first,) = [each for each in found if each["type"] == "log_dir" and each["broker"] == 1]

@@ -25,6 +25,7 @@ def html(tables: dict[str, Any] | None = None, **changes: Any) -> str:
         "generated_at": sample.NOW,
         "tool_version": "0.1.0",
         "level": "deep",
+        "past": sample.past() if tables is None else None,
     }
     return render(sample.tables() if tables is None else tables, **{**arguments, **changes})
 

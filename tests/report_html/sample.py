@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,9 @@ import pyarrow as pa
 
 from segmend.checks import Code, Consequence, Entry, Page
 from segmend.findings import Severity
+from segmend.fleet.growth import Change, DirGrowth
 from segmend.fleet.schemas import STORED
+from segmend.report.html import Past
 
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)
 NOW_MS = int(NOW.timestamp() * 1000)
@@ -179,6 +181,7 @@ def _segments(row: dict[str, Any], codec: str) -> list[dict[str, Any]]:
         {
             **{key: row[key] for key in keys},
             "segment": row["log_start_offset"] + n * 1_000,
+            "file": f"{row['dir_name']}/{row['log_start_offset'] + n * 1_000:020}.log",
             "log_bytes": GIB - 4096 if n < number - 1 else row["log_bytes"] % GIB,
             "is_active": n == number - 1,
             "records": row["records"] // number,
@@ -245,6 +248,25 @@ def _run(
     }
 
 
+def past(audits: int = 12) -> Past:
+    """Daily audits up to the sample; one of them saw a log dir less, and some were of other paths."""
+    last = _run([], [], [])
+    runs = [
+        {**last, "started": NOW - timedelta(days=age), "bytes": (900 - 11 * age + age % 3 * 5) * GIB,
+         "log_dirs": 5 if age == 4 else 6, "errors": age % 3, "warnings": 4}
+        for age in reversed(range(audits))
+    ]  # fmt: skip
+    other = {**runs[0], "paths": ["/elsewhere"]}
+    grown = [
+        DirGrowth(
+            broker=number // 2 + 1, path=DIRS[number % 2], disk_free=free * GIB, disk_per_day=per_day,
+            logs=Change(before=100 * GIB, now=(100 + number) * GIB, per_day=number * GIB / 11),
+        )
+        for number, (free, per_day) in enumerate([(9, 3.0 * GIB), (52, GIB / 2), (91, None), (91, -5.0)])
+    ]  # fmt: skip
+    return Past(runs=[other, *runs], dirs=grown, since=runs[0])
+
+
 HOSTILE = (
     "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2>\"'&{{7*7}}" + "w" * 160
 )
@@ -273,7 +295,7 @@ def hostile() -> dict[str, pa.Table]:
     return {name: table(name, content) for name, content in rows.items()}
 
 
-def big_fleet(*, brokers: int, findings: int) -> dict[str, pa.Table]:
+def big_fleet(*, brokers: int, findings: int, in_a_dir: int = 8, words: int = 400) -> dict[str, pa.Table]:
     """Many brokers with four dirs of eight partitions, long names, and the worst text to escape."""
     topic = "a-topic-with-a-very-long-name-" + "x" * 200
     dirs = [
@@ -295,7 +317,7 @@ def big_fleet(*, brokers: int, findings: int) -> dict[str, pa.Table]:
             "partition": row["log_dir_id"],
         }
         for row in dirs
-        for n in range(8)
+        for n in range(in_a_dir)
     ]
     ends = {
         "log_end_offset": 1,
@@ -304,7 +326,7 @@ def big_fleet(*, brokers: int, findings: int) -> dict[str, pa.Table]:
         "expected_replicas": 3,
         "status": "behind",
     }
-    text = "'<&>\"" * 400
+    text = "'<&>\"" * words
     said = {"message": text, "broker_says": text, "remedy_command": text[:1000], "remedy_safety": "lossy"}
     rows = {
         "log_dirs": dirs,

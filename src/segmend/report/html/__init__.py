@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .growth import Past
 from .render import render
 
-__all__ = ["render"]
+__all__ = ["Past", "render"]

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias
 
 from segmend.checks.manual import Consequence
 from segmend.frozen import frozen
 from segmend.wording import plural
 
 from .columns import Row, Tables, broker_name, broker_order, number, select, sums
-from .findings import SEVERITIES, consequence, effects_flat
+from .findings import SEVERITIES, consequence, effects_flat, shown_dir
 from .places import Places
-from .units import percent, size
+from .units import percent, share, size
 
 ROWS: Final = 60
 GRID_FROM: Final = 10
+CELLS: Final = 3000
+"""With more log dirs than that the map has only the brokers."""
+_DENSE_FROM: Final = 200
 
 _SAYS: Final = (
     (Consequence.LOSES, "would lose data when started"),
@@ -24,6 +27,21 @@ _SAYS: Final = (
     (Consequence.OFFLINE, "would take a log dir offline"),
     (Consequence.WRONG, "would start, but serve some reads wrong"),
 )
+
+
+@frozen
+class DirCell:
+    """A log dir in the map: its worst findings, and how many of them."""
+
+    path: str
+    worst: str
+    number: int
+    tip: str
+
+    @property
+    def heat(self) -> int:
+        """1 for some, 2 for tens, 3 for hundreds and more."""
+        return min(3, len(str(self.number)))
 
 
 @frozen
@@ -42,6 +60,7 @@ class BrokerRow:
     counts: Mapping[str, int]
     worst: str
     fates: tuple[Consequence, ...]
+    cells: tuple[DirCell, ...]
 
     @property
     def rank(self) -> int:
@@ -56,8 +75,7 @@ class BrokerRow:
     @property
     def tip(self) -> str:
         """What the broker's cell in the grid says."""
-        found = ", ".join(plural(self.counts[s], s) for s in ("error", "warning") if self.counts[s])
-        lines = (f"broker {self.name} · {self.state}", found or "nothing wrong found", self.consequence)
+        lines = (f"broker {self.name} · {self.state}", _counted(self.counts), self.consequence)
         return "\n".join(filter(None, lines))
 
 
@@ -78,6 +96,20 @@ class Fleet:
         """Are there enough brokers for a map of them?"""
         return len(self.everyone) >= GRID_FROM
 
+    @property
+    def by_dir(self) -> bool:
+        """Is there a cell for each log dir of a broker?"""
+        return max((row.dirs for row in self.everyone), default=0) > 1 and self._dirs <= CELLS
+
+    @property
+    def dense(self) -> bool:
+        """Are they so many that the cells must be small?"""
+        return self.by_dir and self._dirs >= _DENSE_FROM
+
+    @property
+    def _dirs(self) -> int:
+        return sum(row.dirs for row in self.everyone)
+
 
 @frozen
 class Headline:
@@ -90,27 +122,32 @@ class Headline:
 
 def fleet(tables: Tables, places: Places) -> Fleet:
     """One row a broker, the worst first when they don't all fit."""
-    found = _by_broker(tables, places)
+    found = _by_dir(tables, places)
     partitions = _sums(tables, "partitions", ["log_bytes"])
     segments = _sums(tables, "segments", ["log_bytes"])
     names = sorted({*places.brokers, *found}, key=broker_order)
     most = max((row["log_bytes"] for row in partitions.values()), default=0)
     everyone = [
-        _broker(name, places, found.get(name, []), partitions.get(name, {}), segments.get(name, {}), most)
+        _broker(name, places, found.get(name, {}), partitions.get(name, {}), segments.get(name, {}), most)
         for name in names
     ]
     shown = everyone if len(everyone) < GRID_FROM else sorted(everyone, key=_badness)[:ROWS]
     return Fleet(everyone=tuple(everyone), rows=tuple(shown))
 
 
-def _by_broker(tables: Tables, places: Places) -> dict[str, list[tuple[str, Consequence, int]]]:
-    """Severity, consequence and number of findings of each broker."""
+_Found: TypeAlias = tuple[str, Consequence, int]
+"""Severity, consequence and number of findings."""
+
+
+def _by_dir(tables: Tables, places: Places) -> dict[str, dict[int | None, list[_Found]]]:
+    """Of each broker and log dir."""
     columns = ["broker", "log_dir_id", "code", "severity"]
-    found: dict[str, list[tuple[str, Consequence, int]]] = defaultdict(list)
+    found: dict[str, dict[int | None, list[_Found]]] = defaultdict(lambda: defaultdict(list))
     table = effects_flat(select(tables, "findings", [*columns, "broker_effect"]))
     for row in sums(table, table.column_names, []):
         severity = row["severity"] if row["severity"] in SEVERITIES else "info"
-        found[broker_name(row["broker"])].append((severity, consequence(row, places), row["rows"]))
+        mine = found[broker_name(row["broker"])][row["log_dir_id"]]
+        mine.append((severity, consequence(row, places), row["rows"]))
     return found
 
 
@@ -122,15 +159,13 @@ def _sums(tables: Tables, name: str, values: list[str]) -> dict[str, Row]:
 def _broker(
     name: str,
     places: Places,
-    found: list[tuple[str, Consequence, int]],
+    found: Mapping[int | None, list[_Found]],
     partitions: Mapping[str, Any],
     segments: Mapping[str, Any],
     most: int,
 ) -> BrokerRow:
     dirs = places.by_broker.get(name, ())
-    counts: Counter[str] = Counter()
-    for severity, _, times in found:
-        counts[severity] += times
+    counts = _counts(each for mine in found.values() for each in mine)
     state, clean = _state(dirs)
     return BrokerRow(
         name=name,
@@ -142,9 +177,41 @@ def _broker(
         segments=number(segments.get("rows")),
         log_bytes=number(partitions.get("log_bytes")),
         width=percent(number(partitions.get("log_bytes")), most),
-        counts={severity: counts[severity] for severity in SEVERITIES},
-        worst=next((severity for severity in SEVERITIES if counts[severity]), "ok"),
-        fates=_fates({consequence for _, consequence, _ in found}),
+        counts=counts,
+        worst=_worst(counts),
+        fates=_fates({consequence for mine in found.values() for _, consequence, _ in mine}),
+        cells=tuple(_cell(row, found.get(row["log_dir_id"], ())) for row in sorted(dirs, key=_path)),
+    )
+
+
+def _path(row: Row) -> str:
+    return row["path"] or ""
+
+
+def _counts(found: Iterable[_Found]) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for severity, _, times in found:
+        counts[severity] += times
+    return {severity: counts[severity] for severity in SEVERITIES}
+
+
+def _worst(counts: Mapping[str, int]) -> str:
+    return next((severity for severity in SEVERITIES if counts[severity]), "ok")
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    told = ", ".join(plural(counts[s], s) for s in ("error", "warning") if counts[s])
+    return told or "nothing wrong found"
+
+
+def _cell(row: Row, found: Iterable[_Found]) -> DirCell:
+    counts = _counts(found)
+    worst = _worst(counts)
+    path, total, free = row["path"] or "", row["disk_total_bytes"], row["disk_free_bytes"]
+    used = f"{share(total - free, total)} of the disk used" if total and free is not None else ""
+    lines = (f"broker {broker_name(row['broker'])} · {path}", _counted(counts), used)
+    return DirCell(
+        path=shown_dir(path), worst=worst, number=counts.get(worst, 0), tip="\n".join(filter(None, lines))
     )
 
 

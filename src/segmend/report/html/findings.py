@@ -8,8 +8,6 @@ counted and said.
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +24,7 @@ from segmend.wording import plural
 
 from .columns import Row, Tables, broker_name, broker_order, rows
 from .consequences import of
+from .packing import packed
 from .places import Places
 from .units import count, shortened
 
@@ -152,12 +151,9 @@ class Findings:
         return sum(group.unreached for group in self.groups)
 
     def packed(self) -> str:
-        """The rows that are not printed: JSON by number of group, gzip, base64; empty without any."""
+        """The rows that are not printed, by number of group; empty without any."""
         found = {n: [row.packed(g) for row in g.packed] for n, g in enumerate(self.groups) if g.packed}
-        if not found:
-            return ""
-        text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
-        return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), mtime=0)).decode("ascii")
+        return packed(found) if found else ""
 
     def facets(self) -> list[list[str]]:
         """What the filters of the page work on: severity, broker, topic, code by row id."""
@@ -277,7 +273,7 @@ def _row(number: int, row: Row) -> FindingRow:
         broker=broker_name(row["broker"]),
         topic=topic,
         place=place,
-        dir=shortened(row["dir"] or "", 160),
+        dir=shown_dir(row["dir"] or ""),
         file=shortened(_file(row["file"] or "", place), 320),
         facts=tuple(_facts(row)),
         message=shortened(row["message"] or "", _TEXT_LIMIT),
@@ -287,6 +283,11 @@ def _row(number: int, row: Row) -> FindingRow:
         safety=row["remedy_safety"] or "",
         cause=cause,
     )
+
+
+def shown_dir(path: str) -> str:
+    """A log dir as each finding in it names it, and as links to them do."""
+    return shortened(path, 160)
 
 
 def _cause(row: Row) -> str:

@@ -13,7 +13,9 @@ from segmend.wording import plural
 from .brokers import Fleet, Headline, bytes_of, fleet, verdict
 from .columns import Row, Tables, newest_run, rows, total
 from .disks import DisksSection, disks
+from .explorer import Explorer, explorer
 from .findings import Findings, findings
+from .growth import GrowthSection, Past, growth
 from .places import places
 from .replicas import Replication, replication
 from .segments import SegmentsSection, segments
@@ -51,6 +53,8 @@ class Report:
     times: Times
     replication: Replication
     segments: SegmentsSection
+    explorer: Explorer
+    growth: GrowthSection
 
     def data(self) -> dict[str, Any]:
         """The JSON that travels in the page: for its filters, and for programs that read reports."""
@@ -73,6 +77,7 @@ def build(
     tool_version: str,
     level: str,
     manual: Mapping[str, Entry],
+    past: Past | None = None,
 ) -> Report:
     """Builds every section. `generated_at` must carry its time zone."""
     tables = newest_run(tables)
@@ -99,6 +104,8 @@ def build(
         times=times(tables, colours, generated_at),
         replication=replication(tables),
         segments=segments(tables),
+        explorer=explorer(tables, where),
+        growth=growth(past),
     )
 
 

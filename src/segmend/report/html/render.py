@@ -4,8 +4,8 @@ Plots are HTML and CSS boxes that Jinja2 lays out, no plotting library. Tried ag
 that ship their JavaScript: plotly brings 4.8 MB to every report and bokeh 1.3 MB, both draw into
 a canvas or SVG of their own look that neither follows the page's colours nor prints nor reads
 well in a screen reader; what an audit shows is bars, and a bar is a box with a width in percent.
-A report of three brokers has some 150 KB, 37 KB of them the two type faces, and is complete
-without JavaScript: scripts filter, sort, copy and switch, they draw nothing.
+A report of three brokers has some 150 KB, 37 KB of them the two type faces, and all that is printed
+is there without JavaScript: scripts filter, sort, copy and switch, and draw what travels packed.
 
 Names of topics, paths and messages come from disks that may be hostile. Jinja2 escapes all of
 them, no name ever gets into a style or a script, the JSON in the page has its `<` escaped, and a
@@ -33,6 +33,7 @@ from segmend.wording import plural
 
 from . import units
 from .columns import Tables
+from .growth import Past
 from .model import Report, build
 
 _PACKAGE: Final = "segmend.report.html"
@@ -47,6 +48,7 @@ def render(
     tool_version: str,
     level: str,
     manual: Mapping[str, Entry] | None = None,
+    past: Past | None = None,
 ) -> str:
     """The HTML of an audit.
 
@@ -54,6 +56,7 @@ def render(
     replicas runs`. One that is missing leaves its section empty; of several runs the newest counts.
     `generated_at` carries its time zone, `level` is `startup`, `default` or `deep`. `manual`
     gives codes the headline and the text behind it; without it the first message is the headline.
+    `past` is what earlier audits tell.
     """
     report = build(
         tables,
@@ -62,6 +65,7 @@ def render(
         tool_version=tool_version,
         level=level,
         manual=manual or {},
+        past=past,
     )
     return page(report)
 

@@ -16,7 +16,7 @@
     element,
     list: element.querySelector(".rows"),
     more: [...element.querySelectorAll(".more:has(button)")].find((each) => each.closest(".group") === element),
-    waiting: "DecompressionStream" in window ? Number(element.dataset.packed) : 0,
+    waiting: canUnpack ? Number(element.dataset.packed) : 0,
     packed: [],
     added: [],
     limit: 0,
@@ -40,15 +40,24 @@
     return item.text;
   }
 
+  // The partition and the log dir, which a search after "=" means alone and whole.
+  function placesOf(item) {
+    const part = (selector) => item.row.querySelector(selector)?.textContent.trim();
+    item.places ??= item.row ? [part(".where strong"), part(".where > span > code")] : [item.values[3], item.values[4]];
+    return item.places;
+  }
+
   function matcher() {
     const wanted = severities();
     const [broker, topic, code, q] = fields.map((field) => field.value);
-    const words = q.toLowerCase().split(/\s+/).filter(Boolean);
+    const exactly = q.startsWith("=") ? q.slice(1).trim() : null;
+    const words = exactly === null ? q.toLowerCase().split(/\s+/).filter(Boolean) : [];
     return (item) =>
       (!wanted.length || wanted.includes(item.facets[0])) &&
       (!broker || item.facets[1] === broker) &&
       (!topic || item.facets[2] === topic) &&
       (!code || item.facets[3] === code) &&
+      (exactly === null || placesOf(item).includes(exactly)) &&
       words.every((word) => textOf(item).includes(word) || item.facets[3].toLowerCase() === word);
   }
 
@@ -131,11 +140,8 @@
   let unpacking = null;
   function unpack() {
     unpacking ??= (async () => {
-      const source = document.getElementById("packed");
-      if (!source) return;
-      const bytes = Uint8Array.from(atob(source.textContent), (each) => each.charCodeAt(0));
-      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-      const found = JSON.parse(await new Response(stream).text());
+      const found = await unpackedFrom("packed");
+      if (!found) return;
       for (const group of groups) {
         group.packed = (found[group.element.dataset.number] ?? []).map((values) => ({
           values, group: group.element, row: null, text: null,
@@ -180,6 +186,7 @@
     // An anchor of the page leaves the filters alone; no hash at all, as when one goes back, clears them.
     if (hash && !hash.includes("=")) return false;
     const state = new URLSearchParams(hash);
+    if (state.has("find")) return false;
     const wanted = (state.get("severity") ?? "").split(",");
     for (const chip of chips) chip.setAttribute("aria-pressed", String(wanted.includes(chip.dataset.severity)));
     for (const field of fields) set(field, state.get(field.name) ?? "");

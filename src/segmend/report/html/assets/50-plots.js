@@ -8,7 +8,7 @@
     tip.style.top = `${y + 18 + height > innerHeight ? Math.max(8, y - height - 12) : y + 18}px`;
   }
   function show(target, x, y) {
-    tip.textContent = target.dataset.tip;
+    tip.textContent = target.dataset.tip || target.getAttribute("aria-label");
     tip.hidden = false;
     place(x, y);
   }

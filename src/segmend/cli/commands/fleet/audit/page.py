@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from segmend import __version__
-from segmend.fleet import publish
+from segmend.fleet import growth, publish
 from segmend.fleet.audit import AuditOutcome
 from segmend.fleet.cross import whole_manual
-from segmend.report.html import render
+from segmend.fleet.history import finished
+from segmend.report.html import Past, render
 
 
 def write_page(outcome: AuditOutcome, out: str) -> str:
@@ -18,5 +19,15 @@ def write_page(outcome: AuditOutcome, out: str) -> str:
         tool_version=__version__,
         level=outcome.row["level"],
         manual=whole_manual(),
+        past=_past(outcome, out),
     )
     return publish.write_report(out, page)
+
+
+def _past(outcome: AuditOutcome, out: str) -> Past:
+    """The audits of this OUT up to this one, which is told beside the oldest of the last 30 days."""
+    runs = [row for row in finished(out) if row["started"] <= outcome.row["started"]]
+    if len(runs) < 2:
+        return Past(runs=runs)
+    before = growth.earlier_of(runs, None)
+    return Past(runs=runs, dirs=growth.dirs(out, before, runs[-1]), since=before)

@@ -1,0 +1,21 @@
+"""What a page carries but does not print: compressed JSON, as text for a `<script>` element."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from typing import Any, Final
+
+_EXACT: Final = (1 << 53) - 1
+
+
+def packed(value: Any) -> str:
+    """JSON, gzip, base64; `10-packed.js` unpacks it."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), mtime=0)).decode("ascii")
+
+
+def exact(number: int | None) -> int | str | None:
+    """A number as a browser can take it: one that it would round goes as text."""
+    return number if number is None or -_EXACT <= number <= _EXACT else str(number)
