@@ -114,6 +114,23 @@ def test_an_input_output_error(tmp_path: Path, monkeypatch) -> None:
     assert f"{dirs[0]}/{codes['K14b'].file}" == bad
 
 
+def test_a_start_that_makes_an_index_anew_mends_no_disk(tmp_path: Path, monkeypatch) -> None:
+    dirs = clean_dir(tmp_path)
+    (dirs[0] / ".kafka_cleanshutdown").unlink()
+    (dirs[0] / "recovery-point-offset-checkpoint").write_text("0\n0\n")
+    real = disk.FileReader.read_into
+
+    def failing(self, buffer, position):
+        if self.path.endswith(".index"):
+            raise Unreadable(self.path, "input/output error", 5)
+        return real(self, buffer, position)
+
+    monkeypatch.setattr(disk.FileReader, "read_into", failing)
+    told = [finding.severity for finding in found(dirs, Level.DEFAULT) if finding.code == "K14b"]
+    assert told
+    assert set(told) == {Severity.ERROR}
+
+
 def test_too_many_segments_for_the_kernel(tmp_path: Path) -> None:
     dirs = clean_dir(tmp_path)
     (finding,) = found(dirs, Level.STARTUP, max_map_count=2_001)

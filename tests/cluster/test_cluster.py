@@ -153,6 +153,30 @@ def test_each_node_has_its_own_settings(
         assert run(capsys, *command, *given).code == 16
 
 
+def test_a_dir_is_whose_log_dirs_has_it(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A disk of node 2 in the place of one of node 1: node 1 refuses it, node 2 does not mind."""
+    shutil.rmtree(fleet / "b1/d0")
+    shutil.copytree(fleet / "b2/d0", fleet / "b1/d0")
+    given = []
+    for node in (1, 2, 3):
+        config = fleet / f"b{node}.properties"
+        config.write_text(
+            f"node.id={node}\nlog.dirs={','.join(map(str, sorted(fleet.glob(f'b{node}/d*'))))}\n"
+        )
+        given += ["--config", config]
+    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), *given, "--json")
+    assert [line["outcome"] for line in ran.of("broker")] == ["refuses", "starts", "starts"]
+
+
+def test_without_a_quorum_a_node_waits(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--only", "1", "--json")
+    assert [line["reason"] for line in ran.of("broker")] == [
+        "the metadata quorum does not come up; after a minute: Shutting down because we were unable to "
+        "register with the controller quorum."
+    ]
+    assert "waits: " in run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--only", "1").out
+
+
 def test_a_partition_that_refuses_writes_is_told(
     without_elr: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -289,6 +313,9 @@ def test_complete_replicas_start_first() -> None:
     assert start_order([1, 2, 3], [at_risk(0, [2, 3], [1])]) == (((2, 3), (1,)), 0)
     steps, helpless = start_order([1, 2], [at_risk(0, [1], [2]), at_risk(1, [2], [1])])
     assert (steps, helpless) == (((1,), (2,)), 1)
+    assert start_order([1, 2, 3], [at_risk(0, [2, 3], [1])], (1, 2, 3), 2) == (((2, 3), (1,)), 0)
+    alone = start_order([1, 2, 3], [at_risk(0, [1], [2, 3])], (1, 2, 3), 2)
+    assert alone == (((1, 2, 3),), 1), "node 1 alone waits for a quorum, and ends"
     waits = replace(at_risk(0, [2, 3], [1]), order_helps=False)
     assert start_order([1, 2, 3], [waits]) == (((1, 2, 3),), 1)
 

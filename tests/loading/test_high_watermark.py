@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import shutil
+from pathlib import Path
 
+import pytest
+from tests.brokers import broker_of
+from tests.faults.written import two_dirs
+
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK
+from segmend.loading import DirOutcome, Options, forecast
 from segmend.loading.high_watermark import MARKS, Replicas, high_watermark
 from segmend.loading.values import Extent
 from segmend.logdir.release import Release
@@ -41,3 +48,17 @@ def test_mark(stored: int | None, known: Replicas | None, release: str, expected
     assert (found.offset, found.why) == expected
     assert found.reach == 100
     assert found.why in MARKS
+
+
+def test_marks_that_nobody_asks_for_keep_no_dir_from_being_online(tmp_path: Path) -> None:
+    """As 3.6.2 did: the checkpoint is first read for a partition of its dir."""
+    dirs = two_dirs(tmp_path)
+    (dirs[1] / HIGH_WATERMARK).write_text("0\n3\nv 0 1\n")
+
+    def online() -> list[bool]:
+        lines = list(forecast(broker_of(dirs, "3.6"), Options()))
+        return [line.online for line in lines if isinstance(line, DirOutcome)]
+
+    assert online() == [True, False]
+    shutil.rmtree(dirs[1] / "v-0")
+    assert online() == [True, True]

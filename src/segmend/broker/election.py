@@ -20,6 +20,8 @@ MIN_INSYNC_CAPPED: Rule[bool] = Rule(
 )
 """Whether a partition with fewer replicas than min.insync.replicas takes acks=all from all that it has."""
 NO_MAJORITY = "{up} of {all} voters come up, {needed} are needed"
+NOT_REGISTERED = "Shutting down because we were unable to register with the controller quorum."
+"""`BrokerLifecycleManager`, initial.broker.registration.timeout.ms (a minute) after the start."""
 NO_UP_TO_DATE = "no voter that comes up has a log that a majority would vote for"
 
 

@@ -15,8 +15,11 @@ from .levels import Level, Scope
 from .manual import ERROR, OFFLINE, Code, Page
 
 CODES = (
-    Code("K14b", ERROR, "a file or directory that cannot be read: an I/O error, a loop of links", OFFLINE),
-)
+    Code(
+        "K14b", ERROR, "a file or directory that cannot be read: an I/O error, a loop of links", OFFLINE,
+        lasting=True,
+    ),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         An input/output error comes from a failing disk or file system; the bytes behind it are gone or soon

@@ -1,4 +1,4 @@
-"""Whose log dir is whose: the dirs of several brokers told apart by their meta.properties."""
+"""Whose log dir is whose: the dirs of several brokers told apart by server.properties or meta.properties."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from segmend.errors import UsageError
 from segmend.frozen import frozen
+from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
@@ -31,8 +32,9 @@ def members(
 ) -> Members:
     """Tell them apart; raises `UsageError` if they are of more than one cluster.
 
-    `configs` are the server.properties of nodes, as far as they were given.
+    `configs` are the server.properties of nodes, as far as they were given: a dir is whose log.dirs has it.
     """
+    placed = {disk.real_path(path): node for node, config in configs.items() for path in config.all_dirs}
     homes: dict[int, list[LogDir]] = {}
     clusters: dict[str, str] = {}
     unplaced = []
@@ -40,10 +42,12 @@ def members(
         identity = log_dir.meta_properties.value
         if identity is not None and identity.cluster_id is not None:
             clusters.setdefault(identity.cluster_id, log_dir.path)
-        if identity is None or identity.node_id is None:
+        stored = None if identity is None else identity.node_id
+        node_id = placed.get(log_dir.files.real_path(log_dir.path), stored)
+        if node_id is None:
             unplaced.append(str(log_dir.unreadable or NOBODYS.format(log_dir.path)))
         else:
-            homes.setdefault(identity.node_id, []).append(log_dir)
+            homes.setdefault(node_id, []).append(log_dir)
     if len(clusters) > 1:
         told = "; ".join(f"{path} is of {cluster}" for cluster, path in clusters.items())
         raise UsageError(f"these are {len(clusters)} clusters: {told}")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from segmend.cluster.values import Leadership, Prospect
 
 
-def start_order(nodes: Sequence[int], lines: Iterable[Leadership]) -> tuple[tuple[tuple[int, ...], ...], int]:
+def start_order(
+    nodes: Sequence[int], lines: Iterable[Leadership], voters: Collection[int] = (), needed: int = 0
+) -> tuple[tuple[tuple[int, ...], ...], int]:
     """(the steps, how many partitions at risk no order helps).
 
-    A step is one node or several; the next begins when the partitions of the one before have leaders.
+    A step is one node or several; the next begins when the partitions of the one before have leaders. So the
+    first has as many `voters` as are `needed` for a quorum: fewer wait for others, and end after a minute.
     """
     before: dict[int, set[int]] = {node: set() for node in nodes}
     risky = [line for line in lines if line.outcome == Prospect.AT_RISK]
@@ -26,6 +29,8 @@ def start_order(nodes: Sequence[int], lines: Iterable[Leadership]) -> tuple[tupl
             ready = [min(left, key=lambda node: (len(before[node] & left), node))]
         steps.append(tuple(ready))
         left -= set(ready)
+    while len(steps) > 1 and len({*voters} & {*steps[0]}) < needed:
+        steps[:2] = [tuple(sorted((*steps[0], *steps[1])))]
     place = {node: number for number, step in enumerate(steps) for node in step}
     helpless = sum(not _helped(line, place) for line in risky)
     return tuple(steps), helpless

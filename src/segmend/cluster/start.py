@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
+from segmend.broker.election import NOT_REGISTERED
 from segmend.cluster.leadership import Outage
 from segmend.cluster.nodes import NodeStart, Playing
 from segmend.cluster.order import start_order
@@ -80,10 +81,11 @@ class ClusterForecast:
         return None if leader is None else self._playing.image(leader)
 
     def _beside(self, node: NodeOutcome, elected: Quorum) -> NodeOutcome:
-        """Without a quorum a node waits for its metadata, and serves nobody."""
-        if elected.comes_up or not self._voters or not node.broker.starts:
+        """Without a quorum a node waits for its metadata, serves nobody, and ends after a minute."""
+        if elected.comes_up or not self._voters or not (node.broker.starts and node.broker.partitions):
             return node
-        return replace(node, broker=replace(node.broker, unserved=node.broker.partitions))
+        waits = f"{NO_QUORUM}; after a minute: {NOT_REGISTERED}"
+        return replace(node, broker=replace(node.broker, unserved=node.broker.partitions, reason=waits))
 
     def _leaderships(self, starts: Sequence[NodeStart], elected: Quorum) -> Iterator[Leadership]:
         image = self._image(elected)
@@ -114,7 +116,8 @@ class ClusterForecast:
             )
 
     def _outcome(self, nodes: list[NodeOutcome], elected: Quorum, lines: list[Leadership]) -> ClusterOutcome:
-        order, helpless = start_order([node.node_id for node in nodes if node.broker.starts], lines)
+        up = [node.node_id for node in nodes if node.broker.starts]
+        order, helpless = start_order(up, lines, self._voters, elected.needed)
         return ClusterOutcome(
             nodes=len(nodes), partitions=len(lines), fates=dict(Counter(line.outcome for line in lines)),
             refusing=sum(line.refuses_writes for line in lines),

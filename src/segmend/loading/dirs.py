@@ -36,7 +36,8 @@ class DirState:
     `fatal` ends the start of the broker; `offline` the service of this dir, with the reason;
     `doubtful` says that the dir is marked offline already while its logs are loaded, `unread`
     that it was before any of them was, `never_live` that it was not even taken for one of the dirs.
-    `late` is the partition over which it failed once its logs were loaded.
+    `late` is the partition over which it failed once its logs were loaded, or the checkpoint that the first
+    of its partitions then asks.
     `unmarked` is what is thrown where a partition of it asks for its high watermark.
     `foreign` are the directories that are no partition to this release.
     `unknown` is what this process may not read of it, `open_transactions` names the logs so far that
@@ -76,6 +77,10 @@ class DirState:
         self.offline, self.unread = reason, True
         self.fatal = self.doubtful = None
         self.effects.clear()
+
+    def fail(self, reason: str) -> None:
+        """Offline while its logs are loaded, whatever they would have met later."""
+        self.offline, self.late = reason if self.late else self.offline or reason, None
 
     def of(self, checkpoint: str, key: tuple[str, int]) -> int | None:
         """The offset of a partition in one of the checkpoints."""
@@ -124,6 +129,8 @@ def read_checkpoint(state: DirState, name: str, release: Release, *, heeded: boo
     state.effects.append(Effect(effect="checkpoint-reset", file=name, broker_says=says))
     if fate == DirCheckpoint.OFFLINE:
         reason = f"{UNREADABLE_CHECKPOINT.say(release, f'{state.path}/{name}')}: {damage.reason}"
+        if name == HIGH_WATERMARK and state.offline is None:  # `LazyOffsetCheckpoints`
+            state.late = name
         state.offline = state.offline or reason
         if reset:
             state.doubtful = state.doubtful or reason

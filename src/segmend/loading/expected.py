@@ -31,7 +31,7 @@ def missing_replicas(
     node_id = broker.node_id
     if image is None:
         return
-    online = [state for state in states if not state.offline]
+    online = [state for state in states if not state.offline or state.late]
     known = {(one.outcome.topic, one.outcome.partition) for one in loaded if _is_current(one)}
     futures = {one.key[1:]: one for one in loaded if one.key is not None and one.key[0] == "future"}
     homes = {state.log_dir.directory_id: state for state in states}

@@ -12,6 +12,7 @@ from segmend.broker.election import RESTARTED, Leaves
 from segmend.broker.failures import UNASSIGNED
 from segmend.broker.leading import ENDS_AT_OFFLINE, MADE_ASIDE, NOT_APPLIED, NOT_AVAILABLE, leading_order
 from segmend.broker.strays import NO_DIR_IDS
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.loading.dirs import DirState
 from segmend.loading.replicas import Loaded
 from segmend.loading.values import Effect, Extent, PartitionOutcome, Service
@@ -36,8 +37,8 @@ def without_the_unled(
             mine.setdefault(outcome.topic, []).append(outcome.partition)
     order = leading_order(mine, image.ids)
     late = {one.dir_state.path: one.dir_state for one in loaded if one.dir_state.late}
-    fails = {path: _place(order, state.late) for path, state in late.items()}
     dirs = {key_of(one.outcome): one.dir_state.path for one in loaded if _is_current(one)}
+    fails = {path: _place([(key, dirs[key]) for key in order], state) for path, state in late.items()}
     met = [n for n, key in enumerate(order) if key in wrong and n < fails.get(dirs[key], len(order))]
     if not met:
         return list(loaded)
@@ -63,9 +64,11 @@ def _is_current(one: Loaded) -> bool:
     return isinstance(one.outcome, PartitionOutcome)
 
 
-def _place(order: Sequence[tuple[str, int]], name: str | None) -> int:
-    """Where a partition of that name comes; behind all others if it is none that is led."""
-    return next((n for n, (topic, number) in enumerate(order) if f"{topic}-{number}" == name), len(order))
+def _place(order: Sequence[tuple[tuple[str, int], str]], state: DirState) -> int:
+    """Where the partition comes over which it fails; behind all others if it is none that is led."""
+    asked = state.late == HIGH_WATERMARK
+    met = (path == state.path if asked else f"{key[0]}-{key[1]}" == state.late for key, path in order)
+    return next((number for number, is_it in enumerate(met) if is_it), len(order))
 
 
 def aside(loaded: Sequence[Loaded], states: Sequence[DirState], broker: BrokerDirs) -> list[Loaded]:

@@ -32,7 +32,7 @@ from segmend.loading.reads import Budget
 from segmend.loading.replicas import Loaded, Situation, unseen
 from segmend.loading.side_by_side import load_directories
 from segmend.loading.timing.estimate import estimate
-from segmend.loading.unmarked import without_the_unmarked
+from segmend.loading.unmarked import spare_the_unasked, without_the_unmarked
 from segmend.loading.values import (
     ONCE_LOADED,
     BrokerOutcome,
@@ -113,6 +113,7 @@ class _Run:
             self._refuse(state.fatal)
         self._loaded.extend(missing_replicas(broker, prelude.metadata.image, list(self._loaded), states))
         image = prelude.metadata.image
+        spare_the_unasked(self._loaded, states)
         self._loaded = without_the_unled(self._loaded, image, broker.node_id)
         self._loaded = without_the_unmarked(self._loaded, image)
         self._duplicates()
@@ -189,7 +190,7 @@ class _Run:
         if failure.fate == Fate.BROKER:
             state.fatal = state.fatal or str(failure)
             return
-        state.offline = state.offline or f"{DIR_FAILED.format(state.path)}: {failure}"
+        state.fail(f"{DIR_FAILED.format(state.path)}: {failure}")
         if failure.marks_dir and not state.doubtful:
             state.doubtful = state.offline
             self._beside(state)

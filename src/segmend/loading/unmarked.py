@@ -6,14 +6,15 @@ partition of that dir, and comes before all that it follows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from segmend.broker.leading import NO_MARK, NOT_APPLIED_WITHOUT_MARK, leading_order
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
+from segmend.loading.dirs import DirState
 from segmend.loading.led import key_of, unserved
 from segmend.loading.replicas import Loaded
-from segmend.loading.values import PartitionOutcome, Service
+from segmend.loading.values import DirectoryOutcome, PartitionOutcome, Service
 from segmend.node.metadata_image import MetadataImage
 
 
@@ -46,6 +47,19 @@ def without_the_unmarked(loaded: Sequence[Loaded], image: MetadataImage | None) 
         else:
             outcomes.append(replace(one, unknown=one.unknown or says))
     return outcomes
+
+
+def spare_the_unasked(loaded: Sequence[Loaded], states: Iterable[DirState]) -> None:
+    """A dir whose high watermarks no partition asks for stays online: nobody reads them."""
+    asked = {id(one.dir_state) for one in loaded if _asks(one.outcome)}
+    for state in states:
+        if state.late == HIGH_WATERMARK and id(state) not in asked:
+            state.offline = state.late = None
+            state.effects = [each for each in state.effects if each.file != HIGH_WATERMARK]
+
+
+def _asks(outcome: PartitionOutcome | DirectoryOutcome) -> bool:
+    return isinstance(outcome, PartitionOutcome) and outcome.outcome != Service.STRAY
 
 
 def _is_up(one: Loaded) -> bool:

@@ -33,6 +33,8 @@ def _start(node: NodeOutcome, style: Style) -> str:
     broker = node.broker
     if not broker.starts:
         return f"{style('red', 'refuses')}: {text.clean(broker.reason or '')}"
+    if broker.reason:
+        return f"{style('red', 'waits')}: {text.clean(broker.reason)}"
     told = []
     if broker.lost.partitions:
         counted = f"{plural(broker.lost.partitions, 'partition')} damaged or lost here"

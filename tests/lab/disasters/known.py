@@ -14,9 +14,6 @@ KNOWN: dict[str, dict[str, list[int]]] = {
     "an .index.swap without its log takes the place of a sound index without a word": {
         "4.0.1": [91],
     },
-    "3.6 with a dir offline makes nothing in its place in this trial, nor leads it: storage errors": {
-        "3.6.2": [11230215],
-    },
 }
 """By the reason, and then by release: the numbers in its record."""
 

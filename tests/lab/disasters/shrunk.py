@@ -25,6 +25,7 @@ NAMED: dict[str, dict[str, int]] = {
     "a marker twice, of a transaction that began in the segment before": {"1.1.0": 11230212},
     "a dir that fails on the way hides a wrong topic id behind that place": {"3.3.2": 1064},
     "a swap below all segments of 1.1.0": {"1.1.0": 64},
+    "high watermarks that cannot be read take a dir offline once all is loaded": {"3.6.2": 11230215},
     "an empty dir under ZooKeeper": {"1.1.0": 16},
 }
 """By release the number in its record."""

@@ -85,7 +85,8 @@ def _weighed(finding: Finding, effect: BrokerEffect) -> Severity:
         return Severity.WARNING if effect.records_lost else Severity.INFO
     if finding.severity == Severity.ERROR and _is_survived(finding, effect):
         return Severity.WARNING
-    mended = finding.severity == Severity.ERROR and is_mended(finding, effect)
+    code = known_codes()[finding.code].code
+    mended = finding.severity == Severity.ERROR and not code.lasting and is_mended(finding, effect)
     return Severity.INFO if mended else finding.severity
 
 

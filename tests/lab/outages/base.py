@@ -1,0 +1,92 @@
+"""Three nodes that went down one after another: `python -m tests.lab.outages.base 4.3.1 stagger`.
+
+Each is broker and voter. `stagger`: node 3 is killed, the others write on; node 2 is killed, node 1 gets what
+nobody acknowledges; then it is killed. `rolled`: nodes 3 and 2 stop cleanly, with writes between
+them, and node 1 is killed.
+`back`: node 3 is killed, and started again while the others write; all are killed a moment later.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.golden.judge import copy_tree
+from tests.golden.pack import pack
+from tests.golden.produce import producer, send
+from tests.golden.records import events
+from tests.golden.topics import Topic, create
+from tests.lab.cluster import Cluster
+from tests.lab.elections import SETTINGS
+from tests.lab.outages.asked import Answers, answers
+
+HERE = Path(__file__).with_name("bases")
+TOPICS: list[tuple[Topic, int]] = [
+    (Topic("one", {}, partitions=3), 1),
+    (Topic("two", {}, partitions=3), 2),
+    (Topic("pair", {"min.insync.replicas": "2"}, partitions=2), 2),
+    (Topic("full", {}, partitions=2), 3),
+    (Topic("safe", {"min.insync.replicas": "2"}, partitions=2), 3),
+    (Topic("any", {"unclean.leader.election.enable": "true"}, partitions=2), 3),
+]
+"""With their replicas."""
+STORIES = ("stagger", "rolled", "back")
+
+
+def write(cluster: Cluster, turn: int, **settings: object) -> None:
+    """Some records into every partition that takes them; what is refused is no record."""
+    client = producer(cluster.bootstrap, linger_ms=1000, message_timeout_ms="8000", **settings)
+    for topic, _ in TOPICS:
+        for partition in range(topic.partitions):
+            try:
+                send(client, topic.name, events(f"{topic.name}-{turn}", 3, 4), partition)
+            except RuntimeError:
+                continue
+
+
+def live(cluster: Cluster, story: str) -> Answers:
+    """The story, up to the kill of the last; what the cluster said of its partitions before the end."""
+    one, two, three = cluster.brokers
+    cluster.start()
+    for topic, replicas in TOPICS:
+        create(cluster.bootstrap, [topic], replicas=replicas)
+    write(cluster, 1)
+    three.stop() if story == "rolled" else three.kill()
+    time.sleep(9)
+    write(cluster, 2)
+    if story == "back":
+        three.start()
+        write(cluster, 3)
+        last = answers([one.seat, two.seat, three.seat])
+        cluster.kill()
+        return last
+    time.sleep(2)
+    two.stop() if story == "rolled" else two.kill()
+    last = answers([one.seat])
+    write(cluster, 4, acks="1")
+    one.kill()
+    return last
+
+
+def make(version: str, story: str) -> Path:
+    """Write it, and keep it packed."""
+    archive = HERE / f"{version}-{story}.tar.xz"
+    with tempfile.TemporaryDirectory() as work, tempfile.TemporaryDirectory() as kept:
+        with Cluster(version, Path(work), 3, settings=SETTINGS) as cluster:
+            last = live(cluster, story)
+        Path(work, "last.json").write_text(json.dumps(last))
+        for path in Path(work).glob("b*/*.*"):
+            if path.is_file():
+                path.unlink()
+        copy_tree(Path(work), Path(kept))
+        pack(Path(kept), sorted(each.name for each in Path(kept).iterdir()), archive)
+    return archive
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the nodes end with it
+    print(make(*sys.argv[1:3]))

@@ -1,0 +1,61 @@
+"""In what a forecast of the cluster differs from what its nodes did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from segmend.broker.election import NOT_REGISTERED
+
+Line = dict[str, Any]
+RISK = ("at-risk", "loses")
+
+
+def complaints(lines: list[Line], became: Line) -> list[str]:
+    """Everything that became something else than was said."""
+    quorum = next(line for line in lines if line["type"] == "quorum")
+    return [
+        *of_nodes(lines, quorum, became),
+        *(
+            each
+            for line in lines
+            if line["type"] == "partition" and not line["topic"].startswith("__")
+            for each in of_partition(line, became)
+        ),
+    ]
+
+
+def of_nodes(lines: list[Line], quorum: Line, became: Line) -> Iterator[str]:
+    """Who comes up, with which dirs, and who leads the metadata."""
+    said = {str(line["node_id"]): line for line in lines if line["type"] == "broker"}
+    for node, word in became["nodes"].items():
+        starts = said[node]["outcome"] == "starts"
+        wanted = "refuses" if not starts else "starts" if quorum["leaders_possible"] else "waits"
+        tired = wanted == "waits" and NOT_REGISTERED in became["fatal"].get(node, "")
+        if word != wanted and not tired:
+            yield f"node {node} {word}, said {wanted}: {said[node]['reason']} {became['fatal'].get(node)}"
+    leader = became["elected"]  # the broker of a voter may end a moment later
+    if said.get(str(leader), {}).get("outcome") == "starts" and leader not in quorum["leaders_possible"]:
+        yield f"quorum led by {leader}, said {quorum['leaders_possible']}"
+
+
+def of_partition(line: Line, became: Line) -> Iterator[str]:
+    """Who leads it, what it has, what it takes."""
+    name, able = f"{line['topic']}-{line['partition']}", line["leaders_possible"] or []
+    seen = became.get("partitions", {}).get(name, {"leader": -1})
+    last, leader = became["last"].get(name, {}).get("end"), seen["leader"]
+    what = f"{name}: {line['outcome']} by {able}"
+    if leader < 0 and line["outcome"] != "leaderless":
+        yield f"{what}; nobody leads it"
+    if leader >= 0 and leader not in able:
+        yield f"{what}; {leader} leads it"
+    if leader >= 0 and seen.get("error"):
+        yield f"{what}; {leader} answers error {seen['error']}"
+    if leader >= 0 and "end" in seen:
+        ends = {copy["log_end_offset"] for copy in line["copies"] if copy["node_id"] in able}
+        if last is not None and seen["end"] < last and line["outcome"] not in RISK:
+            yield f"{what}; ends at {seen['end']} of {last}"
+        if seen["end"] not in ends:
+            yield f"{what}; ends at {seen['end']}, said {ends}"
+        if became["takes"].get(name) == line["refuses_acks_all"]:
+            yield f"{what}; acks=all taken: {became['takes'].get(name)}"

@@ -1,0 +1,233 @@
+"""Draw outages: a base, wounds on the disks of its nodes, who is started and in which order, all from a seed.
+
+A wound is `name@node:target#salt`, and drawn from these words alone: one of the disasters of single nodes, or
+one of `BETWEEN`, of what happens between nodes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.golden.judge import copy_tree
+from tests.lab.disasters.bases import Node
+from tests.lab.disasters.scene import META, Scene
+from tests.lab.disasters.wounds import CANNOT, WOUNDS
+from tests.lab.elections import HERE as ELECTIONS
+from tests.lab.outages.base import HERE as BASES
+
+NODES = (1, 2, 3)
+DIRS = ("d0", "d1")
+ALONE = (
+    "torn-zeros", "torn-cut", "torn-short", "torn-empty", "torn-gone", "torn-flip", "full", "half-copied",
+    "gone", "hollow", "file", "moved", "identity", "temporary",
+)  # fmt: skip
+OLD_TARGETS = ("full-0", "full-1", "safe-0", "safe-1", "any-0", "any-1")
+"""Of the bases of `elections`."""
+TARGETS = (*OLD_TARGETS, "one-0", "two-1", "pair-0")
+OF_META = tuple(name for name in WOUNDS if name.startswith("meta-"))
+
+
+@dataclass(frozen=True)
+class OneOf(Scene):
+    """One node of several: `root` holds all, a topic's name is that of a partition."""
+
+    number: int = 1
+
+    @property
+    def home(self) -> Path:
+        """Where its log dirs lie."""
+        return self.root / f"b{self.number}"
+
+    @property
+    def dirs(self) -> list[Path]:
+        """All log dirs."""
+        return [self.home / name for name in DIRS]
+
+    def log_dir(self, name: str) -> Path:
+        """`d0` or `d1`."""
+        return self.home / name
+
+    def partition(self, topic: str) -> Path:
+        """The directory of a partition; raises LookupError where it is gone."""
+        for path in self.dirs:
+            if (path / topic).is_dir():
+                return path / topic
+        raise LookupError(topic)
+
+    def places(self, target: str) -> list[Path]:
+        """The directories of a target."""
+        return [self.partition(META)] if target == "meta" else super().places(target)
+
+    @property
+    def other(self) -> OneOf:
+        """The next node."""
+        return OneOf(self.root, self.node, self.stage, self.number % 3 + 1)
+
+
+Between = Callable[[OneOf, str, random.Random], object]
+
+
+def of_topic(scene: OneOf, target: str) -> list[Path]:
+    """Its replicas of all partitions of the topic."""
+    name = target.rpartition("-")[0]
+    return [path for each in scene.dirs if each.is_dir() for path in sorted(each.glob(f"{name}-*"))]
+
+
+def wiped(scene: OneOf, target: str, _draw: random.Random) -> None:
+    """Its replicas of a topic are gone."""
+    for folder in of_topic(scene, target):
+        shutil.rmtree(folder)
+
+
+def halved(scene: OneOf, target: str, draw: random.Random) -> None:
+    """Its logs of a topic were cut, and it looks killed."""
+    killed(scene, target, draw)
+    for folder in of_topic(scene, target):
+        for log in folder.glob("*.log"):
+            with log.open("r+b") as file:
+                file.truncate(log.stat().st_size // 2)
+
+
+def killed(scene: OneOf, _target: str, _draw: random.Random) -> None:
+    """As if it had not stopped cleanly."""
+    for path in scene.dirs:
+        (path / ".kafka_cleanshutdown").unlink(missing_ok=True)
+
+
+def no_marks(scene: OneOf, _target: str, draw: random.Random) -> None:
+    """A checkpoint of one dir is gone."""
+    names = (
+        "replication-offset-checkpoint",
+        "recovery-point-offset-checkpoint",
+        "log-start-offset-checkpoint",
+    )
+    (scene.log_dir(draw.choice(DIRS)) / draw.choice(names)).unlink()
+
+
+def disk_of(scene: OneOf, target: str, draw: random.Random) -> None:
+    """The disks of two nodes in each other's place; or one of them twice, and the other lost."""
+    mine, theirs = scene.log_dir(target), scene.other.log_dir(target)
+    aside = scene.root / "aside"
+    mine.rename(aside)
+    if draw.random() < 0.5:
+        theirs.rename(mine)
+        aside.rename(theirs)
+    else:
+        copy_tree(theirs, mine)
+        shutil.rmtree(aside)
+
+
+def replica_of(scene: OneOf, target: str, _draw: random.Random) -> None:
+    """A replica copied from another node over its own, or beside what it has."""
+    theirs = scene.other.partition(target)
+    copy_tree(theirs, scene.log_dir(theirs.parent.name) / target)
+
+
+def metadata_of(scene: OneOf, _target: str, draw: random.Random) -> None:
+    """The metadata log of another node, perhaps with its own vote."""
+    mine, theirs = scene.partition(META), scene.other.partition(META)
+    vote = (mine / "quorum-state").read_bytes()
+    shutil.rmtree(mine)
+    copy_tree(theirs, mine)
+    if draw.random() < 0.5:
+        (mine / "quorum-state").write_bytes(vote)
+
+
+def no_metadata(scene: OneOf, _target: str, _draw: random.Random) -> None:
+    """Its metadata log is gone."""
+    shutil.rmtree(scene.partition(META))
+
+
+BETWEEN: dict[str, Between] = {
+    "wiped": wiped, "halved": halved, "killed": killed, "no-marks": no_marks, "disk-of": disk_of,
+    "replica-of": replica_of, "metadata-of": metadata_of, "no-metadata": no_metadata,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Outage:
+    """The nodes of `steps` are started over a hurt copy of `base`, a step once the one before is up."""
+
+    base: str
+    steps: tuple[tuple[int, ...], ...]
+    wounds: tuple[str, ...]
+
+    @property
+    def version(self) -> str:
+        """The release."""
+        return self.base.partition("-")[0]
+
+    @property
+    def up(self) -> list[int]:
+        """All that are started."""
+        return sorted(itertools.chain(*self.steps))
+
+    @property
+    def words(self) -> str:
+        """As it is asked for again: `4.3.1-stagger 1,2/3 wiped@1:full-0#7`."""
+        steps = "/".join(",".join(map(str, step)) for step in self.steps)
+        return " ".join((self.base, steps, *self.wounds))
+
+    @classmethod
+    def of(cls, words: str) -> Outage:
+        """Back from its words."""
+        base, steps, *wounds = words.split()
+        return cls(base, tuple(tuple(map(int, step.split(","))) for step in steps.split("/")), tuple(wounds))
+
+    def hurt(self, root: Path) -> list[str]:
+        """Do it to the nodes at `root`; those that could not be done."""
+        return [wound for wound in self.wounds if not apply(root, wound)]
+
+
+def apply(root: Path, wound: str) -> bool:
+    """Do one; False where its files are gone."""
+    name, _, rest = wound.partition("@")
+    number, _, target = rest.partition("#")[0].partition(":")
+    scene = OneOf(root, Node("", root, (0, 0)), "", int(number))
+    try:
+        (BETWEEN[name] if name in BETWEEN else WOUNDS[name].hurt)(scene, target, random.Random(wound))
+    except CANNOT:
+        return False
+    return True
+
+
+def archive(base: str) -> Path:
+    """Where it is packed."""
+    here = BASES / f"{base}.tar.xz"
+    return here if here.exists() else ELECTIONS / f"{base}.tar.xz"
+
+
+def drawn(seed: int, base: str) -> Iterator[Outage]:
+    """Outages without end."""
+    return (drawn_at(seed, base, number) for number in itertools.count())
+
+
+def drawn_at(seed: int, base: str, number: int) -> Outage:
+    """The one of that number."""
+    draw = random.Random(f"{base} {seed} {number}")
+    up = draw.sample(NODES, draw.choices((3, 2, 1), (60, 34, 6))[0])
+    steps = [tuple(sorted(up))]
+    if len(up) == 3 and draw.random() < 0.4:  # fewer of them wait for a quorum, and end after a minute
+        steps = [tuple(sorted(up[:2])), tuple(up[2:])]
+    wounds = [
+        drawn_wound(draw, old=not (BASES / f"{base}.tar.xz").exists())
+        for _ in range(draw.choices((0, 1, 2, 3), (10, 40, 30, 20))[0])
+    ]
+    return Outage(base, tuple(steps), tuple(wounds))
+
+
+def drawn_wound(draw: random.Random, *, old: bool) -> str:
+    """One of them, on one node."""
+    kind = draw.choices((tuple(BETWEEN), ALONE, OF_META), (50, 30, 20))[0]
+    name, node = draw.choice(kind), draw.choice(NODES)
+    target = draw.choice(OLD_TARGETS if old else TARGETS)
+    if name in ("disk-of", "identity") or (name in ALONE and draw.random() < 0.4):
+        target = draw.choice(DIRS)
+    if name in OF_META:
+        target = "d0"
+    return f"{name}@{node}:{target}#{draw.randrange(1000)}"

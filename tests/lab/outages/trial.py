@@ -1,0 +1,122 @@
+"""One outage: the forecast of the hurt disks, and what real nodes over them do."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from segmend.cli.main import main
+from tests.golden.unpack import unpack
+from tests.lab.broker import Broker
+from tests.lab.cluster import Cluster
+from tests.lab.elections import SETTINGS
+from tests.lab.outages.asked import Answers, answers, takes
+from tests.lab.outages.draw import Outage, archive
+from tests.lab.trial import offline_dirs, shortened
+
+HERE = Path(__file__).with_name("records")
+PATIENCE, LONGER, SETTLED, AT_MOST = 100, 240, 8, 60
+"""Seconds until a node that lives waits, and where it is said to start; without a change until the answers
+are taken; and at most."""
+ELECTED = re.compile(r"Completed transition to Leader\(.*?epoch=(\d+)")
+
+
+def said(root: Path, up: list[int]) -> list[dict[str, Any]]:
+    """The lines of `forecast --cluster`."""
+    dirs = [str(path) for path in sorted(root.glob("b*/d*"))]
+    only = ["--only", ",".join(map(str, up))] if len(up) < 3 else []
+    configs = [f"--config={path}" for path in sorted(root.glob("b*/server.properties"))]
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+        main(["forecast", "--cluster", *dirs, *configs, *only, "--json"])
+    return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+def prepared(outage: Outage, root: Path) -> Cluster:
+    """The nodes over a hurt copy, each with its server.properties."""
+    unpack(archive(outage.base), root)
+    outage.hurt(root)
+    cluster = Cluster(outage.version, root, 3, settings=SETTINGS)
+    for broker in cluster.brokers:
+        rows = broker.configuration().items()
+        broker.config.write_text("".join(f"{key}={value}\n" for key, value in rows))
+    return cluster
+
+
+def last_said(root: Path) -> Answers:
+    """What the cluster said of its partitions before the end."""
+    found = next(path for name in ("last.json", "isr.json") if (path := root / name).exists())
+    told: Answers = json.loads(found.read_text())
+    return told
+
+
+def tried(
+    outage: Outage, root: Path, logs: Path | None = None
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """What is said, and what became of it."""
+    cluster = prepared(outage, root)
+    lines = said(root, outage.up)
+    last = last_said(root)
+    with cluster:
+        some = [broker for broker in cluster.brokers if broker.seat.node_id in outage.up]
+        for step in outage.steps:
+            mine = [broker for broker in some if broker.seat.node_id in step]
+            for broker in mine:
+                broker.launch()
+            waited(mine, PATIENCE)
+        waited(some, LONGER if any(line.get("leaders_possible") for line in lines) else 0)
+        became: dict[str, Any] = {"last": last}
+        if any(broker.running for broker in some):
+            became["partitions"] = settled(some)
+            led = [name for name, one in became["partitions"].items() if one["leader"] >= 0]
+            became["takes"] = takes(",".join(each.bootstrap for each in some), led)
+        became["nodes"] = {str(broker.seat.node_id): now(broker) for broker in some}
+        became["offline"] = {
+            str(broker.seat.node_id): gone
+            for broker in some
+            if (gone := offline_dirs(shortened(broker.lines(), broker.root.parent)))
+        }
+        terms = [
+            (int(found.group(1)), broker.seat.node_id)
+            for broker in some
+            for line in broker.lines()
+            if (found := ELECTED.search(line))
+        ]
+        became["elected"] = min(terms)[1] if terms else None
+        became["fatal"] = {
+            str(broker.seat.node_id): broker.last_error()[:300] for broker in some if not broker.running
+        }
+    for broker in some if logs else ():
+        shutil.copy(broker.log, logs / f"{broker.seat.node_id}.log")
+    return lines, became
+
+
+def now(broker: Broker) -> str:
+    """`starts`, `waits`, or `refuses`; `dies` if it was up."""
+    ready = any(broker.ready.search(line) for line in broker.lines())
+    return ("starts" if ready else "waits") if broker.running else ("dies" if ready else "refuses")
+
+
+def waited(some: list[Broker], seconds: float) -> None:
+    """Until each is up, or dead, or it has taken too long."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and any(now(broker) == "waits" for broker in some):
+        time.sleep(0.5)
+
+
+def settled(some: list[Broker]) -> Answers:
+    """Leaders and ends once they no longer change."""
+    begun = changed = time.monotonic()
+    last: Answers = {}
+    while time.monotonic() < min(changed + SETTLED, begun + AT_MOST):
+        told = answers([broker.seat for broker in some if now(broker) == "starts"])
+        if told != last:
+            last, changed = told, time.monotonic()
+        time.sleep(1)
+    return last
