@@ -57,7 +57,7 @@ def _always(_context: Any) -> bool:
     return True
 
 
-def _check(module: Any) -> Check:
+def _check(module: ModuleType) -> Check:
     name = module.__name__.rpartition(".")[2]
     return Check(
         name=name,

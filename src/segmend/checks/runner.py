@@ -172,7 +172,7 @@ class _Jobs:
         self._bytes = 0
 
     def submit(
-        self, size: int, function: Callable[..., _SliceResult], *args: Any
+        self, size: int, function: Callable[..., _SliceResult], *args: object
     ) -> Callable[[], _SliceResult]:
         """Gives what waits for the result."""
         self._bytes += size

@@ -63,7 +63,7 @@ class Parser(argparse.ArgumentParser):
             setattr(known, last.dest, [*(getattr(known, last.dest) or ()), *more])
         return known, extra
 
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
+    def _check_value(self, action: argparse.Action, value: object) -> None:
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:

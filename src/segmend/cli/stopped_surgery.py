@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
 
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
@@ -44,7 +43,7 @@ def _open_runs(state_dir: str, dirs: Collection[str]) -> Iterator[str]:
                 yield name
 
 
-def _ends(path: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def _ends(path: str) -> tuple[dict[str, object], dict[str, object]]:
     """The first and the last whole line; empty where there is none."""
     try:
         with disk.open(path) as reader:
@@ -55,7 +54,7 @@ def _ends(path: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return _event(head[:1]), _event([line for line in tail if line.endswith(b"\n")][-1:])
 
 
-def _event(lines: list[bytes]) -> dict[str, Any]:
+def _event(lines: list[bytes]) -> dict[str, object]:
     try:
         event = json.loads(lines[0]) if lines else {}
     except (ValueError, RecursionError):

@@ -37,7 +37,7 @@ class Sample:
     labels: Mapping[str, str]
 
 
-def samples(outcome: AuditOutcome, dirs: Iterable[Mapping[str, Any]]) -> list[Sample]:
+def samples(outcome: AuditOutcome, dirs: Iterable[Mapping[str, object]]) -> list[Sample]:
     """Every number that is known, sorted by name; `dirs` are the audit's rows of `log_dirs`."""
     row = outcome.row
     known = [

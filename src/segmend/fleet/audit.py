@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 from segmend.checks import Level
 from segmend.errors import ExitCode
@@ -49,6 +49,7 @@ Diverged = Mapping[tuple[int, str, int], Divergence | None]
 
 OnProgress = Callable[[int, int, str], None]
 """(bytes done, bytes in all, what is being done)."""
+Key = TypeVar("Key")
 
 
 @frozen
@@ -282,8 +283,8 @@ def _carried(
     }
 
 
-def _add_up(counts: Iterable[Mapping[Any, int]]) -> Counter[Any]:
-    total: Counter[Any] = Counter()
+def _add_up(counts: Iterable[Mapping[Key, int]]) -> Counter[Key]:
+    total: Counter[Key] = Counter()
     for each in counts:
         total.update(each)
     return total

@@ -16,7 +16,6 @@ import os
 import time
 import uuid
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -234,7 +233,7 @@ def _read(
 
 
 def _read_files(
-    paths: Sequence[str], schema: pa.Schema, columns: Sequence[str], filters: Any = None
+    paths: Sequence[str], schema: pa.Schema, columns: Sequence[str], filters: object = None
 ) -> pa.Table:
     """Many at once where they lie on a disk."""
     sources = [[folder.source(path)] for path in paths] if folder.is_remote(paths[0]) else [list(paths)]

@@ -9,7 +9,7 @@ from whoever asks, for a file of moves that forgets a replica takes it away.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from segmend.balancing.solver import BalanceProblem, Movable, solve
 from segmend.balancing.solver import Disk as Fill
@@ -170,7 +170,7 @@ def _sum(fills: Iterable[Fill]) -> Fill:
     )  # fmt: skip
 
 
-def reassignment(moves: Iterable[MoveOf], assigned: Assignment) -> tuple[dict[str, Any], list[MoveOf]]:
+def reassignment(moves: Iterable[MoveOf], assigned: Assignment) -> tuple[dict[str, object], list[MoveOf]]:
     """(the JSON of `kafka-reassign-partitions`, the moves that it lacks: nobody told all their replicas).
 
     `ReassignPartitionsCommand.parsePartitionReassignmentData` reads it. A target takes the place of its

@@ -107,7 +107,7 @@ def _expanded(chunk: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     count = chunk["records"].to_numpy()
     ends = np.cumsum(count)
     within = np.arange(ends[-1]) - np.repeat(ends - count, count)
-    columns: list[Any] = []
+    columns: list[object] = []
     for field in schema:
         if field.name == "offset":
             columns.append(pa.array(np.repeat(chunk["base_offset"].to_numpy(), count) + within))

@@ -61,7 +61,7 @@ def said(chunks: Iterable[pa.RecordBatch], piece: Range, options: Options) -> It
         yield from table(options.table, rows).select(options.schema.names).to_batches()
 
 
-def _json(part: Any) -> str | None:
+def _json(part: object) -> str | None:
     return None if part is None else json.dumps(part, ensure_ascii=False)
 
 

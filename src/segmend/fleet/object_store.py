@@ -149,7 +149,7 @@ class ObjectStore(Files):
             obstore.delete(store, key)
         self._folders.pop(path.rpartition("/")[0], None)
 
-    def _split(self, path: str) -> tuple[Any, str]:
+    def _split(self, path: str) -> tuple[object, str]:
         """(the bucket's store, the key in it)."""
         scheme, _, rest = path.partition("://")
         bucket, _, key = rest.partition("/")

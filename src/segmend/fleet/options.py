@@ -127,7 +127,7 @@ class Option:
     parse: Callable[[str], dict[str, Any]]
 
 
-def _as(field: str, read: Callable[[str], Any]) -> Callable[[str], dict[str, Any]]:
+def _as(field: str, read: Callable[[str], object]) -> Callable[[str], dict[str, object]]:
     return lambda text: {field: read(text)}
 
 
@@ -136,7 +136,7 @@ def _offsets(text: str) -> dict[str, int | None]:
     return {"low": low, "high": high}
 
 
-def _choice(field: str, *words: str) -> Callable[[str], dict[str, Any]]:
+def _choice(field: str, *words: str) -> Callable[[str], dict[str, object]]:
     return lambda text: {field: values.choice(text, words)}
 
 

@@ -20,7 +20,7 @@ _ORDERED_BY = ("code", "broker", "dir", "file")
 _AT_ONCE = 2000
 
 
-def finding_objects(out: str, run_id: str) -> Iterator[dict[str, Any]]:
+def finding_objects(out: str, run_id: str) -> Iterator[dict[str, object]]:
     """The findings of a run, the worst first, as `segmend check --json` writes them, and whose they are."""
     return objects(delta.read(out, "findings", run_id=run_id))
 

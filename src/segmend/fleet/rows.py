@@ -19,7 +19,7 @@ from segmend.formats import epoch_checkpoint, offset_checkpoint
 from segmend.formats.batch import CODEC_NAMES
 from segmend.formats.names import parse_file_name
 from segmend.kernel.types import SegmentScan
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.file_system import Unreadable, or_none
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, PartitionDir
 
@@ -41,7 +41,7 @@ def _printable(row: Row) -> Row:
     return {name: _clean(value) for name, value in row.items()}
 
 
-def _clean(value: Any) -> Any:
+def _clean(value: object) -> object:
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     if isinstance(value, list):
@@ -65,7 +65,7 @@ def log_dir_row(place: Place, log_dir: LogDir | None, *, release: str, bytes: in
     if log_dir is None:
         return row
     meta = log_dir.meta_properties.value
-    space = _or_none(log_dir.space)
+    space = or_none(log_dir.space)
     return row | {
         "directory_id": meta.directory_id if meta else None,
         "meta_version": meta.version if meta else None,
@@ -101,7 +101,7 @@ def segment_row(place: Place, view: SegmentView, scan: SegmentScan | None, settl
     """A row of `segments`; without a scan only what the names and sizes say."""
     segment = view.segment
     log, index, timeindex, txnindex = settled.of(segment)
-    status = log and _or_none(log.stat)
+    status = log and or_none(log.stat)
     row = partition_keys(place, segment.partition) | {
         "segment": segment.base_offset,
         "file": f"{segment.partition.name}/{view.log.name}",
@@ -218,7 +218,7 @@ def finding_row(finding: Finding, place: Place, source: str) -> Row:
     }
 
 
-def _detail(finding: Finding) -> Mapping[str, Any]:
+def _detail(finding: Finding) -> Mapping[str, object]:
     cause = finding.cause
     return finding.detail if cause is None else {**finding.detail, "cause": cause.to_json()}
 
@@ -227,7 +227,7 @@ def _segment_of(file: str | None) -> int | None:
     return parse_file_name(file.rpartition("/")[2]).base_offset if file else None
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
@@ -253,12 +253,5 @@ def size_of(entry: FileEntry | None) -> int | None:
         return None
     try:
         return entry.size
-    except Unreadable:
-        return None
-
-
-def _or_none(ask: Any) -> Any:
-    try:
-        return ask()
     except Unreadable:
         return None

@@ -33,7 +33,7 @@ def keyed(key: bytes | None, value: bytes | None, keys: str, values: str) -> dic
 
 def _part(
     data: bytes | None, label: str, table: str, kind: int | None, version: int | None = None
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     if data is None:
         return None
     cursor = Cursor(data)
@@ -58,7 +58,7 @@ def framed(key: bytes | None, value: bytes | None, records: str) -> dict[str, An
     }
 
 
-def _frame(data: bytes, records: str) -> dict[str, Any]:
+def _frame(data: bytes, records: str) -> dict[str, object]:
     cursor = Cursor(data)
     try:
         frame, kind, version = cursor.uvarint(), cursor.uvarint(), cursor.uvarint()
@@ -78,5 +78,5 @@ def _frame(data: bytes, records: str) -> dict[str, Any]:
     return value
 
 
-def _unread(error: Malformed, data: bytes) -> dict[str, Any]:
+def _unread(error: Malformed, data: bytes) -> dict[str, object]:
     return {"error": f"byte {error.position}: {error.reason}", "hex": data.hex()}

@@ -11,7 +11,7 @@ from segmend.formats.cursor import Malformed
 _MAX_TEXT = 1 << 20
 
 
-def parse_object(data: bytes) -> dict[str, Any]:
+def parse_object(data: bytes) -> dict[str, object]:
     """The object that `data` starts with; `Malformed` where there is none.
 
     As in Jackson's `readTree`, what follows the object is not looked at.
@@ -39,7 +39,7 @@ def _no_constant(name: str) -> None:
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
-def integer(json_object: dict[str, Any], key: str, bits: int) -> int | None:
+def integer(json_object: dict[str, object], key: str, bits: int) -> int | None:
     """The whole number under `key` that fits `bits`, else None."""
     number = json_object.get(key)
     if (

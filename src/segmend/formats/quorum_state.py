@@ -70,7 +70,7 @@ def parse(data: bytes) -> tuple[QuorumState | None, tuple[Damage, ...]]:
     return _read(state, version)
 
 
-def _data_version(value: Any) -> int:
+def _data_version(value: object) -> int:
     """`JsonNode.shortValue`: the low 16 bits of a number, 0 for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
@@ -97,18 +97,18 @@ def _read(state: dict[str, Any], version: int) -> tuple[QuorumState, tuple[Damag
     return QuorumState(data_version=version, **values), tuple(damages)
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _uuid(value: Any) -> str | None:
+def _uuid(value: object) -> str | None:
     if not isinstance(value, str):
         return None
     parse_uuid(value)
     return value
 
 
-def _voters(value: Any) -> tuple[int, ...] | None:
+def _voters(value: object) -> tuple[int, ...] | None:
     if not isinstance(value, list) or not all(isinstance(voter, dict) for voter in value):
         return None
     ids = [json_text.integer(voter, "voterId", 32) for voter in value]
@@ -121,7 +121,7 @@ _READERS = {"clusterId": _text, "votedDirectoryId": _uuid, "currentVoters": _vot
 
 def render(state: QuorumState) -> bytes:
     """The file as Kafka writes it: one line of JSON without a newline."""
-    pairs: dict[str, Any] = {
+    pairs: dict[str, object] = {
         name: getattr(state, attribute) for name, attribute, _ in _FIELDS[state.data_version]
     }
     if state.data_version == 0 and state.current_voters is not None:

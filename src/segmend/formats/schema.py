@@ -129,10 +129,10 @@ def _versions(text: str | None) -> tuple[int, int]:
 
 def _structure(
     fields: tuple[Field, ...], cursor: Cursor, version: int, flexible: bool, depth: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     if depth > MAX_DEPTH:
         raise Malformed(cursor.position, "structures nest too deeply")
-    value: dict[str, Any] = {}
+    value: dict[str, object] = {}
     tagged: dict[int, Field] = {}
     for field in fields:
         if not field.versions[0] <= version <= field.versions[1]:

@@ -273,5 +273,5 @@ def _int32(values: Any) -> pa.Array:
     return pa.array(values.astype(np.int32))
 
 
-def _int64(values: Any) -> pa.Array:
+def _int64(values: object) -> pa.Array:
     return pa.array(np.ascontiguousarray(values))

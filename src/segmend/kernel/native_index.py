@@ -64,7 +64,9 @@ class NativeIndex:
         self._expected = bytearray(self.count * _I64.size)
 
     @classmethod
-    def of_offsets(cls, library: Any, data: bytes | memoryview | None, base: int) -> NativeIndex | None:
+    def of_offsets(
+        cls, library: ctypes.CDLL, data: bytes | memoryview | None, base: int
+    ) -> NativeIndex | None:
         """For the bytes of an offset index."""
         if data is None:
             return None
@@ -74,7 +76,7 @@ class NativeIndex:
         return cls(data, base, OFFSET_ENTRY, counts, None if in_order else prepare_offsets)
 
     @classmethod
-    def of_times(cls, library: Any, data: bytes | memoryview | None, base: int) -> NativeIndex | None:
+    def of_times(cls, library: ctypes.CDLL, data: bytes | memoryview | None, base: int) -> NativeIndex | None:
         """For the bytes of a time index."""
         if data is None:
             return None
@@ -116,7 +118,7 @@ class NativeIndex:
         return (second, self._base + first) if self._layout is OFFSET_ENTRY else (first, self._base + second)
 
 
-def _counts(library: Any, data: bytes, size: int) -> tuple[int, int, int]:
+def _counts(library: ctypes.CDLL, data: bytes, size: int) -> tuple[int, int, int]:
     used = library.segmend_used_size(data, len(data) // size * size)
     return counts_of(used, len(data), size)
 

@@ -11,12 +11,15 @@ import errno
 import os
 import stat
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from typing import Final, Literal, Protocol, Self
+from typing import Final, Literal, ParamSpec, Protocol, Self, TypeVar
 
 from segmend.errors import SegmendError
 from segmend.frozen import frozen
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 EntryType = Literal["file", "dir", "link-file", "link-dir", "link-broken", "other"]
 """What a directory entry is; `link-*` is a symbolic link to it, `other` a FIFO, socket or device."""
@@ -58,6 +61,14 @@ class Unreadable(SegmendError):
     def forbidden(self) -> bool:
         """Whether it was refused to this process: another user might read it."""
         return self.errno in (errno.EACCES, errno.EPERM)
+
+
+def or_none(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+    """What it reads; None where that is missing or refused."""
+    try:
+        return read(*args, **kwargs)
+    except Unreadable:
+        return None
 
 
 @frozen

@@ -6,11 +6,10 @@ records between are not read. What cannot be read is None, with the flag `unread
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import ParamSpec, TypeVar
+from collections.abc import Iterator, Mapping
 
 from segmend.frozen import frozen
-from segmend.logdir.file_system import Space, Unreadable
+from segmend.logdir.file_system import Space, or_none
 from segmend.logdir.tail import Tail, first_timestamp, last_timestamp, tail
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 
@@ -24,9 +23,6 @@ __all__ = [
     "partition_overview",
     "segment_overview",
 ]
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 @frozen
@@ -94,7 +90,7 @@ class DirOverview:
 def dir_overview(log_dir: LogDir) -> DirOverview:
     """Identity, marker, lock and space; never raises."""
     meta = log_dir.meta_properties.value
-    status = _or_none(log_dir.files.file_stat, log_dir.path)
+    status = or_none(log_dir.files.file_stat, log_dir.path)
     return DirOverview(
         dir=log_dir.path,
         node_id=meta.node_id if meta else None,
@@ -105,14 +101,14 @@ def dir_overview(log_dir: LogDir) -> DirOverview:
         partitions=len(log_dir.partitions),
         foreign=tuple(log_dir.foreign),
         foreign_files={name: _file_size(log_dir, name) for name in log_dir.foreign_files},
-        space=_or_none(log_dir.space),
+        space=or_none(log_dir.space),
         device=status.device if status else None,
     )
 
 
 def _file_size(log_dir: LogDir, name: str) -> int:
     entry = log_dir.entry(name)
-    status = None if entry is None else _or_none(entry.stat)
+    status = None if entry is None else or_none(entry.stat)
     return status.size if status else 0
 
 
@@ -151,8 +147,8 @@ def partition_overview(partition: PartitionDir) -> PartitionOverview:
 def segment_overview(segment: LogSegment) -> SegmentOverview:
     """One segment; never raises."""
     log = segment.log
-    end = _or_none(tail, segment)
-    status = _or_none(log.stat) if log else None
+    end = or_none(tail, segment)
+    status = or_none(log.stat) if log else None
     flags = []
     if segment.is_active:
         flags.append("active")
@@ -163,7 +159,7 @@ def segment_overview(segment: LogSegment) -> SegmentOverview:
     if end is not None and end.unread_bytes:
         flags.append("tail?")
     indexes = (segment.index, segment.timeindex, segment.txnindex)
-    sizes = [_or_none(index.files.file_size, index.path) if index else None for index in indexes]
+    sizes = [or_none(index.files.file_size, index.path) if index else None for index in indexes]
     flags += [f"no-{name}" for name, size in zip(("index", "timeindex"), sizes, strict=False) if size is None]
     return SegmentOverview(
         base_offset=segment.base_offset,
@@ -188,7 +184,7 @@ def log_end_offset(partition: PartitionDir) -> int | None:
 def _end(partition: PartitionDir) -> Tail | None:
     if not partition.segments:
         return None
-    return _or_none(tail, partition.segments[-1])
+    return or_none(tail, partition.segments[-1])
 
 
 def _log_start_offset(partition: PartitionDir) -> int | None:
@@ -204,7 +200,7 @@ def _sizes(partition: PartitionDir) -> tuple[int, int]:
     files, path, size, allocated = partition.log_dir.files, partition.path, 0, 0
     for name, type in partition.entries.items():
         if type in ("file", "link-file"):
-            both = _or_none(files.size_and_allocated, f"{path}/{name}")
+            both = or_none(files.size_and_allocated, f"{path}/{name}")
             if both is not None:
                 allocated += both[1]
                 size += both[0] if name in logs else 0
@@ -215,7 +211,7 @@ def _oldest(segments: list[LogSegment]) -> int:
     """The timestamp of the first record of the first segment that has one."""
     for segment in segments:
         log = segment.log
-        time = _or_none(first_timestamp, log) if log else None
+        time = or_none(first_timestamp, log) if log else None
         if time is not None and time != -1:
             return time
     return -1
@@ -267,10 +263,3 @@ def _end_flags(end: Tail, start: int | None, high_watermark: int | None) -> Iter
         yield "HW<LEO" if high_watermark < end.next_offset else "HW>LEO"
     if end.unread_bytes:
         yield "tail?"
-
-
-def _or_none(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-    try:
-        return read(*args, **kwargs)
-    except Unreadable:
-        return None

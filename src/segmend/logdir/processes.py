@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.file_system import Unreadable, or_none
 
 _LIMIT = 1 << 20
 _BROKERS = (b"kafka.Kafka", b"io.confluent.support.metrics.SupportedKafka")
@@ -80,10 +80,7 @@ def _seen_by(pid: str, path: str) -> Iterator[str]:
 
 
 def _config(path: str) -> ServerConfig | None:
-    try:
-        return ServerConfig.load(path)
-    except Unreadable:
-        return None
+    return or_none(ServerConfig.load, path)
 
 
 def _same(pid: str, place: str, path: str) -> bool:

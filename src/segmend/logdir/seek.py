@@ -16,7 +16,7 @@ from segmend.formats.record import iter_records
 from segmend.formats.time_index import TimeIndex
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import DECODE_LIMIT
-from segmend.logdir.file_system import OpenFile, Unreadable
+from segmend.logdir.file_system import OpenFile, or_none
 from segmend.logdir.files import FileEntry
 from segmend.logdir.walk import Selection
 
@@ -150,7 +150,4 @@ def _time_index(log: FileEntry) -> TimeIndex | None:
 def _beside(log: FileEntry, suffix: str) -> bytes | None:
     if not log.name.endswith(_LOG):
         return None
-    try:
-        return log.beside(log.name.removesuffix(_LOG) + suffix).read()
-    except Unreadable:
-        return None
+    return or_none(log.beside(log.name.removesuffix(_LOG) + suffix).read)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from segmend.broker.cleaner import RESET_BELOW, RESET_BEYOND, CleanerVerdict, Reset
 from segmend.explain.cleaned_size import CleanedSize
@@ -108,7 +107,7 @@ def _blocked(blocker: Blocker) -> str:
     return f"{BOUNDS[blocker.kind]}, from offset {blocker.offset} on{since}"
 
 
-def json_lines(studied: Iterable[Compaction]) -> Iterator[Mapping[str, Any]]:
+def json_lines(studied: Iterable[Compaction]) -> Iterator[Mapping[str, object]]:
     """One `partition` line each."""
     for each in studied:
         yield {
@@ -130,7 +129,7 @@ def json_lines(studied: Iterable[Compaction]) -> Iterator[Mapping[str, Any]]:
         }
 
 
-def _setting(setting: Setting) -> Mapping[str, Any]:
+def _setting(setting: Setting) -> Mapping[str, object]:
     return {
         "value": setting.value,
         "source": setting.source,
@@ -139,7 +138,7 @@ def _setting(setting: Setting) -> Mapping[str, Any]:
     }
 
 
-def _verdict(each: Compaction) -> Mapping[str, Any]:
+def _verdict(each: Compaction) -> Mapping[str, object]:
     verdict = each.verdict
     return {
         "first_dirty_offset": verdict.first_dirty if verdict else 0,
@@ -167,7 +166,7 @@ def _broker_says(each: Compaction) -> str | None:
     return None if both else RESET_BELOW.say(each.release, each.name, start, each.checkpoint)
 
 
-def _cleaned(cleaned: CleanedSize) -> Mapping[str, Any]:
+def _cleaned(cleaned: CleanedSize) -> Mapping[str, object]:
     return {
         "bytes": cleaned.bytes,
         "low": cleaned.low,

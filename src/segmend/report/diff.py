@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from segmend.kernel.types import KINDS
 from segmend.merge.compared import Compared
@@ -29,7 +28,7 @@ _COLUMNS = (
 _COLOURS = {"diverged": "red", "damaged": "red", "behind": "yellow"}
 
 
-def replica_json(partition: Compared, number: int) -> dict[str, Any]:
+def replica_json(partition: Compared, number: int) -> dict[str, object]:
     """One replica as `diff` and `fleet diff` tell it."""
     replica, merged = partition.replicas[number], partition.merged
     assert merged is not None, "a refused partition has no replicas to tell"
@@ -72,9 +71,13 @@ def replica_json(partition: Compared, number: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def partition_json(partition: Compared, leader: int | None, absent: Sequence[int]) -> dict[str, Any]:
+def partition_json(partition: Compared, leader: int | None, absent: Sequence[int]) -> dict[str, object]:
     """One partition; `leader` and the brokers that lack it are those of the metadata log, if there is one."""
-    line: dict[str, Any] = {"type": "partition", "topic": partition.topic, "partition": partition.partition}
+    line: dict[str, object] = {
+        "type": "partition",
+        "topic": partition.topic,
+        "partition": partition.partition,
+    }
     merged = partition.merged
     if merged is None:
         return {**line, "verdict": "refused", "best": None, "missing": [], "reason": partition.refused}
@@ -265,7 +268,7 @@ def _source(partition: Compared, standing: Standing, number: int) -> Replica | N
     return partition.replicas[min(having)] if having and standing.hurt else None
 
 
-def summary_json(counts: Mapping[str, int], notes: Sequence[str], seconds: float) -> dict[str, Any]:
+def summary_json(counts: Mapping[str, int], notes: Sequence[str], seconds: float) -> dict[str, object]:
     """The last line."""
     return {"type": "summary", **counts, "notes": list(notes), "seconds": round(seconds, 3)}
 

@@ -22,7 +22,7 @@ def plain(value: Any) -> str:
     return "-" if value is None else text.clean(str(value))
 
 
-def short(value: Any) -> str:
+def short(value: object) -> str:
     """A cell of at most 120 characters, for text that may be of any length."""
     return text.shorten(plain(value), 120)
 
@@ -58,7 +58,7 @@ def damage_line(row: Row, style: Style = PLAIN) -> str:
     return style("red", f"! byte {row['position']}{end}: {row['kind']}: {text.clean(str(row['reason']))}")
 
 
-def damage_row(damage: Damage) -> dict[str, Any]:
+def damage_row(damage: Damage) -> dict[str, object]:
     """The JSON object of a parser's damage."""
     return {
         "type": "damage",
@@ -69,7 +69,7 @@ def damage_row(damage: Damage) -> dict[str, Any]:
     }
 
 
-def preallocated(position: int, entries: int) -> list[dict[str, Any]]:
+def preallocated(position: int, entries: int) -> list[dict[str, object]]:
     """The remark on the zeros that fill an active index; none if there are none."""
     if not entries:
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 from segmend.broker.retention import RetentionLimit
 from segmend.explain.clock_remedies import Advice, advice
@@ -205,7 +205,7 @@ def _advice(gone: Sequence[Gone], remarks: Sequence[Remark] = ()) -> list[Advice
     return list(steps)
 
 
-def json_lines(account: Account) -> Iterator[Mapping[str, Any]]:
+def json_lines(account: Account) -> Iterator[Mapping[str, object]]:
     """A `deletion` line each, a `remark` line each, and a `summary`."""
     for each in account.gone.values():
         yield {

@@ -34,7 +34,7 @@ def codec_name(codec: int) -> str:
     return CODEC_NAMES[codec] if codec < len(CODEC_NAMES) else str(codec)
 
 
-def batch_row(item: BatchItem) -> dict[str, Any]:
+def batch_row(item: BatchItem) -> dict[str, object]:
     """The JSON object of a batch. Without a producer, producer and sequence fields are -1."""
     batch = item.batch
     return {
@@ -62,7 +62,7 @@ def batch_row(item: BatchItem) -> dict[str, Any]:
     }
 
 
-def record_row(item: RecordItem, view: RecordView) -> dict[str, Any]:
+def record_row(item: RecordItem, view: RecordView) -> dict[str, object]:
     """The JSON object of a record. `position` is its byte in the file, None inside a compressed batch."""
     batch, record = item.batch, item.record
     row = {
@@ -108,7 +108,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def damage_item_row(item: DamageItem) -> dict[str, Any]:
+def damage_item_row(item: DamageItem) -> dict[str, object]:
     """The JSON object of damage in a log."""
     return {
         "type": "damage",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from segmend.merge.compared import Compared
 from segmend.merge.values import Merged
@@ -12,9 +11,9 @@ from segmend.report.style import PLAIN, Style
 from segmend.wording import plural
 
 
-def merge_json(partition: Compared) -> dict[str, Any]:
+def merge_json(partition: Compared) -> dict[str, object]:
     """One partition."""
-    line: dict[str, Any] = {"type": "merge", "topic": partition.topic, "partition": partition.partition}
+    line: dict[str, object] = {"type": "merge", "topic": partition.topic, "partition": partition.partition}
     merged = partition.merged
     if merged is None:
         return {**line, "refused": partition.refused}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from segmend.frozen import frozen
 from segmend.logdir.overview import DirOverview, PartitionOverview, Space
@@ -78,7 +77,7 @@ class Disks:
     release_reason: str
 
 
-def json_rows(disks: Disks, choice: Choice) -> Iterator[dict[str, Any]]:
+def json_rows(disks: Disks, choice: Choice) -> Iterator[dict[str, object]]:
     """The JSON objects: dirs, partitions, one summary."""
     for each in disks.dirs:
         space = each.space

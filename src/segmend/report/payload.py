@@ -60,7 +60,7 @@ class Payload:
 _NOT_JSON = object()
 
 
-def _parsed(data: bytes) -> Any:
+def _parsed(data: bytes) -> object:
     try:
         value = json.loads(data, parse_constant=_no_constant)
         # What nests too deeply to be written again is better shown as the text it is.

@@ -132,7 +132,7 @@ def _looked_at(outcome: Mapping[str, Any]) -> str:
     return f" of {plural(count, 'partition')} that it touches; the others were not looked at"
 
 
-def plan_objects(plan: Plan, path: str | None) -> Iterator[dict[str, Any]]:
+def plan_objects(plan: Plan, path: str | None) -> Iterator[dict[str, object]]:
     """The `--json` lines: one a step, a loss, a note, and the last of the whole plan."""
     for number, step in enumerate(plan.steps, 1):
         yield {"type": "step", "step": number, "kind": step.KIND, "path": step.paths[0], "text": step.words()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from segmend.broker.retention import HOLDS, NEVER_MS, Amount, Clock, Look, Outlook, SegmentFate, says
 from segmend.explain.record_times import doubt
@@ -223,7 +222,7 @@ def _fate(verdict: SegmentFate) -> str:
     return "; ".join(parts)
 
 
-def json_lines(judged: Iterable[Reasons], asked: Asked) -> Iterator[Mapping[str, Any]]:
+def json_lines(judged: Iterable[Reasons], asked: Asked) -> Iterator[Mapping[str, object]]:
     """A `partition` line, its `segment` lines, and a `summary` at the end."""
     partitions = segments = due = held = failed = 0
     outlooks: list[Outlook] = []
@@ -248,7 +247,7 @@ def _sums(amounts: Sequence[Amount]) -> Mapping[str, int]:
     return {name: sum(getattr(each, name) for each in amounts) for name in _SUMMED}
 
 
-def _partition_line(each: Reasons, asked: Asked) -> Mapping[str, Any]:
+def _partition_line(each: Reasons, asked: Asked) -> Mapping[str, object]:
     blocker, outlook = each.blocker, each.outlook
     return {
         "type": "partition",
@@ -276,7 +275,7 @@ def _partition_line(each: Reasons, asked: Asked) -> Mapping[str, Any]:
     }
 
 
-def _segment_line(each: Reasons, verdict: SegmentFate) -> Mapping[str, Any]:
+def _segment_line(each: Reasons, verdict: SegmentFate) -> Mapping[str, object]:
     segment = verdict.segment
     read = each.records.get(segment.base_offset)
     said = None if verdict.goes is None else said_of(each, verdict)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from segmend.frozen import frozen
 from segmend.logdir.overview import PartitionOverview, SegmentOverview
@@ -33,7 +32,7 @@ class Partition:
     epochs: Sequence[tuple[int, int]]
 
 
-def json_rows(partition: Partition) -> Iterator[dict[str, Any]]:
+def json_rows(partition: Partition) -> Iterator[dict[str, object]]:
     """The JSON objects: the partition, its segments, its other files."""
     epochs = [{"epoch": epoch, "start_offset": start} for epoch, start in partition.epochs]
     yield {"type": "partition", **asdict(partition.overview), "leader_epochs": epochs}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from segmend.explain.disk_speed import Speed
 from segmend.explain.rolling_restart import PERIOD_SECONDS, SAFETY, Bounce, Probe
@@ -189,7 +188,7 @@ def yaml(probe: Probe) -> list[str]:
     ]
 
 
-def json_lines(page: StartupPage) -> Iterator[Mapping[str, Any]]:
+def json_lines(page: StartupPage) -> Iterator[Mapping[str, object]]:
     """The same, one object a line."""
     study, speed = page.study, page.study.speed
     yield {
@@ -235,7 +234,7 @@ def json_lines(page: StartupPage) -> Iterator[Mapping[str, Any]]:
     }
 
 
-def _estimate(study: Study, estimate: Estimate) -> Mapping[str, Any]:
+def _estimate(study: Study, estimate: Estimate) -> Mapping[str, object]:
     return {
         "seconds": round(estimate.seconds, 2),
         "loading_seconds": round(estimate.loading, 2),

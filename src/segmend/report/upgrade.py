@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from segmend.broker.upgrades import Line, Mode, Topic
 from segmend.explain.upgrade import Here, Upgrade
@@ -71,7 +71,7 @@ def _wrapped(text: str) -> list[str]:
     )  # fmt: skip
 
 
-def json_lines(pair: Upgrade, here: Here | None) -> Iterator[dict[str, Any]]:
+def json_lines(pair: Upgrade, here: Here | None) -> Iterator[dict[str, object]]:
     """One object for the pair, with these directories one more for the start."""
     yield {
         "type": "upgrade",
@@ -100,5 +100,5 @@ def json_lines(pair: Upgrade, here: Here | None) -> Iterator[dict[str, Any]]:
         yield here.outcome.to_json()
 
 
-def _line(line: Line) -> dict[str, Any]:
+def _line(line: Line) -> dict[str, object]:
     return {"since": ".".join(map(str, line.since)), "mode": line.mode.value, "text": line.text}

@@ -216,7 +216,7 @@ class _File:
         self._writer.write_batch(part)
         self._rows += part.num_rows
 
-    def close(self) -> dict[str, Any]:
+    def close(self) -> dict[str, object]:
         """Have it whole and synced."""
         self._writer.close()
         size = self._stream.tell()

@@ -103,7 +103,7 @@ def _of_contract(
         batch = batch.filter(pc.invert(superseded))
     aborted = _aborted(batch, job)
     _count(aborted, piece, job, tally)
-    constants: dict[str, Any] = {
+    constants: dict[str, object] = {
         "topic": job.topic, "partition": job.partition, "unacknowledged": piece.unacknowledged,
         "broker": piece.replica.broker, "dir": piece.replica.dir, "file": piece.file,
         "salvaged": False, **({} if piece.epoch is None else {"leader_epoch": piece.epoch}),

@@ -31,7 +31,7 @@ class Inferred:
         """Take one more value into account."""
         self._shape = self._with(self._shape, value, 0)
 
-    def _with(self, shape: Shape, value: Any, level: int) -> Shape:
+    def _with(self, shape: Shape, value: object, level: int) -> Shape:
         if value is None or shape == _ANY:
             return shape
         if level >= _LEVELS:
@@ -47,7 +47,7 @@ class Inferred:
             return {"items": items}
         return _joined(shape, _atom(value))
 
-    def _with_fields(self, shape: Shape, value: dict[str, Any], level: int) -> Shape:
+    def _with_fields(self, shape: Shape, value: dict[str, object], level: int) -> Shape:
         if shape == "void":
             shape = {"fields": {}}
         if isinstance(shape, str) or "fields" not in shape:
@@ -66,7 +66,7 @@ class Inferred:
         return None if self._shape == "void" else _spark(self._shape)
 
 
-def _atom(value: Any) -> str:
+def _atom(value: object) -> str:
     if isinstance(value, bool):
         return "boolean"
     return "long" if isinstance(value, int) else "double" if isinstance(value, float) else "string"
@@ -78,7 +78,7 @@ def _joined(shape: Shape, atom: str) -> Shape:
     return "double" if {str(shape), atom} == {"long", "double"} else _ANY
 
 
-def _spark(shape: Shape) -> Any:
+def _spark(shape: Shape) -> object:
     if isinstance(shape, str):
         return _ANY if shape == "void" else shape
     if "items" in shape:

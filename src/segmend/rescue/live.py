@@ -179,7 +179,7 @@ class Sender:
             logger=_QUIET,
         )
 
-    def send(self, offset: int, key: bytes | None, value: bytes | None, **more: Any) -> None:
+    def send(self, offset: int, key: bytes | None, value: bytes | None, **more: object) -> None:
         """Queue a record that has this offset in its source."""
         while True:
             try:

@@ -22,7 +22,7 @@ from segmend.merge.rule import merge, refuse_strangers
 from segmend.merge.runs import read_replica
 from segmend.merge.salvage import salvaged
 from segmend.merge.spans import common, united
-from segmend.merge.values import Replica
+from segmend.merge.values import Diverged, Replica
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
 from segmend.rescue.compact import compact, topics_compacted
@@ -199,7 +199,7 @@ def job_of(task: Task) -> Job:
     )  # fmt: skip
 
 
-def _line(job: Job, written: Written) -> dict[str, Any]:
+def _line(job: Job, written: Written) -> dict[str, object]:
     merged, request = job.merged, job.request
     missing = [[a, b] for a, b in _clipped(merged.missing, request)]
     sound = [piece for piece in job.pieces if not piece.salvaged]
@@ -256,7 +256,7 @@ def _clipped(missing: Sequence[tuple[int, int]], request: Request) -> Iterator[t
             yield low, high
 
 
-def _diverged(span: Any, replicas: Sequence[Replica]) -> dict[str, Any]:
+def _diverged(span: Diverged, replicas: Sequence[Replica]) -> dict[str, Any]:
     return {
         "broker": replicas[span.replica].broker,
         "dir": replicas[span.replica].dir,
@@ -278,7 +278,7 @@ def _sources(taken_pieces: Sequence[Piece]) -> Iterator[dict[str, Any]]:
         yield {"broker": broker, "dir": dir, "batches": batches, "bytes": size}
 
 
-def summary_of(lines: Sequence[Line]) -> dict[str, Any]:
+def summary_of(lines: Sequence[Line]) -> dict[str, object]:
     """The last line."""
     return {
         "type": "summary",

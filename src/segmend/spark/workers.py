@@ -117,7 +117,7 @@ def _worker(said: dict[str, Any]) -> Worker:
 
 def _question(
     modules: Sequence[str], dirs: dict[str, str | None], out: str | None, token: str
-) -> Callable[[Any], str]:
+) -> Callable[[object], str]:
     """A function that travels whole: a worker without segmend can run it."""
     mark, identity = MARK, _IDENTITY
 

@@ -118,7 +118,7 @@ def chosen(kind: type[Chosen], keywords: Mapping[str, object]) -> Chosen:
     return kind(**values)
 
 
-def given_in(options: object) -> Iterator[tuple[str, Any]]:
+def given_in(options: object) -> Iterator[tuple[str, object]]:
     """Names and values of what is not left at nothing, for the `arguments` of a plan."""
     for each in options_of(type(options)):
         value = getattr(options, each.name)

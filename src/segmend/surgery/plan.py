@@ -187,6 +187,6 @@ class Plan:
         return cls.parse(disk.read(path, _LIMIT), path)
 
 
-def _hash(data: Mapping[str, Any]) -> str:
+def _hash(data: Mapping[str, object]) -> str:
     text = json.dumps(data, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()

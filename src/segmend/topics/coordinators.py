@@ -28,12 +28,12 @@ def decode_offsets(key: bytes | None, value: bytes | None) -> Mapping[str, Any]:
     return decoded
 
 
-def decode_transaction(key: bytes | None, value: bytes | None) -> Mapping[str, Any]:
+def decode_transaction(key: bytes | None, value: bytes | None) -> Mapping[str, object]:
     """A record of `__transaction_state`; see `keyed`."""
     return keyed(key, value, TRANSACTION_KEYS, TRANSACTION_VALUES)
 
 
-def _consumer_protocol(text: str, kind: int) -> Any:
+def _consumer_protocol(text: str, kind: int) -> object:
     """A subscription or assignment of the consumer protocol; the base64 text itself if it is none."""
     cursor = Cursor(binascii.a2b_base64(text))
     message = messages(CONSUMER_PROTOCOL)[kind]

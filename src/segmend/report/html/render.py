@@ -23,7 +23,7 @@ from datetime import datetime
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
-from typing import Any, Final
+from typing import Final
 
 import jinja2
 from markupsafe import Markup, escape
@@ -86,7 +86,7 @@ def page(report: Report) -> str:
     )
 
 
-def inert_json(value: Any) -> str:
+def inert_json(value: object) -> str:
     """JSON that can stand in a `<script>` element: nothing in it can end the element or open a comment."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":

@@ -118,7 +118,7 @@ def _reader(path: str) -> Reader:
             if kind != "AVRO" or schema.get("references"):
                 return Reader(reason=f"its schema is of type {kind}" if kind != "AVRO" else "has references")
             schema = json.loads(schema["schema"])
-        named: dict[str, Any] = {}
+        named: dict[str, object] = {}
         parsed = fastavro.parse_schema(schema, named_schemas=named)
         look = _Look(named)
         look.size(parsed)
@@ -172,7 +172,7 @@ class _Look:
         return self._sizes[name]
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     try:
         return json.dumps(value, default=_plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except ValueError:
@@ -189,7 +189,7 @@ def _plain(value: Any) -> Any:
     return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     """With what JSON has no number for as text, as Protobuf's JSON does."""
     if isinstance(value, float) and not isfinite(value):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"

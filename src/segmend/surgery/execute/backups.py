@@ -6,8 +6,6 @@ bytes that stay on that disk would free nothing.
 
 from __future__ import annotations
 
-from typing import Any
-
 from segmend.errors import UsageError
 from segmend.logdir import disk
 from segmend.surgery.execute.preconditions import refuse_inside
@@ -34,7 +32,7 @@ def backup_place(plan: Plan, state_dir: str, asked: str | None) -> str | None:
 
 def _told(plan: Plan, name: str) -> str | None:
     """What the plan says, or one of those that it is composed of; anything else than a path says nothing."""
-    said: Any = plan.extra.get(BACKUPS)
+    said: object = plan.extra.get(BACKUPS)
     every = [
         each.get(name) for each in (said if isinstance(said, list) else [said]) if isinstance(each, dict)
     ]

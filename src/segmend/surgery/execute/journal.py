@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from enum import StrEnum
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from segmend.errors import SegmendError, UsageError
 from segmend.frozen import dataclass
@@ -216,7 +216,7 @@ class JournalWriter:
         self._fd = fd
         self._now = now
 
-    def write(self, event: str, direction: Direction, *, synced: bool = True, **more: Any) -> None:
+    def write(self, event: str, direction: Direction, *, synced: bool = True, **more: object) -> None:
         """Add an event; raises `OSError`."""
         at, after = round(self._now(), 3), self._run.last_line
         written = {"event": event, "direction": direction, **more, "at": at, "after": after}

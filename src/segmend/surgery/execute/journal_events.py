@@ -28,20 +28,20 @@ class Status(Enum):
     AFTER = "after"
 
 
-def _is_step(value: Any) -> bool:
+def _is_step(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _is_time(value: Any) -> bool:
+def _is_time(value: object) -> bool:
     """Seconds since 1970; NaN compares with nothing."""
     return isinstance(value, int | float) and 0 <= value < 1e11
 
 
-def _is_times(value: Any) -> bool:
+def _is_times(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(time, int) for time in value.values())
 
 
-def _is_list(kind: type[Any]) -> Callable[[Any], bool]:
+def _is_list(kind: type[object]) -> Callable[[object], bool]:
     return lambda value: isinstance(value, list) and all(isinstance(each, kind) for each in value)
 
 

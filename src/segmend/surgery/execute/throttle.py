@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from segmend.surgery.plan import THROTTLE, Plan
 
@@ -32,7 +32,7 @@ class Throttle:
             self._sleep(min(left, _NAP))
 
 
-def _rates(said: Any) -> Iterator[int]:
+def _rates(said: object) -> Iterator[int]:
     """Of one plan, or of those that it is composed of; a file may say anything."""
     for each in said if isinstance(said, list) else [said]:
         if isinstance(each, int) and not isinstance(each, bool) and each > 0:

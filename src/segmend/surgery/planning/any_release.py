@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from segmend.errors import SegmendError, UsageError
 from segmend.node.broker_dirs import BrokerDirs
@@ -16,7 +15,7 @@ from segmend.surgery.steps import step_to_json
 from segmend.wording import plural
 
 
-def plan_for_any(make: Callable[[Request[Any]], Plan], request: Request[Any]) -> Plan:
+def plan_for_any(make: Callable[[Request[object]], Plan], request: Request[object]) -> Plan:
     """The plan; raises `UsageError` with the candidates where they would have other steps or losses."""
     broker = request.broker
 

@@ -173,7 +173,7 @@ def set_marker_aside(log_dir: LogDir, reason: str) -> Step | None:
 
 def refuse_strangers(dirs: Sequence[LogDir], given: Sequence[str]) -> None:
     """Raise `UsageError` if the dirs belong to two brokers."""
-    first: tuple[str, Any] | None = None
+    first: tuple[str, object] | None = None
     for path, log_dir in zip(given, dirs, strict=True):
         value = log_dir.meta_properties.value
         if value is None:

@@ -149,9 +149,9 @@ def _entries(data: bytes) -> Entries:
     return {} if value is None else {(entry.topic, entry.partition): entry for entry in value.entries}
 
 
-def _extra(plans: Sequence[Plan]) -> Mapping[str, Any]:
+def _extra(plans: Sequence[Plan]) -> Mapping[str, object]:
     """What they add; of JSON for Kafka's tools the partitions of all, of other things a list."""
-    extra: dict[str, list[Any]] = {}
+    extra: dict[str, list[object]] = {}
     for name, value in ((name, value) for plan in plans for name, value in plan.extra.items()):
         if value not in extra.setdefault(name, []):
             extra[name].append(value)

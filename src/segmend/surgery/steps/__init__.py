@@ -42,6 +42,6 @@ def step_of(data: Mapping[str, Any]) -> Step:
         raise SegmendError(f"a step '{kind}' of the plan cannot be read: {error}") from None
 
 
-def step_to_json(step: Step) -> dict[str, Any]:
+def step_to_json(step: Step) -> dict[str, object]:
     """The object in a plan; `step_of` reads it."""
     return {"kind": step.KIND, **step.to_json()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from segmend.cli.options import add_output_options
 from segmend.cli.output import emit, emit_json, note, style
@@ -45,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _object(run: Run) -> dict[str, Any]:
+def _object(run: Run) -> dict[str, object]:
     begun = run.begun or {}
     return {
         "type": "journal", "journal": run.name, "path": run.path, "operation": run.plan.operation,

@@ -12,7 +12,7 @@ from segmend.surgery.options import Option, options_of
 Chosen = TypeVar("Chosen")
 
 
-def add_options(parser: argparse.ArgumentParser, kind: type[Any]) -> None:
+def add_options(parser: argparse.ArgumentParser, kind: type[object]) -> None:
     """One for each field."""
     for each in options_of(kind):
         about = each.asked.help.replace("%", "%%")
@@ -35,7 +35,7 @@ def options_from(args: argparse.Namespace, kind: type[Chosen]) -> Chosen:
     })  # fmt: skip
 
 
-def _reader(option: Option) -> Callable[[str], Any]:
+def _reader(option: Option) -> Callable[[str], object]:
     def read(words: str) -> Any:
         try:
             return option.read(words)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import time
 from itertools import groupby
-from typing import Any
 
 from segmend.cli.options import add_output_options
 from segmend.cli.output import emit, emit_json, note, style
@@ -68,7 +67,7 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
-def _object(item: SetAside) -> dict[str, Any]:
+def _object(item: SetAside) -> dict[str, object]:
     return {
         "type": "quarantined", "item": item.name, "journal": item.run.name, "step": item.number + 1,
         "state": item.state, "path": item.step.path, "place": item.place, "kind": item.step.before.kind,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from segmend.cli.output import emit, emit_json, style
 from segmend.formats import epoch_checkpoint, partition_metadata, quorum_state
 from segmend.logdir import disk
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.file_system import Unreadable, or_none
 from segmend.logdir.overview import partition_overview, segment_overview
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.report import segments
@@ -85,7 +85,4 @@ def _others(partition: PartitionDir) -> Iterator[OtherFile]:
 
 
 def _size(partition: PartitionDir, name: str) -> int | None:
-    try:
-        return disk.file_size(f"{partition.path}/{name}")
-    except Unreadable:
-        return None
+    return or_none(disk.file_size, f"{partition.path}/{name}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from segmend.formats import epoch_checkpoint, partition_metadata
 from segmend.frozen import frozen
@@ -175,7 +174,7 @@ def _small(
 
 def _cooked(graft: Graft, step: ReplaceFile, recipe: str, base: int) -> Step:
     """The same without the bytes: `apply` computes them from the log that is there by then."""
-    arguments: dict[str, Any] = {"base_offset": base, "interval": graft.interval}
+    arguments: dict[str, object] = {"base_offset": base, "interval": graft.interval}
     return replace(
         step, content=None, recipe=recipe, arguments=arguments, log_dir=graft.log_dir.path,
         partition=graft.name,

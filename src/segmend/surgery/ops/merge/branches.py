@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from segmend.frozen import frozen
 from segmend.merge.spans import common, united
@@ -112,7 +111,7 @@ def _told(case: Case, numbers: tuple[int, ...], span: tuple[int, int]) -> Lost:
     )  # fmt: skip
 
 
-def choice_json(case: Case, one: Choice, *, chosen: bool) -> dict[str, Any]:
+def choice_json(case: Case, one: Choice, *, chosen: bool) -> dict[str, object]:
     """The same for programs, and for the table of a plan."""
     return {
         "prefer": None if one.prefer is None else case.called(one.prefer),

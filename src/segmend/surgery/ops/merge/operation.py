@@ -12,7 +12,6 @@ it is planned for each.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from segmend.errors import SegmendError, UsageError
 from segmend.frozen import frozen
@@ -85,8 +84,8 @@ def plan(request: Request[Options]) -> Plan:
     return assembly.make(NAME, _arguments(options, case), request, draft, only=frozenset({case.target.name}))
 
 
-def _arguments(options: Options, case: Case) -> dict[str, Any]:
-    arguments: dict[str, Any] = {"partition": case.target.name, "from": list(options.from_)}
+def _arguments(options: Options, case: Case) -> dict[str, object]:
+    arguments: dict[str, object] = {"partition": case.target.name, "from": list(options.from_)}
     if options.prefer is not None:
         arguments["prefer"] = options.prefer
     if options.side is not None:
@@ -236,7 +235,7 @@ def _leader(case: Case, chosen: Choice) -> Iterator[str]:
         yield f"{says}, and has left this branch: its followers are cut to what it has"
 
 
-def _facts(case: Case, chosen: Choice, every: Sequence[Choice]) -> dict[str, Any]:
+def _facts(case: Case, chosen: Choice, every: Sequence[Choice]) -> dict[str, object]:
     """The table of choices for programs, and where the merged log comes from."""
     merged = chosen.merged
     told = [each for each in every if each is not chosen]

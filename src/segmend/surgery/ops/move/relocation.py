@@ -39,7 +39,7 @@ class Move:
 
 
 def plan_moves(
-    operation: str, arguments: Mapping[str, Any], request: Request[object], moves: Sequence[Move],
+    operation: str, arguments: Mapping[str, object], request: Request[object], moves: Sequence[Move],
     remarks: Sequence[str] = (), *, throttle: int | None = None,
 ) -> Plan:  # fmt: skip
     """The plan for all of them; raises `UsageError` and `SegmendError` for what cannot be moved."""
@@ -54,7 +54,7 @@ def plan_moves(
         *(_step(move) for move in moves),
         *_lines(request, moves, of_target=False),
     ]
-    extra: dict[str, Any] = {"kafka-reassign-partitions": _reassignment(request, moves)} if moves else {}
+    extra: dict[str, object] = {"kafka-reassign-partitions": _reassignment(request, moves)} if moves else {}
     if throttle is not None:
         extra[THROTTLE] = throttle
         arguments = {**arguments, THROTTLE: f"{throttle}/s"}
@@ -166,7 +166,7 @@ def _notes(request: Request[object]) -> Iterator[str]:
         yield "when it starts, the broker tells the controller the new places by itself (KIP-858)"
 
 
-def _reassignment(request: Request[object], moves: Sequence[Move]) -> dict[str, Any]:
+def _reassignment(request: Request[object], moves: Sequence[Move]) -> dict[str, object]:
     """The same for a running broker: the JSON that `kafka-reassign-partitions --execute` takes.
 
     Other replicas stay where they are ("any"); they are named if this node has the cluster's metadata,

@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
 
 from segmend.cli.output import emit, emit_json, note, style
 from segmend.errors import ExitCode, UsageError
@@ -176,7 +175,7 @@ def _when(ms: int) -> str:
     return "?" if ms < 0 else datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds")
 
 
-def _objects(measured: Capacity, within: float, full: int) -> Iterator[Mapping[str, Any]]:
+def _objects(measured: Capacity, within: float, full: int) -> Iterator[Mapping[str, object]]:
     yield from map(_disk_object, measured.disks)
     yield from map(_topic_object, measured.topics)
     for broker in measured.measured:
@@ -198,7 +197,7 @@ def _objects(measured: Capacity, within: float, full: int) -> Iterator[Mapping[s
     }  # fmt: skip
 
 
-def _disk_object(each: DiskCapacity) -> Mapping[str, Any]:
+def _disk_object(each: DiskCapacity) -> Mapping[str, object]:
     return {
         "type": "disk", "brokers": list(each.disk.brokers), "dirs": list(each.disk.dirs),
         "total_bytes": each.disk.total, "available_bytes": each.disk.available, "log_bytes": each.logs,
@@ -208,7 +207,7 @@ def _disk_object(each: DiskCapacity) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def _topic_object(each: TopicCapacity) -> Mapping[str, Any]:
+def _topic_object(each: TopicCapacity) -> Mapping[str, object]:
     return {
         "type": "topic", "cluster_id": each.cluster_id, "topic": each.topic, "partitions": each.partitions,
         "replicas": each.replicas, "bytes": each.bytes, "bytes_per_day": each.written_per_day,

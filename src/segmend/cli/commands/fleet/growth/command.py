@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from segmend.cli.output import emit, emit_json, style
 from segmend.errors import ExitCode
@@ -78,7 +77,7 @@ def _rate(per_day: float | None) -> str:
     return f"{sign}{text.size(round(abs(per_day)))}"
 
 
-def _dir_object(each: DirGrowth) -> Mapping[str, Any]:
+def _dir_object(each: DirGrowth) -> Mapping[str, object]:
     return {
         "type": "log_dir", "broker": each.broker, "dir": each.path,
         "bytes_before": each.logs.before, "bytes": each.logs.now, "bytes_per_day": each.logs.per_day,
@@ -87,7 +86,7 @@ def _dir_object(each: DirGrowth) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def _topic_object(each: TopicGrowth) -> Mapping[str, Any]:
+def _topic_object(each: TopicGrowth) -> Mapping[str, object]:
     return {
         "type": "topic", "cluster_id": each.cluster_id, "topic": each.topic,
         "bytes_before": each.logs.before, "bytes": each.logs.now, "bytes_per_day": each.logs.per_day,
