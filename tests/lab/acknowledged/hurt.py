@@ -36,6 +36,8 @@ class Bed:
     places: list[Place] = field(default_factory=list)
     lost: dict[tuple[int, str], set[int]] = field(default_factory=dict)
     """By node and partition, offsets whose record is no longer sound there."""
+    provable: dict[str, set[int]] = field(default_factory=dict)
+    """By partition, offsets of batches that have only their epoch hurt, which a rescue may prove."""
     wounds: list[str] = field(default_factory=list)
 
     @property
@@ -153,6 +155,8 @@ def strike(bed: Bed, draw: random.Random, count: int, wanted: dict[str, set[int]
         if not overlap and (hurt & wanted[place.name]) - others:
             continue
         bed.lost.setdefault((place.node, place.name), set()).update(hurt)
+        if data is not None and wound is header and _only_epoch(path.read_bytes(), data, place):
+            bed.provable.setdefault(place.name, set()).update(hurt)
         bed.wounds.append(
             f"b{place.node}/{place.name}/{place.log} {wound.__name__} {first}..{last} of {_spans(hurt)}"
         )
@@ -160,6 +164,11 @@ def strike(bed: Bed, draw: random.Random, count: int, wanted: dict[str, set[int]
             path.unlink()
         else:
             path.write_bytes(data)
+
+
+def _only_epoch(old: bytes, new: bytes, place: Place) -> bool:
+    epoch = slice(place.start + 12, place.start + 16)
+    return old[epoch] != new[epoch]
 
 
 def _strike_beside(bed: Bed, draw: random.Random, place: Place) -> None:

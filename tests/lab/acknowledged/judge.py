@@ -182,6 +182,8 @@ def play(world: World, seed: int, *, overlap: bool = False, form: str = "jsonl",
     trial = Trial(seed, bed.wounds, [])
     for name in NAMES:
         sound = set[int]().union(*(bed.held(node, name) for node in (1, 2, 3)))
+        # Had, whose epoch what lies beside it proves, or named: nothing in between.
+        sound |= bed.provable.get(name, set()) & {row[0] for row in told.rows[name]}
         _compare(world, trial, told, name, sound)
     return trial
 
