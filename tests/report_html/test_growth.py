@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from tests.report_html import sample
 from tests.report_html.conftest import html
 
@@ -29,6 +30,13 @@ def test_a_line_that_hardly_rises_keeps_its_shape_and_says_where_its_scale_begin
     found = growth(Past(runs=runs))
     assert found.points[-1].bottom - found.points[0].bottom > 50
     assert f"The scale begins at {found.ticks[0][1]}." in html({}, past=Past(runs=runs))
+
+
+def test_of_many_audits_the_last_are_drawn_and_the_others_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("segmend.report.html.growth.POINTS", 5)
+    found = growth(sample.past(audits=12))
+    assert (len(found.points), found.earlier) == (5, 7)
+    assert "the last 5 audits of these paths saw them, 7 before them not drawn" in html()
 
 
 def test_one_audit_tells_of_no_growth() -> None:

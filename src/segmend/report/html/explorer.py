@@ -180,11 +180,13 @@ def _segments(
     tables: Tables, wanted: Mapping[tuple[int | None, str], int]
 ) -> tuple[Mapping[tuple[int | None, str], int], dict[str, list[Any]]]:
     """How many of each replica there are, and their columns, in the order of the replicas."""
-    table = select(tables, "segments", ["log_dir_id", "file", *_OF_SEGMENT.values()])
-    if table.num_rows == 0 or not wanted or pa.types.is_null(table["file"].type):
+    whose = select(tables, "segments", ["log_dir_id", "file"])
+    if whose.num_rows == 0 or not wanted or pa.types.is_null(whose["file"].type):
         return {}, {}
-    place = _places(table, wanted)
-    table = table.drop_columns(["log_dir_id", "file"]).append_column("place", pa.array(place))
+    # Of a million segments the names are the most: they are gone before the numbers come.
+    place = _places(whose, wanted)
+    del whose
+    table = select(tables, "segments", [*_OF_SEGMENT.values()]).append_column("place", pa.array(place))
     table = table.filter(pc.greater_equal(table["place"], 0))
     table = table.sort_by([("place", "ascending"), ("segment", "ascending")]).slice(0, SEGMENTS)
     counts = np.bincount(table["place"].to_numpy(), minlength=max(wanted.values()) + 1)

