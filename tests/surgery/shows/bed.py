@@ -88,6 +88,9 @@ class Bed(Desk):
                 os.chown(path, KAFKA, KAFKA)
                 path.chmod(0o750 if path.is_dir() else 0o640)
         self.owners = self.owned()
+        self.usual: set[Finding] | None = None
+        """What `check` says of it as it stands, if it was asked already; `after`, behind the last plan."""
+        self.after: set[Finding] = set()
 
     def where(self, name: str) -> Path:
         """The directory of a partition."""
@@ -142,7 +145,8 @@ def stage(name: str) -> Iterator[None]:
 
 def operate(bed: Bed, case: Case) -> Asked:
     """Damage, check, plan, apply, check, undo: afterwards it is as it was after the damage."""
-    usual = bed.findings()
+    usual = bed.findings() if bed.usual is None else bed.usual
+    bed.usual = None
     asked = case.ask(bed)
     with stage("before"):
         fires = {code for code, _ in bed.findings() - usual} if asked.codes else set()
@@ -154,7 +158,8 @@ def operate(bed: Bed, case: Case) -> Asked:
     with stage("apply"):
         bed.apply(*asked.apply)
     with stage("after"):
-        new = {found for found in bed.findings() - usual if found[0] not in asked.returning}
+        bed.after = bed.findings()
+        new = {found for found in bed.after - usual if found[0] not in asked.returning}
         assert not new, f"check says {sorted(new)}"
         assert asked.done is None or asked.done(), "it is not done"
         assert bed.owned() <= bed.owners, "there are files that are not the broker's"
@@ -168,4 +173,5 @@ def operate_for_good(bed: Bed, case: Case) -> Asked:
     asked = operate(bed, case)
     with stage("apply again"):
         bed.apply(*asked.apply)
+    bed.usual = bed.after
     return asked

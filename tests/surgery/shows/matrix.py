@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.golden.judge import CORRUPT
 from tests.surgery.shows import damages, leftovers, metadata, names, places, server
 from tests.surgery.shows.bed import Asked, Bed, Case, Refused, operate, operate_for_good, stage
+from tests.surgery.story import plans_read_once
 
 CASES: Sequence[Case] = (
     *damages.CASES, *leftovers.CASES, *metadata.CASES, *places.CASES, *names.CASES
@@ -66,7 +67,7 @@ def alone(golden: str, whole: Path, root: Path, case: Case, *, start: bool) -> s
 def together(golden: str, whole: Path, root: Path, *, start: bool) -> list[str]:
     """All operations one after the other on one copy, then a start if it is asked for; their names."""
     chosen = [case for case in cases_of(golden) if refusal(golden, case) is None]
-    with another_disk(root) as spare:
+    with another_disk(root) as spare, plans_read_once():
         bed = Bed(golden, whole, root, spare)
         done = []
         for case in chosen:
