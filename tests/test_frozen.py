@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from segmend.frozen import dataclass, frozen
+from segmend.frozen import dataclass, field, frozen, replace
 
 
-def made(decorator: Callable[[type], type]) -> Any:
+def made(decorator: Callable[[type], type], field: Callable[..., Any]) -> Any:
     @decorator
     class Value:
         """One of everything."""
@@ -21,9 +21,9 @@ def made(decorator: Callable[[type], type]) -> Any:
         FIXED: ClassVar[int] = 3
         first: int
         second: str = "two"
-        third: list[int] = dataclasses.field(default_factory=list, compare=False)
-        fourth: str = dataclasses.field(default="hidden", repr=False)
-        fifth: int = dataclasses.field(default=5, kw_only=True)
+        third: list[int] = field(default_factory=list, compare=False)
+        fourth: str = field(default="hidden", repr=False)
+        fifth: int = field(default=5, kw_only=True)
 
         @property
         def both(self) -> str:
@@ -39,7 +39,16 @@ KINDS: list[tuple[Callable[[Any], Any], dict[str, bool]]] = [
     (dataclass(slots=True), {}),
     (dataclass(slots=True, eq=False, kw_only=True), {"eq": False, "kw_only": True}),
 ]
-PAIRS = [(made(ours), made(dataclasses.dataclass(slots=True, **theirs))) for ours, theirs in KINDS]
+PAIRS = [
+    (made(ours, field), made(dataclasses.dataclass(slots=True, **theirs), dataclasses.field))
+    for ours, theirs in KINDS
+]
+
+
+def replaced(value: Any, **changes: object) -> object:
+    """By our `replace`, where the class is ours."""
+    ours = hasattr(type(value), "__own__")
+    return (replace if ours else dataclasses.replace)(value, **changes)
 
 
 def answer(ask: Callable[[Any], object], kind: Any) -> object:
@@ -82,6 +91,8 @@ SAME: list[Callable[[Any], object]] = [
     lambda kind: repr(copy.copy(kind(first=1, second="c"))),
     lambda kind: [(each.name, each.type, each.kw_only) for each in dataclasses.fields(kind)],
     lambda kind: repr(dataclasses.replace(kind(first=1), second="b")),
+    lambda kind: repr(replaced(kind(first=1), second="b")),
+    lambda kind: replaced(kind(first=1), nosuch=2),
     lambda kind: kind(first=1).third is not kind(first=1).third,
     lambda kind: kind.FIXED,
     lambda kind: kind.__slots__,
@@ -109,11 +120,16 @@ def test_a_default_is_not_shared() -> None:
         frozen(type("Shared", (), {"__annotations__": {"names": "list[str]"}, "names": []}))
 
 
+def test_a_field_of_the_standard_ones_is_refused() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        frozen(type("Other", (), {"__annotations__": {"name": "str"}, "name": dataclasses.field()}))
+
+
 def test_a_field_may_be_set_later() -> None:
     @dataclass(slots=True)
     class Late:
         first: int
-        second: int = dataclasses.field(init=False)
+        second: int = field(init=False)
 
     late = Late(1)
     with pytest.raises(AttributeError):

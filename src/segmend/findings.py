@@ -7,10 +7,9 @@ them, and travel as JSON lines (`--json`) and as rows of the fleet's `findings` 
 from __future__ import annotations
 
 import enum
-from dataclasses import field
 from typing import Any
 
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen
 
 
 class Severity(enum.StrEnum):

@@ -1,20 +1,58 @@
 """Dataclasses with slots, made in a seventh of the time: `frozen` for values, `dataclass` for all others.
 
 The standard ones compile six functions for each class and look into each annotation, half a millisecond every
-time that Python starts, and a command needs a hundred classes. Here one is compiled, `__init__`, and the rest
-is the same for all classes. `fields`, `replace` and `asdict` of `dataclasses` work as ever.
+time that Python starts, and a command needs a hundred classes. Here one is compiled, `__init__`, when the
+first value is made, and the rest is the same for all classes. `fields` and `asdict` of `dataclasses` work as
+ever; `field` and `replace` are here, since that module brings half of Python's compiler: it is imported late.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterator
-from dataclasses import MISSING, Field, FrozenInstanceError, field, fields
-from inspect import get_annotations
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from operator import attrgetter
-from typing import Any, Literal, TypeVar, cast, dataclass_transform
+from typing import Any, Final, Literal, TypeVar, cast, dataclass_transform
 
 Class = TypeVar("Class", bound=type)
+Value = TypeVar("Value")
+_MISSING: Final[Any] = object()
+
+
+class _Field:
+    """How one field is made, shown and compared."""
+
+    __slots__ = ("compare", "default", "default_factory", "init", "kw_only", "metadata", "repr")
+
+    def __init__(
+        self, *, default: Any = _MISSING, default_factory: Any = _MISSING,
+        init: bool = True, repr: bool = True, compare: bool = True,
+        kw_only: bool | None = None, metadata: Mapping[str, object] | None = None,
+    ) -> None:  # fmt: skip
+        self.default = default
+        self.default_factory = default_factory
+        self.init = init
+        self.repr = repr
+        self.compare = compare
+        self.kw_only = kw_only
+        self.metadata = metadata
+
+    def standard(self) -> object:
+        """The same as `dataclasses` has it."""
+        given = {name: getattr(self, name) for name in self.__slots__}
+        return import_module("dataclasses").field(
+            **{name: each for name, each in given.items() if each is not _MISSING}
+        )
+
+
+def field(**options: Any) -> Any:
+    """As `dataclasses.field`."""
+    return _Field(**options)
+
+
+def replace(value: Value, /, **changes: Any) -> Value:
+    """As `dataclasses.replace`."""
+    kind: Any = type(value)
+    return cast(Value, kind(**{name: getattr(value, name) for name in kind.__given__} | changes))
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
@@ -36,39 +74,51 @@ def dataclass(
 
 def _made(cls: Class, methods: dict[str, Any], *, kw_only: bool) -> Class:
     """The class anew, for slots cannot be added to one."""
-    inherited: dict[str, Field[Any]] = {}
+    every: dict[str, _Field] = {}
     for base in reversed(cls.__mro__[1:]):
-        inherited |= base.__dict__.get("__own__", {})
+        every |= base.__dict__.get("__own__", {})
+    inherited = every
     own = dict(_own(cls, kw_only))
+    every = inherited | own
     body = {
         name: each for name, each in cls.__dict__.items() if name not in (*own, "__dict__", "__weakref__")
     }
-    every = [*(inherited | own).items()]
-    compared = [name for name, each in every if each.compare]
+    compared = [name for name, each in every.items() if each.compare]
+
+    def __init__(self: Any, *given: Any, **named: Any) -> None:
+        """Make way for the real one."""
+        made.__init__ = _initializer(cls, every, kept="__setattr__" in methods)
+        made.__init__(self, *given, **named)
+
     body = {
         **methods,
         **body,
         "__slots__": tuple(name for name in own if name not in inherited),
         "__own__": own,
-        "__dataclass_fields__": _Fields(),
+        "__dataclass_fields__": _FIELDS,
+        "__fields__": tuple(every),
+        "__given__": tuple(name for name, each in every.items() if each.init),
+        "__shown__": tuple(name for name, each in every.items() if each.repr),
         "__compared__": attrgetter(*compared) if compared else _nothing,
-        "__init__": _initializer(cls, every, kept="__setattr__" in methods),
+        "__init__": __init__,
     }
-    made = type(cls)(cls.__name__, cls.__bases__, body)
+    made: Any = type(cls)(cls.__name__, cls.__bases__, body)
     made.__qualname__ = cls.__qualname__
-    return made
+    return cast(Class, made)
 
 
-def _own(cls: type, kw_only: bool) -> Iterator[tuple[str, Field[Any]]]:
+def _own(cls: type, kw_only: bool) -> Iterator[tuple[str, _Field]]:
     """The fields that a class adds to those of its bases."""
-    for name, kind in get_annotations(cls).items():
+    for name, kind in cls.__annotations__.items():
         if str(kind).startswith(("ClassVar[", "typing.ClassVar[")):
             continue
-        given = cls.__dict__.get(name, MISSING)
+        given = cls.__dict__.get(name, _MISSING)
         if given.__class__.__hash__ is None:
             raise ValueError(f"{cls.__qualname__}.{name}: all values would share this default")
-        each: Field[Any] = given if isinstance(given, Field) else field(default=given)
-        if each.kw_only is MISSING:
+        if given.__class__.__module__ == "dataclasses":
+            raise ValueError(f"{cls.__qualname__}.{name}: `field` is that of segmend.frozen here")
+        each = given if isinstance(given, _Field) else _Field(default=given)
+        if each.kw_only is None:
             each.kw_only = kw_only
         yield name, each
 
@@ -76,26 +126,29 @@ def _own(cls: type, kw_only: bool) -> Iterator[tuple[str, Field[Any]]]:
 class _Fields:
     """What `dataclasses` asks of a class; few are ever asked."""
 
-    def __get__(self, _value: object, cls: type) -> dict[str, Field[Any]]:
+    def __get__(self, _value: object, cls: type) -> dict[str, Any]:
         bases = [base for base in reversed(cls.__mro__) if "__own__" in base.__dict__]
         kinds = {name: base.__annotations__[name] for base in bases for name in base.__dict__["__own__"]}
-        given = {name: each for base in bases for name, each in base.__dict__["__own__"].items()}
+        given = {name: each.standard() for base in bases for name, each in base.__dict__["__own__"].items()}
         asked = type(cls.__name__, (), {"__module__": cls.__module__, "__annotations__": kinds, **given})
-        known: Any = dataclasses.dataclass(init=False, repr=False, eq=False)(asked)
+        known = import_module("dataclasses").dataclass(init=False, repr=False, eq=False)(asked)
         cls.__dataclass_fields__ = known.__dataclass_fields__  # type: ignore[attr-defined]
-        return cast(dict[str, Field[Any]], known.__dataclass_fields__)
+        return cast(dict[str, Any], known.__dataclass_fields__)
 
 
-def _initializer(cls: type, every: list[tuple[str, Field[Any]]], *, kept: bool) -> Callable[..., None]:
-    known: dict[str, Any] = {"put": object.__setattr__, "missing": MISSING}
+_FIELDS: Final = _Fields()
+
+
+def _initializer(cls: type, every: Mapping[str, _Field], *, kept: bool) -> Callable[..., None]:
+    known: dict[str, Any] = {"put": object.__setattr__, "missing": _MISSING}
     parameters: tuple[list[str], list[str]] = ([], [])
     lines = []
-    for name, each in every:
+    for name, each in every.items():
         given, usual = name, ""
-        if each.default_factory is not MISSING:
+        if each.default_factory is not _MISSING:
             known[f"new_{name}"] = each.default_factory
             given, usual = f"new_{name}() if {name} is missing else {name}", "=missing"
-        elif each.default is not MISSING:
+        elif each.default is not _MISSING:
             known[f"usual_{name}"] = each.default
             usual = f"=usual_{name}"
         if not each.init:
@@ -119,7 +172,7 @@ def _nothing(_self: object) -> tuple[()]:
 
 
 def _repr(self: Any) -> str:
-    shown = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+    shown = (f"{name}={getattr(self, name)!r}" for name in type(self).__shown__)
     return f"{type(self).__qualname__}({', '.join(shown)})"
 
 
@@ -135,16 +188,16 @@ def _hash(self: Any) -> int:
 
 
 def _keep(_self: Any, name: str, _value: object = None) -> None:
-    raise FrozenInstanceError(f"cannot assign to or delete field {name!r}")
+    raise import_module("dataclasses").FrozenInstanceError(f"cannot assign to or delete field {name!r}")
 
 
 def _state(self: Any) -> list[Any]:
-    return [getattr(self, each.name) for each in fields(self)]
+    return [getattr(self, name) for name in type(self).__fields__]
 
 
 def _restore(self: Any, state: list[Any]) -> None:
-    for each, kept in zip(fields(self), state, strict=True):
-        object.__setattr__(self, each.name, kept)
+    for name, kept in zip(type(self).__fields__, state, strict=True):
+        object.__setattr__(self, name, kept)
 
 
 _SHOWN = {"__repr__": _repr}

@@ -7,13 +7,12 @@ releases up to 3.6 did is in `segmend.broker.old_identity`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from segmend.broker.old_identity import READING, Reading, as_read, goes_offline, refusals
 from segmend.broker.rule import Rule
 from segmend.formats.damage import Damage
 from segmend.formats.meta_properties import MetaProperties
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.logdir.release import Release
 
 DIRECTORY_IDS: Rule[bool] = Rule("MetaPropertiesEnsemble; KIP-858", (((0, 8), False), ((3, 7), True)))

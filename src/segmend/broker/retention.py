@@ -7,12 +7,11 @@ that may stay; a segment goes only when the high watermark has reached its end.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from enum import StrEnum
 
 from segmend.broker import deletions
 from segmend.broker.rule import Rule, Words
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.logdir.release import NEWEST, Release
 
 FIRST_LOOK_SECONDS = 30

@@ -6,12 +6,11 @@ single settings are not repeated here: they are in the tables of `settings`.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
 from segmend.broker.features import level_name
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.logdir.release import Release, highest_level
 
 

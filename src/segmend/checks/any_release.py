@@ -8,11 +8,11 @@ many bytes are not read once more: there releases are compared by what a start l
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any, Final
 
 from segmend.checks.remedies import by_rules_of
 from segmend.findings import Finding
+from segmend.frozen import replace
 from segmend.logdir.release import Release
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.candidates import each_release

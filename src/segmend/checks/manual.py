@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from types import ModuleType
 
 from segmend.findings import Severity
-from segmend.frozen import dataclass, frozen
+from segmend.frozen import dataclass, field, frozen
 
 # Columns of the text under a heading.
 _WIDTH = 88

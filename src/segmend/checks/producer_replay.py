@@ -13,7 +13,6 @@ Follows ProducerStateManager and ProducerAppendInfo.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -21,7 +20,7 @@ from segmend.formats.producer_snapshot import ProducerSnapshot
 from segmend.formats.producer_snapshot import parse as parse_snapshot
 from segmend.formats.txn_index import AbortedTxn, TransactionIndex
 from segmend.formats.txn_index import parse as parse_txn_index
-from segmend.frozen import dataclass, frozen
+from segmend.frozen import dataclass, field, frozen, replace
 from segmend.kernel import types as kernel
 from segmend.kernel.producers import state_of
 from segmend.kernel.scan import scan_log

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import importlib
-import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType, ModuleType
 from typing import Any
 
+from segmend.discovery import modules_in
 from segmend.findings import Finding
 from segmend.frozen import frozen
 
@@ -48,7 +48,7 @@ def known_codes() -> Mapping[str, Entry]:
 @functools.cache
 def _modules() -> tuple[ModuleType, ...]:
     package = importlib.import_module(__package__ or "segmend.checks")
-    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    names = modules_in(package.__path__)
     modules = (importlib.import_module(f"{package.__name__}.{name}") for name in names)
     return tuple(module for module in modules if hasattr(module, "CODES"))
 

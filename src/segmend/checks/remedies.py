@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 
 from segmend.findings import Remedy, Safety
+from segmend.frozen import replace
 
 _BY_RULES = ("segmend plan ", "segmend check ", "segmend forecast ")
 _TO_FILE = " -o plan.json"

@@ -12,13 +12,12 @@ import fnmatch
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import field
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from segmend.findings import Finding, Severity
-from segmend.frozen import dataclass, frozen
+from segmend.frozen import dataclass, field, frozen
 from segmend.logdir.file_system import Unreadable
 
 from .context import MAX_MAP_COUNT, BrokerContext, DirContext, PartitionContext, ReadFailure

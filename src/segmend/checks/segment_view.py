@@ -6,12 +6,11 @@ Reading errors are let through, as in `context`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from segmend.formats import offset_index, time_index
-from segmend.frozen import dataclass
+from segmend.frozen import dataclass, field, replace
 from segmend.kernel.scan import iter_batches, next_offset_from
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.files import FileEntry

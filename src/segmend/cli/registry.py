@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import pkgutil
 from importlib import import_module
 from typing import Protocol, cast
+
+from segmend.discovery import modules_in
 
 _HOME = "segmend.cli.commands"
 
@@ -24,7 +25,7 @@ class Command(Protocol):
 
 def names() -> list[str]:
     """The names of all commands, which are those of their rooms; none of them is imported."""
-    return sorted(each.name for each in pkgutil.iter_modules(import_module(_HOME).__path__))
+    return modules_in(import_module(_HOME).__path__)
 
 
 def summary(name: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
 
 from segmend.broker.election import (
     ELR_FEATURE,
@@ -17,7 +16,7 @@ from segmend.broker.election import (
 )
 from segmend.cluster.values import Copy, Leadership, Name, Prospect
 from segmend.formats.java_number import parse_int
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen, replace
 from segmend.loading import Extent, PartitionOutcome, Service
 from segmend.logdir.release import Release
 from segmend.node.metadata_image import MetadataImage, PartitionLeader

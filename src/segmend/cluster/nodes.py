@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
 from typing import Protocol
 
 from segmend.broker.election import MIN_INSYNC, UNCLEAN_ELECTION
 from segmend.cluster.values import Name, NodeOutcome
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen, replace
 from segmend.loading import DirOutcome, Options, PartitionOutcome, forecast_any
 from segmend.logdir.as_user import user_of
 from segmend.node.broker_dirs import BrokerDirs

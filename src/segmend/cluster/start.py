@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 
 from segmend.broker.election import NOT_REGISTERED
@@ -13,6 +12,7 @@ from segmend.cluster.nodes import NodeStart, Playing
 from segmend.cluster.order import start_order
 from segmend.cluster.quorum import quorum, voters_of
 from segmend.cluster.values import ClusterOutcome, Leadership, Name, NodeOutcome, Prospect, Quorum
+from segmend.frozen import replace
 from segmend.loading import PartitionOutcome
 from segmend.logdir.release import Release
 from segmend.node.metadata_image import MetadataImage

@@ -6,7 +6,6 @@ Follows `LogCleanerManager.grabFilthiestCompactedLog`, `cleanableOffsets` and `L
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from dataclasses import replace
 from itertools import accumulate
 
 from segmend.broker.cleaner import (
@@ -31,7 +30,7 @@ from segmend.explain.cleaner_blockers import Blocker, Held, blockers
 from segmend.explain.standing import standing
 from segmend.formats.java_number import parse_long
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.kernel.scan import iter_batches
 from segmend.loading.cleaner_reads import READ_AT_MOST, Spoiled, stats_fault
 from segmend.loading.dirs import DirState

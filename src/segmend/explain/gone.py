@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Final
@@ -25,7 +24,7 @@ from segmend.broker.deletions import (
 )
 from segmend.broker.retention import RetentionLimit
 from segmend.explain.timestamp_units import in_milliseconds, other_unit
-from segmend.frozen import dataclass, frozen
+from segmend.frozen import dataclass, field, frozen, replace
 
 MOST: Final = 100_000
 """Segments that are remembered one by one."""

@@ -7,13 +7,12 @@ that would take too long to read, it is taken as it stands: as that broker has i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 
 from segmend.broker.retention import Outlook, SegmentFate, judge, outlook
 from segmend.explain.record_times import RecordTimes, doubt, record_times
 from segmend.explain.standing import standing
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen, replace
 from segmend.loading.dirs import DirState
 from segmend.loading.high_watermark import Mark, high_watermark
 from segmend.loading.later import limits_of, look_of, retained

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.loading.dirs import DirState
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.replicas import Situation, load_settings

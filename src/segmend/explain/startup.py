@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 from segmend.broker.recovery import PRODUCER_STATE, first_recovered
 from segmend.broker.sanity import INDEX_SANITY, IndexSanity
 from segmend.explain.disk_speed import Speed, batch_bytes, measure
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.loading.timing.costs import COSTS
 from segmend.loading.timing.estimate import DirWork, Estimate, Job, Machine, Work, estimate
 from segmend.logdir.file_system import Unreadable

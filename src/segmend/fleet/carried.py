@@ -17,7 +17,6 @@ import os
 import time
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -36,7 +35,7 @@ from segmend.fleet.listing import Place, absolute
 from segmend.fleet.schemas import SCANS
 from segmend.fleet.settled import Settled
 from segmend.formats.names import parse_file_name
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.kernel.records import signed64
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.file_system import FileStat, Unreadable

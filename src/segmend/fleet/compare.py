@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from segmend.errors import SegmendError
 from segmend.fleet.driver import Driver
 from segmend.fleet.pack import FILE_COST, pack
 from segmend.fleet.remote import files_of
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.compared import Compared, compared

@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import field
 
 from segmend.errors import SegmendError
 from segmend.fleet.listing import Place
 from segmend.fleet.options import FAILFAST, PERMISSIVE
 from segmend.fleet.ranges import Range
-from segmend.frozen import dataclass, frozen
+from segmend.frozen import dataclass, field, frozen
 from segmend.kernel.types import KINDS, Problem
 from segmend.logdir.file_system import Unreadable
 from segmend.wording import plural

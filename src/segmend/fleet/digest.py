@@ -8,7 +8,6 @@ and the stored checksum. A sum and not a sequence, so that a stretch may cross s
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy.typing as npt
 
 from segmend.fleet.schemas import DIGEST_OFFSETS
 from segmend.formats.batch import RecordBatch
-from segmend.frozen import dataclass
+from segmend.frozen import dataclass, field
 from segmend.kernel.batch_rows import WIDTH, batch_rows
 from segmend.kernel.records import signed64
 from segmend.kernel.types import Problem, Reader

@@ -9,13 +9,12 @@ known, a disk whose size was not seen) is named.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from segmend.fleet import capacity
 from segmend.fleet.capacity import BrokerMeasured, Measured
 from segmend.fleet.encoding import Advice, Sample, added, advice
 from segmend.fleet.listing import Place, absolute
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.logdir.file_system import Unreadable
 
 

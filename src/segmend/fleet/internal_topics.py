@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from segmend.fleet.ranges import Range
 from segmend.fleet.records import constants, records
 from segmend.fleet.rows import Row, table
 from segmend.fleet.schemas import DECODED
+from segmend.frozen import replace
 from segmend.logdir.file_system import OpenFile
 from segmend.topics import decoder_for
 

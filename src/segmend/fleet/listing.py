@@ -14,7 +14,6 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -22,7 +21,7 @@ from segmend.errors import SegmendError
 from segmend.fleet.remote import files_of
 from segmend.formats import partition_metadata
 from segmend.formats.names import parse_dir_name, parse_file_name
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.logdir import disk
 from segmend.logdir.file_system import EntryType, Files, Unreadable
 from segmend.logdir.tree import LOG_DIR_FILES, PARTITION_KINDS, LogDir

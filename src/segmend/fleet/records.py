@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any, Final
@@ -21,7 +20,7 @@ from segmend.fleet.rows import Row, dir_keys
 from segmend.fleet.schemas import KAFKA_RECORD
 from segmend.formats.batch import RecordBatch
 from segmend.formats.record import iter_records
-from segmend.frozen import dataclass
+from segmend.frozen import dataclass, replace
 from segmend.kernel.arrow import record_batches
 from segmend.kernel.columns import LONG_MAX
 from segmend.kernel.scan import iter_batches

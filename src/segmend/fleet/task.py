@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from itertools import groupby
 
 from segmend.checks import CheckRun, Level, Scope, Wanted
@@ -22,7 +21,7 @@ from segmend.fleet.digest import PartitionDigest
 from segmend.fleet.listing import Place
 from segmend.fleet.pack import FILE_COST
 from segmend.fleet.settled import Settled
-from segmend.frozen import dataclass, frozen
+from segmend.frozen import dataclass, field, frozen
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir

@@ -9,12 +9,11 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import field
 from typing import NamedTuple
 
 from segmend.formats.byte_columns import first_decrease, put_column, take_column, used_size
 from segmend.formats.damage import Damage
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen
 
 SUFFIX = ".index"
 ENTRY_SIZE = 8

@@ -18,14 +18,13 @@ from __future__ import annotations
 import binascii
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from struct import Struct
 from typing import Any
 
 from segmend.formats.cursor import Cursor, Malformed, Truncated
 from segmend.formats.kafka_uuid import SIZE, uuid_text
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 
 NEVER = 1 << 30
 MAX_DEPTH = 16

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import field
 from typing import NamedTuple
 
 from segmend.formats.byte_columns import first_decrease, put_column, take_column, used_size
 from segmend.formats.damage import Damage
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen
 
 SUFFIX = ".timeindex"
 ENTRY_SIZE = 12

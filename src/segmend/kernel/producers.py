@@ -8,10 +8,10 @@ a problem is noted and the fold goes on.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from segmend.formats.batch import RecordBatch
 from segmend.formats.producer_snapshot import ProducerStateEntry
+from segmend.frozen import replace
 from segmend.kernel.records import problem_of
 from segmend.kernel.types import (
     MAX_ABORTED,

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 from segmend.formats.batch import HEADER_SIZE_V2, PREFIX, read_header
 from segmend.formats.java_number import INT_MAX
+from segmend.frozen import replace
 from segmend.kernel.batches import iter_batches, next_offset_from
 from segmend.kernel.diagnosis import diagnose
 from segmend.kernel.engine import ENGINE

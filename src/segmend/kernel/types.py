@@ -6,10 +6,9 @@ are Kafka offsets, timestamps are milliseconds since the epoch (-1: none).
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Final, Literal, Protocol
 
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen
 
 WINDOW: Final = 1 << 20
 """Bytes of one read; the buffer is reused, so a scan of any file needs about this much."""

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.loading.prelude import Options
 from segmend.loading.run import Forecast, Line
 from segmend.loading.values import (

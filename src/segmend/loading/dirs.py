@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from segmend.broker.checkpoints import (
     MARKER_GOES_FIRST,
     RESETTING,
@@ -19,7 +17,7 @@ from segmend.broker.strays import SUFFIXES
 from segmend.formats.clean_shutdown import FILE_NAME as MARKER
 from segmend.formats.damage import Damage
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
-from segmend.frozen import dataclass
+from segmend.frozen import dataclass, field
 from segmend.loading.timing.estimate import DirWork, Job, Work
 from segmend.loading.values import Effect
 from segmend.logdir.file_system import Unreadable, is_full

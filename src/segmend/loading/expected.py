@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from segmend.broker.failures import NAME_TAKEN, POTENTIALLY_OFFLINE, RECREATES_OFFLINE, UNASSIGNED
 from segmend.broker.strays import LEADS_WITHOUT_ITS_DIR, NO_DIR_IDS, PROMOTES_FUTURE, UNLED
+from segmend.frozen import replace
 from segmend.loading.dirs import DirState
 from segmend.loading.replicas import EMPTY, Loaded
 from segmend.loading.values import Effect, Extent, PartitionOutcome, Service

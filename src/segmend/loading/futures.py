@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from segmend.broker.failures import REPLACED
+from segmend.frozen import replace
 from segmend.kernel.scan import iter_batches
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Loaded

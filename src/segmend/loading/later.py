@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from segmend.broker.retention import (
     DELETE_DELAY_SECONDS,
@@ -22,6 +21,7 @@ from segmend.broker.retention import (
 )
 from segmend.broker.sanity import TIME_INDEX
 from segmend.formats import offset_index, time_index
+from segmend.frozen import replace
 from segmend.loading.cleaner_reads import Spoiled, stats_fault, thrown_over
 from segmend.loading.high_watermark import Mark
 from segmend.loading.limits import Retention

@@ -6,7 +6,6 @@ Only those whose single replica is here are certain to be led by this node.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from segmend.broker.election import RESTARTED, Leaves
 from segmend.broker.failures import UNASSIGNED

@@ -7,7 +7,6 @@ dynamic ones, these over server.properties, this over Kafka's defaults.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from enum import StrEnum
 
 from segmend.broker.cleaner import BACKOFF_MS
@@ -20,7 +19,7 @@ from segmend.broker.retention import (
     Limits,
 )
 from segmend.formats.java_number import parse_long
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import NEWEST
 

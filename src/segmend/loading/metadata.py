@@ -6,12 +6,10 @@ one that has others catches up with them before its first partition is touched.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from segmend.broker.server_rules import ROLES
 from segmend.broker.settings import MISSING
 from segmend.formats.names import CLUSTER_METADATA
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.loading.values import DirectoryOutcome, Effect
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs

@@ -9,7 +9,6 @@ all ends; a recovery goes batch by batch. Neither minds a magic byte above 2.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from segmend.broker.failures import fatal
 from segmend.broker.producer_state import (
@@ -24,6 +23,7 @@ from segmend.broker.producer_state import (
 from segmend.broker.serving import ABORTS_BACKWARDS
 from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch
 from segmend.formats.codec import CodecError, decompress
+from segmend.frozen import replace
 from segmend.kernel.producers import ABORT, ProducerFold
 from segmend.kernel.records import end_txn_marker
 from segmend.kernel.scan import iter_batches

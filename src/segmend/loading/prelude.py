@@ -6,14 +6,13 @@ Follows `KafkaRaftServer.initializeLogDirs` and the beginning of `LogManager.loa
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field, replace
 from functools import cached_property
 
 from segmend.broker.identity import UNEXPECTED_METADATA, Identity, IdentityVerdict, verify
 from segmend.broker.log_dirs import list_refusal
 from segmend.broker.server_rules import MIGRATION
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen, replace
 from segmend.loading import places
 from segmend.loading.dirs import DirState, identity_of, read_dir
 from segmend.loading.limits import TopicSettings

@@ -7,11 +7,10 @@ a batch is damaged, and silently misses records where an index leads it past the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from segmend.formats.offset_index import ENTRY_SIZE
-from segmend.frozen import dataclass
+from segmend.frozen import dataclass, replace
 from segmend.kernel.holes import holes
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import CHAIN_KINDS, KINDS, TAIL_KINDS, Problem, SegmentScan

@@ -7,8 +7,6 @@ and `LogLoader.recoverSegment`.
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from segmend.broker.checkpoints import OPENING_ASSIGNS_EPOCHS
 from segmend.broker.failures import fatal, io_failure
 from segmend.broker.producer_state import UNKNOWN_MARKER
@@ -23,7 +21,7 @@ from segmend.broker.recovery import (
 from segmend.broker.search import search
 from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, compute_crc, header_size
 from segmend.formats.codec import CodecError, decompress
-from segmend.frozen import dataclass
+from segmend.frozen import dataclass, field
 from segmend.kernel.records import end_txn_marker
 from segmend.kernel.scan import iter_batches, next_offset_from, scan_log
 from segmend.kernel.types import DECODE_LIMIT, SegmentScan

@@ -6,7 +6,6 @@ Follows `LogManager.loadLog` and what `ReplicaManager` makes of the log when the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
 
 from segmend.broker.cleanup_policy import compacted
 from segmend.broker.failures import LoadFailure, fatal
@@ -23,7 +22,7 @@ from segmend.broker.strays import (
 from segmend.formats.java_number import parse_int
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.formats.partition_metadata import FILE_NAME
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen, replace
 from segmend.loading.dirs import DirState
 from segmend.loading.high_watermark import Replicas, high_watermark, replicas_of
 from segmend.loading.later import by_deletion, by_retention

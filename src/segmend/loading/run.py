@@ -6,7 +6,6 @@ Follows `KafkaRaftServer.initializeLogDirs` and `LogManager.loadLogs`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 from segmend.broker.failures import (
     ALL_DIRS_FAILED,
@@ -22,6 +21,7 @@ from segmend.broker.failures import (
 )
 from segmend.broker.strays import PROMOTES_FUTURE
 from segmend.formats.names import CLUSTER_METADATA, REMOTE_INDEX_CACHE
+from segmend.frozen import replace
 from segmend.loading import places
 from segmend.loading.dirs import DirState
 from segmend.loading.expected import made_again, missing_replicas

@@ -13,13 +13,12 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
 from functools import partial
 from itertools import zip_longest
 from operator import attrgetter
 from typing import Any
 
-from segmend.frozen import dataclass, frozen
+from segmend.frozen import dataclass, field, frozen, replace
 from segmend.loading.dirs import DirState
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Loaded, Situation, load_directory

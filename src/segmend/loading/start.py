@@ -7,7 +7,6 @@ each is played once, and what became of it is what they refer to.
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from dataclasses import replace
 from functools import cached_property
 
 from segmend.broker.failures import (
@@ -18,6 +17,7 @@ from segmend.broker.failures import (
     NEEDS_METADATA_DIR,
 )
 from segmend.broker.identity import UNEXPECTED_METADATA, IdentityVerdict
+from segmend.frozen import replace
 from segmend.loading.dirs import DirState, read_checkpoint
 from segmend.loading.metadata_log import look_at_metadata
 from segmend.loading.prelude import Options, Prelude

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import field
 
 from segmend.broker.sanity import INDEX_SANITY, IndexSanity
 from segmend.broker.search import SEARCH, Search
-from segmend.frozen import dataclass, frozen
+from segmend.frozen import dataclass, field, frozen
 from segmend.kernel.types import ProducerState
 from segmend.loading.epochs import EpochCache
 from segmend.loading.segment import End, Lost, Segment

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final
 
 from segmend.broker.retention import RetentionLimit
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen
 from segmend.loading.timing.estimate import Estimate
 
 EFFECTS: Final = {

@@ -6,11 +6,10 @@ Follows `LogConfig` and `KafkaConfig`. Only what segmend needs is here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 
 from segmend.formats import java_properties
 from segmend.formats.java_number import parse_int, parse_long
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen
 from segmend.logdir import disk
 from segmend.logdir.release import Release
 

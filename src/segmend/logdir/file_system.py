@@ -16,7 +16,7 @@ from dataclasses import field
 from typing import Final, Literal, ParamSpec, Protocol, Self, TypeVar
 
 from segmend.errors import SegmendError
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -9,10 +9,9 @@ names, so the usual ones take a short path.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 
 from segmend.formats.names import parse_file_name
-from segmend.frozen import dataclass
+from segmend.frozen import dataclass, field
 from segmend.logdir.file_system import EntryType
 
 _MAX_BASE = f"{2**63 - 1:020d}"

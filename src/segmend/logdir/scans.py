@@ -9,10 +9,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import replace
 from typing import Final, NamedTuple
 
-from segmend.frozen import dataclass
+from segmend.frozen import dataclass, replace
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import RECORD_KINDS, IndexRule, ProducerState, SegmentScan
 from segmend.logdir.file_system import FileStat, Unreadable

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.merge.lineage import claims_of
 from segmend.merge.second_look import Look
 from segmend.merge.spans import Span, common, united, without

@@ -6,8 +6,8 @@ Above it the next leader may decide otherwise, and the end of the newest file ma
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
+from segmend.frozen import replace
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.runs import Walk, iter_rows
 from segmend.merge.values import Replica, Run

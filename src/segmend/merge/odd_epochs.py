@@ -8,9 +8,9 @@ bytes under another one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 
+from segmend.frozen import replace
 from segmend.merge.lineage import claims_of
 from segmend.merge.proven_epochs import Lines
 from segmend.merge.second_look import Look

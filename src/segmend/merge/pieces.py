@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from segmend.errors import SegmendError
 from segmend.formats import legacy
 from segmend.formats.batch import RecordBatch
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.kernel.types import DECODE_LIMIT
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import cached_property
 
 from segmend.broker.identity import is_kraft
@@ -15,6 +14,7 @@ from segmend.broker.metadata_log import SNAPSHOT_FIRST
 from segmend.broker.server_rules import ROLES, ZOOKEEPER
 from segmend.formats.meta_properties import MetaProperties
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
+from segmend.frozen import replace
 from segmend.logdir import disk
 from segmend.logdir.beside import told_beside
 from segmend.logdir.config import ServerConfig

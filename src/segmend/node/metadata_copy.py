@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
 from typing import Final
 
 from segmend.formats import control
 from segmend.formats.batch import RecordBatch
 from segmend.formats.record import iter_records
-from segmend.frozen import dataclass, frozen
+from segmend.frozen import dataclass, field, frozen, replace
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import CHAIN_KINDS, TAIL_KINDS
 from segmend.logdir.file_system import Unreadable

@@ -7,10 +7,9 @@ Built as `MetadataImage` is, record by record; where the records come from is th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
 from typing import Any
 
-from segmend.frozen import dataclass, frozen
+from segmend.frozen import dataclass, field, frozen, replace
 
 _TOPIC_RESOURCE, _BROKER_RESOURCE = 2, 4
 

@@ -8,7 +8,6 @@ topic unknown.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Final
 
 from segmend.broker.metadata_log import is_ahead
@@ -17,7 +16,7 @@ from segmend.formats.batch import RecordBatch
 from segmend.formats.envelope import FRAME_VERSION
 from segmend.formats.record import iter_records
 from segmend.formats.schema import messages
-from segmend.frozen import dataclass
+from segmend.frozen import dataclass, field
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import CHAIN_KINDS
 from segmend.logdir.file_system import Unreadable

@@ -10,12 +10,12 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import replace
 from hashlib import blake2b
 from heapq import merge
 from typing import Final
 
 from segmend.broker.cleanup_policy import compacted
+from segmend.frozen import replace
 from segmend.merge.cut import kept_of
 from segmend.merge.pieces import Piece, pieces
 from segmend.node.broker_dirs import BrokerDirs

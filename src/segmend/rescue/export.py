@@ -9,11 +9,11 @@ from __future__ import annotations
 import fcntl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Final
 
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.java_number import LONG_MAX
+from segmend.frozen import replace
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs

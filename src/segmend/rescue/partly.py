@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Final
 
+from segmend.frozen import replace
 from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
 from segmend.rescue.outlet import Folder, Stream

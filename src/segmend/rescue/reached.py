@@ -5,12 +5,11 @@ Whoever adds what is new asks here what that is, and keeps where it ends with wh
 
 from __future__ import annotations
 
-from dataclasses import replace
 from hashlib import sha256
 from typing import NamedTuple
 
 from segmend.errors import SegmendError, UsageError
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.rescue.fates import Fates
 from segmend.rescue.request import Job, within
 from segmend.rescue.rows import Tally, rows

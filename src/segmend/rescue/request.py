@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any, Literal
 
 from segmend.errors import UsageError
 from segmend.formats.java_number import LONG_MAX, LONG_MIN
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen, replace
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.pieces import Piece, pieces

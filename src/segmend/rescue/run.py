@@ -6,13 +6,12 @@ import functools
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from operator import attrgetter
 from typing import Any, Final
 
 from segmend.errors import UsageError
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.gathered import gathered

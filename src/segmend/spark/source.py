@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -33,6 +32,7 @@ from segmend.errors import UsageError
 from segmend.fleet.listing import absolute
 from segmend.fleet.options import Options, parse_options
 from segmend.fleet.tables import TableTask, open_table, read
+from segmend.frozen import replace
 
 NAME = "kafka-log"
 # A planner has no say in how many cores there are; splits are small enough for this many.

@@ -6,10 +6,10 @@ import hashlib
 import posixpath
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, Final, Self
 
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.file_system import FileStat, Unreadable

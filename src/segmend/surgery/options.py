@@ -8,11 +8,11 @@ read; one of a tuple may be given several times.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, field, fields
+from dataclasses import MISSING, Field, fields
 from typing import Any, Final, TypeVar, get_origin, get_type_hints
 
 from segmend.errors import UsageError
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen
 
 Chosen = TypeVar("Chosen")
 _ASKED: Final = "asked"

@@ -6,10 +6,11 @@ as plain JSON values, and never raise on content.
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
+
+from segmend.discovery import modules_in
 
 Decoder = Callable[[bytes | None, bytes | None], Mapping[str, Any]]
 
@@ -18,8 +19,8 @@ def decoder_for(topic: str) -> Decoder | None:
     """The decoder of an internal topic, None for any other topic."""
     if not topic.startswith("__"):
         return None
-    for module in pkgutil.iter_modules(__path__):
-        decoders = import_module(f"{__name__}.{module.name}")
+    for name in modules_in(__path__):
+        decoders = import_module(f"{__name__}.{name}")
         decoder: Decoder | None = decoders.DECODERS.get(topic)
         if decoder is not None:
             return decoder

@@ -7,12 +7,12 @@ the start sets aside is told of once: by the fault for which it does, not by all
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from segmend.checks import Scope, all_checks, known_codes
 from segmend.findings import Cause, Finding
 from segmend.formats.names import parse_file_name
+from segmend.frozen import replace
 
 _SETTING_ASIDE: Final = frozenset({"stray-renamed", "directory-deleted"})
 _ASIDE: Final = "set aside"

@@ -7,7 +7,6 @@ nothing about a fault, its page in the manual speaks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
 
 from segmend.broker.failures import DIR_FAILED, NOT_A_PARTITION, Fate, LoadFailure
@@ -16,6 +15,7 @@ from segmend.findings import Basis, BrokerEffect, Finding, Severity
 from segmend.formats import meta_properties, partition_metadata
 from segmend.formats.names import parse_file_name
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
+from segmend.frozen import replace
 from segmend.loading.dirs import DirState
 from segmend.loading.start import Start
 from segmend.loading.values import Effect

@@ -7,12 +7,12 @@ a healthy disk does not pay for them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from segmend.checks import Level, known_codes
 from segmend.checks.context import BrokerContext
 from segmend.findings import Basis, BrokerEffect, Finding, Severity
 from segmend.formats.names import parse_file_name
+from segmend.frozen import replace
 from segmend.loading.reads import Budget
 from segmend.loading.start import Start
 from segmend.loading.values import HARMLESS

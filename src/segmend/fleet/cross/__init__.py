@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import functools
 import importlib
-import pkgutil
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType, ModuleType
 
 from segmend.checks import known_codes
 from segmend.checks.manual import Entry, entries
+from segmend.discovery import modules_in
 from segmend.findings import Finding
 from segmend.fleet.cross.replica import Group
 
@@ -21,8 +21,7 @@ from segmend.fleet.cross.replica import Group
 @functools.cache
 def cross_checks() -> tuple[ModuleType, ...]:
     """Every module of this package that has `CODES`, sorted by name."""
-    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    modules = (importlib.import_module(f"{__name__}.{name}") for name in names)
+    modules = (importlib.import_module(f"{__name__}.{name}") for name in modules_in(__path__))
     return tuple(module for module in modules if hasattr(module, "CODES"))
 
 

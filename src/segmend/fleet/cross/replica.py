@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import Any, Literal
 
 from segmend.findings import Finding, Remedy, Severity
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen
 
 Difference = Literal["content", "epoch", "absent-here", "absent-there", "boundary"]
 

@@ -9,9 +9,8 @@ Another processor is faster or slower by its own factor; a disk is asked for its
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.loading.timing.costs import COSTS, PARTS, READS_A_CHECK, WARM_BATCHES, WARM_SEGMENTS, Costs
 from segmend.logdir.release import Release
 

@@ -7,11 +7,11 @@ the damage of the file. Logs and KRaft snapshots stream instead, in `report.log`
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol, cast
 
+from segmend.discovery import modules_in
 from segmend.formats.damage import Damage
 from segmend.report.fields import ShownField
 
@@ -29,8 +29,7 @@ class Viewer(Protocol):
 
 def viewers() -> dict[str, Viewer]:
     """All viewers by kind."""
-    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    modules = [cast(Viewer, import_module(f"{__name__}.{name}")) for name in names]
+    modules = [cast(Viewer, import_module(f"{__name__}.{name}")) for name in modules_in(__path__)]
     return {viewer.KIND: viewer for viewer in modules}
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -19,7 +18,7 @@ import pyarrow.compute as pc
 from markupsafe import escape
 
 from segmend.checks.manual import Consequence, Entry
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.wording import plural
 
 from .columns import Row, Tables, broker_name, broker_order, rows

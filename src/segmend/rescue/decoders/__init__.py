@@ -6,11 +6,11 @@ not. Some need packages of an extra and are loaded only when they are asked for.
 
 from __future__ import annotations
 
-import pkgutil
 import struct
 from importlib import import_module
 from typing import Any, Final, NamedTuple, Protocol
 
+from segmend.discovery import modules_in
 from segmend.errors import MissingExtra, SegmendError, UsageError, system_words
 from segmend.frozen import frozen
 from segmend.logdir.disk import FileReader
@@ -62,7 +62,7 @@ class Decode:
 
 def names() -> list[str]:
     """The kinds; none of them is loaded."""
-    return sorted(each.name for each in pkgutil.iter_modules(__path__))
+    return modules_in(__path__)
 
 
 def asked(text: str) -> Decode:

@@ -8,12 +8,12 @@ they are asked for.
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Final, Protocol, cast
 
+from segmend.discovery import modules_in
 from segmend.errors import MissingExtra
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.outlet import Folder, Line
@@ -80,7 +80,7 @@ class GrowingForm(Protocol):
 
 def names() -> list[str]:
     """What `--as` can be; none of them is loaded."""
-    return sorted(each.name.replace("_", "-") for each in pkgutil.iter_modules(__path__))
+    return [name.replace("_", "-") for name in modules_in(__path__)]
 
 
 def form(name: str) -> NamedForm:

@@ -7,7 +7,6 @@ source dir, with the metadata log of its node, as it is, if that is among the so
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 from segmend.broker.checkpoints import LEADER_EPOCHS, TOPIC_IDS
@@ -23,6 +22,7 @@ from segmend.formats import (
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA, file_prefix
 from segmend.formats.offset_checkpoint import CheckpointEntry, OffsetCheckpoint
 from segmend.formats.partition_metadata import PartitionMetadata
+from segmend.frozen import replace
 from segmend.kernel.scan import scan_log
 from segmend.kernel.types import SegmentScan
 from segmend.logdir import disk

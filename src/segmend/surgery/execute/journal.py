@@ -20,12 +20,11 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field
 from enum import StrEnum
 from typing import Final, Self
 
 from segmend.errors import SegmendError, UsageError
-from segmend.frozen import dataclass
+from segmend.frozen import dataclass, field
 from segmend.logdir import disk
 from segmend.state_dir import default_state_dir
 from segmend.surgery.execute.journal_events import FORWARD, Course, Direction, Event, Status, event_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 
 from segmend.errors import SegmendError, UsageError
 from segmend.formats import meta_properties
+from segmend.frozen import replace
 from segmend.logdir import disk
 from segmend.surgery.execute.journal import Run
 from segmend.surgery.execute.journal_events import FORWARD, Direction, Status

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from segmend.errors import SegmendError, UsageError
 from segmend.formats import clean_shutdown, offset_checkpoint
 from segmend.formats.names import parse_dir_name
 from segmend.formats.offset_checkpoint import FILE_NAMES
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs

@@ -10,11 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import field
 from enum import StrEnum
 
 from segmend.errors import Cancelled, SegmendError, system_words
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen
 from segmend.logdir import disk
 from segmend.surgery.boundaries import refuse_outside
 from segmend.surgery.execute import lock

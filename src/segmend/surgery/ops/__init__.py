@@ -7,11 +7,11 @@ nothing. `DIR...` and the options that all have (`-o`, `--kafka`, `--json`) come
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Protocol, cast
 
+from segmend.discovery import modules_in
 from segmend.surgery.plan import Plan
 from segmend.surgery.request import Request
 
@@ -27,7 +27,7 @@ class Operation(Protocol):
 
 def names() -> list[str]:
     """The names of all operations, which are those of their rooms; none of them is imported."""
-    return sorted(each.name for each in pkgutil.iter_modules(__path__))
+    return modules_in(__path__)
 
 
 def summary(name: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from segmend.errors import SegmendError, UsageError
+from segmend.frozen import replace
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.candidates import each_release
 from segmend.surgery.plan import Plan

@@ -8,10 +8,9 @@ cuts less; a right index alone then makes it worse.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
 from typing import Any
 
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen, replace
 from segmend.loading import Options, forecast
 from segmend.loading.values import PartitionOutcome
 from segmend.node.broker_dirs import BrokerDirs

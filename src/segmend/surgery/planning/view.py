@@ -10,10 +10,9 @@ import posixpath
 import stat
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import field
 from typing import Generic, NamedTuple, TypeVar
 
-from segmend.frozen import dataclass
+from segmend.frozen import dataclass, field
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.file_system import EntryType, FileStat, OpenFile, Unreadable

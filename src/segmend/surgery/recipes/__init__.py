@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import functools
 import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, Self
 
+from segmend.discovery import modules_in
 from segmend.errors import SegmendError
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
@@ -37,7 +37,7 @@ def all_recipes() -> Mapping[str, Build]:
 
 @functools.cache
 def _modules() -> Mapping[str, ModuleType]:
-    modules = [importlib.import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__)]
+    modules = [importlib.import_module(f"{__name__}.{name}") for name in modules_in(__path__)]
     return {module.NAME: module for module in modules}
 
 

@@ -11,11 +11,10 @@ batches from the log afterwards.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from segmend.broker.rule import Rule
 from segmend.formats import producer_snapshot
 from segmend.formats.producer_snapshot import ProducerSnapshot
+from segmend.frozen import replace
 from segmend.kernel.producers import row_of
 from segmend.kernel.types import ProducerState
 from segmend.logdir.release import Release

@@ -9,12 +9,12 @@ or a full disk stopped it.
 from __future__ import annotations
 
 import functools
-import pkgutil
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
+from segmend.discovery import modules_in
 from segmend.errors import SegmendError
 from segmend.surgery.step import Step
 
@@ -22,8 +22,7 @@ from segmend.surgery.step import Step
 @functools.cache
 def kinds() -> Mapping[str, type[Step]]:
     """Every kind of step by its name."""
-    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    classes = [import_module(f"{__name__}.{name}").STEP for name in names]
+    classes = [import_module(f"{__name__}.{name}").STEP for name in modules_in(__path__)]
     return MappingProxyType({step.KIND: step for step in classes})
 
 

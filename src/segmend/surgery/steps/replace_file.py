@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
 from typing import Any, ClassVar, Final, Self
 
 from segmend.errors import SegmendError
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen, replace
 from segmend.logdir import disk
 from segmend.logdir.file_system import Files, Unreadable
 from segmend.logdir.release import Release

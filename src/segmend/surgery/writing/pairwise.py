@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import replace
 from threading import Event, Lock
 from typing import Final, TypeVar
 
+from segmend.frozen import replace
 from segmend.surgery.writing.work import Workplace
 
 AT_ONCE: Final = 2

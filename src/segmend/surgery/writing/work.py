@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable
-from dataclasses import field
 
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen
 from segmend.logdir import disk
 from segmend.logdir.release import NEWEST, Release
 from segmend.surgery.writing.effects import Effects

@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from segmend.checks import CheckOfAny, CheckRun, Level, Summary, Wanted, known_codes
 from segmend.checks.remedies import by_rules_of
@@ -19,6 +18,7 @@ from segmend.cli.stopped_surgery import stopped_surgery
 from segmend.cli.targets import Targets, broker_of, open_targets
 from segmend.errors import ExitCode, UsageError
 from segmend.findings import Finding, Severity
+from segmend.frozen import replace
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
 from segmend.report import text

@@ -6,11 +6,11 @@ import argparse
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from segmend.fleet.driver import Driver, LocalDriver
 from segmend.fleet.listing import absolute
+from segmend.frozen import replace
 
 from .needs import need
 

@@ -7,11 +7,10 @@ equal headers with equal checksums, whatever the segments. Both logs are streame
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field
 from typing import NamedTuple
 
 from segmend.formats.batch import RecordBatch
-from segmend.frozen import dataclass
+from segmend.frozen import dataclass, field
 from segmend.surgery.ops.graft.replica import Batch, BatchOrDamage, Damaged, ReplicaLog
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from segmend.formats import epoch_checkpoint, partition_metadata
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, PartitionDir

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from math import inf
 
 from segmend.errors import SegmendError
 from segmend.formats import epoch_checkpoint, offset_checkpoint, partition_metadata, producer_snapshot
 from segmend.formats.partition_metadata import PartitionMetadata
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.kernel.types import ProducerState
 from segmend.logdir.files import FileEntry
 from segmend.logdir.loaded import load

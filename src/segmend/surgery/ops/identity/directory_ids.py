@@ -11,12 +11,11 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import Final
 
 from segmend.errors import UsageError
 from segmend.formats.kafka_uuid import is_reserved, parse_uuid, uuid_text
-from segmend.frozen import dataclass, frozen
+from segmend.frozen import dataclass, field, frozen
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs

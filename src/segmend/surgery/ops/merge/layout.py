@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 from segmend.errors import SegmendError
 from segmend.formats.java_number import INT_MAX
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.merge.pieces import Piece, pieces
 from segmend.merge.standing import begins
 from segmend.merge.values import Merged, Range

@@ -8,12 +8,11 @@ others, before it takes the place of the old one; no broker reads a file of that
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 from segmend.errors import SegmendError
 from segmend.formats.names import file_prefix
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.logdir import disk
 from segmend.merge.cut import recut
 from segmend.merge.pieces import Piece

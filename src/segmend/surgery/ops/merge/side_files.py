@@ -7,10 +7,10 @@ is there once; where a third has other bytes at the same offsets, they go to `SI
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from segmend.errors import UsageError
 from segmend.formats.names import file_prefix
+from segmend.frozen import replace
 from segmend.logdir import disk
 from segmend.merge.pieces import Piece, pieces
 from segmend.merge.spans import Span, without

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Final
 
 from segmend.checks import CheckRun, Level, Wanted
 from segmend.checks.weighing.judge import judged
 from segmend.findings import Finding, Severity
+from segmend.frozen import replace
 from segmend.surgery.ops.repair.options import Options
 from segmend.surgery.planning.view import planned
 from segmend.surgery.request import Request

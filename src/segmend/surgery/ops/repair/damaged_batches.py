@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from segmend.findings import Finding
 from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, read_header
 from segmend.formats.java_number import INT_MAX
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.tree import LogSegment, PartitionDir

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import field
 
 from segmend.errors import SegmendError
 from segmend.findings import Finding
-from segmend.frozen import dataclass
+from segmend.frozen import dataclass, field
 from segmend.surgery.ops.repair.checking import THREADS
 from segmend.surgery.ops.repair.mends import mends
 from segmend.surgery.ops.repair.options import Options

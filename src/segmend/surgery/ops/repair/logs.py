@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import field
 from typing import Final
 
 from segmend.checks import remedies
 from segmend.errors import SegmendError, UsageError
 from segmend.findings import Finding
-from segmend.frozen import dataclass
+from segmend.frozen import dataclass, field
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 from segmend.surgery.derive.sources import log_of, segment_of

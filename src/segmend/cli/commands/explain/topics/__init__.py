@@ -9,10 +9,11 @@ it is given if that is no log dir.
 from __future__ import annotations
 
 import argparse
-import pkgutil
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
+
+from segmend.discovery import modules_in
 
 
 class Topic(Protocol):
@@ -34,9 +35,7 @@ class Topic(Protocol):
 
 def all_topics() -> dict[str, Topic]:
     """The topics by name."""
-    topics = [
-        cast(Topic, import_module(each.name)) for each in pkgutil.iter_modules(__path__, f"{__name__}.")
-    ]
+    topics = [cast(Topic, import_module(f"{__name__}.{name}")) for name in modules_in(__path__)]
     return {topic.NAME: topic for topic in topics}
 
 

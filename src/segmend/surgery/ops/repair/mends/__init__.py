@@ -7,11 +7,11 @@ be made anew, or raises `BeyondRepair` with the reason. It reads the model and w
 from __future__ import annotations
 
 import functools
-import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from types import MappingProxyType
 
+from segmend.discovery import modules_in
 from segmend.findings import Finding
 from segmend.surgery.ops.repair.scene import Scene
 from segmend.surgery.recipes import Rebuild
@@ -22,5 +22,5 @@ Mend = Callable[[Finding, Scene], Iterator[Rebuild]]
 @functools.cache
 def mends() -> Mapping[str, Mend]:
     """The function that mends a finding, by code."""
-    modules = (import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__))
+    modules = (import_module(f"{__name__}.{name}") for name in modules_in(__path__))
     return MappingProxyType({code: module.jobs for module in modules for code in module.CODES})
