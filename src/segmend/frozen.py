@@ -15,18 +15,18 @@ from typing import Any, Final, Literal, TypeVar, cast, dataclass_transform
 
 Class = TypeVar("Class", bound=type)
 Value = TypeVar("Value")
-_MISSING: Final[Any] = object()
+MISSING: Final[Any] = object()
 
 
-class _Field:
+class Field:
     """How one field is made, shown and compared."""
 
     __slots__ = ("compare", "default", "default_factory", "init", "kw_only", "metadata", "repr")
 
     def __init__(
-        self, *, default: Any = _MISSING, default_factory: Any = _MISSING,
+        self, *, default: Any = MISSING, default_factory: Any = MISSING,
         init: bool = True, repr: bool = True, compare: bool = True,
-        kw_only: bool | None = None, metadata: Mapping[str, object] | None = None,
+        kw_only: bool | None = None, metadata: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         self.default = default
         self.default_factory = default_factory
@@ -34,19 +34,34 @@ class _Field:
         self.repr = repr
         self.compare = compare
         self.kw_only = kw_only
-        self.metadata = metadata
+        self.metadata = metadata or {}
 
     def standard(self) -> object:
         """The same as `dataclasses` has it."""
         given = {name: getattr(self, name) for name in self.__slots__}
         return import_module("dataclasses").field(
-            **{name: each for name, each in given.items() if each is not _MISSING}
+            **{name: each for name, each in given.items() if each is not MISSING}
         )
 
 
 def field(**options: Any) -> Any:
     """As `dataclasses.field`."""
-    return _Field(**options)
+    return Field(**options)
+
+
+def is_made(kind: object) -> bool:
+    """Whether it is a class of these, or a value of one."""
+    return hasattr(kind, "__every__")
+
+
+def fields(kind: Any) -> Mapping[str, Field]:
+    """The fields of a class or value by name, also those of its bases."""
+    return cast(Mapping[str, Field], kind.__every__)
+
+
+def as_dict(value: object) -> dict[str, Any]:
+    """The values of the fields as they are; `dataclasses.asdict` makes dicts of dataclasses in them, too."""
+    return {name: getattr(value, name) for name in fields(value)}
 
 
 def replace(value: Value, /, **changes: Any) -> Value:
@@ -74,7 +89,7 @@ def dataclass(
 
 def _made(cls: Class, methods: dict[str, Any], *, kw_only: bool) -> Class:
     """The class anew, for slots cannot be added to one."""
-    every: dict[str, _Field] = {}
+    every: dict[str, Field] = {}
     for base in reversed(cls.__mro__[1:]):
         every |= base.__dict__.get("__own__", {})
     inherited = every
@@ -96,7 +111,7 @@ def _made(cls: Class, methods: dict[str, Any], *, kw_only: bool) -> Class:
         "__slots__": tuple(name for name in own if name not in inherited),
         "__own__": own,
         "__dataclass_fields__": _FIELDS,
-        "__fields__": tuple(every),
+        "__every__": every,
         "__given__": tuple(name for name, each in every.items() if each.init),
         "__shown__": tuple(name for name, each in every.items() if each.repr),
         "__compared__": attrgetter(*compared) if compared else _nothing,
@@ -107,17 +122,17 @@ def _made(cls: Class, methods: dict[str, Any], *, kw_only: bool) -> Class:
     return cast(Class, made)
 
 
-def _own(cls: type, kw_only: bool) -> Iterator[tuple[str, _Field]]:
+def _own(cls: type, kw_only: bool) -> Iterator[tuple[str, Field]]:
     """The fields that a class adds to those of its bases."""
     for name, kind in cls.__annotations__.items():
         if str(kind).startswith(("ClassVar[", "typing.ClassVar[")):
             continue
-        given = cls.__dict__.get(name, _MISSING)
+        given = cls.__dict__.get(name, MISSING)
         if given.__class__.__hash__ is None:
             raise ValueError(f"{cls.__qualname__}.{name}: all values would share this default")
         if given.__class__.__module__ == "dataclasses":
             raise ValueError(f"{cls.__qualname__}.{name}: `field` is that of segmend.frozen here")
-        each = given if isinstance(given, _Field) else _Field(default=given)
+        each = given if isinstance(given, Field) else Field(default=given)
         if each.kw_only is None:
             each.kw_only = kw_only
         yield name, each
@@ -139,16 +154,16 @@ class _Fields:
 _FIELDS: Final = _Fields()
 
 
-def _initializer(cls: type, every: Mapping[str, _Field], *, kept: bool) -> Callable[..., None]:
-    known: dict[str, Any] = {"put": object.__setattr__, "missing": _MISSING}
+def _initializer(cls: type, every: Mapping[str, Field], *, kept: bool) -> Callable[..., None]:
+    known: dict[str, Any] = {"put": object.__setattr__, "missing": MISSING}
     parameters: tuple[list[str], list[str]] = ([], [])
     lines = []
     for name, each in every.items():
         given, usual = name, ""
-        if each.default_factory is not _MISSING:
+        if each.default_factory is not MISSING:
             known[f"new_{name}"] = each.default_factory
             given, usual = f"new_{name}() if {name} is missing else {name}", "=missing"
-        elif each.default is not _MISSING:
+        elif each.default is not MISSING:
             known[f"usual_{name}"] = each.default
             usual = f"=usual_{name}"
         if not each.init:
@@ -192,11 +207,11 @@ def _keep(_self: Any, name: str, _value: object = None) -> None:
 
 
 def _state(self: Any) -> list[Any]:
-    return [getattr(self, name) for name in type(self).__fields__]
+    return [*as_dict(self).values()]
 
 
 def _restore(self: Any, state: list[Any]) -> None:
-    for name, kept in zip(type(self).__fields__, state, strict=True):
+    for name, kept in zip(fields(self), state, strict=True):
         object.__setattr__(self, name, kept)
 
 

@@ -6,12 +6,13 @@ Follows `DefaultRecordBatch.writeHeader`, `DefaultRecord.writeTo` and `LegacyRec
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from struct import Struct
 from typing import NamedTuple
 
 from segmend.formats import control
 from segmend.formats.batch import HEADER_SIZE_V2, LOG_OVERHEAD, RecordBatch, compute_crc, render_header
-from segmend.formats.codec_write import compress
+from segmend.formats.codec import NONE
 from segmend.formats.cursor import write_varint
 from segmend.formats.default_record import Headers, Record
 
@@ -74,7 +75,7 @@ def build_batch(
         base_sequence=base_sequence,
         records_count=len(numbered),
     )
-    return seal(header, compress(codec, body))
+    return seal(header, _packed(codec, body))
 
 
 def build_marker(
@@ -124,7 +125,7 @@ def render(batch: RecordBatch, records: Iterable[Record]) -> bytes:
         )
         for record in records
     )
-    return seal(batch, compress(batch.codec, body))
+    return seal(batch, _packed(batch.codec, body))
 
 
 def _number(records: Sequence[NewRecord], base_offset: int) -> list[tuple[int, NewRecord]]:
@@ -164,7 +165,7 @@ def _build_legacy(
     first = numbered[0][0] if magic == 1 else 0
     inner = b"".join(_entry(offset - first, record, magic, 0, None) for offset, record in numbered)
     wrapper = NewRecord(
-        value=compress(codec, inner, magic=magic),
+        value=_packed(codec, inner, magic=magic),
         timestamp=max(record.timestamp for _, record in numbered),
     )
     return _entry(numbered[-1][0], wrapper, magic, codec, append_time)
@@ -198,3 +199,11 @@ def _entry(offset: int, record: NewRecord, magic: int, codec: int, append_time: 
 
 def _nullable(data: bytes | None) -> bytes:
     return _I32.pack(-1) if data is None else _I32.pack(len(data)) + data
+
+
+def _packed(codec: int, data: bytes, *, magic: int = 2) -> bytes:
+    """Compressed, by packages that take longer to import than a small batch to build (see `codec.py`)."""
+    if codec == NONE:
+        return data
+    packed: bytes = import_module("segmend.formats.codec_write").compress(codec, data, magic=magic)
+    return packed

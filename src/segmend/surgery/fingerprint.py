@@ -6,10 +6,9 @@ import hashlib
 import posixpath
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from typing import Any, Final, Self
 
-from segmend.frozen import frozen, replace
+from segmend.frozen import as_dict, frozen, replace
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.file_system import FileStat, Unreadable
@@ -46,7 +45,7 @@ class Fingerprint:
 
     def to_json(self) -> dict[str, Any]:
         """The object in a plan, without what is None."""
-        data = {f.name: getattr(self, f.name) for f in fields(self)}
+        data = as_dict(self)
         if self.xattrs is not None:
             data["xattrs"] = dict(self.xattrs)
         return {name: value for name, value in data.items() if value is not None}

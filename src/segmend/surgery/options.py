@@ -8,11 +8,10 @@ read; one of a tuple may be given several times.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, fields
 from typing import Any, Final, TypeVar, get_origin, get_type_hints
 
 from segmend.errors import UsageError
-from segmend.frozen import field, frozen
+from segmend.frozen import MISSING, Field, field, fields, frozen
 
 Chosen = TypeVar("Chosen")
 _ASKED: Final = "asked"
@@ -55,11 +54,11 @@ class Option:
     repeatable: bool
 
     @classmethod
-    def of(cls, declared: Field[Any], kind: Any) -> Option:
+    def of(cls, name: str, declared: Field, kind: Any) -> Option:
         """`kind` is the type of the field."""
         needed = declared.default is MISSING
         return cls(
-            name=declared.name, flag=_flag(declared.name), asked=declared.metadata[_ASKED], required=needed,
+            name=name, flag=_flag(name), asked=declared.metadata[_ASKED], required=needed,
             default=None if needed else declared.default, is_flag=kind is bool,
             repeatable=get_origin(kind) is tuple,
         )  # fmt: skip
@@ -90,7 +89,7 @@ class Option:
 def options_of(kind: type[Any]) -> list[Option]:
     """All that an operation with these `Options` may be asked, in order."""
     hints = get_type_hints(kind)
-    return [Option.of(each, hints[each.name]) for each in fields(kind)]
+    return [Option.of(name, each, hints[name]) for name, each in fields(kind).items()]
 
 
 def _flag(name: str) -> str:

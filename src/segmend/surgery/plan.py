@@ -9,12 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Final, Self
 
 from segmend.errors import SegmendError, UsageError
-from segmend.frozen import frozen
+from segmend.frozen import as_dict, field, frozen
 from segmend.logdir import disk
 from segmend.logdir.release import Release
 from segmend.surgery.dir_fingerprint import DirFingerprint
@@ -47,7 +46,7 @@ class Loss:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        return as_dict(self)
 
 
 @frozen
@@ -67,8 +66,7 @@ class Left:
 
     def parts(self) -> dict[str, Any]:
         """All that is not None."""
-        parts = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {name: value for name, value in parts.items() if value is not None}
+        return {name: value for name, value in as_dict(self).items() if value is not None}
 
     def __str__(self) -> str:
         place = " ".join(part for part in (self.code, self.path) if part is not None)
@@ -80,8 +78,12 @@ class Left:
         return said if self.next is None else f"{said}; next: {self.next}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
+class _Remembering:
+    """Has room for what is computed once."""
+
+
+@frozen
+class Plan(_Remembering):
     """`arguments` are those of the command; `notes` what a person must know before saying yes.
 
     `left` says what the operation found and leaves as it is; `forecast` holds the `broker` lines of `segmend

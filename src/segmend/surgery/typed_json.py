@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from segmend.frozen import as_dict, fields, is_made
 
 Made = TypeVar("Made")
 _LARGEST: Final = (1 << 63) - 1
@@ -18,8 +19,7 @@ _DEEPEST: Final = 20
 
 def fields_to_json(value: Any) -> dict[str, Any]:
     """The fields of a dataclass as plain values, those that are None left out."""
-    rows = ((each.name, getattr(value, each.name)) for each in fields(value))
-    return {name: _plain(held) for name, held in rows if held is not None}
+    return {name: _plain(held) for name, held in as_dict(value).items() if held is not None}
 
 
 def _plain(value: Any) -> Any:
@@ -58,7 +58,7 @@ def require_types(value: Any) -> None:
 @functools.cache
 def _tests(cls: Any) -> tuple[tuple[str, Callable[[Any], bool]], ...]:
     hints = get_type_hints(cls)
-    return tuple((each.name, _test_of(hints[each.name])) for each in fields(cls))
+    return tuple((name, _test_of(hints[name])) for name in fields(cls))
 
 
 @functools.cache
@@ -101,7 +101,7 @@ def _is_int(value: Any) -> bool:
 
 def _is_a(value: Any, wanted: type[Any]) -> bool:
     fits = isinstance(value, wanted)
-    if fits and is_dataclass(value):
+    if fits and is_made(value):
         require_types(value)
     return fits
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 from segmend.formats import quorum_state
+from segmend.frozen import as_dict
 from segmend.report.fields import ShownField, short
 from segmend.report.files import Rows
 
@@ -18,7 +17,7 @@ def rows(data: bytes, base_offset: int) -> Rows:  # noqa: ARG001
     state, damages = quorum_state.parse(data)
     if state is None:
         return (), damages
-    pairs = ((field.name, getattr(state, field.name)) for field in fields(state))
+    found = as_dict(state)
     return [
-        {"type": "field", "key": key, "value": value} for key, value in pairs if value is not None
+        {"type": "field", "key": key, "value": value} for key, value in found.items() if value is not None
     ], damages

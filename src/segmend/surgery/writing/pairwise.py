@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from importlib import import_module
 from threading import Event, Lock
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from segmend.frozen import replace
 from segmend.surgery.writing.work import Workplace
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 AT_ONCE: Final = 2
 """One is copied while the other is synced. Not measured on disks with a moving head, which more make seek."""
@@ -39,12 +42,14 @@ def each(work: Workplace, act: Callable[[Workplace, Item], Result], items: Colle
         if not done.cancelled() and done.exception() is not None:
             failed.set()
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        futures = [pool.submit(one, item) for item in items]
+    # Imported here: most plans have no step of several files, and it brings `logging`.
+    threads = import_module("concurrent.futures")
+    with threads.ThreadPoolExecutor(AT_ONCE) as pool:
+        futures: list[Future[Result]] = [pool.submit(one, item) for item in items]
         for future in futures:
             future.add_done_callback(note)
         try:
-            wait(futures, return_when=FIRST_EXCEPTION)
+            threads.wait(futures, return_when=threads.FIRST_EXCEPTION)
         finally:
             # All are done, or one failed, or this thread was interrupted.
             failed.set()
