@@ -5,7 +5,6 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 from segmend.crc32c import crc32c
