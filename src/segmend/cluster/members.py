@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from segmend.errors import UsageError
-from segmend.frozen import frozen
+from segmend.frozen import field, frozen
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release

@@ -12,6 +12,7 @@ from segmend.broker.failures import UNASSIGNED
 from segmend.broker.leading import ENDS_AT_OFFLINE, MADE_ASIDE, NOT_APPLIED, NOT_AVAILABLE, leading_order
 from segmend.broker.strays import NO_DIR_IDS
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
+from segmend.frozen import replace
 from segmend.loading.dirs import DirState
 from segmend.loading.replicas import Loaded
 from segmend.loading.values import Effect, Extent, PartitionOutcome, Service

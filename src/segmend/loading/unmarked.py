@@ -7,10 +7,10 @@ partition of that dir, and comes before all that it follows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from segmend.broker.leading import NO_MARK, NOT_APPLIED_WITHOUT_MARK, leading_order
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
+from segmend.frozen import replace
 from segmend.loading.dirs import DirState
 from segmend.loading.led import key_of, unserved
 from segmend.loading.replicas import Loaded

@@ -12,7 +12,6 @@ import os
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
 from typing import Final, Literal, ParamSpec, Protocol, Self, TypeVar
 
 from segmend.errors import SegmendError

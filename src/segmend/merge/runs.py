@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from segmend.crc32c import crc32c
 from segmend.formats import legacy
 from segmend.formats.batch import CRC_START_LEGACY, CRC_START_V2, HEADER_SIZE_V2, RecordBatch, read_header
+from segmend.frozen import replace
 from segmend.kernel.batch_rows import batch_rows
 from segmend.kernel.types import DECODE_LIMIT, TAIL_KINDS, Problem
 from segmend.logdir.file_system import OpenFile, Unreadable

@@ -7,7 +7,6 @@ a broker that is started in between finds a shorter replica and fetches the rest
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from segmend.formats import epoch_checkpoint, partition_metadata
 from segmend.frozen import frozen, replace
