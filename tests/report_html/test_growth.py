@@ -29,7 +29,15 @@ def test_a_line_that_hardly_rises_keeps_its_shape_and_says_where_its_scale_begin
     ]  # fmt: skip
     found = growth(Past(runs=runs))
     assert found.points[-1].bottom - found.points[0].bottom > 50
+    assert [label for _, label in found.ticks] == ["1.0 TiB", "+1.2 GiB", "+2.3 GiB"]
     assert f"The scale begins at {found.ticks[0][1]}." in html({}, past=Past(runs=runs))
+
+
+def test_a_fleet_that_does_not_grow_is_a_line_above_nothing() -> None:
+    runs = [{**run, "bytes": 7 * sample.GIB} for run in sample.past().runs]
+    found = growth(Past(runs=runs))
+    assert found.ticks[0] == (0, "0 B")
+    assert {point.bottom for point in found.points} == {100.0}
 
 
 def test_of_many_audits_the_last_are_drawn_and_the_others_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ fleet that was seen in part did not shrink.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -92,7 +92,7 @@ def growth(past: Past | None) -> GrowthSection:
     rows = tuple(map(_disk, dirs[:DISKS]))
     return GrowthSection(
         points=tuple(_point(run, drawn, low, high) for run in drawn),
-        ticks=tuple((place, size(round(low + (high - low) * place / 100))) for place in (0, 50, 100)),
+        ticks=tuple(_ticks(low, high)),
         first=_day(drawn[0]["started"]) if drawn else "",
         last=_day(drawn[-1]["started"]) if drawn else "",
         other_paths=len(runs) - len(same),
@@ -106,10 +106,18 @@ def growth(past: Past | None) -> GrowthSection:
 
 
 def _span(values: Sequence[int]) -> tuple[float, float]:
-    """Bottom and top of the plot: from nothing, where that leaves the line a shape."""
+    """Bottom and top of the plot: from nothing, where that leaves the line a shape, or it has none."""
     least, most = min(values, default=0), max(values, default=1)
     room = max(1.0, (most - least) * _HEADROOM)
-    return (0.0 if least < most / 2 else max(0.0, least - room)), most + room
+    return (0.0 if least < most / 2 or least == most else max(0.0, least - room)), most + room
+
+
+def _ticks(low: float, high: float) -> Iterator[tuple[float, str]]:
+    """Bytes at the bottom, in the middle and on top; by how much more, where words would be the same."""
+    places = {0: low, 50: (low + high) / 2, 100: high}
+    alike = len({size(round(value)) for value in places.values()}) < len(places)
+    for place, value in places.items():
+        yield place, f"+{size(round(value - low))}" if alike and place else size(round(value))
 
 
 def _point(run: Mapping[str, Any], drawn: Sequence[Mapping[str, Any]], low: float, high: float) -> Point:
