@@ -89,3 +89,17 @@ def test_a_merge_puts_the_epoch_right_where_nobody_else_has_the_batch(
         assert run(capsys, "apply", out, "--yes", "--state-dir", tmp_path / "state").code == 1
         assert (home / "t-0" / f"{0:020d}.log").read_bytes() == b"".join(truth)
     assert run(capsys, "diff", one, two).code == 0
+
+
+def test_two_side_by_side_cost_no_more_than_themselves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither shows that the other is wrong; the many behind them do."""
+    odd = [*PLAIN[:4], flipped(PLAIN[4], 4), flipped(PLAIN[5], 64), *PLAIN[6:]]
+    one, two = broker(tmp_path, 1, odd, mark=100), broker(tmp_path, 2, PLAIN, mark=100)
+    code, log, _ = rescued(capsys, tmp_path, one, two)
+    assert (code, log == b"".join(PLAIN)) == (0, True)
+    found = run(capsys, "diff", one, two, "--json").of("replica")[0]
+    assert (found["relation"], found["damaged"]) == (
+        "damaged", [{"first_offset": 40, "last_offset": 59, "sound_on": [2]}]
+    )  # fmt: skip

@@ -8,7 +8,8 @@ bytes under another one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
+from typing import Final
 
 from segmend.frozen import replace
 from segmend.merge.lineage import claims_of
@@ -16,17 +17,20 @@ from segmend.merge.proven_epochs import Lines
 from segmend.merge.second_look import Look
 from segmend.merge.values import Damaged, Replica, Run
 
+_FEW: Final = 8
+"""So many batches with newer epochs than what follows may have flipped, if more follow."""
+
 
 def in_order(runs: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[Damaged, ...]]:
-    """The runs of a log without single batches whose epoch goes up and down again from file to file."""
+    """The runs of a log without a few batches whose epoch goes up and down again from file to file."""
     kept: list[Run] = []
     odd: list[Run] = []
     for run in runs:
-        while kept and kept[-1].epoch > run.epoch >= 0:
-            before = kept[-2].epoch if len(kept) > 1 else -1
-            if kept[-1].batches > 1 or before > run.epoch:
-                break
-            odd.append(kept.pop())
+        above = [*takewhile(lambda each: each.epoch > run.epoch >= 0, reversed(kept))]  # noqa: B023
+        count = sum(each.batches for each in above)
+        if count == 1 or count < min(run.batches, _FEW):
+            odd += above
+            del kept[len(kept) - len(above) :]
         if kept and kept[-1].epoch > run.epoch >= 0 and run.batches == 1:
             odd.append(run)
         else:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import zlib
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from segmend.crc32c import crc32c
 from segmend.formats import legacy
 from segmend.formats.batch import CRC_START_LEGACY, CRC_START_V2, HEADER_SIZE_V2, RecordBatch, read_header
+from segmend.formats.java_number import INT_MAX
 from segmend.frozen import replace
 from segmend.kernel.batch_rows import batch_rows
 from segmend.kernel.types import DECODE_LIMIT, TAIL_KINDS, Problem
@@ -191,11 +193,23 @@ class _Reading:
         return tuple(kept)
 
     def _segment(self, segment: LogSegment) -> Iterator[Run]:
-        log, base = segment.log, segment.base_offset
+        log = segment.log
         if log is None:
             return
-        following = segment.next_base_offset
-        walk = Walk(log.name, base, following, lambda batch: _first_inside(log, batch), self._epoch)
+        walk = self._walked(segment, log)
+        if (most := walk.fewer_above) is not None:
+            walk = self._walked(segment, log, most=most)
+        self.damaged += walk.damaged
+        self.removed_below = max(self.removed_below, walk.removed_below)
+        self.proven_below = max(self.proven_below, walk.proven_below)
+        self.leaps |= {(log.name, position): span for position, span in walk.leaps.items()}
+        # One that several batches have: a single one may be a flipped bit.
+        self._epoch = max([self._epoch, *(run.epoch for run in walk.runs if run.batches > 1)])
+        yield from walk.runs
+
+    def _walked(self, segment: LogSegment, log: FileEntry, *, most: int = INT_MAX) -> Walk:
+        base, following = segment.base_offset, segment.next_base_offset
+        walk = Walk(log.name, base, following, lambda batch: _first_inside(log, batch), self._epoch, most)
         problems: list[Problem] = []
         size = 0
         try:
@@ -205,16 +219,9 @@ class _Reading:
                     walk.take(row)
         except Unreadable as error:
             self.unreadable.append(str(error))
-            last = None if segment.next_base_offset is None else segment.next_base_offset - 1
-            walk.give_up(last, size)
+            walk.give_up(None if following is None else following - 1, size)
         walk.finish(problems, size)
-        self.damaged += walk.damaged
-        self.removed_below = max(self.removed_below, walk.removed_below)
-        self.proven_below = max(self.proven_below, walk.proven_below)
-        self.leaps |= {(log.name, position): span for position, span in walk.leaps.items()}
-        # One that several batches have: a single one may be a flipped bit.
-        self._epoch = max([self._epoch, *(run.epoch for run in walk.runs if run.batches > 1)])
-        yield from walk.runs
+        return walk
 
 
 def _first_inside(log: FileEntry, batch: RecordBatch) -> int | None:
@@ -237,7 +244,9 @@ class Walk:
         next_base: int | None,
         inside: Callable[[RecordBatch], int | None] = lambda batch: batch.last_offset,
         epoch: int = NO_EPOCH,
+        most: int = INT_MAX,
     ) -> None:
+        """`epoch` is that of the file before; no batch with one above `most` is believed."""
         self.runs: list[Run] = []
         self.damaged: list[Damaged] = []
         self.removed_below = self.proven_below = 0
@@ -251,7 +260,9 @@ class Walk:
         after which they are."""
         self._file, self._base, self._next_base = file, base, next_base
         self._inside = inside
-        self._last, self._epoch, self._before = base - 1, NO_EPOCH, epoch
+        self._last, self._epoch, self._before, self._most = base - 1, NO_EPOCH, epoch, most
+        self._gone_back: Counter[int] = Counter()
+        """How many batches had to be doubted because their epoch is older than one before, by epoch."""
         self._held: RecordBatch | None = None
         self._open: OpenRun | None = None
         self._due: int | None = None
@@ -264,6 +275,9 @@ class Walk:
         if not row.sound:
             self._doubt(batch, "crc-mismatch")
         elif not self._possible(batch):
+            self._gone_back[batch.partition_leader_epoch] += (
+                batch.magic >= 2 and batch.base_offset > self._last
+            )
             self._doubt(batch, "misplaced")
         elif self._held is None or self._follows(self._held, batch):
             self._accept(behind=batch.base_offset)
@@ -301,8 +315,20 @@ class Walk:
             batch.base_offset > self._last
             and batch.last_offset >= batch.base_offset
             and before_next
-            and (batch.partition_leader_epoch >= self._epoch or batch.magic < 2)
+            and (self._epoch <= batch.partition_leader_epoch <= self._most or batch.magic < 2)
         )
+
+    @property
+    def fewer_above(self) -> int | None:
+        """The epoch above which a few batches made more others doubtful; None if none did.
+
+        Epochs never go back: where some flipped side by side, the many that follow are right.
+        """
+        most = max(+self._gone_back, default=None)
+        if most is None:
+            return None
+        above = sum(run.batches for run in self.runs if run.epoch > most)
+        return most if 0 < above <= LONELY and above < self._gone_back.total() else None
 
     @staticmethod
     def _follows(before: RecordBatch, batch: RecordBatch) -> bool:
