@@ -41,16 +41,7 @@ def without(spans: Sequence[Span], taken: Sequence[Span]) -> list[Span]:
 
 def common(spans: Sequence[Span], others: Sequence[Span]) -> list[Span]:
     """What is in both."""
-    both = []
-    at = 0
-    for first, last in spans:
-        while at < len(others) and others[at][1] < first:
-            at += 1
-        here = at
-        while here < len(others) and others[here][0] <= last:
-            both.append((max(first, others[here][0]), min(last, others[here][1])))
-            here += 1
-    return both
+    return without(spans, without(spans, others))
 
 
 def has(spans: Sequence[Span], offset: int) -> bool:

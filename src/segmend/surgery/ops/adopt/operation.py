@@ -18,14 +18,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from segmend.errors import SegmendError
-from segmend.formats import partition_metadata
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
-from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.frozen import frozen
 from segmend.loading.load import LoadedLog
 from segmend.logdir.tree import PartitionDir
-from segmend.surgery.fingerprint import hash_bytes, look
-from segmend.surgery.new_bytes import NewBytes
+from segmend.surgery.fingerprint import look
 from segmend.surgery.ops.adopt.adoption import Adoption, adoption, is_closed
 from segmend.surgery.options import flag, given_in, option, required
 from segmend.surgery.plan import Plan
@@ -33,11 +30,11 @@ from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.planning.expected import CURRENT
 from segmend.surgery.planning.in_the_way import replaced
+from segmend.surgery.planning.topic_id_step import topic_id_step
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.quarantine import Quarantine
-from segmend.surgery.steps.replace_file import ReplaceFile
 from segmend.surgery.writing.transfer import allocated
 
 NAME = "adopt"
@@ -106,7 +103,8 @@ def _steps(
             allocated=allocated(f"{source}/{index}"), reason="so that the broker recovers this segment",
         )  # fmt: skip
     if adopted.topic_id is not None and adopted.topic_id != adopted.old_id:
-        yield _metadata(adopted)
+        reason = f"topic id {adopted.topic_id} instead of {adopted.old_id or 'none'}"
+        yield topic_id_step(adopted.partition, target, adopted.topic_id, reason)
 
 
 def _lines(request: Request[Options], adopted: Adoption, loaded: LoadedLog) -> Iterator[Step]:
@@ -137,19 +135,6 @@ def _active_index(adopted: Adoption) -> str | None:
         return None
     layout = adopted.partition.layout
     return layout.index.get(max(layout.logs))
-
-
-def _metadata(adopted: Adoption) -> Step:
-    name = partition_metadata.FILE_NAME
-    data = partition_metadata.render(PartitionMetadata(topic_id=adopted.topic_id))
-    before = look(f"{adopted.partition.path}/{name}")
-    home = look(adopted.partition.path, content=False)
-    after = before if before.kind == "file" else home.but(kind="file", mode=0o644, xattrs=None)
-    return ReplaceFile(
-        path=f"{adopted.target}/{name}", before=before,
-        after=after.but(size=len(data), sha256=hash_bytes(data)), content=NewBytes.inline(data),
-        reason=f"topic id {adopted.topic_id} instead of {adopted.old_id or 'none'}",
-    )  # fmt: skip
 
 
 def _notes(adopted: Adoption, loaded: LoadedLog) -> Iterator[str]:

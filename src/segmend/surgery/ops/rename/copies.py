@@ -6,10 +6,11 @@ import posixpath
 from collections.abc import Iterator
 
 from segmend.errors import SegmendError
-from segmend.formats.partition_metadata import FILE_NAME, PartitionMetadata, render
-from segmend.surgery.fingerprint import MISSING, Fingerprint, below, hash_bytes, look
+from segmend.formats.partition_metadata import FILE_NAME
+from segmend.surgery.fingerprint import MISSING, Fingerprint, below, look
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.ops.rename.naming import NewName
+from segmend.surgery.planning.topic_id_step import topic_id_step
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.make_dir import MakeDir
@@ -54,13 +55,6 @@ def copied(each: NewName) -> Iterator[Step]:
 
 
 def _stamped(each: NewName, before: Fingerprint) -> ReplaceFile:
-    """`before` is what the file under the new name is by then; a new one is dressed as the old."""
-    data = render(PartitionMetadata(topic_id=each.replica.topic_id))
-    own = look(f"{each.partition.path}/{FILE_NAME}")
-    home = look(each.partition.path, content=False)
-    like = own if own.kind == "file" else home.but(kind="file", mode=0o644, xattrs=None)
-    return ReplaceFile(
-        path=f"{each.replica.path}/{FILE_NAME}", before=before,
-        after=like.but(size=len(data), sha256=hash_bytes(data)), content=NewBytes.inline(data),
-        reason=f"topic id {each.replica.topic_id} of {each.topic}",
-    )  # fmt: skip
+    """`before` is what the file under the new name is by then."""
+    reason = f"topic id {each.replica.topic_id} of {each.topic}"
+    return topic_id_step(each.partition, each.replica.path, each.replica.topic_id, reason, before=before)

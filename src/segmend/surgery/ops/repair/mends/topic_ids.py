@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.metadata_log import METADATA_TOPIC_ID
 from segmend.findings import Finding
 from segmend.formats.partition_metadata import FILE_NAME
 from segmend.logdir.tree import PartitionDir
@@ -12,9 +13,6 @@ from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
 from segmend.surgery.recipes import Rebuild
 
 CODES = frozenset(("M01", "M02", "M03", "M04", "M05"))
-
-_METADATA_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
-"""`Uuid.METADATA_TOPIC_ID`, the same in every cluster."""
 
 
 def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
@@ -26,7 +24,9 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
 
 
 def _topic_id(partition: PartitionDir, scene: Scene) -> str:
-    known = _METADATA_ID if partition.kind == "cluster-metadata" else scene.image.ids.get(partition.topic)
+    known = (
+        METADATA_TOPIC_ID if partition.kind == "cluster-metadata" else scene.image.ids.get(partition.topic)
+    )
     if known is not None:
         return known
     ids = {
