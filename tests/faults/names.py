@@ -269,7 +269,7 @@ FAULTS = [
     fault("swap-absurd-offset", swap_absurd,
         "N14 N15+", "file-deleted segments-deleted snapshot-rebuilt swap-completed 0..1000002 -51",
         alone="clean killed"),
-    fault("swap-index-only", index_swap, "N16", "0..220"),
+    fault("swap-index-only", index_swap, "N16", "swap-completed 0..220"),
     alone("partition-in-two-dirs", in_two_dirs,
         "N17", "refuses", marks="clean killed", says="Duplicate log directories"),
     alone("partition-moved", moved, "", "0..220", marks="clean killed"),

@@ -73,6 +73,8 @@ def _complete_swaps(state: LoadState) -> None:
             end = end_of(_segment(state.file(name), base, index), release)
             high = max(high, end.next_offset)
             state.note("swap-completed", name, offset=base, says=FROM_SWAP.say(release, state.path(name)))
+        elif f"{name.partition('.')[0]}.log.swap" not in state.names:  # it takes the place of a sound one
+            state.note("swap-completed", name, offset=offset_of(name))
     _delete_covered(state, low, high)
     for name in swaps:
         state.names[name.removesuffix(".swap")] = state.names.pop(name)

@@ -245,7 +245,7 @@ def of_place(place: str, verdict: Verdict, before: Tree, said: Said) -> Iterator
         return
     yield from of_files(was, did, log)
     yield from of_epochs(was, did, log)
-    yield from of_snapshots(after(was, did), log)
+    yield from of_snapshots(after(was, did), did, log)
     yield from of_indexes(was, did, log)
     yield from of_transactions(was, did, log)
     yield from of_changes(

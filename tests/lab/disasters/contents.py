@@ -1,11 +1,12 @@
 """The bytes of derived files after a start: what the broker wrote anew against what the recipes make.
 
 Of indexes all that a recovery wrote, also of a segment that it cut, and of the active one, which is padded
-with zeros; of producer snapshots the number of rows.
+with zeros; of producer snapshots the rows.
 """
 
 from __future__ import annotations
 
+import itertools
 import struct
 import tempfile
 from collections.abc import Iterator
@@ -33,9 +34,9 @@ BUILT = {"index": offset_index.build, "timeindex": time_index.build}
 OLD = 1_767_000_000_000
 """The lab's idempotent producers have timestamps below this: a broker forgets them when it reads a snapshot
 (`producer.id.expiration.ms`), which changes nothing but what it writes into the next one. Before 2.4 a marker
-did not count, so that it forgets those of transactions as well."""
-ROW = 46
-"""Bytes of a producer in a snapshot."""
+did not count, so that it forgets those of transactions as well, and has other timestamps in their rows."""
+ROW, FEW = 46, 6
+"""Bytes of a producer in a snapshot; how many of them are tried in every order."""
 ONE_STABLE_OFFSET = (2, 8)
 """Before it the last stable offsets of a recovered index depend on the snapshot that it began with."""
 TRIMS = (3, 0)
@@ -122,10 +123,10 @@ def next_offset(data: bytes) -> int:
     return end if at == len(data) else -1
 
 
-def of_snapshots(left: dict[str, int], log: LoadedLog) -> Iterator[str]:
-    """Producer snapshots: which ones, and how many rows those that are written anew have."""
+def of_snapshots(left: dict[str, int], did: dict[str, Any], log: LoadedLog) -> Iterator[str]:
+    """Producer snapshots: which ones, and the rows of those that are written anew, in any order."""
     name, release = ".snapshot", log.state.settings.release
-    forgetful = release < (2, 4)
+    forgetful, found = release < (2, 4), written(did)
     there = {int(each[:20]) for each in left if each.endswith(name) and each[:20].isdigit()}
     wanted = log.state.snapshots
     if there != set(wanted):
@@ -137,6 +138,23 @@ def of_snapshots(left: dict[str, int], log: LoadedLog) -> Iterator[str]:
         expired = sum(state.timestamp < OLD or forgetful for state in kept.values())
         if not len(data) - expired * ROW <= left[file] <= len(data):
             yield f"snapshot {offset}: {left[file]} bytes, said {len(data)}"
+        elif isinstance(what := found.get(file), list) and not (forgetful or can_be(what, kept)):
+            yield f"snapshot {offset}: other rows than {[str(row_of(each)) for each in kept.values()]}"
+
+
+def can_be(what: list[Any], states: States) -> bool:
+    """Whether a snapshot of so many bytes and these digits has these rows, or all but what is forgotten."""
+    size, digits = what
+    kept = [each for each in states.values() if each.timestamp >= OLD]
+    others = [each for each in states.values() if each not in kept]
+    missing = (size - len(rendered({}))) // ROW - len(kept)
+    if size != len(rendered({})) + ROW * (len(kept) + missing) or len(kept) + missing > FEW:
+        return True  # Told by its size, or too many to try.
+    return any(
+        Seen(size, rendered(dict(enumerate(rows)))).short() == digits
+        for some in itertools.combinations(others, missing)
+        for rows in itertools.permutations((*kept, *some))
+    )
 
 
 def rendered(states: States) -> bytes:

@@ -11,9 +11,6 @@ KNOWN: dict[str, dict[str, list[int]]] = {
     "a dir no longer configured: in other trials of 4.0 nobody leads its logs until the next start": {
         "4.0.1": [78, 105],
     },
-    "an .index.swap without its log takes the place of a sound index without a word": {
-        "4.0.1": [91],
-    },
 }
 """By the reason, and then by release: the numbers in its record."""
 

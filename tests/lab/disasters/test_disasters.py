@@ -165,6 +165,14 @@ def more_snapshots(state: LoadState) -> None:
     state.snapshots[1] = {}
 
 
+def later_sequences(state: LoadState) -> None:
+    """A record more of each producer in the snapshots that are written anew."""
+    for offset, kept in state.snapshots.items():
+        if isinstance(kept, dict):
+            more = (replace(each, last_sequence=each.last_sequence + 1) for each in kept.values())
+            state.snapshots[offset] = {each.producer_id: each for each in more}
+
+
 def fewer_epochs(state: LoadState) -> None:
     """An epoch fewer."""
     state.epochs.entries = state.epochs.entries[1:]
@@ -185,13 +193,15 @@ MUTANTS: dict[str, Callable[[Said], None]] = {
     "deletions dropped": nothing_deleted,
     "a byte more in a segment": lambda mine: with_state(mine, longer_segment),
     "a snapshot more": lambda mine: with_state(mine, more_snapshots),
+    "other rows in a snapshot": lambda mine: with_state(mine, later_sequences),
     "reads that fail dropped": reads_succeed,
     "an epoch fewer": lambda mine: with_state(mine, fewer_epochs),
 }
 
 
-SOME = ("reads that fail dropped",)
-"""Not each of these is caught: a consumer from the start does not meet every bad index."""
+SOME = ("reads that fail dropped", "other rows in a snapshot")
+"""Not each of these is caught: a consumer from the start does not meet every bad index, not each start writes
+a snapshot anew."""
 
 
 @pytest.fixture(scope="module")
