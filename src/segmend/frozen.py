@@ -102,7 +102,7 @@ def _made(cls: Class, methods: dict[str, Any], *, kw_only: bool) -> Class:
 
     def __init__(self: Any, *given: Any, **named: Any) -> None:
         """Make way for the real one."""
-        made.__init__ = _initializer(cls, every, kept="__setattr__" in methods)
+        made.__init__ = _initializer(made, every, kept="__setattr__" in methods)
         made.__init__(self, *given, **named)
 
     body = {
@@ -155,7 +155,7 @@ _FIELDS: Final = _Fields()
 
 
 def _initializer(cls: type, every: Mapping[str, Field], *, kept: bool) -> Callable[..., None]:
-    known: dict[str, Any] = {"put": object.__setattr__, "missing": MISSING}
+    known: dict[str, Any] = {"missing": MISSING}
     parameters: tuple[list[str], list[str]] = ([], [])
     lines = []
     for name, each in every.items():
@@ -170,7 +170,9 @@ def _initializer(cls: type, every: Mapping[str, Field], *, kept: bool) -> Callab
             assert not usual, "what is set later has no default"
             continue
         parameters[bool(each.kw_only)].append(name + usual)
-        lines.append(f" put(self, {name!r}, {given})" if kept else f" self.{name} = {given}")
+        if kept:
+            known[f"put_{name}"] = getattr(cls, name).__set__
+        lines.append(f" put_{name}(self, {given})" if kept else f" self.{name} = {given}")
     named = ["*", *parameters[True]] if parameters[True] else []
     if hasattr(cls, "__post_init__"):
         lines.append(" self.__post_init__()")

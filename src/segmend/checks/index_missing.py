@@ -40,7 +40,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """From names alone; a broker that rolls a segment makes the log first, then its indexes."""
     if in_flight(view):
         return
-    if view.segment.index is None and f"{view.base_offset:020d}.index" not in context.partition.entries:
+    if view.file("index") is None and f"{view.base_offset:020d}.index" not in context.partition.entries:
         looked_for = REBUILDS_MISSING_INDEX.of(context.release)
         rebuilt = looked_for or context.dir.recovers(context.partition, view.base_offset)
         what = "rescans it and rebuilds its indexes" if rebuilt else "makes an empty one and never fills it"

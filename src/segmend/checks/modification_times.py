@@ -40,7 +40,7 @@ def applies(context: PartitionContext) -> bool:
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """Only where the file's time decides: no time index that a start would make anew with `.index`."""
-    if view.segment.timeindex is not None or view.segment.index is None or in_flight(view):
+    if view.file("timeindex") is not None or view.file("index") is None or in_flight(view):
         return
     newest, modified = view.scan.max_timestamp, view.log.stat().mtime_ns // 1_000_000
     if 0 <= newest < modified - DAY_MS:

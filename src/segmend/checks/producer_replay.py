@@ -193,7 +193,7 @@ class _Replayer:
 
     def _compare_txn_index(self, view: SegmentView, scan: SegmentScan, *, sound: bool) -> None:
         data = view.txn_index
-        if not view.size or not (scan.control.aborts or data):
+        if not (scan.control.aborts or data) or not view.size:
             return
         index = parse_txn_index(data)[0] if data is not None else None
         if index and any(row.version or row.last_offset < view.base_offset for row in index.entries):

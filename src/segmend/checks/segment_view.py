@@ -43,6 +43,7 @@ class SegmentView:
     log: FileEntry
     next_base: int | None
     _kept: dict[str, Any] = field(default_factory=dict)
+    _files: dict[str, FileEntry | None] = field(default_factory=dict)
 
     @property
     def base_offset(self) -> int:
@@ -69,17 +70,25 @@ class SegmentView:
         """The bytes of `.txnindex`, None when the file is missing."""
 
         def read() -> bytes | None:
-            entry = self.segment.txnindex
+            entry = self.file("txnindex")
             return None if entry is None else entry.read(LIMIT_BYTES)
 
         return self.once("txnindex", read)
+
+    def file(self, name: str) -> FileEntry | None:
+        """The file `log`, `index`, `timeindex` or `txnindex`; None when it is missing."""
+        if name == "log":
+            return self.log
+        if name not in self._files:
+            self._files[name] = getattr(self.segment, name)
+        return self._files[name]
 
     def length(self, name: str) -> int | None:
         """Size in bytes of the file `log`, `index` or `timeindex`, asked once; None when it is missing."""
 
         key = f"{name}.length"
         if key not in self._kept:
-            entry = self.log if name == "log" else getattr(self.segment, name)
+            entry = self.file(name)
             self._kept[key] = entry and entry.size
         length: int | None = self._kept[key]
         return length
@@ -93,7 +102,7 @@ class SegmentView:
         """(bytes, zero entries left out at their end)."""
 
         if name not in self._kept:
-            entry = getattr(self.segment, name)
+            entry = self.file(name)
             exact = self.context.level >= Level.DEEP
             self._kept[name] = (None, 0) if entry is None else read_index(entry, entry_size, exact=exact)
         kept: tuple[bytes | None, int] = self._kept[name]
@@ -182,3 +191,4 @@ class SegmentView:
         if "reader" in self._kept:
             self.reader.close()
         self._kept.clear()
+        self._files.clear()

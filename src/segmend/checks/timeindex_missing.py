@@ -48,7 +48,7 @@ def applies(context: PartitionContext) -> bool:
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """From names, and of the logs that lack one from the first batch."""
     name = f"{view.base_offset:020d}.timeindex"
-    if view.segment.index is None or name in context.partition.entries or in_flight(view):
+    if view.file("index") is None or name in context.partition.entries or in_flight(view):
         return
     if not context.partition.layout.timeindex and _has_no_times(view, context):
         return

@@ -12,7 +12,6 @@ asked of the files as they lie now.
 
 from __future__ import annotations
 
-import functools
 import os
 import time
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
@@ -39,7 +38,6 @@ from segmend.frozen import frozen, replace
 from segmend.kernel.records import signed64
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.file_system import FileStat, Unreadable
-from segmend.logdir.files import FileEntry
 from segmend.logdir.second_looks import TICK_NS
 
 LAST: Final = "last"
@@ -153,7 +151,7 @@ class Readings:
     def scanned(self, view: SegmentView) -> SegmentScan | None:
         """The scan of a sealed segment that is as it was; None where it must be read."""
         path = view.log.path
-        mark = None if view.is_active else mark_of(map(_now, _files(view)), self._began_ns)
+        mark = None if view.is_active else mark_of(_now(view), self._began_ns)
         if mark is None:
             return None
         self._marks.setdefault(path, mark)
@@ -239,13 +237,10 @@ def _rows(path: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _files(view: SegmentView) -> tuple[FileEntry | None, ...]:
-    segment = view.segment
-    return view.log, segment.index, segment.timeindex, segment.txnindex
-
-
-def _now(entry: FileEntry | None) -> Callable[[], FileStat] | None:
-    return None if entry is None else functools.partial(entry.files.file_stat, entry.path)
+def _now(view: SegmentView) -> Iterator[Callable[[], FileStat] | None]:
+    """The status of its files, which is remembered there: they are read right after."""
+    files = map(view.file, ("log", "index", "timeindex", "txnindex"))
+    return (None if each is None else each.stat for each in files)
 
 
 def mark_of(stats: Iterable[Callable[[], FileStat] | None], now_ns: int) -> str | None:

@@ -82,13 +82,13 @@ class PartitionDigest:
         return bool(self._holes)
 
     def _fold(self) -> None:
-        rows = np.concatenate(self._waiting) if self._rows else np.empty((0, WIDTH), np.int64)
+        if not self._rows:
+            return
+        rows = np.concatenate(self._waiting)
         bases: _I64 = np.repeat(np.array(self._bases, np.int64), [len(each) for each in self._waiting])
         self._waiting.clear()
         self._bases.clear()
         self._rows = 0
-        if len(rows) == 0:
-            return
         base, last, magic, crc, count = (rows[:, column] for column in _COLUMNS)
         last = np.minimum(last, _LAST)
         epoch = np.where(magic >= 2, rows[:, _EPOCH], -1)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, closing
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from segmend.errors import SegmendError
 from segmend.fleet.listing import Place
 from segmend.fleet.sql import Sql
 from segmend.fleet.sqlite import SQLite
+
+_SELDOM: Final = (50_000, 20, 20)
+"""Of a worker: it makes rows, of which nothing is garbage until they are written."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -60,7 +64,9 @@ class LocalDriver:
             return
         # Threads of pyarrow and delta-rs are not safe across a fork.
         context = multiprocessing.get_context("forkserver")
-        with ProcessPoolExecutor(min(self.cores, len(tasks)), mp_context=context) as pool:
+        context.set_forkserver_preload(["__main__", function.__module__])
+        size = min(self.cores, len(tasks))
+        with ProcessPoolExecutor(size, context, gc.set_threshold, _SELDOM) as pool:
             futures = [pool.submit(function, task) for task in tasks]
             for number, future in enumerate(as_completed(futures), 1):
                 yield _result(future)

@@ -16,23 +16,21 @@ _PLAIN: Final = (int, str, bool, types.NoneType)
 
 def to_text(value: Any) -> str:
     """The JSON; a dataclass is the list of its fields."""
-    return json.dumps(_plain(value), separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
-def _plain(value: Any) -> Any:
-    if type(value) in _PLAIN:
-        return value
-    inner = _inner(type(value))(value)  # type: ignore[arg-type]
-    return [each if type(each) in _PLAIN else _plain(each) for each in inner]
+def _inner(value: Any) -> Sequence[Any]:
+    return _getter(type(value))(value)  # type: ignore[no-any-return,arg-type]
 
 
 @functools.cache
-def _inner(kind: Any) -> Callable[[Any], Any]:
-    """What gives the values in one: the fields of a dataclass, or what a tuple has."""
-    names = [each.name for each in fields(kind)] if is_dataclass(kind) else []
-    if len(names) > 1:
-        return operator.attrgetter(*names)
-    return (lambda value: [getattr(value, name) for name in names]) if is_dataclass(kind) else iter
+def _getter(kind: Any) -> Callable[[Any], Any]:
+    """What gives the values of the fields of a dataclass."""
+    names = [each.name for each in fields(kind)]
+    return operator.attrgetter(*names) if len(names) > 1 else lambda each: [getattr(each, n) for n in names]
+
+
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=_inner)
 
 
 def from_text(kind: type[T], text: str) -> T:

@@ -109,7 +109,7 @@ def checked_scan(
     It is made anew, in one pass over the file, for it also compares the indexes of this moment.
     Of a small log it is not remembered: `second_looks` has its bytes for whoever looks again.
     """
-    stat = log.files.file_stat(log.path)
+    stat = log.stat()
     key = _key_of(stat, base_offset)
     with read_once(log, stat) as reader:
         scan = scan_log(
