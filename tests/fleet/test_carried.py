@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from segmend.fleet.driver import LocalDriver
 from segmend.fleet.publish import finding_objects
 from segmend.fleet.schemas import AUDIT_TABLES
 from segmend.kernel.types import BytesReader, SegmentScan
-from segmend.logdir import scans
+from segmend.logdir import disk, scans
 from segmend.logdir.file_system import FileStat
 
 _OWN = {"run_id", "carried_from", "disk_free_bytes"}
@@ -285,3 +286,20 @@ def test_a_scan_is_the_same_after_a_file_and_nothing_else_is_taken_for_one(tmp_p
         for other in ("{}", "[1]", text.replace("true", "1"), text[:-1] + ",1]"):
             with pytest.raises(ValueError):  # noqa: PT011
                 plain_values.from_text(SegmentScan, other)
+
+
+def test_the_status_of_a_sealed_file_is_asked_before_it_is_read_and_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet, asked = three_brokers(tmp_path / "fleet"), Counter[str]()
+    for name in ("file_stat", "file_size"):
+        plainly = getattr(disk, name)
+
+        def counted(path: str, ask: Callable[..., Any] = plainly, **more: Any) -> Any:
+            asked[path] += 1
+            return ask(path, **more)
+
+        monkeypatch.setattr(disk, name, counted)
+    run(fleet, tmp_path / "out", level=Level.DEFAULT)
+    for log in sealed(fleet):
+        assert asked[str(log.with_suffix(".index"))] == 2

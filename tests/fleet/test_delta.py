@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 
 from segmend.errors import SegmendError
-from segmend.fleet import delta
+from segmend.fleet import delta, history
 from segmend.fleet.healing import heal
 from segmend.fleet.rows import table
 from segmend.fleet.schemas import STORED
@@ -153,3 +154,28 @@ def test_a_torn_commit_of_a_finished_run_is_left_and_refused(tmp_path: Path) -> 
         heal(out)
     assert last.read_bytes() == b""
     assert len([*last.parent.iterdir()]) == 3
+
+
+def test_who_opens_a_table_of_many_runs_reads_few_commits(tmp_path: Path) -> None:
+    out = str(tmp_path)
+    for number in range(1, 12):
+        run = delta.AuditRun(run_id=f"run-{number:02d}", number=number)
+        part = delta.write_part(out, run, "segments", rows("a"))
+        delta.commit(out, run, "scan", ["segments"], [part] if part else [])
+    assert (tmp_path / "segments/_delta_log/00000000000000000009.checkpoint.parquet").exists()
+    assert sorted(delta.read(out, "segments")["run_id"].to_pylist()) == delta.runs(out, "segments")
+
+
+def test_the_newest_run_is_known_without_the_rows_of_others(tmp_path: Path) -> None:
+    out = str(tmp_path)
+    assert history.newest(out) is None
+    for second, started in ((1, 5), (2, 9), (2, 7)):
+        run = delta.AuditRun(run_id=f"20260101T00000{second}Z-{started:06d}", number=started)
+        row = {"started": datetime.fromtimestamp(started, UTC), "level": "deep"}
+        part = delta.write_part(out, run, "runs", table("runs", [row]))
+        delta.commit(out, run, "run", ["runs"], [part] if part else [])
+        if second == 1 and part:
+            (tmp_path / "runs" / part.path).unlink()
+    newest = history.newest(out)
+    assert newest
+    assert newest["run_id"] == "20260101T000002Z-000009"

@@ -89,7 +89,7 @@ class SegmentView:
         key = f"{name}.length"
         if key not in self._kept:
             entry = self.file(name)
-            self._kept[key] = entry and entry.size
+            self._kept[key] = entry and entry.stat().size
         length: int | None = self._kept[key]
         return length
 

@@ -292,9 +292,10 @@ def _add_up(counts: Iterable[Mapping[Key, int]]) -> Counter[Key]:
 
 def _changes(request: AuditRequest, run: AuditRun) -> tuple[int | None, int | None]:
     """(findings that the finished run before this did not have, those of it that are gone)."""
-    if not delta.runs(request.out):
+    newest = history.newest(request.out)
+    if newest is None:
         return None, None
-    before = history.bare(history.finished(request.out)[-1])
+    before = history.bare(newest)
     then = history.sight(request.out, before.run_id, before.level)
     now = history.sight(request.out, run.run_id, request.level)
     changed = history.changes(request.out, then, now, ["fingerprint"])

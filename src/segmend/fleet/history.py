@@ -7,7 +7,7 @@ log dir; else nobody knows, and it is called unseen.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +17,9 @@ from segmend.errors import SegmendError, UsageError
 from segmend.fleet import delta
 from segmend.fleet.schemas import STORED
 from segmend.frozen import frozen
+
+_SECOND: Final = len("20260101T000000")
+"""So far the id of a run says when it began."""
 
 
 @frozen
@@ -73,7 +76,19 @@ def finished(out: str) -> list[Mapping[str, Any]]:
     rows: list[Mapping[str, Any]] = delta.read(out, "runs").to_pylist()
     if not rows:
         raise SegmendError(f"{out}: no finished run of `segmend fleet audit` in it")
-    return sorted(rows, key=lambda row: (row["started"], row["run_id"]))
+    return sorted(rows, key=_age)
+
+
+def newest(out: str) -> Mapping[str, Any] | None:
+    """The row of the newest run, None without any: of a thousand, those of its second alone are read."""
+    known = delta.runs(out)
+    close = [each for each in known if each[:_SECOND] == known[-1][:_SECOND]]
+    rows = (row for each in close for row in delta.read(out, "runs", run_id=each).to_pylist())
+    return max(rows, key=_age, default=None)
+
+
+def _age(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return row["started"], row["run_id"]
 
 
 def pick(rows: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> tuple[Sight, Sight]:
@@ -86,7 +101,7 @@ def pick(rows: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> tuple[Sigh
         chosen.append(rows[-1])
     if len(chosen) != 2 or chosen[0]["run_id"] == chosen[1]["run_id"]:
         raise UsageError(f"two runs are needed; there are: {', '.join(row['run_id'] for row in rows)}")
-    first, second = sorted(chosen, key=lambda row: (row["started"], row["run_id"]))
+    first, second = sorted(chosen, key=_age)
     return bare(first), bare(second)
 
 

@@ -100,17 +100,18 @@ def epoch_rows(place: Place, partition: PartitionDir) -> Iterator[Row]:
 def segment_row(place: Place, view: SegmentView, scan: SegmentScan | None, settled: Settled) -> Row:
     """A row of `segments`; without a scan only what the names and sizes say."""
     segment = view.segment
-    log, index, timeindex, txnindex = settled.of(segment)
-    status = log and or_none(log.stat)
+    statuses = [each and or_none(each.stat) for each in settled.of(segment)]
+    status = statuses[0]
+    _, index, timeindex, txnindex = (each and each.size for each in statuses)
     row = partition_keys(place, segment.partition) | {
         "segment": segment.base_offset,
         "file": f"{segment.partition.name}/{view.log.name}",
         "is_active": view.is_active,
         "log_bytes": status.size if status else None,
         "mtime_ms": status.mtime_ns // 1_000_000 if status else None,
-        "index_bytes": size_of(index),
-        "timeindex_bytes": size_of(timeindex),
-        "txnindex_bytes": size_of(txnindex),
+        "index_bytes": index,
+        "timeindex_bytes": timeindex,
+        "txnindex_bytes": txnindex,
     }
     return row | (_scanned(scan) if scan else {})
 
