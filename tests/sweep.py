@@ -2,8 +2,8 @@
 
 `faults`: every fault, of the lab and on written log dirs, and many pairs through an operator's evening;
 `crash`: more kills and losses of power, and hostile plans; `recorded`: each recorded disaster, each trial
-of owners and odd places, each deletion; `merge`: many more histories of replicas; `fleet`: more histories of
-audits that carry scans over; `live`: more faults on live brokers, each story on each release;
+of owners and odd places, each deletion and cleaning; `merge`: many more histories of replicas; `fleet`: more
+histories of audits that carry scans over; `live`: more faults on live brokers, each story on each release;
 `surgery`: operations, damage and stops at random; `shows`: each operation on each golden release with a
 broker after it. What is drawn depends on the seed, that of the day if none is given: it is printed first
 and last, and with it the same is drawn again.
@@ -35,6 +35,7 @@ SWEEPS = {
     "fleet": (*PYTEST, "tests/fleet/test_carried.py"),
     "recorded": (
         *PYTEST,
+        "tests/lab/compaction/test_compaction.py",
         "tests/lab/disasters/test_disasters.py",
         "tests/lab/places/test_places.py",
         "tests/lab/retention/test_retention.py",

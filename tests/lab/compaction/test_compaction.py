@@ -14,15 +14,17 @@ from segmend.broker.cleaner import Bound, CleanerLimits, CleanerVerdict, Cleaner
 from segmend.explain import compaction
 from segmend.logdir.release import NEWEST, Release
 from tests.lab.compaction.compare import disagreements, played, recorded, records, size_errors
+from tests.seeds import SWEEP
 
 EACH = 5
-"""The fast tests take one start of so many; the slow ones all."""
+"""The fast tests take one start of so many; CI also every second one of the rest, a sweep all."""
 STARTS = [
     pytest.param(
         version, start, id=f"{version}-{start['kind']}-{start['seed']}",
         marks=[pytest.mark.slow] if number % EACH else [],
     )
     for number, (version, start) in enumerate((v, start) for v in records() for start in recorded(v))
+    if SWEEP or number % EACH == 0 or number % 2 == 0
 ]  # fmt: skip
 Judge = Callable[[CleanerView, CleanerLimits, Release, int], CleanerVerdict]
 
