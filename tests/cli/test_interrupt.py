@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from tests.cli.run import python
 
+from segmend.cli import main as frame
+from segmend.kernel.native import NativeWalker
+
 # Presses Ctrl-C when a module is about to be imported, or when a finder of modules is forgotten.
 PRESSING = """
 import os, signal, sys, weakref
@@ -113,3 +116,22 @@ def test_ctrl_c_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
     )
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_ctrl_c_within_a_lock_of_python(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`threading.Condition` is left with "release unlocked lock", whatever was raised within."""
+
+    def run(_argv: object) -> int:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise RuntimeError("release unlocked lock")
+
+    monkeypatch.setattr(frame, "_run", run)
+    assert (frame.main(["check"]), capsys.readouterr().err) == (32, "segmend: cancelled\n")
+
+
+def test_ctrl_c_before_a_scan_has_begun() -> None:
+    NativeWalker.__new__(NativeWalker).__del__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,11 @@ from tests.surgery.world import make, plan_of
 
 from segmend.errors import Cancelled
 from segmend.surgery.execute.apply import apply
-from segmend.surgery.execute.journal import find
+from segmend.surgery.execute.journal import find, make_dirs
 from segmend.surgery.execute.run import StepState, Watch
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.steps.quarantine import Quarantine
+from segmend.surgery.writing.effects import Effects
 
 
 def test_what_was_pending_and_removed_by_hand_was_not_done_by_us(tmp_path: Path) -> None:
@@ -59,3 +61,16 @@ def test_what_comes_out_of_a_state_dir_is_applied_from_there(clean: Desk) -> Non
     clean.apply()
     ran = clean.run("quarantine", "restore", "1", "-o", clean.plan_file, "--state-dir", clean.state)
     assert ran.out.splitlines()[-1].endswith(f"apply {clean.plan_file} --state-dir {clean.state}")
+
+
+class _Late(Effects):
+    """Somebody makes each directory just before."""
+
+    def make_dir(self, path: str, mode: int = 0o700) -> None:
+        os.mkdir(path, mode)
+        super().make_dir(path, mode)
+
+
+def test_two_that_make_the_state_dir_at_one_moment(tmp_path: Path) -> None:
+    make_dirs(_Late(), str(tmp_path / "state" / "journals"))
+    assert (tmp_path / "state" / "journals").is_dir()

@@ -32,6 +32,13 @@ def main(argv: Sequence[str]) -> int:
         _flush()
         note("cancelled; nothing was changed")
         return ExitCode.CANCELLED
+    except RuntimeError as error:
+        # A lock of Python's own threads answers a Ctrl-C within it with an error about itself.
+        if not isinstance(error.__context__, KeyboardInterrupt):
+            raise
+        _flush()
+        note("cancelled")
+        return ExitCode.CANCELLED
     except BrokenPipeError:
         # The reader has seen enough (`| head`).
         _let_go()

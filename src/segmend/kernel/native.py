@@ -191,7 +191,8 @@ class NativeWalker:
         self._load_producers()
 
     def __del__(self) -> None:
-        _C.segmend_free(self._at)
+        if hasattr(self, "_at"):  # a Ctrl-C may come before
+            _C.segmend_free(self._at)
 
     def _load_producers(self) -> None:
         rows = [

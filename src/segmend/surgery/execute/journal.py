@@ -19,7 +19,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import Final, Self
 
@@ -326,7 +326,10 @@ def new_run(fx: Effects, state_dir: str, plan: Plan) -> Run:
     number = 1 + max((int(name.partition("-")[0]) for name in _numbered(home)), default=0)
     name = f"{number:04d}-{kind}-{plan.sha256[:8]}"
     path = f"{home}/{name}"
-    fx.make_dir(path)
+    try:
+        fx.make_dir(path)
+    except FileExistsError:
+        raise SegmendError(f"{path}: another segmend is at work on this plan") from None
     if min(each for each in _numbered(home) if each.startswith(f"{number:04d}-")) != name:
         # Another segmend took the number at the same moment; a user may name a run by it alone.
         fx.remove_dir(path)
@@ -346,7 +349,8 @@ def make_dirs(fx: Effects, path: str) -> None:
     """
     if disk.path_type(path) is None:
         make_dirs(fx, folder(path))
-        fx.make_dir(path)
+        with suppress(FileExistsError):  # another segmend was quicker
+            fx.make_dir(path)
         sync_dir(fx, folder(path))
     elif path != "/":
         _sync_if_possible(fx, folder(path))
