@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction
@@ -27,6 +26,7 @@ from segmend.formats.names import is_legal_topic
 from segmend.frozen import frozen
 from segmend.rescue.arrow_rows import batches, schema
 from segmend.rescue.outlet import Folder, Line, Stream
+from segmend.rescue.parquet_file import ParquetFile, stored
 from segmend.rescue.reached import Reached, what_is_new
 from segmend.rescue.request import Home, Job, Written
 from segmend.rescue.rows import Tally
@@ -139,7 +139,7 @@ def _write_files(job: Job, outlet: Folder, attempt: str) -> tuple[list[dict[str,
     """The new records in files, what they are, and the offset of the last one."""
     tally, files, last = Tally(job.request.decode), _Files(job, outlet, attempt), None
     with files:
-        for batch in batches(job, schema(_INSTANT, job.request.sides), tally, outlet.tell):
+        for batch in batches(job, stored(schema(_INSTANT, job.request.sides)), tally, outlet.tell):
             last = batch["offset"][-1].as_py()
             for day, part in _by_day(batch):
                 files.add(day, part)
@@ -152,7 +152,7 @@ def _by_day(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]
     days: Any = times // _DAY_US
     days[(times == -1000) | (days < _DAYS[0]) | (days > _DAYS[1])] = _NO_DAY
     inside = batch.select([each for each in batch.schema.names if each not in _BY])
-    days_seen = np.unique(days)
+    days_seen = days[:1] if days.min() == days.max() else np.unique(days)
     for day in days_seen:
         name = None if day == _NO_DAY else (_EPOCH + timedelta(days=int(day))).isoformat()
         yield name, inside if len(days_seen) == 1 else inside.filter(pa.array(days == day))
@@ -203,22 +203,22 @@ class _Files:
 
 
 class _File:
-    """One Parquet file, zstd."""
+    """One Parquet file of OUT."""
 
     def __init__(self, name: str, outlet: Folder, wanted: pa.Schema) -> None:
         self._name, self._rows = name, 0
         self._stack = ExitStack()
         self._stream: Stream = self._stack.enter_context(outlet.file(name))
-        self._writer = pq.ParquetWriter(self._stream, wanted, compression="zstd")
+        self._file = ParquetFile(self._stream, wanted)
 
     def add(self, part: pa.RecordBatch) -> None:
-        """A row group."""
-        self._writer.write_batch(part)
+        """More rows."""
+        self._file.add(part)
         self._rows += part.num_rows
 
     def close(self) -> dict[str, object]:
         """Have it whole and synced."""
-        self._writer.close()
+        self._file.close()
         size = self._stream.tell()
         self._stack.close()
         return {"file": self._name, "size": size, "rows": self._rows}

@@ -8,13 +8,13 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from segmend.kernel.arrow import HEADERS_TYPE, record_batches
 from segmend.merge.pieces import Piece, require_whole
 from segmend.rescue.decoders import SIDES
 from segmend.rescue.decoding import Decoding, columns
 from segmend.rescue.outlet import Folder
+from segmend.rescue.parquet_file import ParquetFile, stored
 from segmend.rescue.request import Job, Written
 from segmend.rescue.rows import Row, Tally, salvaged_rows, wanted_of
 from segmend.rescue.rows import columns as row_columns
@@ -42,7 +42,7 @@ _TYPES: Final = {
 }
 _KERNEL: Final = {"transactional": "is_transactional", "position": "batch_position"}
 _TARGET: Final = 4 << 20
-"""About so many bytes of keys or values make one batch, which is one row group."""
+"""About so many bytes of keys or values make one batch."""
 
 
 def schema(instant: pa.DataType, sides: Iterable[str] = (), *, salvage: bool = False) -> pa.Schema:
@@ -110,6 +110,9 @@ def _of_contract(
     }  # fmt: skip
 
     def column(field: pa.Field) -> pa.Array:
+        if pa.types.is_dictionary(field.type):
+            once = pa.array([constants[field.name]], pa.string())
+            return pa.DictionaryArray.from_arrays(np.zeros(batch.num_rows, np.int32), once)
         if field.name in constants:
             return pa.repeat(pa.scalar(constants[field.name], field.type), batch.num_rows)
         if field.name == "aborted":
@@ -180,11 +183,12 @@ def _instant(milliseconds: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def write_parquet(job: Job, outlet: Folder, wanted: pa.Schema, name: str) -> Written:
-    """One Parquet file, zstd, of a partition."""
+    """One Parquet file of a partition."""
     tally = Tally(job.request.decode)
     with outlet.file(name) as stream:
-        with pq.ParquetWriter(stream, wanted, compression="zstd") as writer:
-            for batch in batches(job, wanted, tally, outlet.tell):
-                writer.write_batch(batch)
+        file = ParquetFile(stream, stored(wanted))
+        for batch in batches(job, stored(wanted), tally, outlet.tell):
+            file.add(batch)
+        file.close()
         size = stream.tell()
     return tally.written(size, file=name, rows=tally.records, size=size)

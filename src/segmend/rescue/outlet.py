@@ -43,9 +43,11 @@ class Stream:
     def write(self, data: Any) -> int:
         """Add bytes."""
         view = memoryview(data).cast("B")
-        self._held += view
-        if len(self._held) >= _BUFFER:
+        if len(self._held) + len(view) < _BUFFER:
+            self._held += view
+        else:
             self.flush()
+            self._put(view)
         return len(view)
 
     def write_file(self, work: Workplace, source: FileEntry) -> None:
@@ -75,18 +77,20 @@ class Stream:
                 data = buffer[: min(PIECE, end - at)]
                 if reader.read_into(data, at) < len(data):
                     raise SegmendError(f"{source.path}: became shorter while it was read")
-                self._fx.write(self._fd, data, self._at)
-                self._at += len(data)
+                self._put(data)
                 work.tell(len(data))
-                if self._at // _HURRY > (self._at - len(data)) // _HURRY:
-                    self._fx.hurry(self._fd, max(self._at - _HURRY, 0), _HURRY)
 
     def flush(self) -> None:
         """Hand on what is held."""
         held, self._held = self._held, bytearray()
         if held:
-            self._fx.write(self._fd, memoryview(held), self._at)
-            self._at += len(held)
+            self._put(memoryview(held))
+
+    def _put(self, data: memoryview) -> None:
+        self._fx.write(self._fd, data, self._at)
+        self._at += len(data)
+        if self._at // _HURRY > (self._at - len(data)) // _HURRY:
+            self._fx.hurry(self._fd, max(self._at - _HURRY, 0), _HURRY)
 
     def sync(self) -> None:
         """Have all bytes so far on the disk."""

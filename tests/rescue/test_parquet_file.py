@@ -1,0 +1,72 @@
+"""A Parquet file has the rows it was given, whatever they hold, and spends time only on bytes that shrink."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Callable
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from segmend.rescue.arrow_rows import schema
+from segmend.rescue.outlet import Stream
+from segmend.rescue.parquet_file import ParquetFile, stored
+
+WANTED = schema(pa.timestamp("us", tz="UTC"))
+CHANCE = random.Random(7)
+Make = Callable[[int], bytes | None]
+
+_SIDE: dict[str, Make] = {
+    "random": lambda _: CHANCE.randbytes(200),
+    "few": lambda n: (b"paid", b"open")[n % 2] * 50,
+    "text": lambda n: b'{"order":%d,"user":"u-%06d","currency":"EUR","status":"paid"}' % (n, n % 977),
+    "null": lambda _: None,
+    "empty": lambda _: b"",
+}
+
+
+def batch(first: int, rows: int, file: str, key: Make, value: Make) -> list[dict[str, Any]]:
+    """Records of one log."""
+    constants = {"topic": "t", "partition": 0, "dir": "/d", "file": file, "broker": None}
+    return [
+        {
+            **constants, "offset": n, "key": key(n), "value": value(n), "leader_epoch": 0,
+            "headers": [{"key": "h", "value": None}] * (n % 2), "aborted": [None, True, False][n % 3],
+        }
+        for n in range(first, first + rows)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", _SIDE)
+def test_what_is_written_comes_back_and_only_what_shrinks_is_compressed(value: str) -> None:
+    stream = io.BytesIO()
+    file = ParquetFile(cast(Stream, stream), stored(WANTED))
+    rows = []
+    for number in range(3):
+        more = batch(400 * number, 400, f"t-0/{number // 2}.log", _SIDE["few"], _SIDE[value])
+        made = pa.RecordBatch.from_pylist([dict.fromkeys(WANTED.names) | row for row in more], stored(WANTED))
+        half = len(more) // 2
+        for part in (made.slice(0, half), made.slice(half)):
+            file.add(part)
+        rows += more
+    file.close()
+    found = pq.read_table(stream)
+    assert found.schema.types == WANTED.types
+    assert found.to_pylist() == [dict.fromkeys(WANTED.names) | row for row in rows]
+    columns = {
+        column["path_in_schema"]: column
+        for column in pq.ParquetFile(stream).metadata.row_group(0).to_dict()["columns"]
+    }
+    assert columns["value"]["compression"] == ("UNCOMPRESSED" if value == "random" else "ZSTD")
+    assert columns["value"]["has_dictionary_page"] == (value not in ("random", "text"))
+    assert columns["key"]["has_dictionary_page"]
+    assert columns["headers.list.element.key"]["compression"] == "ZSTD"
+
+
+def test_a_file_without_rows_is_one() -> None:
+    stream = io.BytesIO()
+    ParquetFile(cast(Stream, stream), stored(WANTED)).close()
+    assert pq.read_table(stream).schema.types == WANTED.types
