@@ -52,10 +52,12 @@ def pytest_configure(config: pytest.Config) -> None:
     fast = "not slow" in config.option.markexpr
     settings.load_profile("few" if fast else "all")
     chosen = config.option.basetemp or os.environ.get("TMPDIR") or os.environ.get("PYTEST_DEBUG_TEMPROOT")
-    if chosen or not fast or hasattr(config, "workerinput") or not os.access(MEMORY, os.W_OK | os.X_OK):
-        return
-    if shutil.disk_usage(MEMORY).free > ROOM:
+    if not chosen and fast and not hasattr(config, "workerinput") and _memory_has_room():
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
+
+
+def _memory_has_room() -> bool:
+    return os.access(MEMORY, os.W_OK | os.X_OK) and shutil.disk_usage(MEMORY).free > ROOM
 
 
 @pytest.hookimpl(trylast=True)
@@ -172,8 +174,7 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 @pytest.fixture
 def swift_path(tmp_path: Path) -> Iterator[Path]:
     """A directory in memory, if that can be: for trees that are copied and removed a thousand times."""
-    home = MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else tmp_path
-    place = Path(tempfile.mkdtemp(prefix="segmend-", dir=home))
+    place = Path(tempfile.mkdtemp(prefix="segmend-", dir=MEMORY if _memory_has_room() else tmp_path))
     yield place
     remove(place)
 

@@ -291,7 +291,8 @@ class FileReader(OpenFile):
             raise Unreadable(self.path, f"{refused.reason} at byte {position}", refused.errno) from None
 
     def __del__(self) -> None:
-        self.close()
+        if hasattr(self, "_fd"):  # a Ctrl-C may come before
+            self.close()
 
 
 def _open(path: str) -> int:
