@@ -60,16 +60,24 @@ class SparkDriver:
             return
         # Pickled one by one: a worker unpickles its own task and not all of them.
         pickled = [zlib.compress(pickle.dumps((function, task)), 1) for task in tasks]
-        frame = self._spread(pickled).mapInArrow(_work, from_arrow_schema(_RESULT))
         count = len(tasks)
         try:
             with self._watched(done, count):
-                rows = frame.collect()
+                results = self._collected(pickled)
         except (PySparkException, Py4JJavaError) as error:
             raise SegmendError(f"a Spark task failed: {_one_line(error)}") from error
         if done:
             done(count)
-        yield from (pickle.loads(row.result) for row in rows)
+        yield from map(pickle.loads, results)
+
+    def _collected(self, pickled: Sequence[bytes]) -> Sequence[bytes]:
+        """What the tasks gave, pickled. A DataFrame of as many rows costs twice as much to set up."""
+        context = getattr(self._spark, "_sc", None)
+        if context is not None:
+            given: Sequence[bytes] = context.parallelize(pickled, len(pickled)).map(_done).collect()
+            return given
+        frame = self._spread(pickled).mapInArrow(_work, from_arrow_schema(_RESULT))
+        return [row.result for row in frame.collect()]
 
     def _spread(self, pickled: Sequence[bytes]) -> DataFrame:
         """A row for each task, in a Spark task of its own: a worker is sent its own and nothing else."""
@@ -150,8 +158,12 @@ class SparkDriver:
 def _work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for packed in batch.column(0):
-            call, task = pickle.loads(zlib.decompress(packed.as_buffer()))
-            yield pa.record_batch([[pickle.dumps(call(task))]], schema=_RESULT)
+            yield pa.record_batch([[_done(packed.as_buffer())]], schema=_RESULT)
+
+
+def _done(packed: bytes | pa.Buffer) -> bytes:
+    call, task = pickle.loads(zlib.decompress(packed))
+    return pickle.dumps(call(task))
 
 
 def _of(name: str) -> pa.Schema:
