@@ -14,6 +14,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPar
 from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
 IDLE_SECONDS = 8
+"""Of a hurt log a client may get nothing, and be told nothing."""
 
 
 def consumer(bootstrap: str, isolation: str) -> Consumer:
@@ -80,11 +81,16 @@ def offsets(bootstrap: str, topics: list[str], seconds: float = 12) -> dict[str,
     return found
 
 
-def read(bootstrap: str, topics: list[str], isolation: str = "read_uncommitted") -> dict[str, Any]:
-    """The offsets of all records that a consumer gets of each topic, and its errors."""
+def read(
+    bootstrap: str, topics: list[str], isolation: str = "read_uncommitted", seconds: float = 60
+) -> dict[str, Any]:
+    """The offsets of all records that a consumer gets of each topic, and its errors.
+
+    For so many seconds at most it waits for leaders, which come late on a busy machine.
+    """
     seen: dict[str, list[int]] = {topic: [] for topic in topics}
     errors: dict[str, list[str]] = {topic: [] for topic in topics}
-    waiting = set(led(bootstrap, topics))
+    waiting = set(led(bootstrap, topics, seconds))
     client = consumer(bootstrap, isolation)
     client.assign([TopicPartition(topic, 0, OFFSET_BEGINNING) for topic in sorted(waiting)])
     last = time.monotonic()
@@ -113,6 +119,6 @@ def read(bootstrap: str, topics: list[str], isolation: str = "read_uncommitted")
 
 if __name__ == "__main__":
     what, address, *names = sys.argv[1:]
-    answer = offsets(address, names) if what == "offsets" else read(address, names)
+    answer = offsets(address, names) if what == "offsets" else read(address, names, seconds=8)
     print(json.dumps(answer))
     sys.stdout.flush()

@@ -21,7 +21,7 @@ from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.frozen import frozen
 from segmend.logdir.file_system import Unreadable
 
-from . import remedies
+from . import metadata_mends, remedies
 from .levels import Level
 from .segment_view import SegmentView
 
@@ -360,7 +360,12 @@ class PartitionContext:
         return wanted(self.dir.path, self.partition.name)
 
     def graft(self, *, whole: bool = False) -> Remedy:
-        """`segmend plan graft` of this partition, from a leader's files that somebody must name."""
+        """`segmend plan graft` of this partition, from a leader's files that somebody must name.
+
+        The metadata log is not replicated as other partitions are: `segmend plan quorum`.
+        """
+        if self.partition.kind == "cluster-metadata":
+            return metadata_mends.mend(self)
         return remedies.graft(self.dir.path, self.partition.name, whole=whole)
 
     def look(self, file: str | None = None) -> Remedy:

@@ -6,14 +6,17 @@ Not a check.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from segmend.findings import Remedy, Safety
-from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_copy import MetadataCopy
 
 from . import remedies
-from .context import PartitionContext
+
+if TYPE_CHECKING:
+    from segmend.node.broker_dirs import BrokerDirs
+
+    from .context import PartitionContext
 
 OTHER: Final = "--from OTHER_METADATA_DIR"
 CONFIG: Final = "--config server.properties"
@@ -26,7 +29,8 @@ def mend(context: PartitionContext) -> Remedy:
     best = copy.best
     if copy.has_all:
         return remedies.quorum(home)
-    if not is_alone(context.broker_dirs):
+    lost_is_known = best is None or best.position < copy.reached
+    if not lost_is_known or not is_alone(context.broker_dirs):
         return remedies.quorum(home, *_to_restore(context), OTHER, safety=Safety.ADVICE)
     if best is None:
         return context.look()

@@ -20,6 +20,13 @@ def repair(log_dir: str, partition: str | None = None, *, deep: bool = False) ->
     return Remedy(command=f"segmend plan repair {target}{how} -o plan.json", safety=Safety.SAFE)
 
 
+def repair_together(*log_dirs: str) -> Remedy:
+    """Plan the mending of all log dirs of a broker, where one of them tells what is right in another."""
+    return Remedy(
+        command=f"segmend plan repair {' '.join(map(shlex.quote, log_dirs))} -o plan.json", safety=Safety.SAFE
+    )
+
+
 def trim(log_dir: str, partition: str) -> Remedy:
     """Plan to cut a torn end off the logs of a partition."""
     target = shlex.quote(f"{log_dir.rstrip('/')}/{partition}")

@@ -79,7 +79,12 @@ def _missing(partition: PartitionDir, context: PartitionContext) -> Finding:
 
 def _remedy(partition: PartitionDir, context: PartitionContext) -> Remedy:
     """Repair, where something on these disks tells the topic's id; else the cluster has to be asked."""
-    metadata = context.broker_dirs.metadata
-    known = metadata is not None and partition.topic in metadata.ids
-    siblings = (other for other, _ in context.dir.broker.topic_ids if other.topic == partition.topic)
-    return context.repair() if known or any(siblings) else remedies.describe(partition.topic)
+    broker, topic, here = context.broker_dirs, partition.topic, partition.log_dir.path
+    tellers = {other.log_dir.path for other, _ in context.dir.broker.topic_ids if other.topic == topic}
+    if broker.metadata is not None and broker.metadata_dir is not None and topic in broker.metadata.ids:
+        tellers.add(broker.metadata_dir.path)
+    if here in tellers:
+        return context.repair()
+    if tellers:
+        return remedies.repair_together(*(each.path for each in broker.dirs))
+    return remedies.describe(topic)

@@ -109,10 +109,11 @@ def _renamed(broker: BrokerContext, first: PartitionDir, other: PartitionDir) ->
 
 
 def _remedy(broker: BrokerContext, code: str, partition: PartitionDir) -> Remedy:
+    dirs = [each.path for each in broker.broker_dirs.dirs]
     if code == "M05" and why_not_the_file(broker.broker_dirs, partition) is None:
-        return remedies.repair(partition.log_dir.path)
+        return remedies.repair_together(*dirs)
     if code == "M05" and of_no_topic(broker.broker_dirs, partition):
-        return remedies.restamp(partition.topic, *(each.path for each in broker.broker_dirs.dirs))
+        return remedies.restamp(partition.topic, *dirs)
     return remedies.show(partition.log_dir.path, partition.name)
 
 

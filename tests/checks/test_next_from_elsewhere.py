@@ -1,0 +1,86 @@
+"""The next command where what mends a partition lies in another log dir, or is not for other partitions."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from tests.brokers import broker_of
+from tests.cli.run import run
+
+from segmend.checks import CheckRun, Level
+from segmend.findings import Finding
+
+HURTS: dict[str, Callable[[bytes], bytes]] = {
+    "emptied": lambda _: b"",
+    "cut in its first batch": lambda log: log[:100],
+    "first batch flipped": lambda log: bytes([log[0] ^ 0xFF]) + log[1:],
+    "a batch twice": lambda log: log + log[: 12 + int.from_bytes(log[8:12], "big")],
+}
+
+
+@pytest.fixture
+def dirs(golden: Callable[[str], Path], tmp_path: Path) -> list[Path]:
+    """Of a broker with two log dirs, the metadata in the first."""
+    home = tmp_path / "broker"
+    shutil.copytree(golden("4.3.1-killed"), home)
+    return sorted(path.parent for path in home.rglob("meta.properties"))
+
+
+def findings(dirs: Sequence[Path], code: str = "") -> list[Finding]:
+    run = CheckRun(broker_of(dirs), level=Level.DEEP)
+    return [each for each in run if each.code.startswith(code)]
+
+
+def alone(dirs: Sequence[Path]) -> Path:
+    """The partition.metadata of a topic that is in the second dir only."""
+    first = {path.name.rpartition("-")[0] for path in dirs[0].iterdir()}
+    there = sorted(dirs[1].glob("*-0/partition.metadata"))
+    return next(path for path in there if path.parent.name.rpartition("-")[0] not in first)
+
+
+@pytest.mark.parametrize("code", ["M01", "M05"])
+def test_a_topic_id_is_known_in_another_dir(
+    code: str,
+    dirs: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    hurt = alone(dirs)
+    right = hurt.read_bytes()
+    if code == "M01":
+        hurt.unlink()
+    else:
+        other = next(
+            each for each in sorted(dirs[0].glob("*-0/partition.metadata")) if each.parent.name[0] != "_"
+        )
+        shutil.copyfile(other, hurt)
+    remedy = findings(dirs, code)[0].remedy
+    assert remedy is not None
+    assert run(capsys, *shlex.split(remedy.command)[1:]).code == 0
+    assert len(json.loads(Path("plan.json").read_text())["steps"]) > 0
+    assert run(capsys, "apply", "plan.json", "--yes", "--state-dir", "state").code == 1
+    assert hurt.read_bytes() == right
+    assert findings(dirs, code) == []
+
+
+@pytest.mark.parametrize("hurt", HURTS)
+def test_the_metadata_log_is_mended_by_its_own_operation(
+    hurt: str, dirs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No leader's files are taken for it, which `plan graft` refuses."""
+    log = dirs[0] / "__cluster_metadata-0/00000000000000000000.log"
+    log.write_bytes(HURTS[hurt](log.read_bytes()))
+    found = [each for each in findings(dirs) if (each.file or "").startswith("__cluster_metadata-0")]
+    commands = {each.remedy.command for each in found if each.remedy and each.severity == "error"}
+    assert commands
+    for command in commands:
+        assert command.startswith(f"segmend plan quorum {dirs[0]} "), command
+        if "OTHER_METADATA_DIR" not in command:
+            assert run(capsys, *shlex.split(command.replace(" -o plan.json", ""))[1:]).code == 0, command
