@@ -301,5 +301,7 @@ def test_the_status_of_a_sealed_file_is_asked_before_it_is_read_and_after(
 
         monkeypatch.setattr(disk, name, counted)
     run(fleet, tmp_path / "out", level=Level.DEFAULT)
+    # Whose a file is, is looked at where not all may be read anyway.
+    times = 2 if os.geteuid() == 0 else 3
     for log in sealed(fleet):
-        assert asked[str(log.with_suffix(".index"))] == 2
+        assert asked[str(log.with_suffix(".index"))] == times

@@ -213,9 +213,10 @@ def test_the_way_out_of_a_full_disk_as_it_is_printed(
             _send_for_ever(producer(cluster.bootstrap, message_timeout_ms=10000), full)
         broker.kill()
         _fill_up(real_disk)
-        with pytest.raises(LabError):
-            broker.start()
-        broker.kill()
+        # No start is tried here: it may empty the metadata log that it recovers (4.0 and later, on XFS).
+        ran = run(capsys, "forecast", *broker.dirs, "--config", broker.config)
+        assert ran.code == 4
+        assert f"{real_disk} serves: its file system is full" in ran.out
         asked = ("--bytes", "1MB", "--config", broker.config, "-o", "free.json")
         ran = run(capsys, "plan", "free", *broker.dirs, *asked)
         move = _printed(ran.out + ran.err, "segmend plan move ")

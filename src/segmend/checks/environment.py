@@ -24,7 +24,9 @@ PAGE = Page(
     own={
         "K14": """
             the first write that fails takes the log dir offline, at the start or after it, or ends the start;
-            on a read-only file system that is the lock. What it writes depends on what it finds to do.""",
+            on a read-only file system that is the lock. What it writes depends on what it finds to do. Since
+            4.0 a write that fails while a segment is recovered empties that segment: on a full XFS 4.3.1 lost
+            all metadata so, and set every partition aside as a stray. Make room before the next start.""",
         "K15": "a second broker does not start.",
     },
     advice="""
@@ -47,7 +49,7 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
             broker_says=READ_ONLY,
             remedy=remedies.advice("dmesg | grep -i -e 'remount' -e 'I/O error'"),
         )
-    elif space.total and not space.available:
+    elif space.is_full:
         yield context.finding(
             "K14",
             f"the file system is full{_foreign(log_dir)}",

@@ -32,7 +32,7 @@ _OPENED = {
 """Files at the top of a log dir that a start opens."""
 FULL = (
     "how long {} serves: its file system is full. The first write that fails takes the dir offline, at the "
-    "start or after it, and with the last dir the broker"
+    "start or after it, and with the last dir the broker; since 4.0 it empties a segment that is recovered"
 )
 
 
@@ -68,7 +68,7 @@ def _is_full(log_dir: LogDir) -> bool:
         space = log_dir.space()
     except Unreadable:
         return False
-    return space.total > 0 and not space.available and not space.read_only
+    return space.is_full
 
 
 def leave(state: DirState, release: Release) -> None:

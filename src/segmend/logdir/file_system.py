@@ -103,6 +103,10 @@ class FileStat:
         return "file" if stat.S_ISREG(self.mode) else "other"
 
 
+_NEXT_TO_NOTHING: Final = 1 << 20
+"""Bytes. XFS keeps some blocks of each allocation group to itself, and tells of them as free."""
+
+
 @frozen
 class Space:
     """Bytes of the file system that holds a path; `available` is what an ordinary user may take."""
@@ -111,6 +115,11 @@ class Space:
     free: int
     available: int
     read_only: bool
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing, or next to nothing, can be written."""
+        return self.total > 0 and self.available < _NEXT_TO_NOTHING and not self.read_only
 
 
 @frozen
