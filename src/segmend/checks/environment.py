@@ -49,7 +49,7 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
             broker_says=READ_ONLY,
             remedy=remedies.advice("dmesg | grep -i -e 'remount' -e 'I/O error'"),
         )
-    elif space.is_full:
+    elif space.has_no_room:
         yield context.finding(
             "K14",
             f"the file system is full{_foreign(log_dir)}",

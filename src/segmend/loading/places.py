@@ -46,7 +46,7 @@ def enter(state: DirState, release: Release) -> None:
         for name, kind in log_dir.entries.items()
         if kind == "other" and name.removesuffix(".tmp") in _OPENED
     )
-    if _is_full(log_dir):
+    if _has_no_room(log_dir):
         state.unknown.append(FULL.format(path))
     if log_dir.files.denial(path, READ) is not None:
         state.never_live = True
@@ -62,13 +62,13 @@ def enter(state: DirState, release: Release) -> None:
         state.leave_out(state.offline or f"{DIR_FAILED.format(path)}: {marker} ({closed})")
 
 
-def _is_full(log_dir: LogDir) -> bool:
+def _has_no_room(log_dir: LogDir) -> bool:
     """Whether nothing can be written: what a start writes depends on what it finds to do."""
     try:
         space = log_dir.space()
     except Unreadable:
         return False
-    return space.is_full
+    return space.has_no_room
 
 
 def leave(state: DirState, release: Release) -> None:

@@ -117,7 +117,7 @@ class Space:
     read_only: bool
 
     @property
-    def is_full(self) -> bool:
+    def has_no_room(self) -> bool:
         """Whether nothing, or next to nothing, can be written."""
         return self.total > 0 and self.available < _NEXT_TO_NOTHING and not self.read_only
 
