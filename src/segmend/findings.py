@@ -7,7 +7,7 @@ them, and travel as JSON lines (`--json`) and as rows of the fleet's `findings` 
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from segmend.frozen import field, frozen
 
@@ -34,6 +34,18 @@ class Safety(enum.StrEnum):
     SAFE = "safe"
     LOSSY = "lossy"
     ADVICE = "advice"
+
+
+class Where(NamedTuple):
+    """The place of a finding: a file, a byte position in it, an offset of its log."""
+
+    file: str | None = None
+    position: int | None = None
+    offset: int | None = None
+
+
+NOWHERE = Where()
+"""The whole directory."""
 
 
 @frozen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.checkpoints import RESETTING, UNREADABLE_CHECKPOINT, kind_of
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding, Severity, Where
 from segmend.formats.damage import Damage
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.logdir.tree import LogDir
@@ -64,8 +64,7 @@ def _finding(context: DirContext, name: str, damage: Damage) -> Finding:
     return context.finding(
         code,
         damage.reason,
-        file=name,
-        position=damage.position,
+        Where(name, position=damage.position),
         severity=Severity.WARNING if damage.kind == "not-a-number" and name == LOG_START_OFFSET else None,
         broker_says=reset.say(release, context.path) if reset else failing,
         remedy=remedies.repair(context.path),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.formats.offset_checkpoint import FILE_NAMES, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.logdir.tree import LogDir
 
@@ -44,11 +44,11 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     if not context.clean and not context.running and RECOVERY_POINT not in log_dir.entries and sealed:
         message = "no recovery points and no clean shutdown marker: the next start scans every segment"
         remedy = remedies.check_deep(context.path)
-        yield context.finding("C03", message, file=RECOVERY_POINT, remedy=remedy)
+        yield context.finding("C03", message, Where(RECOVERY_POINT), remedy=remedy)
     for name in FILE_NAMES:
         odd = _odd(name, context)
         if odd:
-            yield context.finding("C06", odd, file=name)
+            yield context.finding("C06", odd, Where(name))
 
 
 def _odd(name: str, context: DirContext) -> str | None:

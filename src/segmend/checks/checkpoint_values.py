@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.recovery import DIRTY_OFFSET_ABOVE_END, START_ABOVE_END
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.logdir.tree import PartitionDir
 
@@ -74,7 +74,7 @@ def _finding(context: PartitionContext, code: str, what: str, value: int) -> Fin
     return context.finding(
         code,
         f"the {what} is {value}, but the log ends at {end}",
-        offset=value,
+        Where(offset=value),
         broker_says=_says(context, code, value, end),
         remedy=context.repair() if code in ("C08", "C11b") else context.graft(),
         detail={"log_end_offset": end},

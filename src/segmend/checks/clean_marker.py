@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.checkpoints import BROKER_EPOCHS, EPOCHS_DIFFER, NO_BROKER_EPOCH
 from segmend.broker.recovery import RECOVERING_LOGS, SKIPPING_RECOVERY
 from segmend.broker.rule import Words
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.formats import clean_shutdown
 from segmend.logdir.tree import LogDir
 
@@ -63,7 +63,7 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
         yield context.finding(
             "C12",
             f"the marker says that the broker stopped in order, but {preallocated[0]} was not trimmed",
-            file=_MARKER,
+            Where(_MARKER),
             broker_says=_of_all_logs(SKIPPING_RECOVERY, context),
             remedy=remedies.remove(context.path, _MARKER),
             detail={"untrimmed": len(preallocated)},
@@ -71,7 +71,7 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     elif not context.clean and not preallocated and any(True for _ in _active_indexes(log_dir)):
         message = "the marker is missing although all indexes were trimmed as in a clean stop"
         says = _of_all_logs(RECOVERING_LOGS, context)
-        yield context.finding("C13", message, file=_MARKER, broker_says=says)
+        yield context.finding("C13", message, Where(_MARKER), broker_says=says)
     yield from _content(log_dir, context)
 
 
@@ -100,7 +100,9 @@ def _content(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
         return
     for damage in file.damages:
         says = NO_BROKER_EPOCH.say(context.release, context.path)
-        yield context.finding("C14", damage.reason, file=_MARKER, position=damage.position, broker_says=says)
+        yield context.finding(
+            "C14", damage.reason, Where(_MARKER, position=damage.position), broker_says=says
+        )
     first = context.broker.dirs[0]
     value = first.clean_shutdown.readable().value
     other = None if value is None else value.broker_epoch
@@ -108,4 +110,4 @@ def _content(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
         message = f"the marker has broker epoch {marker.broker_epoch}, that of {first.path} has {other}"
         words = {"dir": context.path, "other": other, "current": marker.broker_epoch}
         says = EPOCHS_DIFFER.say(context.release, **words)
-        yield context.finding("C14", message, file=_MARKER, broker_says=says)
+        yield context.finding("C14", message, Where(_MARKER), broker_says=says)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.recovery import CONDEMNED_SWAP, FROM_SWAP, SWAP_FILE_RENAMED
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding, Severity, Where
 from segmend.formats.names import parse_file_name
 from segmend.logdir.tree import PartitionDir
 
@@ -62,7 +62,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     names = partition.layout
     if names.deleted and partition.kind != "cluster-metadata":
         message = f"{len(names.deleted)} files marked for deletion; the next start removes them"
-        yield context.finding("N12", message, file=min(names.deleted))
+        yield context.finding("N12", message, Where(min(names.deleted)))
     cleaned = {_base(name) for name in names.cleaned}
     swaps = {_base(name) for name in names.swap if name.endswith(".log.swap")}
     if cleaned:
@@ -74,7 +74,9 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         if _base(name) not in swaps:
             message = f"{name} will be put over the real index although its .log.swap is not there"
             says = SWAP_FILE_RENAMED.say(context.release, name)
-            yield context.finding("N16", message, file=name, broker_says=says, remedy=context.set_aside(name))
+            yield context.finding(
+                "N16", message, Where(name), broker_says=says, remedy=context.set_aside(name)
+            )
 
 
 def _base(name: str) -> int:
@@ -88,13 +90,12 @@ def _cleaned(context: PartitionContext, lowest: int, swaps: set[int]) -> Finding
     doomed = sorted(base for base in swaps if base >= lowest and base not in names.logs)
     if not doomed:
         message = f"{len(names.cleaned)} files of an unfinished compaction; the next start removes them"
-        return context.finding("N13", message, file=first)
+        return context.finding("N13", message, Where(first))
     swap = f"{doomed[0]:020d}.log.swap"
     return context.finding(
         "N13",
         f"the next start deletes the .swap of segment {doomed[0]} because of {first}; its original is gone",
-        file=first,
-        offset=doomed[0],
+        Where(first, offset=doomed[0]),
         severity=Severity.ERROR,
         broker_says=CONDEMNED_SWAP.say(context.release, f"{context.partition.path}/{swap}", lowest),
         remedy=context.set_aside(*sorted(names.cleaned)),
@@ -106,7 +107,6 @@ def _swap(context: PartitionContext, base: int) -> Finding:
     return context.finding(
         "N14",
         "the next start replaces the segments that this finished compaction covers",
-        file=name,
-        offset=base,
+        Where(name, offset=base),
         broker_says=FROM_SWAP.say(context.release, f"{context.partition.path}/{name}"),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.recovery import COMPACTED
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.files import FileEntry
 from segmend.logdir.scans import whole_scan
@@ -71,8 +71,7 @@ def _finding(context: PartitionContext, entry: FileEntry, scan: SegmentScan, rea
         "N15",
         f"the next start puts this damaged file in the place of segments ({reason}); {lost} later segments "
         "lie in its range",
-        file=entry.name,
-        position=scan.problems[0].position if scan.problems else None,
+        Where(entry.name, position=scan.problems[0].position if scan.problems else None),
         broker_says=COMPACTED.say(context.release, "..."),
         remedy=context.set_aside(entry.name),
     )

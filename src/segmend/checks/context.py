@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from segmend.broker.recovery import first_recovered
-from segmend.findings import Finding, Remedy, Safety, Severity
+from segmend.findings import NOWHERE, Finding, Remedy, Safety, Severity, Where
 from segmend.formats.names import parse_dir_name
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.frozen import frozen
@@ -209,19 +209,17 @@ class DirContext:
         self,
         code: str,
         message: str,
+        where: Where = NOWHERE,
         *,
         topic: str | None = None,
         partition: int | None = None,
-        file: str | None = None,
-        position: int | None = None,
-        offset: int | None = None,
         broker_says: str | None = None,
         remedy: Remedy | None = None,
         severity: Severity | None = None,
         detail: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> Finding:
-        """A finding in this dir; `file` is relative to the dir, `severity` defaults to the code's."""
+        """A finding in this dir; `where.file` is relative to it, `severity` defaults to the code's."""
         return Finding(
             code=code,
             severity=severity or self.broker.codes[code].code.severity,
@@ -229,9 +227,9 @@ class DirContext:
             dir=self.path,
             topic=topic,
             partition=partition,
-            file=file,
-            position=position,
-            offset=offset,
+            file=where.file,
+            position=where.position,
+            offset=where.offset,
             broker_says=broker_says,
             remedy=remedy,
             detail={**(detail or {}), **more},
@@ -316,25 +314,22 @@ class PartitionContext:
         self,
         code: str,
         message: str,
+        where: Where = NOWHERE,
         *,
-        file: str | None = None,
-        position: int | None = None,
-        offset: int | None = None,
         broker_says: str | None = None,
         remedy: Remedy | None = None,
         severity: Severity | None = None,
         detail: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> Finding:
-        """A finding in this partition; `file` is a name inside its directory."""
+        """A finding in this partition; `where.file` is a name inside its directory."""
+        name = self.partition.name
         return self.dir.finding(
             code,
             message,
+            where._replace(file=f"{name}/{where.file}" if where.file else name),
             topic=self.partition.topic,
             partition=self.partition.partition,
-            file=f"{self.partition.name}/{file}" if file else self.partition.name,
-            position=position,
-            offset=offset,
             broker_says=broker_says,
             remedy=remedy,
             severity=severity,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.logdir.tree import LogDir
 
 from . import remedies
@@ -42,7 +42,7 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
         yield context.finding(
             "N28",
             f"not a file of Kafka, {size:,} bytes{more}",
-            file=name,
+            Where(name),
             remedy=remedies.set_aside(context.path, name),
             size=size,
         )

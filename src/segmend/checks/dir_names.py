@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from segmend.broker.checkpoints import MARKER_GOES_FIRST
 from segmend.broker.failures import DIR_FAILED, NOT_A_PARTITION
-from segmend.findings import Finding, Remedy
+from segmend.findings import Finding, Remedy, Where
 from segmend.formats import clean_shutdown
 from segmend.formats.names import parse_dir_name
 from segmend.logdir.file_system import is_full
@@ -78,7 +78,7 @@ def _finding(name: str, context: DirContext) -> Finding:
     return context.finding(
         code,
         message,
-        file=name,
+        Where(name),
         broker_says=words.format(place, name),
         remedy=_remedy(name, context),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.failures import DISK_FULL, LOCKED, READ_ONLY
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.logdir.tree import LOCK, LogDir
 
 from . import remedies
@@ -60,7 +60,7 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
         yield context.finding(
             "K15",
             "a running process holds .lock; what it is writing right now is not judged",
-            file=LOCK,
+            Where(LOCK),
             broker_says=LOCKED.format(context.path),
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.formats.epoch_checkpoint import FILE_NAME
 from segmend.logdir.tree import PartitionDir
 
@@ -53,8 +53,7 @@ def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding
         yield context.finding(
             code,
             damage.reason,
-            file=FILE_NAME,
-            position=damage.position,
+            Where(FILE_NAME, position=damage.position),
             broker_says=damage.reason,
             remedy=context.repair(),
         )

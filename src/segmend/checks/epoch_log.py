@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from segmend.broker.checkpoints import LEADER_EPOCHS
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding, Severity, Where
 from segmend.formats.epoch_checkpoint import FILE_NAME, EpochEntry
 from segmend.formats.offset_checkpoint import LOG_START_OFFSET
 from segmend.logdir.tree import PartitionDir
@@ -60,11 +60,11 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
             f"the first epoch listed begins at offset {entries[0].start_offset}, but batches from offset "
         )
         message += f"{seen[0][1]} on have epoch {seen[0][0]}"
-        yield context.finding("E07", message, file=FILE_NAME, offset=seen[0][1], remedy=context.repair())
+        yield context.finding("E07", message, Where(FILE_NAME, offset=seen[0][1]), remedy=context.repair())
     if entries[-1].start_offset > context.log_end_offset and not context.running:
         message = f"epoch {entries[-1].epoch} begins at {entries[-1].start_offset}, the log ends at "
         message += f"{context.log_end_offset}; the broker drops the entry"
-        yield context.finding("E06", message, file=FILE_NAME, offset=entries[-1].start_offset)
+        yield context.finding("E06", message, Where(FILE_NAME, offset=entries[-1].start_offset))
 
 
 def _all_deleted(context: PartitionContext) -> bool:
@@ -97,8 +97,7 @@ def _missing(context: PartitionContext, first: tuple[int, int]) -> Finding:
     return context.finding(
         "E04",
         f"{FILE_NAME} {what}, but batches from offset {first[1]} on have epoch {first[0]}",
-        file=FILE_NAME,
-        offset=first[1],
+        Where(FILE_NAME, offset=first[1]),
         severity=Severity.WARNING if rebuilt else None,
         remedy=context.repair(),
     )
@@ -111,5 +110,5 @@ def _falling(context: PartitionContext) -> Iterator[Finding]:
         if before.epochs[-1][0] > scan.epochs[0][0] >= 0:
             message = f"the epoch falls from {before.epochs[-1][0]} to {scan.epochs[0][0]}"
             yield context.finding(
-                "E08", message, file=view.log.name, offset=scan.epochs[0][1], remedy=context.look()
+                "E08", message, Where(view.log.name, offset=scan.epochs[0][1]), remedy=context.look()
             )

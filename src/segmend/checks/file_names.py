@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.failures import NUMBER_FORMAT
 from segmend.broker.recovery import NO_INDEX
-from segmend.findings import Finding, Safety
+from segmend.findings import Finding, Safety, Where
 from segmend.formats.names import file_prefix
 from segmend.logdir.tree import PartitionDir
 
@@ -81,7 +81,7 @@ def _unparsable(name: str, context: PartitionContext) -> Finding:
     return context.finding(
         "N03",
         f"the name of {name} has no offset in it",
-        file=name,
+        Where(name),
         broker_says=NUMBER_FORMAT.format(stem),
         remedy=context.set_aside(name),
     )
@@ -91,13 +91,12 @@ def _shadowed(base: int, name: str, context: PartitionContext) -> Finding:
     padded = f"{file_prefix(base)}.log"
     if base in context.partition.layout.logs:
         message = f"{name} is never read: {padded} is there too"
-        return context.finding("N26", message, file=name, remedy=context.set_aside(name))
+        return context.finding("N26", message, Where(name), remedy=context.set_aside(name))
     folder = context.partition.name
     return context.finding(
         "N04",
         f"{name} is never read: the broker creates and uses an empty {padded}",
-        file=name,
-        offset=base,
+        Where(name, offset=base),
         broker_says=NO_INDEX.say(context.release, f"{context.partition.path}/{padded}"),
         remedy=remedies.rename(context.dir.path, f"{folder}/{name}", f"{folder}/{padded}")
         if _first_offset(context, name) == base
@@ -117,4 +116,4 @@ def _foreign(partition: PartitionDir, context: PartitionContext) -> Iterator[Fin
     others = [name for name in names.foreign if name not in _UNUSED]
     folders = [name for name in names.directories if not (name.endswith(_SEGMENT_SUFFIXES) or is_text(name))]
     for name in sorted(others + folders):
-        yield context.finding("N22", f"{name} is not Kafka's; brokers ignore it", file=name)
+        yield context.finding("N22", f"{name} is not Kafka's; brokers ignore it", Where(name))

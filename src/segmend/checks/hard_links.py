@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 
 from .context import PartitionContext
 from .levels import Level, Scope
@@ -32,4 +32,4 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """Only the active segment: sealed ones do not change any more, so a link to them is a backup."""
     if view.is_active and (links := view.log.stat().nlink) > 1:
         message = f"the active segment has {links} hard links; a backup made that way changes with it"
-        yield context.finding("K17", message, file=view.log.name)
+        yield context.finding("K17", message, Where(view.log.name))

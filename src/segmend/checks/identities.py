@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.identity import DUPLICATE_ID, OTHER_CLUSTER, OTHER_NODE, UNEXPECTED_METADATA
 from segmend.broker.old_identity import INCONSISTENT, refusals
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.formats.meta_properties import FILE_NAME
 from segmend.formats.names import CLUSTER_METADATA
 
@@ -51,7 +51,7 @@ def run(broker: BrokerContext, _context: BrokerContext) -> Iterator[Finding]:
         yield context.finding(
             "K06",
             f"{holders[0].path} has a {CLUSTER_METADATA} too",
-            file=CLUSTER_METADATA,
+            Where(CLUSTER_METADATA),
             broker_says=UNEXPECTED_METADATA.format(f"{context.path}/{CLUSTER_METADATA}", holders[0].path),
             remedy=remedies.set_aside(context.path, CLUSTER_METADATA),
         )
@@ -73,7 +73,7 @@ def _differing(dirs: list[DirContext], field: str, what: str, says: str) -> Iter
                 f"{message}: these are dirs of {len(groups)} brokers, and each has to be looked at alone"
                 if two
                 else message,
-                file=FILE_NAME,
+                Where(FILE_NAME),
                 broker_says=says.format(path=context.path, expected=first, stored=value),
                 remedy=remedies.check_alone(*groups)
                 if two
@@ -106,7 +106,7 @@ def _unlike(dirs: list[DirContext]) -> Iterator[Finding]:
             yield context.finding(
                 "K03",
                 f"its properties are not those in {told[0][0].path}",
-                file=FILE_NAME,
+                Where(FILE_NAME),
                 broker_says=INCONSISTENT,
                 remedy=remedies.look(*(f"{each.path}/{FILE_NAME}" for each in dirs)),
             )
@@ -123,7 +123,7 @@ def _cloned(dirs: list[DirContext]) -> Iterator[Finding]:
             yield context.finding(
                 "K04",
                 f"directory id {own} is that of {first.path} too",
-                file=FILE_NAME,
+                Where(FILE_NAME),
                 broker_says=DUPLICATE_ID.format(own, first.path, context.path),
                 remedy=remedies.identity(*(each.path for each in dirs)),
             )

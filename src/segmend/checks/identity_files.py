@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.identity import NO_NODE_ID, RESERVED_ID, UNFORMATTED, UNREADABLE
 from segmend.broker.old_identity import READING, Reading, refusals
-from segmend.findings import Finding, Remedy, Severity
+from segmend.findings import Finding, Remedy, Severity, Where
 from segmend.formats.meta_properties import FILE_NAME, MetaProperties
 from segmend.logdir.tree import LogDir
 
@@ -50,15 +50,14 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
         if context.broker_dirs.kraft and FILE_NAME not in log_dir.entries:
             message = f"{FILE_NAME} is missing: the broker does not know whose disk this is"
             says = UNFORMATTED.format(context.path)
-            yield context.finding("K01", message, file=FILE_NAME, broker_says=says, remedy=remedy)
+            yield context.finding("K01", message, Where(FILE_NAME), broker_says=says, remedy=remedy)
         return
     for damage in file.damages[:1]:
         reserved = damage.kind == "reserved-directory-id"
         yield context.finding(
             "K05" if reserved else "K02",
             damage.reason,
-            file=FILE_NAME,
-            position=damage.position,
+            Where(FILE_NAME, position=damage.position),
             broker_says=RESERVED_ID.format(file.value.directory_id, context.path)
             if reserved
             else UNREADABLE.format(context.path),
@@ -79,7 +78,7 @@ def _without_node(context: DirContext, value: MetaProperties) -> Iterator[Findin
     if words is not None:
         message = "a key is missing or has a wrong value: the broker does not know whose disk this is"
         remedy = _remedy(context)
-        yield context.finding("K02", message, file=FILE_NAME, broker_says=words, remedy=remedy)
+        yield context.finding("K02", message, Where(FILE_NAME), broker_says=words, remedy=remedy)
 
 
 def _changed(context: DirContext, own: str | None) -> Iterator[Finding]:
@@ -95,7 +94,7 @@ def _changed(context: DirContext, own: str | None) -> Iterator[Finding]:
         yield context.finding(
             "K05",
             f"{told}, but node {node} registered {' and '.join(missing)}, which no dir here has",
-            file=FILE_NAME,
+            Where(FILE_NAME),
             remedy=_remedy(context, f"{context.path}={missing[0]}" if len(missing) == 1 else None),
             severity=Severity.WARNING,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from struct import Struct
 
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.index_file import last_entry
@@ -130,9 +130,11 @@ def _finding(
     return context.finding(
         code,
         words,
-        file=view.segment.name if code == "L25" else f"{view.base_offset:020d}.index",
-        position=view.size if code == "L25" else last.row * ENTRY_SIZE,
-        offset=last.offset,
+        Where(
+            view.segment.name if code == "L25" else f"{view.base_offset:020d}.index",
+            position=view.size if code == "L25" else last.row * ENTRY_SIZE,
+            offset=last.offset,
+        ),
         broker_says=too_small(view) if code == "I06" else None,
         remedy=context.graft() if code == "L25" else context.repair(),
     )

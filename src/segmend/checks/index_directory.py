@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.serving import READ_FAILED
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
@@ -38,7 +38,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
             yield context.finding(
                 "I23",
                 "a directory stands where a file of a segment should be",
-                file=name,
+                Where(name),
                 broker_says=READ_FAILED.say(context.release, partition.name),
                 remedy=context.set_aside(name),
             )

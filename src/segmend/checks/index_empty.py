@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 
 from .context import PartitionContext
 from .levels import Level, Scope
@@ -37,7 +37,6 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     yield context.finding(
         "I02",
         f"the index is empty, the log has {view.size:,} bytes: every read scans it from the beginning",
-        file=index.name,
-        offset=view.base_offset,
+        Where(index.name, offset=view.base_offset),
         remedy=context.repair(),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding, Severity, Where
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.kernel.types import IndexMatch, IndexMismatch
 from segmend.wording import plural
@@ -86,9 +86,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     yield context.finding(
         code,
         _WORDS[code].format(n=f"{plural(number, 'entry', 'entries')} of {match.entries:,}"),
-        file=f"{view.base_offset:020d}.index",
-        position=one.entry * ENTRY_SIZE,
-        offset=one.offset,
+        Where(f"{view.base_offset:020d}.index", position=one.entry * ENTRY_SIZE, offset=one.offset),
         broker_says=too_small(view) if code in ("I10", "I11") else None,
         remedy=context.repair(),
         severity=None if code == "I07" else _severity(wrong),

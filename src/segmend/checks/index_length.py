@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.formats import offset_index, time_index
 from segmend.wording import plural
 
@@ -37,7 +37,6 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
             yield context.finding(
                 "I03",
                 f"{plural(size % unit, 'byte')} after the last whole entry",
-                file=f"{view.base_offset:020d}.{name}",
-                position=size - size % unit,
+                Where(f"{view.base_offset:020d}.{name}", position=size - size % unit),
                 remedy=context.repair(),
             )

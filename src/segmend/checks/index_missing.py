@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.recovery import NO_INDEX
 from segmend.broker.sanity import REBUILDS_MISSING_INDEX
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 
 from .context import PartitionContext
 from .evidence import in_flight
@@ -47,8 +47,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         yield context.finding(
             "I01",
             f"the segment has no offset index; the next start {what}",
-            file=f"{view.base_offset:020d}.index",
-            offset=view.base_offset,
+            Where(f"{view.base_offset:020d}.index", offset=view.base_offset),
             broker_says=NO_INDEX.say(context.release, view.segment.name) if looked_for else None,
             remedy=context.repair(),
         )

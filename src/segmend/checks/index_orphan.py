@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.recovery import ORPHAN
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
@@ -43,8 +43,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         yield context.finding(
             "I22",
             "there is no log beside it; the next start deletes it",
-            file=entry.name,
-            offset=entry.parsed.base_offset,
+            Where(entry.name, offset=entry.parsed.base_offset),
             broker_says=ORPHAN.say(context.release, entry.name),
             remedy=context.set_aside(*same),
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.recovery import CORRUPT_INDEX
 from segmend.broker.sanity import INDEX_SANITY, IndexSanity, offset_index_fault, time_index_fault
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.formats import offset_index, time_index
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import ends
@@ -53,8 +53,7 @@ def _check(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     yield context.finding(
         "I25",
         f"brokers up to 2.2 rebuild the indexes of this segment: {reason}",
-        file=view.segment.name,
-        offset=view.base_offset,
+        Where(view.segment.name, offset=view.base_offset),
         broker_says=CORRUPT_INDEX.of(context.release).format(why=reason, files="...", log=view.segment.name),
     )
 

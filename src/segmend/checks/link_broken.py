@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.logdir.tree import PartitionDir
 
 from . import remedies
@@ -49,6 +49,6 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         yield context.finding(
             "N29",
             LINK if link else NO_FILE,
-            file=name,
+            Where(name),
             remedy=remedies.advice(f"readlink -m {path}" if link else f"ls -l {path}"),
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.sanity import REBUILDS_MISSING_INDEX
 from segmend.broker.serving import BAD_CRC
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding, Severity, Where
 
 from .batch_faults import Break, breaks
 from .context import PartitionContext
@@ -70,9 +70,7 @@ def _finding(view: SegmentView, context: PartitionContext, damage: Break) -> Fin
     return context.finding(
         damage.code,
         f"the batch of {size} bytes has a wrong CRC; {_consequence(view, damage, torn)}",
-        file=view.segment.name,
-        position=damage.position,
-        offset=damage.offset,
+        Where(view.segment.name, position=damage.position, offset=damage.offset),
         broker_says=BAD_CRC.format(damage.stored, damage.computed),
         remedy=context.good_batches(),
         severity=Severity.WARNING if torn else None,

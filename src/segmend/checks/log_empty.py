@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 
 from .context import PartitionContext
 from .evidence import compacted
@@ -37,7 +37,6 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     yield context.finding(
         "L24",
         f"the log is empty; offsets {view.base_offset} to {view.next_base - 1} are missing",
-        file=view.segment.name,
-        offset=view.base_offset,
+        Where(view.segment.name, offset=view.base_offset),
         remedy=context.graft(whole=True),
     )

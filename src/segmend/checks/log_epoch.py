@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.serving import EPOCHS_CUT
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding, Severity, Where
 from segmend.formats.batch import RecordBatch
 from segmend.kernel.types import Problem
 
@@ -48,9 +48,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
             yield context.finding(
                 "L17",
                 "the leader epoch goes back from {previous} to {epoch}".format(**problem.facts),
-                file=view.segment.name,
-                position=problem.position + 12,
-                offset=problem.offset,
+                Where(view.segment.name, position=problem.position + 12, offset=problem.offset),
                 remedy=context.look(view.segment.name),
                 severity=Severity.WARNING,
             )
@@ -60,9 +58,7 @@ def _outlier(view: SegmentView, context: PartitionContext, batch: RecordBatch, r
     return context.finding(
         "L17",
         f"the batch says leader epoch {batch.partition_leader_epoch}, the batches on both sides say {right}",
-        file=view.segment.name,
-        position=batch.position + 12,
-        offset=batch.base_offset,
+        Where(view.segment.name, position=batch.position + 12, offset=batch.base_offset),
         broker_says=EPOCHS_CUT.of(context.release),
         remedy=context.repair(),
         epoch=batch.partition_leader_epoch,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.wording import plural
 
 from .batch_faults import Break, breaks
@@ -57,9 +57,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         yield context.finding(
             "L04",
             f"{plural(length, 'byte')} are no batch; {end}",
-            file=view.segment.name,
-            position=hole.position,
-            offset=hole.offset,
+            Where(view.segment.name, position=hole.position, offset=hole.offset),
             broker_says=too_small(view, size) if size < 14 else None,
             remedy=context.trim() if _at_the_end(view, hole) else context.good_batches(),
             bytes=length,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 
 from .context import PartitionContext
 from .evidence import first, problems
@@ -34,8 +34,6 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         yield context.finding(
             "L21",
             f"an inner message does not fit its wrapper ({told})",
-            file=view.segment.name,
-            position=problem.position,
-            offset=problem.offset,
+            Where(view.segment.name, position=problem.position, offset=problem.offset),
             detail=problem.facts,
         )

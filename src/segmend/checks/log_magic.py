@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.recovery import INVALID_MESSAGES
 from segmend.broker.serving import UNKNOWN_MAGIC
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 
 from .batch_faults import breaks
 from .context import PartitionContext
@@ -54,9 +54,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         yield context.finding(
             damage.code,
             f"the magic byte is {damage.magic}, the CRC proves 2",
-            file=view.segment.name,
-            position=damage.position + 16,
-            offset=damage.offset,
+            Where(view.segment.name, position=damage.position + 16, offset=damage.offset),
             broker_says=refused if damage.code == "L11" else cut,
             remedy=context.repair(deep=damage.code == "L12"),
             magic=damage.magic,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.serving import NULL_KEYS
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.wording import plural
 
 from .context import PartitionContext
@@ -38,8 +38,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     yield context.finding(
         "L27",
         f"{plural(count, 'record')} without a key in a compacted topic",
-        file=view.segment.name,
-        offset=view.scan.first_offset,
+        Where(view.segment.name, offset=view.scan.first_offset),
         broker_says=NULL_KEYS.say(context.release, count),
         remedy=context.look(view.segment.name),
         records=count,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.recovery import INVALID_OFFSET, SPLIT_REFUSED
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.formats.batch import RecordBatch
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.formats.offset_index import parse as parse_index
@@ -80,9 +80,7 @@ def _finding(
     return context.finding(
         code,
         f"the batch says base offset {batch.base_offset}, its neighbours say {expected}",
-        file=view.segment.name,
-        position=batch.position,
-        offset=batch.base_offset,
+        Where(view.segment.name, position=batch.position, offset=batch.base_offset),
         broker_says=words.get(code),
         remedy=context.graft() if code == "L13" and _is_old(batch, context) else context.repair(),
         expected=expected,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.serving import RECORD_STRUCTURE, UNKNOWN_CODEC, WRONG_COUNT
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.kernel.types import Problem
 
 from .context import PartitionContext
@@ -76,9 +76,7 @@ def _finding(view: SegmentView, context: PartitionContext, problem: Problem) -> 
     return context.finding(
         _CODE_OF[problem.kind],
         f"{message} ({told})" if told else message,
-        file=view.segment.name,
-        position=problem.position,
-        offset=problem.offset,
+        Where(view.segment.name, position=problem.position, offset=problem.offset),
         broker_says=words and words.format(facts.get("codec", "?")),
         remedy=context.good_batches(),
         detail=facts,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.recovery import CORRUPTION
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 
 from .batch_faults import Break, breaks
 from .context import PartitionContext
@@ -73,9 +73,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         yield context.finding(
             damage.code,
             f"the size field says {damage.size}, the CRC proves {right}; {_CONSEQUENCE[damage.code]}",
-            file=view.segment.name,
-            position=damage.position + 8,
-            offset=damage.offset,
+            Where(view.segment.name, position=damage.position + 8, offset=damage.offset),
             broker_says=_words(view, damage),
             remedy=context.repair(deep=damage.code == "L10"),
             stored_size=damage.size,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 
 from .context import PartitionContext
 from .evidence import first, in_flight
@@ -51,9 +51,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
             yield context.finding(
                 fault.code,
                 _message(view, fault),
-                file=view.segment.name,
-                position=fault.batch.position,
-                offset=fault.batch.base_offset,
+                Where(view.segment.name, position=fault.batch.position, offset=fault.batch.base_offset),
                 remedy=context.repair() if fault.code == "L16" else context.graft(),
                 expected=fault.expected,
             )

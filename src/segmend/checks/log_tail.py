@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.recovery import INVALID_MESSAGES
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC
 from segmend.wording import plural
 
@@ -122,8 +122,7 @@ def _finding(view: SegmentView, context: PartitionContext, kind: str, position: 
     return context.finding(
         _CODE_OF[kind],
         f"{words[kind]}; {_consequence(view, kind, healed, missing)}",
-        file=view.segment.name,
-        position=position,
+        Where(view.segment.name, position=position),
         broker_says=cut if healed else too_small(view, 0),
         remedy=context.trim() if missing is None else context.good_batches(otherwise=context.trim()),
         detail={"bytes": length} if missing is None else {"bytes": length, "missing": list(missing)},

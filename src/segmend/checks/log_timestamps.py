@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 
 from .context import PartitionContext
 from .evidence import first, problems
@@ -36,9 +36,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         yield context.finding(
             "L22",
             f"maxTimestamp is not the largest timestamp of the records ({told})",
-            file=view.segment.name,
-            position=problem.position + 35,
-            offset=problem.offset,
+            Where(view.segment.name, position=problem.position + 35, offset=problem.offset),
             remedy=context.look(view.segment.name),
             detail=problem.facts,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.recovery import MAX_FILE_BYTES, OVERFLOW, TOO_LARGE
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding, Severity, Where
 
 from .context import PartitionContext
 from .levels import Level, Scope
@@ -39,7 +39,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         yield context.finding(
             "L23",
             f"the log is {view.size:,} bytes long, a broker reads at most {MAX_FILE_BYTES:,}",
-            file=view.segment.name,
+            Where(view.segment.name),
             broker_says=TOO_LARGE.format("...", view.size),
             remedy=context.look(view.segment.name),
         )
@@ -48,9 +48,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
             yield context.finding(
                 "L23",
                 f"offset {fault.batch.last_offset} is more than {MAX_FILE_BYTES:,} above the base offset",
-                file=view.segment.name,
-                position=fault.batch.position,
-                offset=fault.batch.base_offset,
+                Where(view.segment.name, position=fault.batch.position, offset=fault.batch.base_offset),
                 broker_says=OVERFLOW.of(context.release),
                 remedy=context.look(view.segment.name),
                 severity=Severity.WARNING,

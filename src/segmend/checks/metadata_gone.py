@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Remedy, Safety, Severity
+from segmend.findings import Finding, Remedy, Safety, Severity, Where
 from segmend.formats.names import CLUSTER_METADATA
 from segmend.logdir.tree import LogDir
 
@@ -62,8 +62,8 @@ def _finding(broker: BrokerContext, message: str, severity: Severity = ERROR) ->
     return broker.of(home).finding(
         "K23",
         message,
+        Where(CLUSTER_METADATA),
         severity=severity,
-        file=CLUSTER_METADATA,
         remedy=_remedy(broker, home, severity),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.recovery import INVALID_MESSAGES
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.kernel.types import CHAIN_KINDS
 from segmend.logdir.scans import whole_scan
 
@@ -50,9 +50,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     yield context.finding(
         "K07",
         f"{damage.kind}: the log is cut off here at the next start, with all later segments",
-        file=view.log.name,
-        position=damage.position,
-        offset=damage.offset,
+        Where(view.log.name, position=damage.position, offset=damage.offset),
         broker_says=INVALID_MESSAGES.format(f"{context.partition.path}/{view.log.name}", damage.position),
         remedy=metadata_mends.mend(context),
     )

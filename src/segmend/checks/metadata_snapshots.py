@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.metadata_log import BAD_SNAPSHOT, INCONSISTENT
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
 from segmend.node.metadata_copy import snapshot_damage
@@ -56,11 +56,11 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     if first > 0 and not any((entry.parsed.base_offset or 0) >= first for entry in snapshots):
         message = f"the log begins at offset {first} and no snapshot reaches it"
         remedy, says = metadata_mends.mend(context), INCONSISTENT.format(first)
-        yield context.finding("K09", message, offset=first, broker_says=says, remedy=remedy)
+        yield context.finding("K09", message, Where(offset=first), broker_says=says, remedy=remedy)
     leftovers = sorted(name for name in partition.entries if name.endswith(_LEFTOVERS))
     if leftovers and not context.running:
         message = f"{len(leftovers)} leftover snapshot files; the next start removes them"
-        yield context.finding("K10", message, file=leftovers[0])
+        yield context.finding("K10", message, Where(leftovers[0]))
 
 
 def _damaged(
@@ -69,8 +69,7 @@ def _damaged(
     return context.finding(
         "K08",
         f"the snapshot cannot be loaded: {reason}",
-        file=entry.name,
-        position=position,
+        Where(entry.name, position=position),
         broker_says=BAD_SNAPSHOT.say(context.release, entry.parsed.base_offset),
         remedy=metadata_mends.mend(context) if newest else context.set_aside(entry.name),
     )

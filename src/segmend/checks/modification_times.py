@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.sanity import TIME_INDEX
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 
 from .context import PartitionContext
 from .evidence import in_flight
@@ -46,4 +46,4 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     if 0 <= newest < modified - DAY_MS:
         days = (modified - newest) // DAY_MS
         message = f"without a time index the file's time counts: {days} days after the newest record"
-        yield context.finding("K18", message, file=view.log.name, remedy=context.repair())
+        yield context.finding("K18", message, Where(view.log.name), remedy=context.repair())

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.features import METADATA_VERSION, level_name, supported
 from segmend.broker.gates import metadata_refusals
 from segmend.broker.old_identity import READING, UNRECOGNIZED_VERSION, Reading
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.formats.meta_properties import FILE_NAME
 from segmend.formats.names import CLUSTER_METADATA
 from segmend.logdir.release import release_of_level
@@ -49,7 +49,7 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
             yield own.finding(
                 "K21",
                 f"version 1 of {FILE_NAME}, which Kafka {context.release} cannot read; 2.8 or later can",
-                file=FILE_NAME,
+                Where(FILE_NAME),
                 broker_says=UNRECOGNIZED_VERSION.say(context.release, 1),
             )
     dirs = context.broker_dirs
@@ -65,4 +65,4 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
             message += (
                 f": metadata.version {level_name(level)}, which {release_of_level(level)} or later knows"
             )
-        yield broker.of(home).finding("K21", message, file=CLUSTER_METADATA, broker_says=said)
+        yield broker.of(home).finding("K21", message, Where(CLUSTER_METADATA), broker_says=said)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from segmend.broker.failures import NOT_READABLE
-from segmend.findings import Finding, Remedy
+from segmend.findings import Finding, Remedy, Where
 from segmend.logdir.file_system import FileStat
 from segmend.logdir.tree import LOCK, LogDir, PartitionDir
 
@@ -112,9 +112,9 @@ def _finding(
     return context.finding(
         "K13",
         f"the broker's user {user.uid} cannot read and write it ({what})",
+        Where(name),
         topic=partition.topic if partition else None,
         partition=partition.partition if partition else None,
-        file=name,
         broker_says=NOT_READABLE.format(f"{context.path}/{name}"),
         remedy=remedy,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.failures import DUPLICATE
-from segmend.findings import Finding, Safety
+from segmend.findings import Finding, Safety, Where
 from segmend.logdir.tree import PartitionDir
 
 from . import remedies
@@ -47,9 +47,9 @@ def _finding(broker: BrokerContext, first: PartitionDir, other: PartitionDir) ->
     return broker.of(other.log_dir).finding(
         "N17",
         f"{name} lies in {first.path} too",
+        Where(other.name),
         topic=other.topic,
         partition=other.partition,
-        file=other.name,
         broker_says=DUPLICATE.of(broker.release).format(name, first.path, other.path),
         remedy=remedies.set_aside(other.log_dir.path, other.name, safety=Safety.LOSSY),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.recovery import ORPHAN
-from segmend.findings import Finding, Remedy, Safety, Severity
+from segmend.findings import Finding, Remedy, Safety, Severity, Where
 from segmend.formats.names import parse_file_name
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.logdir.tree import PartitionDir
@@ -62,7 +62,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     start = context.checkpointed(LOG_START_OFFSET)
     if context.clean and start is not None and names.logs and 0 <= start < min(names.logs):
         message = f"the log start offset is {start}, but the first segment begins at {min(names.logs)}"
-        yield context.finding("N09", message, file=f"{min(names.logs):020d}.log", offset=start)
+        yield context.finding("N09", message, Where(f"{min(names.logs):020d}.log", offset=start))
 
 
 def _active_missing(context: PartitionContext, above: list[str]) -> Finding:
@@ -71,8 +71,7 @@ def _active_missing(context: PartitionContext, above: list[str]) -> Finding:
     return context.finding(
         "N10",
         f"{name} is gone, but {', '.join(above)} remain; its offsets will be given out again",
-        file=above[0],
-        offset=base,
+        Where(above[0], offset=base),
         broker_says=ORPHAN.say(context.release, f"{context.partition.path}/{above[0]}"),
         remedy=_back(context, name) or context.graft(),
     )

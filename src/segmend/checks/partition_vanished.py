@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from segmend.broker.checkpoints import EMPTY_DIR_KEEPS_ITS_LINES
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding, Severity, Where
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 
 from . import remedies
@@ -93,10 +93,9 @@ def _finding(broker: BrokerContext, key: Key, context: DirContext) -> Finding:
     return context.finding(
         "N27",
         message,
+        Where(name, offset=reached),
         topic=key[0],
         partition=key[1],
-        file=name,
-        offset=reached,
         remedy=remedies.graft(context.path, name),
         severity=severity,
         detail=known,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.producer_state import OLD_EPOCH, OUT_OF_TRANSACTION, UNKNOWN_MARKER
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.kernel.types import Problem
 from segmend.logdir.tree import PartitionDir
 
@@ -91,9 +91,7 @@ def _in_segment(context: PartitionContext, view: SegmentView, problem: Problem) 
     return context.finding(
         code,
         _WORDS[problem.kind].format_map(facts),
-        file=view.segment.name,
-        position=problem.position,
-        offset=problem.offset,
+        Where(view.segment.name, position=problem.position, offset=problem.offset),
         broker_says=_says(context, code, facts["producer_id"], problem.offset),
         remedy=context.look(view.segment.name) if code == "P12" else context.graft(),
         detail=dict(facts),
@@ -107,8 +105,7 @@ def _between(context: PartitionContext, regress: Regress) -> Finding:
         return context.finding(
             "P10",
             _WORDS["transaction-state"].format_map(facts),
-            file=name,
-            offset=regress.after,
+            Where(name, offset=regress.after),
             broker_says=_says(context, "P10", regress.producer_id, regress.after),
             remedy=context.graft(),
             producer_id=regress.producer_id,
@@ -116,7 +113,7 @@ def _between(context: PartitionContext, regress: Regress) -> Finding:
     return context.finding(
         "P12",
         f"producer {regress.producer_id}: {regress.what} goes back from {regress.before} to {regress.after}",
-        file=name,
+        Where(name),
         broker_says=_says(context, "P12", regress.producer_id, "..."),
         remedy=context.look(name),
         producer_id=regress.producer_id,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.formats.batch import LOG_APPEND_TIME
 from segmend.formats.offset_checkpoint import LOG_START_OFFSET
 from segmend.kernel.scan import iter_batches
@@ -84,7 +84,7 @@ def _finding(context: PartitionContext, code: str, state: ProducerState, words: 
     return context.finding(
         code,
         f"the transaction of producer {state.producer_id} {words}",
-        offset=state.current_txn_first_offset,
+        Where(offset=state.current_txn_first_offset),
         remedy=remedies.find_hanging(topic, partition),
         producer_id=state.producer_id,
         producer_epoch=state.epoch,

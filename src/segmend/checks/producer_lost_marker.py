@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
@@ -38,9 +38,7 @@ def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding
         yield context.finding(
             "P09",
             f"{kind} of producer {who} is missing at offset {lost.offset}",
-            file=lost.view.segment.name,
-            position=lost.position,
-            offset=lost.offset,
+            Where(lost.view.segment.name, position=lost.position, offset=lost.offset),
             remedy=context.graft(),
             producer_ids=list(lost.producer_ids[:5]),
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.failures import LOADING_FAILED, NUMBER_FORMAT
 from segmend.broker.producer_state import FAILED_SNAPSHOT, LOADING_STATE
 from segmend.broker.recovery import PRODUCER_STATE
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.formats.producer_snapshot import parse
 from segmend.logdir.files import FileEntry
@@ -71,7 +71,7 @@ def _misnamed(context: PartitionContext, entry: FileEntry) -> Finding:
     return context.finding(
         "P04",
         "the name is no offset: the broker does not start",
-        file=entry.name,
+        Where(entry.name),
         broker_says=LOADING_FAILED.format(NUMBER_FORMAT.format(entry.name.partition(".")[0])),
         remedy=context.set_aside(entry.name),
     )
@@ -84,9 +84,7 @@ def _damaged(context: PartitionContext, offset: int, entry: FileEntry) -> Iterat
         yield context.finding(
             "P01",
             f"{words}. A start deletes it and replays from an older one",
-            file=entry.name,
-            position=damages[0].position,
-            offset=offset,
+            Where(entry.name, position=damages[0].position, offset=offset),
             broker_says=FAILED_SNAPSHOT.say(context.release, entry.name, damages[0].reason),
             remedy=context.repair(),
         )
@@ -103,8 +101,7 @@ def _beyond(context: PartitionContext, snapshots: list[tuple[int, FileEntry]]) -
             yield context.finding(
                 "P05",
                 f"the log ends at offset {end}; a start deletes this snapshot",
-                file=entry.name,
-                offset=offset,
+                Where(entry.name, offset=offset),
                 remedy=context.set_aside(entry.name),
             )
 
@@ -120,7 +117,7 @@ def _absent(context: PartitionContext, newest: int | None) -> Iterator[Finding]:
             "P02",
             f"there is no producer snapshot; the next start forgets {len(states):,} producers"
             + (f" and {len(opened)} open transactions" if opened else ""),
-            offset=end,
+            Where(offset=end),
             broker_says=LOADING_STATE.say(context.release, end),
             remedy=context.repair(),
             producers=len(states),
@@ -130,6 +127,5 @@ def _absent(context: PartitionContext, newest: int | None) -> Iterator[Finding]:
         yield context.finding(
             "P03",
             f"no producer snapshot at the log end offset {end}; the next start replays from offset {newest}",
-            file=f"{end:020d}.snapshot",
-            offset=end,
+            Where(f"{end:020d}.snapshot", offset=end),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding, Severity, Where
 from segmend.logdir.tree import PartitionDir
 from segmend.wording import plural
 
@@ -45,8 +45,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
             "P06",
             f"producer {producer_id}: {what}"
             + (f" (and {plural(others, 'other producer')})" if others else ""),
-            file=facts.file.name,
-            offset=facts.offset,
+            Where(facts.file.name, offset=facts.offset),
             remedy=context.repair(),
             severity=Severity.ERROR if grave and facts.offset == newest else Severity.WARNING,
             producer_id=producer_id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.metadata_log import NO_EPOCH_LEFT, QUORUM_BEHIND
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.formats import quorum_state
 from segmend.formats.java_number import INT_MAX
 from segmend.logdir.tree import PartitionDir
@@ -47,15 +47,14 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         yield context.finding(
             "K11",
             damage.reason,
-            file=quorum_state.FILE_NAME,
-            position=damage.position,
+            Where(quorum_state.FILE_NAME, position=damage.position),
             broker_says=damage.reason,
             remedy=metadata_mends.vote(context),
         )
     if state and not file.damages and state.leader_epoch == INT_MAX:
         message = f"the epoch is {INT_MAX}, and none comes after it"
         yield context.finding(
-            "K24", message, file=quorum_state.FILE_NAME, broker_says=NO_EPOCH_LEFT.format(INT_MAX)
+            "K24", message, Where(quorum_state.FILE_NAME), broker_says=NO_EPOCH_LEFT.format(INT_MAX)
         )
     epochs = context.epochs.value
     last = max((entry.epoch for entry in epochs.entries), default=-1) if epochs else -1
@@ -63,4 +62,4 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         message = f"the epoch is {state.leader_epoch}, the log already has epoch {last}"
         path = f"{partition.path}/{quorum_state.FILE_NAME}"
         says = QUORUM_BEHIND.say(context.release, file=path, epoch=state.leader_epoch, last=last)
-        yield context.finding("K12", message, file=quorum_state.FILE_NAME, broker_says=says)
+        yield context.finding("K12", message, Where(quorum_state.FILE_NAME), broker_says=says)

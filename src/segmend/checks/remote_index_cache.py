@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.serving import REMOTE_INDEX_CORRUPT
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.formats import offset_index, time_index, txn_index
 from segmend.formats.java_number import parse_long
 from segmend.formats.names import REMOTE_INDEX_CACHE
@@ -52,7 +52,7 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
             yield context.finding(
                 "K16",
                 reason,
-                file=f"{REMOTE_INDEX_CACHE}/{name}",
+                Where(f"{REMOTE_INDEX_CACHE}/{name}"),
                 broker_says=REMOTE_INDEX_CORRUPT.format(reason),
                 remedy=remedies.set_aside(context.path, REMOTE_INDEX_CACHE),
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.recovery import SPLIT_REFUSED
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 
 from .context import PartitionContext
 from .levels import Level, Scope
@@ -47,9 +47,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         "N05",
         f"the segment's name says it begins at {view.base_offset}, but its first batch has offset "
         f"{view.scan.first_offset}",
-        file=view.segment.name,
-        position=0,
-        offset=view.scan.first_offset,
+        Where(view.segment.name, position=0, offset=view.scan.first_offset),
         broker_says=SPLIT_REFUSED.say(context.release, f"{context.partition.path}/{view.segment.name}"),
         remedy=context.look(view.segment.name),
     )

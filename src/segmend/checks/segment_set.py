@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET
 from segmend.kernel.holes import holes, is_sound
 from segmend.kernel.types import SegmentScan
@@ -64,8 +64,7 @@ def _overlap(context: PartitionContext, before: SegmentScan, view: SegmentView) 
     return context.finding(
         "N07",
         f"the segment before ends at offset {before.last_offset}, this one begins at {view.base_offset}",
-        file=view.segment.name,
-        offset=view.base_offset,
+        Where(view.segment.name, offset=view.base_offset),
         remedy=context.graft(),
     )
 
@@ -74,8 +73,7 @@ def _hole(context: PartitionContext, first: int, view: SegmentView) -> Finding:
     return context.finding(
         "N08",
         f"offsets {first} to {view.base_offset - 1} are missing",
-        file=view.segment.name,
-        offset=first,
+        Where(view.segment.name, offset=first),
         remedy=context.graft(),
         detail={"missing": view.base_offset - first},
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.server_rules import server_refusals
 from segmend.broker.settings import Refused
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.formats.names import CLUSTER_METADATA
 from segmend.node.gates import refused_topics
 
@@ -51,7 +51,7 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
         yield broker.of(home).finding(
             "K22",
             f"{refused.name} of topic {which} is refused by Kafka {context.release}",
-            file=CLUSTER_METADATA,
+            Where(CLUSTER_METADATA),
             broker_says=refused.said,
             remedy=remedies.unset(named[0], refused.name),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.strays import STRAYS, StrayHandling, stray_reason
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding, Severity, Where
 from segmend.logdir.tree import PartitionDir
 
 from . import remedies
@@ -61,9 +61,9 @@ def _finding(broker: BrokerContext, partition: PartitionDir, says: str, handling
     return broker.of(partition.log_dir).finding(
         "M07",
         f"the cluster expects no such replica on this node: the next start {what}",
+        Where(partition.name),
         topic=partition.topic,
         partition=partition.partition,
-        file=partition.name,
         broker_says=says,
         remedy=remedies.show(partition.log_dir.path, partition.name),
         severity=Severity.ERROR if deleted else None,

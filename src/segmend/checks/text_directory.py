@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.formats.names import parse_file_name
 from segmend.logdir.tree import PartitionDir
 
@@ -43,7 +43,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         if partition.entries[name] in ("dir", "link-dir"):
             message = "a directory stands where a file of the partition should be, or is written"
             remedy = context.set_aside(name) if _can_be_spared(name) else None
-            yield context.finding("N30", message, file=name, remedy=remedy)
+            yield context.finding("N30", message, Where(name), remedy=remedy)
 
 
 def _can_be_spared(name: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.deletions import FUTURE
 from segmend.broker.serving import TIME_BACKWARDS
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.formats.time_index import ENTRY_SIZE
 from segmend.kernel.types import IndexMatch, IndexMismatch, SegmentScan
 from segmend.logdir.index_file import last_entry
@@ -93,9 +93,11 @@ def _too_large(view: SegmentView, context: PartitionContext, match: IndexMatch, 
     return context.finding(
         "I15",
         f"the last timestamp is {timestamp}, the largest in the log is {view.scan.max_timestamp}",
-        file=f"{view.base_offset:020d}.timeindex",
-        position=(match.entries - 1) * ENTRY_SIZE,
-        offset=view.scan.offset_of_max_timestamp,
+        Where(
+            f"{view.base_offset:020d}.timeindex",
+            position=(match.entries - 1) * ENTRY_SIZE,
+            offset=view.scan.offset_of_max_timestamp,
+        ),
         broker_says=FUTURE.say(context.release, segments="..."),
         remedy=context.repair(),
         timestamp_ms=timestamp,
@@ -108,9 +110,7 @@ def _finding(view: SegmentView, context: PartitionContext, match: IndexMatch, on
         "I16",
         f"{plural(match.mismatched, 'entry', 'entries')} of {match.entries:,} do not agree with the log;"
         f" the first: timestamp {one.timestamp}, offset {one.offset} ({one.kind}, expected {one.expected})",
-        file=f"{view.base_offset:020d}.timeindex",
-        position=one.entry * ENTRY_SIZE,
-        offset=one.offset,
+        Where(f"{view.base_offset:020d}.timeindex", position=one.entry * ENTRY_SIZE, offset=one.offset),
         broker_says=TIME_BACKWARDS.of(context.release) if one.kind == "offset-past-end" else None,
         remedy=context.repair(),
         kind=one.kind,

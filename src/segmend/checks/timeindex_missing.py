@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.deletions import BY_MTIME, going
 from segmend.broker.sanity import TIME_INDEX
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.kernel.scan import iter_batches
 
 from .context import PartitionContext
@@ -55,8 +55,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     yield context.finding(
         "I13",
         "the segment has no time index; retention will go by the modification time of the log",
-        file=name,
-        offset=view.base_offset,
+        Where(name, offset=view.base_offset),
         broker_says=going(BY_MTIME, context.release, "..."),
         remedy=context.repair(),
     )

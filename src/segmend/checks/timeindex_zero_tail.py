@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.deletions import BY_RECORDS, NO_TIME, going
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.formats.time_index import ENTRY_SIZE
 from segmend.wording import plural
 
@@ -52,9 +52,9 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         "I14",
         f"{plural(match.padding, 'zero entry', 'zero entries')} at the end: a broker takes 1970 for the"
         " largest timestamp, and retention by time deletes the segment",
-        file=f"{view.base_offset:020d}.timeindex",
-        position=match.entries * ENTRY_SIZE,
-        offset=view.base_offset,
+        Where(
+            f"{view.base_offset:020d}.timeindex", position=match.entries * ENTRY_SIZE, offset=view.base_offset
+        ),
         broker_says=going(BY_RECORDS, context.release, "...", segments=NO_TIME.say(context.release) or "..."),
         remedy=context.repair(),
         zero_entries=match.padding,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.checkpoints import TOPIC_IDS
 from segmend.broker.strays import NO_TOPIC_ID
-from segmend.findings import Finding, Remedy
+from segmend.findings import Finding, Remedy, Where
 from segmend.formats.partition_metadata import FILE_NAME
 from segmend.logdir.tree import PartitionDir
 
@@ -59,8 +59,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         yield context.finding(
             _CODES[damage.kind],
             _message(damage.kind, damage.reason),
-            file=FILE_NAME,
-            position=damage.position,
+            Where(FILE_NAME, position=damage.position),
             broker_says=damage.reason,
             remedy=_remedy(partition, context),
         )
@@ -74,7 +73,7 @@ def _missing(partition: PartitionDir, context: PartitionContext) -> Finding:
     says = NO_TOPIC_ID.say(context.release, partition.path)
     message = f"{FILE_NAME} is missing: the broker does not know which topic this is"
     remedy = _remedy(partition, context)
-    return context.finding("M01", message, file=FILE_NAME, broker_says=says, remedy=remedy)
+    return context.finding("M01", message, Where(FILE_NAME), broker_says=says, remedy=remedy)
 
 
 def _remedy(partition: PartitionDir, context: PartitionContext) -> Remedy:

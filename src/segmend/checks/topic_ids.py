@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from segmend.broker.leading import OTHER_ID
 from segmend.broker.strays import NOT_KNOWN, STRAYS, StrayHandling
-from segmend.findings import Finding, Remedy
+from segmend.findings import Finding, Remedy, Where
 from segmend.logdir.tree import PartitionDir
 from segmend.node.topic_identity import of_no_topic, why_not_the_file
 
@@ -123,9 +123,9 @@ def _finding(
     return broker.of(partition.log_dir).finding(
         code,
         message,
+        Where(f"{partition.name}/partition.metadata"),
         topic=partition.topic,
         partition=partition.partition,
-        file=f"{partition.name}/partition.metadata",
         broker_says=says,
         remedy=_remedy(broker, code, partition),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.recovery import CORRUPT_INDEX
 from segmend.broker.sanity import less_than_start, txn_version_fault
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 from segmend.formats.txn_index import ENTRY_SIZE, VERSION, TransactionIndex, parse
 from segmend.logdir.tree import PartitionDir
 from segmend.wording import plural
@@ -60,8 +60,7 @@ def _check(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         yield context.finding(
             "I20",
             f"{plural(len(index.trailing), 'byte')} after the last whole entry; later ones are misread",
-            file=name,
-            position=len(index.entries) * ENTRY_SIZE,
+            Where(name, position=len(index.entries) * ENTRY_SIZE),
             remedy=context.repair(),
         )
 
@@ -77,8 +76,7 @@ def _unreadable(
             yield context.finding(
                 "I18",
                 f"entry {row} has version {entry.version}: {fate}",
-                file=name,
-                position=row * ENTRY_SIZE,
+                Where(name, position=row * ENTRY_SIZE),
                 broker_says=words,
                 remedy=context.repair(),
             )
@@ -89,9 +87,7 @@ def _unreadable(
             yield context.finding(
                 "I19",
                 f"entry {row} ends at offset {entry.last_offset}, before the segment; a start rescans it",
-                file=name,
-                position=row * ENTRY_SIZE,
-                offset=entry.last_offset,
+                Where(name, position=row * ENTRY_SIZE, offset=entry.last_offset),
                 broker_says=words,
                 remedy=context.repair(),
             )

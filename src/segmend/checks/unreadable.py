@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 
 from segmend.broker.failures import DIR_FAILED, IO_ERROR, Fate
-from segmend.findings import Finding
+from segmend.findings import Finding, Where
 
 from . import remedies
 from .context import DirContext, ReadFailure
@@ -46,7 +46,7 @@ def run(failure: ReadFailure, context: DirContext) -> Iterator[Finding]:
     yield context.finding(
         "K14b",
         f"cannot be read: {failure.reason}",
-        file=failure.file,
+        Where(failure.file),
         broker_says=DIR_FAILED.format(context.path) if IO_ERROR.of(context.release) is Fate.DIR else None,
         remedy=remedies.advice("dmesg | grep -i -e 'I/O error' -e ext4 -e xfs" if failure.errno else look),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.checks import remedies
 from segmend.checks.manual import NONE, WARNING, Code, Page
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding, Severity, Where
 from segmend.fleet.cross.replica import Group
 
 CODES = (
@@ -43,7 +43,7 @@ def run(group: Group) -> Iterator[Finding]:
             Severity.WARNING if lagged else Severity.INFO,
             f"{group.name} on broker {replica.broker} ends at offset {end}, {behind} behind broker "
             f"{reference.broker}" + (f"; committed up to {committed}" if lagged else ", uncommitted"),
-            offset=end,
+            Where(offset=end),
             remedy=remedies.show(reference.dir, reference.dir_name),
             behind=behind,
             reference=reference.broker,

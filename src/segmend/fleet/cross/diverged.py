@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.checks import remedies
 from segmend.checks.manual import ERROR, NONE, Code, Page
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding, Severity, Where
 from segmend.fleet.cross.replica import Divergence, Group, Replica
 
 CODES = (
@@ -54,9 +54,7 @@ def _finding(group: Group, replica: Replica, divergence: Divergence) -> Finding:
         Severity.WARNING if above else Severity.ERROR,
         f"{group.name} on broker {replica.broker} differs from broker {divergence.reference} from offset "
         f"{divergence.offset}: {words}" + (" (above the high watermark)" if above else ""),
-        offset=divergence.offset,
-        file=file,
-        position=divergence.position,
+        Where(file, position=divergence.position, offset=divergence.offset),
         remedy=remedies.show(replica.dir, file),
         difference=divergence.difference,
         reference=divergence.reference,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.checks import remedies
 from segmend.checks.manual import ERROR, NONE, WARNING, Code, Page
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding, Severity, Where
 from segmend.fleet.cross.replica import Group
 
 CODES = (
@@ -52,7 +52,7 @@ def run(group: Group) -> Iterator[Finding]:
                 Severity.WARNING,
                 f"{group.name} on broker {replica.broker} ends at offset {end}, another replica begins "
                 f"at {start}",
-                offset=end,
+                Where(offset=end),
                 remedy=remedies.show(replica.dir, replica.dir_name),
                 other_start=start,
             )
@@ -69,7 +69,7 @@ def _lost(group: Group) -> Iterator[Finding]:
         Severity.ERROR,
         f"{group.name} was committed up to offset {committed} and no replica goes beyond {end}: "
         f"{committed - end} records are on no disk",
-        offset=end,
+        Where(offset=end),
         remedy=remedies.show(holder.dir, holder.dir_name),
         high_watermark=committed,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from segmend.findings import Finding, Remedy, Severity
+from segmend.findings import NOWHERE, Finding, Remedy, Severity, Where
 from segmend.frozen import field, frozen
 
 Difference = Literal["content", "epoch", "absent-here", "absent-there", "boundary"]
@@ -52,10 +52,8 @@ class Replica:
         code: str,
         severity: Severity,
         message: str,
+        where: Where = NOWHERE,
         *,
-        offset: int | None = None,
-        file: str | None = None,
-        position: int | None = None,
         broker_says: str | None = None,
         remedy: Remedy | None = None,
         **detail: Any,
@@ -68,9 +66,9 @@ class Replica:
             dir=self.dir,
             topic=self.topic,
             partition=self.partition,
-            file=file or self.dir_name,
-            position=position,
-            offset=offset,
+            file=where.file or self.dir_name,
+            position=where.position,
+            offset=where.offset,
             broker_says=broker_says,
             remedy=remedy,
             detail=detail,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.checks import remedies
 from segmend.checks.manual import ERROR, NONE, Code, Page
-from segmend.findings import Finding, Severity
+from segmend.findings import Finding, Severity, Where
 from segmend.fleet.cross.replica import Group
 
 CODES = (Code("R04", ERROR, "the topic id in partition.metadata differs from the reference's", NONE),)
@@ -36,7 +36,7 @@ def run(group: Group) -> Iterator[Finding]:
                 Severity.ERROR,
                 f"{group.name} on broker {replica.broker} has the topic id {replica.topic_id}, "
                 f"others {usual}",
-                file=f"{replica.dir_name}/partition.metadata",
+                Where(f"{replica.dir_name}/partition.metadata"),
                 remedy=remedies.show(replica.dir, replica.dir_name),
                 topic_id=replica.topic_id,
                 others=usual,
