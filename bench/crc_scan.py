@@ -6,14 +6,14 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from segmend.kernel.scan import scan_log
+from segmend.kernel.scan import ScanTask, scan_log
 from segmend.logdir.disk import FileReader
 
 
 def scanned(log: Path) -> int:
     """Sound bytes of a log."""
     with FileReader(str(log)) as reader:
-        return scan_log(reader, base_offset=int(log.stem), crc=True).valid_bytes
+        return scan_log(reader, ScanTask(base_offset=int(log.stem), crc=True)).valid_bytes
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from tests.kernel.log_writer import seal, varied_log
 
 from segmend.kernel.arrow import COLUMNS, batch_headers, record_batches
 from segmend.kernel.engine import engine_named
-from segmend.kernel.scan import scan_log
+from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import BytesReader, Problem, ProducerState
 
 ENGINES = ("native", "reference")
@@ -120,7 +120,7 @@ def compare_scans(chance: random.Random, data: bytes) -> None:
         "producers": (ProducerState(producer_id=7, epoch=0, current_txn_first_offset=90),),
     }
     results = [
-        scan_log(BytesReader(data), engine=engine_named(name), window=window, **options)
+        scan_log(BytesReader(data), ScanTask(**options), engine=engine_named(name), window=window)
         for name, window in (
             ("native", 1 << 20),
             ("reference", 1 << 20),

@@ -13,7 +13,7 @@ from bench.data import KIB, log_dir
 from bench.measure import Contender, race
 from bench.scale import Scale
 from bench.table import Target, show
-from segmend.kernel.scan import scan_log
+from segmend.kernel.scan import ScanTask, scan_log
 from segmend.logdir.disk import FileReader
 
 
@@ -22,7 +22,7 @@ def scan(files: Sequence[Path]) -> float:
     started = time.perf_counter()
     for file in files:
         with FileReader(str(file)) as reader:
-            result = scan_log(reader, base_offset=int(file.stem), crc=True)
+            result = scan_log(reader, ScanTask(base_offset=int(file.stem), crc=True))
         assert not result.problems
     return time.perf_counter() - started
 

@@ -14,7 +14,7 @@ from tests.conftest import examples
 
 from segmend.checks import CheckRun, Level
 from segmend.checks.producer_replay import composed
-from segmend.kernel.scan import scan_log
+from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import BytesReader, ProducerState
 
 
@@ -36,7 +36,7 @@ def test_composed_is_what_the_broker_persists(steps: list[Step]) -> None:
         step(writer)
     states: dict[int, ProducerState] = {}
     for segment in writer.segments:
-        scan = scan_log(BytesReader(bytes(segment.log)), base_offset=segment.base)
+        scan = scan_log(BytesReader(bytes(segment.log)), ScanTask(base_offset=segment.base))
         for state in scan.producers:
             states[state.producer_id] = composed(states.get(state.producer_id), state)
     assert states == written(writer)
@@ -51,7 +51,7 @@ def test_the_transaction_index_is_what_the_kernel_would_write(steps: list[Step])
     states: dict[int, ProducerState] = {}
     for segment in writer.segments:
         reader = BytesReader(bytes(segment.log))
-        scan = scan_log(reader, base_offset=segment.base, producers=tuple(states.values()))
+        scan = scan_log(reader, ScanTask(base_offset=segment.base, producers=tuple(states.values())))
         rows = (
             (row.producer_id, row.first_offset, row.last_offset, row.last_stable_offset)
             for row in scan.aborted

@@ -18,7 +18,7 @@ from tests.traffic import counted
 
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.build import NewRecord, build_batch
-from segmend.kernel.scan import scan_log
+from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import BytesReader, IndexRule
 from segmend.logdir.transactions import last_stable_offset
 from segmend.logdir.tree import LogDir
@@ -76,7 +76,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number in range(3200):
         log += build_batch([NewRecord(value=value, timestamp=TIME + number)], base_offset=number)
     file.write_bytes(log)
-    built = scan_log(BytesReader(log), base_offset=0, build=IndexRule()).built
+    built = scan_log(BytesReader(log), ScanTask(base_offset=0, build=IndexRule())).built
     assert built is not None
     file.with_suffix(".index").write_bytes(built.offset_index)
     file.with_suffix(".timeindex").write_bytes(built.time_index)
@@ -191,7 +191,7 @@ def test_read_committed_leaves_out_what_was_aborted_and_what_is_open(tmp_path: P
     for segment in LogDir.open(str(root / "b1/data")).partitions[0].segments:
         assert segment.log is not None
         with segment.log.reader() as reader:
-            scan = scan_log(reader, base_offset=segment.base_offset)
+            scan = scan_log(reader, ScanTask(base_offset=segment.base_offset))
         aborted += scan.aborted
         first_open = scan.open_transactions[0].current_txn_first_offset
     assert aborted

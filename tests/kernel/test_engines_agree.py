@@ -19,19 +19,20 @@ from tests.kernel.log_writer import seal, varied_log
 
 from segmend.kernel import native
 from segmend.kernel.engine import engine_named
-from segmend.kernel.scan import scan_log
-from segmend.kernel.types import BytesReader, ProducerState, SegmentScan
+from segmend.kernel.scan import ScanTask, scan_log
+from segmend.kernel.types import WINDOW, BytesReader, ProducerState, SegmentScan
 
 BASE = 100
 
 needs_native = pytest.mark.skipif(not native.available(), reason="the C kernel is not built")
 
 
-def both(data: bytes, **options: Any) -> SegmentScan:
+def both(data: bytes, *, window: int = WINDOW, **options: Any) -> SegmentScan:
     """The scan of one engine, after it was found equal to that of the other."""
     options = {"base_offset": BASE, "records": True, **options}
     one, other = (
-        scan_log(BytesReader(data), engine=engine_named(name), **options) for name in ("native", "reference")
+        scan_log(BytesReader(data), ScanTask(**options), engine=engine_named(name), window=window)
+        for name in ("native", "reference")
     )
     differing = {
         field.name: (getattr(one, field.name), getattr(other, field.name))
@@ -101,7 +102,9 @@ def test_aborted_transactions_are_those_of_the_brokers_txnindex(
         state: tuple[ProducerState, ...] = ()
         for path in sorted(path for path in folder.glob("*.log") if path.stem.isdigit()):
             reader = BytesReader(path.read_bytes())
-            found = scan_log(reader, base_offset=int(path.stem), producers=state, engine=engine_named(engine))
+            found = scan_log(
+                reader, ScanTask(base_offset=int(path.stem), producers=state), engine=engine_named(engine)
+            )
             state = found.producers
             index = path.with_suffix(".txnindex")
             rows = (

@@ -22,12 +22,12 @@ from tests.kernel.test_engines_agree import BASE, both, damaged, needs_native
 
 from segmend.kernel import types
 from segmend.kernel.engine import engine_named
-from segmend.kernel.scan import scan_log
+from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import BuiltIndexes, BytesReader, IndexRule
 
 
 def build(data: bytes, rule: IndexRule, engine: str, base: int = BASE) -> BuiltIndexes:
-    found = scan_log(BytesReader(data), base_offset=base, build=rule, engine=engine_named(engine))
+    found = scan_log(BytesReader(data), ScanTask(base_offset=base, build=rule), engine=engine_named(engine))
     assert found.built is not None
     return found.built
 
@@ -81,7 +81,7 @@ def test_magic_0_has_no_timestamps_and_wrappers_hide_their_first_offset(engine: 
 
 def test_an_empty_segment_has_empty_indexes(engine: str) -> None:
     assert build(b"", IndexRule(), engine) == BuiltIndexes(offset_index=b"", time_index=b"")
-    assert scan_log(BytesReader(b""), base_offset=0, engine=engine_named(engine)).built is None
+    assert scan_log(BytesReader(b""), ScanTask(base_offset=0), engine=engine_named(engine)).built is None
 
 
 def test_what_is_built_agrees_with_the_batches(engine: str) -> None:
@@ -89,9 +89,10 @@ def test_what_is_built_agrees_with_the_batches(engine: str) -> None:
         data = varied_log(seed)
         built = build(data, IndexRule(interval=300), engine)
         again = scan_log(
-            BytesReader(data), base_offset=BASE, engine=engine_named(engine),
-            offset_index=built.offset_index, time_index=built.time_index,
-        )  # fmt: skip
+            BytesReader(data),
+            ScanTask(base_offset=BASE, offset_index=built.offset_index, time_index=built.time_index),
+            engine=engine_named(engine),
+        )
         assert again.offset_index is not None
         assert again.time_index is not None
         assert again.offset_index.entries > 2
@@ -109,8 +110,7 @@ def test_a_bound_on_what_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("segmend.kernel.index_build.MAX_INDEX_ENTRIES", 2)
     found = scan_log(
         BytesReader(plain_log(5)),
-        base_offset=BASE,
-        build=IndexRule(interval=0),
+        ScanTask(base_offset=BASE, build=IndexRule(interval=0)),
         engine=engine_named("reference"),
     )
     assert found.bounded == ("index",)

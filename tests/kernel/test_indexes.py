@@ -9,7 +9,7 @@ from tests.checks.build_partition import START_MS
 from tests.kernel.log_writer import Message, batch_bytes
 
 from segmend.kernel.engine import engine_named
-from segmend.kernel.scan import scan_log
+from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import BytesReader, IndexMatch
 
 BASE = 1000
@@ -31,7 +31,9 @@ def times(*entries: tuple[int, int], tail: bytes = b"") -> bytes:
 
 def match_offsets(index: bytes, engine: str, data: bytes = LOG) -> IndexMatch:
     found = scan_log(
-        BytesReader(data), base_offset=BASE, crc=True, offset_index=index, engine=engine_named(engine)
+        BytesReader(data),
+        ScanTask(base_offset=BASE, crc=True, offset_index=index),
+        engine=engine_named(engine),
     ).offset_index
     assert found is not None
     return found
@@ -39,7 +41,7 @@ def match_offsets(index: bytes, engine: str, data: bytes = LOG) -> IndexMatch:
 
 def match_times(index: bytes, engine: str, data: bytes = LOG) -> IndexMatch:
     found = scan_log(
-        BytesReader(data), base_offset=BASE, time_index=index, engine=engine_named(engine)
+        BytesReader(data), ScanTask(base_offset=BASE, time_index=index), engine=engine_named(engine)
     ).time_index
     assert found is not None
     return found

@@ -28,15 +28,15 @@ from tests.kernel.log_writer import (
 )
 
 from segmend.kernel.engine import engine_named
-from segmend.kernel.scan import scan_log
-from segmend.kernel.types import BytesReader, ProducerState, SegmentScan
+from segmend.kernel.scan import ScanTask, scan_log
+from segmend.kernel.types import WINDOW, BytesReader, ProducerState, SegmentScan
 
 BASE = 100
 
 
-def scan(data: bytes, engine: str, **options: Any) -> SegmentScan:
+def scan(data: bytes, engine: str, *, window: int = WINDOW, **options: Any) -> SegmentScan:
     options = {"base_offset": BASE, "records": True, **options}
-    return scan_log(BytesReader(data), engine=engine_named(engine), **options)
+    return scan_log(BytesReader(data), ScanTask(**options), engine=engine_named(engine), window=window)
 
 
 def plain(base: int, count: int = 3, **options: Any) -> bytes:
@@ -280,7 +280,7 @@ class Shrinking(BytesReader):
 def test_a_file_that_is_cut_meanwhile_has_a_torn_tail(cut: int, engine: str) -> None:
     data = plain(100, 50)
     reader = Shrinking(data[:cut], len(data) + 1000)
-    found = scan_log(reader, base_offset=BASE, engine=engine_named(engine))
+    found = scan_log(reader, ScanTask(base_offset=BASE), engine=engine_named(engine))
     assert found.size == cut
     assert kinds(found) == ([] if cut == 0 else ["header-fragment"] if cut <= 17 else ["torn-tail"])
 

@@ -16,7 +16,7 @@ import pytest
 from tests.surgery import recovery_rule as rule
 
 from segmend.formats import epoch_checkpoint, offset_checkpoint, producer_snapshot
-from segmend.kernel.scan import scan_log
+from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import BytesReader
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -189,7 +189,7 @@ def test_indexes_made_anew_agree_with_the_batches(name: str, golden: Callable[[s
         if case.kind in (".index", ".timeindex"):
             option = "offset_index" if case.kind == ".index" else "time_index"
             found = scan_log(
-                BytesReader(case.log.read_bytes()), base_offset=case.number, **{option: case.mine}
+                BytesReader(case.log.read_bytes()), ScanTask(base_offset=case.number, **{option: case.mine})
             )  # type: ignore[arg-type]
             match = getattr(found, option)
             assert (match.mismatched, match.surplus_bytes, match.padding) == (0, 0, 0)

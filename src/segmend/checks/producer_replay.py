@@ -23,7 +23,7 @@ from segmend.formats.txn_index import parse as parse_txn_index
 from segmend.frozen import dataclass, field, frozen, replace
 from segmend.kernel import types as kernel
 from segmend.kernel.producers import state_of
-from segmend.kernel.scan import scan_log
+from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import ProducerState, SegmentScan
 from segmend.logdir.files import FileEntry
 from segmend.logdir.second_looks import look_again
@@ -227,10 +227,9 @@ class _Replayer:
         with look_again(view.log) as reader:
             again = scan_log(
                 reader,
-                base_offset=view.base_offset,
-                crc=False,
-                records=False,
-                producers=tuple(states.values()),
+                ScanTask(
+                    base_offset=view.base_offset, crc=False, records=False, producers=tuple(states.values())
+                ),
             )
         return again.aborted
 

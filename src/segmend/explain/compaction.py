@@ -28,7 +28,7 @@ from segmend.explain.cleaned_size import (
 )
 from segmend.explain.cleaner_blockers import Blocker, Held, blockers
 from segmend.explain.standing import standing
-from segmend.formats.java_number import parse_long
+from segmend.formats.java_number import LONG_MAX, parse_long
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK
 from segmend.frozen import frozen, replace
 from segmend.kernel.scan import iter_batches
@@ -69,7 +69,7 @@ BOUNDS = {
 """Where the cleanable part ends."""
 
 OUTCOMES = {Turn.RATIO: "next", Turn.MAX_LAG: "max-lag", None: "clean-enough"}
-_NEVER = 2**63 - 1
+_NEVER = LONG_MAX
 _SETTINGS = (
     ("min.cleanable.dirty.ratio", "log.cleaner.min.cleanable.ratio", "0.5"),
     ("min.compaction.lag.ms", "log.cleaner.min.compaction.lag.ms", "0"),

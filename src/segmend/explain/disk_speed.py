@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from segmend.frozen import frozen
-from segmend.kernel.scan import scan_log
+from segmend.kernel.scan import ScanTask, scan_log
 from segmend.loading.segment import Prefix
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
@@ -62,7 +62,9 @@ def batch_bytes(logs: Sequence[FileEntry]) -> float:
     for entry in _spread(logs, _SAMPLES):
         try:
             with entry.reader() as reader:
-                scan = scan_log(Prefix(reader, _SAMPLE), base_offset=entry.parsed.base_offset or 0, crc=False)
+                scan = scan_log(
+                    Prefix(reader, _SAMPLE), ScanTask(base_offset=entry.parsed.base_offset or 0, crc=False)
+                )
         except Unreadable:
             continue
         batches, size = batches + scan.batches, size + scan.valid_bytes

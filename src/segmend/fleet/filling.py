@@ -11,8 +11,8 @@ from typing import Final
 
 from segmend.errors import UsageError
 from segmend.fleet.ranges import Copy, Range
+from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen
-from segmend.kernel.columns import LONG_MAX
 from segmend.merge.look import Second
 from segmend.merge.rule import merge
 from segmend.merge.runs import read_replica

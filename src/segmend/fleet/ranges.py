@@ -5,8 +5,8 @@ from __future__ import annotations
 from segmend.fleet.listing import Place
 from segmend.fleet.pack import FILE_COST
 from segmend.fleet.split import cuts
+from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen
-from segmend.kernel.columns import LONG_MAX
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Reader
 from segmend.logdir.file_system import OpenFile, Unreadable

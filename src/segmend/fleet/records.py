@@ -19,10 +19,10 @@ from segmend.fleet.ranges import Copy, Range, Wanted, ranges_of, verified
 from segmend.fleet.rows import Row, dir_keys
 from segmend.fleet.schemas import KAFKA_RECORD
 from segmend.formats.batch import RecordBatch
+from segmend.formats.java_number import LONG_MAX
 from segmend.formats.record import iter_records
 from segmend.frozen import dataclass, replace
 from segmend.kernel.arrow import record_batches
-from segmend.kernel.columns import LONG_MAX
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import DECODE_LIMIT, Problem
 from segmend.logdir.file_system import OpenFile, Unreadable

@@ -9,8 +9,8 @@ from segmend.fleet.listing import Place
 from segmend.fleet.option_values import EARLIEST, LATEST, TopicOffsets
 from segmend.fleet.options import Options
 from segmend.fleet.ranges import Copy, Wanted
+from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen
-from segmend.kernel.columns import LONG_MAX
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.seek import newest_by_index, offset_by_time
 from segmend.logdir.tail import tail

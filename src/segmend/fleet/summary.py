@@ -18,8 +18,8 @@ from segmend.fleet.damaged import Tally, damage_of, is_loss, unreadable
 from segmend.fleet.ranges import Range, verified
 from segmend.fleet.records import aborted_of
 from segmend.fleet.tables import TableTask
+from segmend.formats.java_number import LONG_MAX
 from segmend.kernel.arrow import batch_headers, record_batches
-from segmend.kernel.columns import LONG_MAX
 from segmend.kernel.types import Problem
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.transactions import Aborted

@@ -12,18 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from segmend.formats.batch import CODEC_NAMES
+from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.kernel.batch_rows import CRC_OK, batch_rows
-from segmend.kernel.columns import (
-    COLUMNS,
-    LONG_MAX,
-    LONG_MIN,
-    BatchRun,
-    Binary,
-    Buffer,
-    Headers,
-    RecordColumns,
-    WantedRecords,
-)
+from segmend.kernel.columns import COLUMNS, BatchRun, Binary, Buffer, Headers, RecordColumns, WantedRecords
 from segmend.kernel.decode import TARGET, record_columns
 from segmend.kernel.engine import ENGINE
 from segmend.kernel.types import WINDOW, Problem, Reader

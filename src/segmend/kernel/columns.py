@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.frozen import frozen
 
 COLUMNS: Final = (
@@ -25,8 +26,6 @@ COLUMNS: Final = (
 )
 """Every column a record can be asked for, in this order."""
 
-LONG_MIN: Final = -(1 << 63)
-LONG_MAX: Final = (1 << 63) - 1
 
 Buffer = Any
 """Writable memory: a bytearray, or what `allocate` gave."""

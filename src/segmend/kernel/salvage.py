@@ -19,12 +19,10 @@ from segmend.formats.batch import (
     PREFIX,
     header_size,
 )
-from segmend.formats.java_number import INT_MAX
+from segmend.formats.java_number import INT_MAX, LONG_MAX
 from segmend.kernel.types import WINDOW
 from segmend.kernel.walker import Engine, Sought
 from segmend.kernel.window import Window
-
-_LONG_MAX = (1 << 63) - 1
 
 
 class Salvage:
@@ -37,7 +35,7 @@ class Salvage:
     def __init__(self, engine: Engine, window: Window, base_offset: int) -> None:
         self._engine = engine
         self._window = window
-        self._high = min(max(base_offset, 0) + INT_MAX, _LONG_MAX)
+        self._high = min(max(base_offset, 0) + INT_MAX, LONG_MAX)
         self._budget = 64 * WINDOW + 4 * window.end
         self.gave_up = False
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 
 from segmend.formats.batch import HEADER_SIZE_V2, PREFIX, read_header
 from segmend.formats.java_number import INT_MAX
@@ -21,9 +20,7 @@ from segmend.kernel.types import (
     TAIL_KINDS,
     WINDOW,
     WINDOW_LIMIT,
-    IndexRule,
     Problem,
-    ProducerState,
     Reader,
     SegmentScan,
     SoundPart,
@@ -31,42 +28,24 @@ from segmend.kernel.types import (
 from segmend.kernel.walker import DAMAGE, END, MORE, Deferred, Engine, ScanTask, Stop, sort_problems
 from segmend.kernel.window import Window
 
-__all__ = ["iter_batches", "next_offset_from", "scan_log"]
+__all__ = ["ScanTask", "iter_batches", "next_offset_from", "scan_log"]
 
 
 def scan_log(
     reader: Reader,
+    task: ScanTask,
     *,
-    base_offset: int,
-    crc: bool = True,
-    records: bool = False,
-    start: int = 0,
-    stop: int | None = None,
-    offset_index: bytes | memoryview | None = None,
-    time_index: bytes | memoryview | None = None,
-    producers: Sequence[ProducerState] = (),
-    build: IndexRule | None = None,
     until_damage: bool = False,
     engine: Engine = ENGINE,
     window: int = WINDOW,
 ) -> SegmentScan:
-    """Walk the batches that begin in bytes [start, stop) of a `.log` file; never raises on content.
+    """Walk batches of a `.log` file as `task` says; never raises on content.
 
-    `base_offset` is the number in the file's name. `crc` computes every checksum;
-    `records` also looks into every batch, decompressing it. The bytes of the indexes are
-    matched against the batches on the way. `producers` is the state at the beginning (the
-    snapshot of this base offset), without which transactions that began earlier are
-    unmatched. `build` makes the indexes anew. `until_damage` stops where a recovery does.
-    `start` must be a batch boundary. `window` is the size of one read in bytes.
+    `until_damage` stops where a recovery does. `window` is the size of one read in bytes.
 
     Follows LogSegment.recover for what it folds; unlike it, it does not stop at damage.
     """
-    size = reader.size
-    task = ScanTask(
-        base_offset=base_offset, start=start, stop=size if stop is None else min(stop, size), end=size,
-        crc=crc, records=records, offset_index=offset_index, time_index=time_index, producers=producers,
-        build=build,
-    )  # fmt: skip
+    task = replace(task, stop=min(task.stop, reader.size), end=reader.size)
     with Window(reader, size=window) as opened:
         return _Pass(engine, opened, task, until_damage=until_damage).run()
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from segmend.formats.batch import RecordBatch
+from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen
 from segmend.kernel.types import (
     AbortedRange,
@@ -54,17 +55,25 @@ class Deferred(NamedTuple):
 
 @frozen
 class ScanTask:
-    """What to walk: the arguments of `scan.scan_log`, checked. `end` is the readable size of the file."""
+    """What to walk of a `.log` file: the batches that begin in bytes [start, stop).
+
+    One begins at `start`. `base_offset` is the number in the file's name. `crc` computes every checksum;
+    `records` also looks into every batch, decompressing it. The bytes of the indexes are
+    matched against the batches on the way. `producers` is the state at the beginning (the
+    snapshot of this base offset), without which transactions that began earlier are
+    unmatched. `build` makes the indexes anew. `end` is the readable size of the file, which
+    `scan.scan_log` fills in.
+    """
 
     base_offset: int
-    start: int
-    stop: int
-    end: int
-    crc: bool
-    records: bool
-    offset_index: bytes | memoryview | None
-    time_index: bytes | memoryview | None
-    producers: Sequence[ProducerState]
+    start: int = 0
+    stop: int = LONG_MAX
+    end: int = LONG_MAX
+    crc: bool = True
+    records: bool = False
+    offset_index: bytes | memoryview | None = None
+    time_index: bytes | memoryview | None = None
+    producers: Sequence[ProducerState] = ()
     build: IndexRule | None = None
 
 

@@ -12,7 +12,7 @@ from segmend.broker.recovery import REBUILDS_ALIKE, REPLAYS_UNGUARDED
 from segmend.broker.search import search
 from segmend.formats import producer_snapshot
 from segmend.kernel.producers import state_of
-from segmend.kernel.scan import iter_batches, scan_log
+from segmend.kernel.scan import ScanTask, iter_batches, scan_log
 from segmend.kernel.types import CHAIN_KINDS, SegmentScan
 from segmend.loading.ongoing import is_plain, replay
 from segmend.loading.segment import Prefix, Segment, check_end, position_of
@@ -168,9 +168,15 @@ def _replay_segment(
 
 def _scan(segment: Segment, reader: Prefix, states: States, start: int, stop: int) -> SegmentScan:
     return scan_log(
-        reader, base_offset=segment.base_offset, crc=False, start=start, stop=stop,
-        producers=tuple(states.values()),
-    )  # fmt: skip
+        reader,
+        ScanTask(
+            base_offset=segment.base_offset,
+            crc=False,
+            start=start,
+            stop=stop,
+            producers=tuple(states.values()),
+        ),
+    )
 
 
 def _translate(state: LoadState, segment: Segment, reader: Prefix, offset: int) -> int | None:

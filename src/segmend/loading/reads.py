@@ -12,7 +12,7 @@ from itertools import pairwise
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.frozen import dataclass, replace
 from segmend.kernel.holes import holes
-from segmend.kernel.scan import scan_log
+from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import CHAIN_KINDS, KINDS, TAIL_KINDS, Problem, SegmentScan
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Lost, Prefix, Segment
@@ -129,7 +129,7 @@ def _scan(segment: Segment, log: FileEntry) -> SegmentScan:
         next_offset = base if last is None else last + 1
         return replace(known, problems=tuple(problems), last_offset=last, next_offset=next_offset)
     with look_again(log) as reader:
-        return scan_log(Prefix(reader, size), base_offset=base, records=True, offset_index=index)
+        return scan_log(Prefix(reader, size), ScanTask(base_offset=base, records=True, offset_index=index))
 
 
 def _fails_at_tail(problem: Problem, scan: SegmentScan, following: Sequence[int]) -> bool:

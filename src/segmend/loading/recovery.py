@@ -23,7 +23,7 @@ from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, compute_crc, head
 from segmend.formats.codec import CodecError, decompress
 from segmend.frozen import dataclass, field
 from segmend.kernel.records import end_txn_marker
-from segmend.kernel.scan import iter_batches, next_offset_from, scan_log
+from segmend.kernel.scan import ScanTask, iter_batches, next_offset_from, scan_log
 from segmend.kernel.types import DECODE_LIMIT, SegmentScan
 from segmend.loading.interval import index_interval
 from segmend.loading.ongoing import Transactions, is_plain
@@ -163,7 +163,7 @@ def _scanned(segment: Segment, prefix: Prefix, reader: OpenFile, states: States)
     producers = tuple(states.values())
     if segment.log is not None and prefix.size == reader.size:
         return first_part(segment.log, base_offset=segment.base_offset, producers=producers)
-    return scan_log(prefix, base_offset=segment.base_offset, producers=producers, until_damage=True)
+    return scan_log(prefix, ScanTask(base_offset=segment.base_offset, producers=producers), until_damage=True)
 
 
 def _kinds(scan: SegmentScan) -> set[str]:

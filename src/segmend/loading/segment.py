@@ -16,7 +16,7 @@ from segmend.formats.batch import LOG_OVERHEAD, PREFIX
 from segmend.formats.java_number import parse_long, wrap_int, wrap_long
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.frozen import dataclass, frozen
-from segmend.kernel.scan import iter_batches, next_offset_from, scan_log
+from segmend.kernel.scan import ScanTask, iter_batches, next_offset_from, scan_log
 from segmend.kernel.types import Reader, SegmentScan
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
@@ -214,7 +214,7 @@ def scan_from(segment: Segment, log: FileEntry, start: int) -> SegmentScan:
         return plain_scan(log, base_offset=segment.base_offset)
     with look_again(log) as reader:
         prefix = Prefix(reader, segment.size)
-        return scan_log(prefix, base_offset=segment.base_offset, start=start, crc=False)
+        return scan_log(prefix, ScanTask(base_offset=segment.base_offset, start=start, crc=False))
 
 
 @frozen

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from typing import Final, NamedTuple
 
 from segmend.frozen import dataclass, replace
-from segmend.kernel.scan import scan_log
+from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import RECORD_KINDS, IndexRule, ProducerState, SegmentScan
 from segmend.logdir.file_system import FileStat, Unreadable
 from segmend.logdir.files import FileEntry
@@ -96,7 +96,7 @@ def plain_scan(log: FileEntry, *, base_offset: int) -> SegmentScan:
         if scan is not None:
             return scan
     with look_again(log) as reader:
-        scan = scan_log(reader, base_offset=base_offset, crc=False)
+        scan = scan_log(reader, ScanTask(base_offset=base_offset, crc=False))
     _remember(key and key._replace(crc=False), _Known(scan))
     return scan
 
@@ -113,9 +113,15 @@ def checked_scan(
     key = _key_of(stat, base_offset)
     with read_once(log, stat) as reader:
         scan = scan_log(
-            reader, base_offset=base_offset, crc=deep, records=deep,
-            offset_index=offset_index, time_index=time_index,
-        )  # fmt: skip
+            reader,
+            ScanTask(
+                base_offset=base_offset,
+                crc=deep,
+                records=deep,
+                offset_index=offset_index,
+                time_index=time_index,
+            ),
+        )
     if key is not None and key.size > SMALL:
         _remember(key._replace(crc=deep, records=deep), _Known(scan, index_hash=hash(offset_index)))
     return scan
@@ -130,7 +136,7 @@ def deep_scan(log: FileEntry, *, base_offset: int, offset_index: bytes | None) -
     if known is not None and known.index_hash == hash(offset_index):
         return known.scan
     with look_again(log) as reader:
-        scan = scan_log(reader, base_offset=base_offset, records=True, offset_index=offset_index)
+        scan = scan_log(reader, ScanTask(base_offset=base_offset, records=True, offset_index=offset_index))
     _remember(key and key._replace(records=True), _Known(scan, index_hash=hash(offset_index)))
     return scan
 
@@ -148,9 +154,10 @@ def _scanned(
     proven = key is not None and producers != () and _is_sound(_recalled(key._replace(producers=())))
     with look_again(log) as reader:
         scan = scan_log(
-            reader, base_offset=base_offset, producers=producers, build=build, crc=not proven,
+            reader,
+            ScanTask(base_offset=base_offset, producers=producers, build=build, crc=not proven),
             until_damage=until_damage,
-        )  # fmt: skip
+        )
     if proven:
         scan = replace(scan, crc_checked=True)
     whole = not until_damage or scan.sound is None

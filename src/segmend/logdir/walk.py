@@ -13,26 +13,26 @@ from collections.abc import Iterator
 from segmend.crc32c import crc32c
 from segmend.formats.batch import CRC_START_LEGACY, CRC_START_V2, RecordBatch
 from segmend.formats.damage import Damage
+from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.formats.record import Record, iter_records
 from segmend.frozen import frozen
-from segmend.kernel.scan import iter_batches, scan_log
+from segmend.kernel.scan import ScanTask, iter_batches, scan_log
 from segmend.kernel.types import KINDS
 from segmend.logdir.file_system import OpenFile
 
 DECODE_LIMIT = 64 << 20
 """Batches larger than this, or that decompress to more, are not looked into."""
 _PIECE = 1 << 20
-_LAST = 2**63 - 1
 
 
 @frozen
 class Selection:
     """What to show: offsets, byte positions and times (ms), each from and to inclusive."""
 
-    first_offset: int = -_LAST - 1
-    last_offset: int = _LAST
+    first_offset: int = LONG_MIN
+    last_offset: int = LONG_MAX
     first_position: int = 0
-    last_position: int = _LAST
+    last_position: int = LONG_MAX
     since: int | None = None
     until: int | None = None
 
@@ -173,7 +173,7 @@ def _between(reader: OpenFile, base: int, start: int, end: int, selection: Selec
     """The names of what is wrong with bytes in which no batch was found."""
     if end <= selection.first_position or start > selection.last_position:
         return
-    problems = scan_log(reader, base_offset=base, start=start, stop=end, crc=False).problems
+    problems = scan_log(reader, ScanTask(base_offset=base, start=start, stop=end, crc=False)).problems
     for problem in problems:
         if problem.position < end:
             facts = ", ".join(f"{name} {value}" for name, value in problem.detail if name != "next")

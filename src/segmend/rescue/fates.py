@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from segmend.formats import txn_index
 from segmend.frozen import frozen
-from segmend.kernel.scan import scan_log
+from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import AbortedRange, ProducerState
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import PartitionDir
@@ -112,9 +112,15 @@ def fates(
             replay.hole(holes.pop(0)[0])
         with piece.log.reader() as reader:
             scan = scan_log(
-                reader, base_offset=piece.base_offset, start=piece.start, stop=piece.stop, crc=False,
-                producers=replay.states,
-            )  # fmt: skip
+                reader,
+                ScanTask(
+                    base_offset=piece.base_offset,
+                    start=piece.start,
+                    stop=piece.stop,
+                    crc=False,
+                    producers=replay.states,
+                ),
+            )
         if {"aborted", "producers"} & {*scan.bounded}:
             return Fates(spans={}, whole=False)
         replay.ended(scan.aborted)

@@ -23,7 +23,7 @@ from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA, file_p
 from segmend.formats.offset_checkpoint import CheckpointEntry, OffsetCheckpoint
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.frozen import replace
-from segmend.kernel.scan import scan_log
+from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import SegmentScan
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
@@ -177,7 +177,7 @@ def _write_beside(
 def _looked_into(segment: JoinedSegment) -> SegmentScan:
     """Compressed wrappers of magic 0 and 1 do not tell how many records they hold."""
     with JoinedReader(segment) as reader:
-        return scan_log(reader, base_offset=segment.base, records=True)
+        return scan_log(reader, ScanTask(base_offset=segment.base, records=True))
 
 
 def _write_partition_files(job: Job, bounds: tuple[int, int], folder: str, outlet: Folder) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from segmend.errors import SegmendError
 from segmend.formats import producer_snapshot
 from segmend.kernel.producers import state_of
-from segmend.kernel.scan import iter_batches, scan_log
+from segmend.kernel.scan import ScanTask, iter_batches, scan_log
 from segmend.kernel.types import IndexRule, ProducerState, SegmentScan
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.files import FileEntry
@@ -111,9 +111,14 @@ def _advanced(
     with log_of(segment).reader() as reader:
         first = None if start <= segment.base_offset else _position(reader, segment.base_offset, start)
         return scan_log(
-            reader, base_offset=segment.base_offset, start=first or 0,
-            stop=_position(reader, segment.base_offset, stop), producers=states,
-        ).producers  # fmt: skip
+            reader,
+            ScanTask(
+                base_offset=segment.base_offset,
+                start=first or 0,
+                stop=_position(reader, segment.base_offset, stop),
+                producers=states,
+            ),
+        ).producers
 
 
 def _position(reader: OpenFile, base_offset: int, offset: int) -> int:

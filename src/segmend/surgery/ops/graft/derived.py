@@ -15,7 +15,7 @@ from segmend.formats.producer_snapshot import ProducerSnapshot
 from segmend.formats.txn_index import AbortedTxn, TransactionIndex
 from segmend.frozen import frozen
 from segmend.kernel.producers import row_of
-from segmend.kernel.scan import scan_log
+from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import BuiltIndexes, IndexMatch, IndexRule, ProducerState, SegmentScan
 from segmend.loading.epochs import Entry, EpochCache
 from segmend.logdir.release import Release
@@ -61,10 +61,15 @@ def derive(
     for segment, theirs in segments:
         with JoinedReader(segment) as reader:
             scan = scan_log(
-                reader, base_offset=segment.base, producers=states, build=rule,
-                offset_index=None if theirs is None else theirs.offset,
-                time_index=None if theirs is None else theirs.time,
-            )  # fmt: skip
+                reader,
+                ScanTask(
+                    base_offset=segment.base,
+                    producers=states,
+                    build=rule,
+                    offset_index=None if theirs is None else theirs.offset,
+                    time_index=None if theirs is None else theirs.time,
+                ),
+            )
             built = indexes_in(scan, rule, reader, segment.parts[-1].path)
         _refuse(segment, scan)
         yield Derived(

@@ -13,7 +13,7 @@ from segmend.formats import offset_index, time_index, txn_index
 from segmend.formats.batch import HEADER_SIZE_V2, read_header
 from segmend.frozen import frozen
 from segmend.kernel.indexes import TIME_ENTRY
-from segmend.kernel.scan import iter_batches, scan_log
+from segmend.kernel.scan import ScanTask, iter_batches, scan_log
 from segmend.kernel.types import CHAIN_KINDS, TAIL_KINDS, SegmentScan
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.files import FileEntry
@@ -57,12 +57,12 @@ def cut_of(segment: LogSegment) -> Cut | None:
     if segment.log is None:
         return None
     with segment.log.reader() as reader:
-        scan = scan_log(reader, base_offset=segment.base_offset)
+        scan = scan_log(reader, ScanTask(base_offset=segment.base_offset))
         damage = next((p for p in scan.problems if p.kind in CHAIN_KINDS), None)
         if damage is None:
             return None
         position = damage.position
-        kept = scan_log(reader, base_offset=segment.base_offset, stop=position)
+        kept = scan_log(reader, ScanTask(base_offset=segment.base_offset, stop=position))
         records, last = (0, None) if damage.kind in TAIL_KINDS else _behind(reader, scan, position)
         next_offset = segment.base_offset if kept.last_offset is None else kept.last_offset + 1
         why = _WORDS.get(damage.kind, f"damage at byte {position} ({damage.kind})")
