@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,23 @@ def test_what_the_broker_s_refusal_keeps_from_all_is_told_once(
     assert ran.out.count("No `meta.properties` found in") == 1
     assert f"segmend check {dirs[0]} {dirs[1]}" in ran.out
     assert ran.out.count("next:") == 1
+
+
+def test_what_takes_many_partitions_whole_is_told_once(
+    golden: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One dir of two, without that of the metadata: every partition is a stray, for one reason."""
+    alone = golden("4.3.1-killed") / "b1" / "d1"
+    lines = run(capsys, "forecast", alone, "--json")
+    strays = [line for line in lines.of("partition") if line["outcome"] == "stray"]
+    assert len(strays) > 10
+    ran = run(capsys, "forecast", alone)
+    assert ran.out.startswith(f"{len(strays)} partitions: stray\n")
+    assert ran.out.count("stray-renamed:") == ran.out.count("topicId") == ran.out.count("next:") == 1
+    lost = sum(effect["records_lost"] for line in strays for effect in line["effects"])
+    assert f"lost: {lost:,} records" in ran.out
+    assert f"... and {len(strays) - 8} more" in ran.out
+    assert run(capsys, "forecast", alone, "--all").out.count("next:") == len(strays)
 
 
 def test_a_loss_is_told_with_records_and_offsets(
@@ -225,3 +243,16 @@ def test_retention_stops_where_the_cleaner_throws(
     assert (told[0]["outcome"], told[0]["reason"]) == (
         ("deleted", "retention.ms") if said else ("stays", "set-aside")
     )
+
+
+def test_many_directories_of_one_fate_are_counted(
+    dirs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(9):
+        (dirs[0] / f"gone-{number}.{'0' * 31}{number}-delete").mkdir()
+    told = run(capsys, "forecast", *dirs, "--kafka", "4.3.1").out
+    assert told.count("-delete: delete, ") == 3
+    assert "... and 6 more directories: delete, " in told
+    every = run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--all").out
+    assert every.count("-delete: delete, ") == 9
+    assert "more directories" not in every

@@ -35,6 +35,9 @@ EFFECTS: Final = {
 }
 """Every effect, and what it means. The list is closed."""
 
+WHOLE: Final = frozenset({"stray-renamed", "log-recreated-empty", "partition-unserved"})
+"""Effects that take a whole partition, by a cause that is none of its own."""
+
 ONCE_LOADED: Final = ("partition-unserved", "log-recreated-empty")
 """What comes of partitions once all logs are loaded, and so never where the start ends before."""
 HARMLESS: Final = frozenset(

@@ -21,6 +21,7 @@ from segmend.loading.values import (
 from segmend.logdir.release import AS_GIVEN
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
+from segmend.report.taken_whole import taken_lines, taken_whole
 from segmend.wording import plural
 
 _PART_TOLD = 0.05
@@ -28,7 +29,7 @@ _PART_TOLD = 0.05
 _LATER = 8
 """Lines of what follows later that are told one by one."""
 _RUN = 3
-"""Effects of one kind that are told one by one; more of them are counted."""
+"""Effects, and directories, of one kind that are told one by one; more of them are counted."""
 
 
 def partition_lines(
@@ -41,7 +42,7 @@ def partition_lines(
     """The partitions that matter, the worst first; the others fold into one line unless `every`.
 
     So do those that nothing ails but what keeps others from service as well; where that is the broker's own
-    refusal to start, with the next command.
+    refusal to start, with the next command. Those that one cause takes away whole are one block.
     """
     alike = Counter(each.reason for each in outcomes if not every and _only_unserved(each))
     refusal = broker.reason if broker is not None and not broker.starts else None
@@ -52,10 +53,16 @@ def partition_lines(
         yield f"{plural(alike[refusal], 'partition')} not served: the broker refuses to start"
         yield f"  next:   {style.command(text.clean(f'segmend check {dirs}{_rules(broker)}'))}"
         yield ""
+    groups = [] if every else taken_whole(outcomes)
+    for group in groups:
+        yield from taken_lines(group, style, _rules(broker))
+        yield ""
+    grouped = {id(each) for group in groups for each in group}
     told = [
         each
         for each in outcomes
-        if every or (each.matters and not (each.reason in shared and _only_unserved(each)))
+        if every
+        or (each.matters and id(each) not in grouped and not (each.reason in shared and _only_unserved(each)))
     ]
     told.sort(key=lambda o: (o.failure is None, -o.records_lost, -o.bytes_lost, o.dir, o.name))
     for outcome in told:
@@ -65,7 +72,7 @@ def partition_lines(
         if reason != refusal:
             words = f"{plural(alike[reason], 'more partition')} with nothing of their own (--all shows each)"
             yield f"{words}: {style('red', 'unserved')}: {text.clean(reason or '')}"
-    rest = len(outcomes) - len(told) - folded
+    rest = len(outcomes) - len(told) - folded - len(grouped)
     if rest:
         scanned = sum(_scans(each.effects) for each in outcomes if not each.matters)
         recovered = f", {plural(scanned, 'segment')} recovered" if scanned else ""
@@ -150,14 +157,26 @@ def _loss(effect: Effect) -> str:
 def directory_lines(
     outcomes: Iterable[DirectoryOutcome], style: Style = PLAIN, *, every: bool = False
 ) -> Iterator[str]:
-    """Directories that are no current replica: one line each, with what matters below."""
+    """Directories that are no current replica: one line each, with what matters below.
+
+    Of those that share a fate without a loss the first are told, unless `every`.
+    """
+    alike: Counter[tuple[str, str]] = Counter()
     for outcome in outcomes:
-        if not every and not outcome.matters and outcome.kind in ("cluster-metadata", "remote-index-cache"):
-            continue
+        if not every and not outcome.matters:
+            if outcome.kind in ("cluster-metadata", "remote-index-cache"):
+                continue
+            alike[outcome.kind, outcome.outcome] += 1
+            if alike[outcome.kind, outcome.outcome] > _RUN:
+                continue
         yield text.clean(f"{outcome.dir}  {outcome.name}: {outcome.kind}, {outcome.outcome}")
         if outcome.failure is not None:
             yield f"  {style('red', 'does not load:')} {text.clean(outcome.failure)}"
         yield from _effects([e for e in outcome.effects if every or e.loses], style)
+    for (kind, fate), number in alike.items():
+        if number > _RUN:
+            words = plural(number - _RUN, "more directory", "more directories")
+            yield f"... and {words}: {kind}, {fate} (--all)"
 
 
 def later_lines(outcomes: Iterable[Later], style: Style = PLAIN, *, every: bool = False) -> Iterator[str]:
