@@ -17,9 +17,10 @@ from segmend.cluster.nodes import Sight
 from segmend.cluster.order import start_order
 from segmend.cluster.quorum import quorum
 from segmend.cluster.values import ClusterOutcome, Copy, Leadership, Prospect
-from segmend.loading import Extent, Service
+from segmend.loading import Effect, Extent, PartitionOutcome, Service
+from segmend.loading.replicas import EMPTY
 from segmend.logdir.release import Release
-from segmend.node.metadata_image import MetadataImage
+from segmend.node.metadata_image import MetadataImage, PartitionLeader
 from tests.cli.run import run
 from tests.golden.unpack import unpack
 from tests.lab.elections import HERE
@@ -232,6 +233,45 @@ def test_a_torn_end_that_a_sound_copy_does_not_miss_is_none(
     (line,) = [each for each in ran.of("partition") if (each["topic"], each["partition"]) == name]
     assert (line["outcome"], sorted(line["in_sync_complete"])) == ("led", [1, 3])
     assert (ran.code, ran.json[-1]["nodes_whole"]) == (4, False)
+
+
+@pytest.mark.parametrize(
+    ("there", "told"), [((), "unknown"), ((3,), "unknown"), ((2,), "led"), ((2, 3), "led")], ids=str
+)
+def test_replicas_made_anew_that_nobody_tells_of_are_not_known(there: tuple[int, ...], told: str) -> None:
+    """Each node alone says that another one may have them."""
+    says, new = "Created log", Extent(log_start_offset=0, log_end_offset=0, segments=0, bytes=0)
+    made = PartitionOutcome(
+        dir="/d", name="t-0", topic="t", partition=0, before=new, after=EMPTY,
+        effects=(Effect(effect="log-recreated-empty", file="t-0", offset=0, broker_says=says),),
+        outcome=Service.EMPTY, reason=says,
+    )  # fmt: skip
+    whole = replace(made, before=EMPTY, effects=(), outcome=Service.SERVED, reason=None)
+    seen = Outage(
+        release=Release.parse("4.3"), down={}, clean=frozenset((1, 2)), marks={("t", 0): 0},
+        replicas={("t", 0): {node: whole if node in there else made for node in (1, 2, 3)}},
+    )  # fmt: skip
+    image = MetadataImage()
+    image.names["id"] = "t"
+    image.replicas["id", 0] = (1, 2, 3)
+    image.leaders["id", 0] = PartitionLeader(leader=1, epoch=0, isr=(1, 2))
+    (line,) = seen.leaderships(image)
+    assert (line.outcome, line.in_sync_complete) == (told, (1, 2) if told == "led" else ())
+
+
+@pytest.mark.slow
+def test_a_partition_that_is_gone_from_all_nodes_is_no_all_clear(
+    fleet: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With its lines in the checkpoints, as a disk that is lost takes them."""
+    for folder in fleet.glob("b*/d*/orders-0"):
+        shutil.rmtree(folder)
+        for path in folder.parent.glob("*-offset-checkpoint"):
+            rows = [row for row in path.read_text().splitlines()[2:] if not row.startswith("orders 0 ")]
+            path.write_text("\n".join(["0", str(len(rows)), *rows, ""]))
+    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet))
+    assert ran.code == 4
+    assert "orders-0: not known" in ran.out
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ from segmend.node.metadata_image import MetadataImage, PartitionLeader
 NOT_ACKNOWLEDGED = (
     "it was in sync, so acks=all acknowledged none of that, unless a disk lost what it had (a power cut)"
 )
+UNSEEN = "node {} makes it anew, and nothing here tells whether it had records"
 
 
 @frozen
@@ -68,6 +69,8 @@ class Outage:
         complete = {copy.node_id for copy in copies if copy.complete}
         fate, reason = self._fate(able, complete, in_sync)
         short = [copy for copy in copies if copy.node_id in able and not copy.complete]
+        if short and all(copy.unseen for copy in short):
+            fate, reason = Prospect.UNKNOWN, UNSEEN.format(", ".join(str(copy.node_id) for copy in short))
         if fate == Prospect.AT_RISK and self._was_not_acknowledged((topic, partition), short, in_sync):
             reason = f"{reason}; {NOT_ACKNOWLEDGED}"
         elr = image.features.get(ELR_FEATURE, 0) > 0
@@ -117,17 +120,22 @@ class Outage:
         believed = [copy for copy in copies if copy.node_id in in_sync] or copies
         ends = [copy.after.log_end_offset or 0 for copy in believed if copy.serves]
         goal = max(self.marks.get(name, 0), *ends, 0)
+        told = goal or any(copy.serves and not (copy.unseen or copy.loses) for copy in believed)
         held = [
-            replace(copy, records_lost=max(copy.records_lost, goal - (copy.after.log_end_offset or 0), 0))
+            replace(
+                copy,
+                records_lost=max(copy.records_lost, goal - (copy.after.log_end_offset or 0), 0),
+                unseen=copy.unseen and not told,
+            )
             for copy in copies
         ]
         # What a torn end held, nobody can count; a sound copy that reaches as far shows that it was nothing.
-        sound = any(copy.serves and not (copy.loses or copy.records_lost) for copy in held)
+        sound = any(copy.serves and not (copy.loses or copy.records_lost or copy.unseen) for copy in held)
         return [
             replace(
                 copy,
                 complete=copy.serves
-                and not copy.records_lost
+                and not (copy.records_lost or copy.unseen)
                 and (not copy.loses or (sound and self._is_only_torn(name, copy.node_id))),
             )
             for copy in held
@@ -147,6 +155,7 @@ class Outage:
         return Copy(
             node_id=node_id, dir=line.dir, outcome=line.outcome, after=line.after, reason=line.reason,
             records_lost=line.records_lost, loses=line.loses,
+            unseen=line.outcome == Service.EMPTY and not (line.before.segments or line.records_lost),
         )  # fmt: skip
 
     def _fate(

@@ -90,7 +90,8 @@ class NodeOutcome:
 class Copy:
     """One replica as it will be; `complete` says that it has all that is known to be committed.
 
-    `loses` says that its start takes something from readers, counted in records or not.
+    `loses` says that its start takes something from readers, counted in records or not; `unseen` that there
+    was no directory of it, and nothing tells whether it had records.
     """
 
     node_id: int
@@ -100,6 +101,7 @@ class Copy:
     records_lost: int = 0
     loses: bool = False
     complete: bool = False
+    unseen: bool = False
     reason: str | None = None
 
     @property

@@ -85,7 +85,8 @@ def _copy(copy: Copy, line: Leadership) -> str:
     if not copy.serves:
         return f"node {copy.node_id} ({place}): {copy.outcome}: {text.clean(copy.reason or '')}"
     extent = f"offsets {copy.after.log_start_offset} to {copy.after.log_end_offset}"
-    state = "complete" if copy.complete else f"{plural(copy.records_lost, 'record')} short"
+    short = plural(copy.records_lost, "record") if copy.records_lost else "nobody can tell how far"
+    state = "complete" if copy.complete else f"{short} short"
     return f"node {copy.node_id} ({place}): {extent}, {state}"
 
 

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.lab.cluster import share_classes
 from tests.lab.outages.compare import complaints
 from tests.lab.outages.draw import Outage, drawn
 from tests.lab.outages.trial import HERE, tried
@@ -25,12 +26,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--from", type=int, default=0, dest="first")
+    parser.add_argument("--busy", action="store_true", help="many wounds, at replicas alone")
     parser.add_argument("--do")
     parser.add_argument("--logs", type=Path, help="a directory for the nodes' logs")
     args = parser.parse_args()
-    wanted = itertools.islice(drawn(args.seed, args.base), args.first, args.count)
+    wanted = itertools.islice(drawn(args.seed, args.base, busy=args.busy), args.first, args.count)
     bad, path = 0, HERE / f"{args.base}.jsonl"
     known = {json.loads(row)["outage"] for row in path.read_text().splitlines()} if path.exists() else set()
+    share_classes(args.base.partition("-")[0])
     for outage in [Outage.of(f"{args.base} {args.do}")] if args.do else wanted:
         if outage.words in known:
             continue

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from confluent_kafka import Producer
@@ -12,6 +13,8 @@ from tests.lab.disasters import protocol
 
 Answers = dict[str, dict[str, Any]]
 """By `topic-0`: leader, isr, and of what is led its end."""
+REFUSED, AT_MOST = 10, 60
+"""Seconds after which it is refused: by too few in sync all that time, or whatever keeps it."""
 
 
 def answers(seats: Iterable[Seat]) -> Answers:
@@ -46,9 +49,10 @@ def ends(port: int, names: list[str]) -> dict[str, list[int]]:
         return {}
 
 
-def takes(bootstrap: str, names: list[str], seconds: float = 25) -> dict[str, bool]:
-    """Whether a record with acks=all is acknowledged."""
-    client = Producer({"bootstrap.servers": bootstrap, "message.timeout.ms": int(seconds * 1000),
+def takes(seats: list[Seat], names: list[str], needed: Mapping[str, int]) -> dict[str, bool]:
+    """Whether a record with acks=all is acknowledged; `needed` are how many in sync a topic wants."""
+    servers = ",".join(f"127.0.0.1:{seat.port}" for seat in seats)
+    client = Producer({"bootstrap.servers": servers, "message.timeout.ms": AT_MOST * 1000,
                        "linger.ms": 0, "acks": "all", "log_level": 0})  # fmt: skip
     found = dict.fromkeys(names, False)
     for name in names:
@@ -58,5 +62,15 @@ def takes(bootstrap: str, names: list[str], seconds: float = 25) -> dict[str, bo
             found[name] = error is None
 
         client.produce(topic, b"after", b"key", int(number), on_delivery=told)
-    client.flush(seconds + 5)
+    begun = few_since = time.monotonic()
+    while len(client) and time.monotonic() < begun + AT_MOST:
+        client.flush(2)
+        told = answers(seats)
+        if any(len(told[name]["isr"]) >= needed.get(name.rpartition("-")[0], 1)
+               for name, taken in found.items() if not taken and name in told):  # fmt: skip
+            few_since = time.monotonic()
+        if time.monotonic() > few_since + REFUSED:
+            break
+    client.purge()
+    client.flush(1)
     return found

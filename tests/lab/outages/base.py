@@ -4,6 +4,8 @@ Each is broker and voter. `stagger`: node 3 is killed, the others write on; node
 nobody acknowledges; then it is killed. `rolled`: nodes 3 and 2 stop cleanly, with writes between
 them, and node 1 is killed.
 `back`: node 3 is killed, and started again while the others write; all are killed a moment later.
+`apart`: as `stagger`, of a lone controller, node 1, and two brokers; first node 3 is killed, then all.
+`lax`: as `stagger`, where any replica may lead by the server.properties of node 1.
 """
 
 from __future__ import annotations
@@ -34,7 +36,30 @@ TOPICS: list[tuple[Topic, int]] = [
     (Topic("any", {"unclean.leader.election.enable": "true"}, partitions=2), 3),
 ]
 """With their replicas."""
-STORIES = ("stagger", "rolled", "back")
+MIN_INSYNC = {topic.name: int(topic.settings.get("min.insync.replicas", 1)) for topic, _ in TOPICS}
+APART = "apart"
+
+
+def votes(story: str, node_id: int) -> bool:
+    """Whether that node is a voter of the metadata quorum."""
+    return story != APART or node_id == 1
+
+
+def nodes(version: str, root: Path, story: str) -> Cluster:
+    """Its three nodes."""
+    cluster = Cluster(version, root, 3, settings=SETTINGS)
+    one = cluster.brokers[0]
+    if story == "lax":
+        one.settings["unclean.leader.election.enable"] = "true"
+    for each in cluster.brokers if story == APART else ():
+        role = "controller" if each is one else "broker"
+        port = each.seat.controller_port if each is one else each.seat.port
+        each.settings |= {
+            "process.roles": role,
+            "listeners": f"{'CONTROLLER' if each is one else 'PLAINTEXT'}://127.0.0.1:{port}",
+            "controller.quorum.voters": f"1@127.0.0.1:{one.seat.controller_port}",
+        }
+    return cluster
 
 
 def write(cluster: Cluster, turn: int, **settings: object) -> None:
@@ -53,7 +78,7 @@ def live(cluster: Cluster, story: str) -> Answers:
     one, two, three = cluster.brokers
     cluster.start()
     for topic, replicas in TOPICS:
-        create(cluster.bootstrap, [topic], replicas=replicas)
+        create(cluster.bootstrap, [topic], replicas=min(replicas, 2 if story == APART else 3))
     write(cluster, 1)
     three.stop() if story == "rolled" else three.kill()
     time.sleep(9)
@@ -65,6 +90,10 @@ def live(cluster: Cluster, story: str) -> Answers:
         cluster.kill()
         return last
     time.sleep(2)
+    if story == APART:
+        last = answers([two.seat])
+        cluster.kill()
+        return last
     two.stop() if story == "rolled" else two.kill()
     last = answers([one.seat])
     write(cluster, 4, acks="1")
@@ -76,7 +105,7 @@ def make(version: str, story: str) -> Path:
     """Write it, and keep it packed."""
     archive = HERE / f"{version}-{story}.tar.xz"
     with tempfile.TemporaryDirectory() as work, tempfile.TemporaryDirectory() as kept:
-        with Cluster(version, Path(work), 3, settings=SETTINGS) as cluster:
+        with nodes(version, Path(work), story) as cluster:
             last = live(cluster, story)
         Path(work, "last.json").write_text(json.dumps(last))
         for path in Path(work).glob("b*/*.*"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,8 +28,18 @@ ALONE = (
 )  # fmt: skip
 OLD_TARGETS = ("full-0", "full-1", "safe-0", "safe-1", "any-0", "any-1")
 """Of the bases of `elections`."""
-TARGETS = (*OLD_TARGETS, "one-0", "two-1", "pair-0")
+TARGETS = (
+    *OLD_TARGETS,
+    *(f"{name}-{number}" for name in ("one", "two") for number in range(3)),
+    "pair-0",
+    "pair-1",
+)
 OF_META = tuple(name for name in WOUNDS if name.startswith("meta-"))
+OF_REPLICAS = (
+    "wiped", "halved", "replica-of", "gone", "hollow", "torn-cut", "torn-zeros", "torn-flip", "killed",
+    "no-marks",
+)  # fmt: skip
+"""With which a node mostly starts."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +173,11 @@ class Outage:
         return self.base.partition("-")[0]
 
     @property
+    def story(self) -> str:
+        """What the base went through."""
+        return self.base.partition("-")[2]
+
+    @property
     def up(self) -> list[int]:
         """All that are started."""
         return sorted(itertools.chain(*self.steps))
@@ -202,30 +217,36 @@ def archive(base: str) -> Path:
     return here if here.exists() else ELECTIONS / f"{base}.tar.xz"
 
 
-def drawn(seed: int, base: str) -> Iterator[Outage]:
-    """Outages without end."""
-    return (drawn_at(seed, base, number) for number in itertools.count())
+def drawn(seed: int, base: str, *, busy: bool = False) -> Iterator[Outage]:
+    """Outages without end; `busy` ones have wounds at many replicas, so that one start answers many."""
+    return (drawn_at(seed, base, number, busy=busy) for number in itertools.count())
 
 
-def drawn_at(seed: int, base: str, number: int) -> Outage:
+def drawn_at(seed: int, base: str, number: int, *, busy: bool = False) -> Outage:
     """The one of that number."""
-    draw = random.Random(f"{base} {seed} {number}")
+    draw = random.Random(f"{base} {seed} {number}{' busy' * busy}")
     up = draw.sample(NODES, draw.choices((3, 2, 1), (60, 34, 6))[0])
     steps = [tuple(sorted(up))]
     if len(up) == 3 and draw.random() < 0.4:  # fewer of them wait for a quorum, and end after a minute
         steps = [tuple(sorted(up[:2])), tuple(up[2:])]
-    wounds = [
-        drawn_wound(draw, old=not (BASES / f"{base}.tar.xz").exists())
-        for _ in range(draw.choices((0, 1, 2, 3), (10, 40, 30, 20))[0])
-    ]
+    targets = TARGETS if (BASES / f"{base}.tar.xz").exists() else OLD_TARGETS
+    if busy:
+        wounds = [
+            f"{draw.choice(OF_REPLICAS)}@{draw.choice(NODES)}:{target}#{draw.randrange(1000)}"
+            for target in targets
+            if draw.random() < 0.6
+        ]
+    else:
+        number_of = draw.choices((0, 1, 2, 3), (10, 40, 30, 20))[0]
+        wounds = [drawn_wound(draw, targets) for _ in range(number_of)]
     return Outage(base, tuple(steps), tuple(wounds))
 
 
-def drawn_wound(draw: random.Random, *, old: bool) -> str:
+def drawn_wound(draw: random.Random, targets: Sequence[str]) -> str:
     """One of them, on one node."""
     kind = draw.choices((tuple(BETWEEN), ALONE, OF_META), (50, 30, 20))[0]
     name, node = draw.choice(kind), draw.choice(NODES)
-    target = draw.choice(OLD_TARGETS if old else TARGETS)
+    target = draw.choice(targets)
     if name in ("disk-of", "identity") or (name in ALONE and draw.random() < 0.4):
         target = draw.choice(DIRS)
     if name in OF_META:

@@ -11,19 +11,20 @@ import time
 from pathlib import Path
 from typing import Any
 
+from segmend.broker.election import NOT_REGISTERED, majority
 from segmend.cli.main import main
 from tests.golden.unpack import unpack
 from tests.lab.broker import Broker
 from tests.lab.cluster import Cluster
-from tests.lab.elections import SETTINGS
 from tests.lab.outages.asked import Answers, answers, takes
+from tests.lab.outages.base import MIN_INSYNC, nodes, votes
 from tests.lab.outages.draw import Outage, archive
 from tests.lab.trial import offline_dirs, shortened
 
 HERE = Path(__file__).with_name("records")
-PATIENCE, LONGER, SETTLED, AT_MOST = 100, 240, 8, 60
-"""Seconds until a node that lives waits, and where it is said to start; without a change until the answers
-are taken; and at most."""
+PATIENCE, LONGER, HOPELESS, SETTLED, AT_MOST = 100, 240, 25, 8, 60
+"""Seconds until a node that lives waits, where it is said to start, and where too few voters live; without a
+change until the answers are taken; and at most."""
 ELECTED = re.compile(r"Completed transition to Leader\(.*?epoch=(\d+)")
 
 
@@ -42,7 +43,7 @@ def prepared(outage: Outage, root: Path) -> Cluster:
     """The nodes over a hurt copy, each with its server.properties."""
     unpack(archive(outage.base), root)
     outage.hurt(root)
-    cluster = Cluster(outage.version, root, 3, settings=SETTINGS)
+    cluster = nodes(outage.version, root, outage.story)
     for broker in cluster.brokers:
         rows = broker.configuration().items()
         broker.config.write_text("".join(f"{key}={value}\n" for key, value in rows))
@@ -65,17 +66,18 @@ def tried(
     last = last_said(root)
     with cluster:
         some = [broker for broker in cluster.brokers if broker.seat.node_id in outage.up]
+        voters = [broker for broker in cluster.brokers if votes(outage.story, broker.seat.node_id)]
         for step in outage.steps:
             mine = [broker for broker in some if broker.seat.node_id in step]
             for broker in mine:
                 broker.launch()
-            waited(mine, PATIENCE)
-        waited(some, LONGER if any(line.get("leaders_possible") for line in lines) else 0)
+            waited(mine, PATIENCE, voters)
+        waited(some, LONGER if any(line.get("leaders_possible") for line in lines) else 0, voters)
         became: dict[str, Any] = {"last": last}
         if any(broker.running for broker in some):
             became["partitions"] = settled(some)
             led = [name for name, one in became["partitions"].items() if one["leader"] >= 0]
-            became["takes"] = takes(",".join(each.bootstrap for each in some), led)
+            became["takes"] = takes([each.seat for each in some], led, MIN_INSYNC)
         became["nodes"] = {str(broker.seat.node_id): now(broker) for broker in some}
         became["offline"] = {
             str(broker.seat.node_id): gone
@@ -90,11 +92,16 @@ def tried(
         ]
         became["elected"] = min(terms)[1] if terms else None
         became["fatal"] = {
-            str(broker.seat.node_id): broker.last_error()[:300] for broker in some if not broker.running
+            str(broker.seat.node_id): fatal(broker)[:300] for broker in some if not broker.running
         }
     for broker in some if logs else ():
         shutil.copy(broker.log, logs / f"{broker.seat.node_id}.log")
     return lines, became
+
+
+def fatal(broker: Broker) -> str:
+    """The line that says why it ended: of one that waited long, not what it met meanwhile."""
+    return next((line for line in broker.lines() if NOT_REGISTERED in line), broker.last_error())
 
 
 def now(broker: Broker) -> str:
@@ -103,10 +110,13 @@ def now(broker: Broker) -> str:
     return ("starts" if ready else "waits") if broker.running else ("dies" if ready else "refuses")
 
 
-def waited(some: list[Broker], seconds: float) -> None:
+def waited(some: list[Broker], seconds: float, voters: list[Broker]) -> None:
     """Until each is up, or dead, or it has taken too long."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until and any(now(broker) == "waits" for broker in some):
+    hopeful = time.monotonic()
+    until = hopeful + seconds
+    while time.monotonic() < min(until, hopeful + HOPELESS) and any(now(each) == "waits" for each in some):
+        if sum(each.running for each in voters) >= majority(len(voters)):
+            hopeful = time.monotonic()
         time.sleep(0.5)
 
 
