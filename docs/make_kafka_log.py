@@ -42,10 +42,11 @@ segmend.spark.summarize(spark, "/brokers/*/data", by=["topic", "day"])
 **Say by options what you want.** No release of Spark up to 4.3 tells a Python data source which columns
 a query needs, and with pushed filters it gives wrong rows in silence: a `where` or `select` behind
 `load` is applied to rows that were read already. `columns`, `offsets`, `since`, `topics` spare the
-reading itself; for `value_size` no value travels, though the task reads it, and decompresses what is
-compressed; where all columns asked for are ones that batch headers tell (`offset`, `timestampType`,
-`leader_epoch`, `producer_id`, `position`, ...), nothing is decompressed. Counts, bytes and bounds are
-`segmend.spark.summarize(...)`: aggregates that run in the tasks, out of batch headers.
+reading itself; for `key_size` and `value_size` no key or value is copied or travels, though the task reads
+the batches, and decompresses what is compressed; where all columns asked for are ones that batch headers
+tell (`offset`, `timestampType`, `leader_epoch`, `producer_id`, `position`, ...), nothing is decompressed.
+Counts, bytes and bounds are `segmend.spark.summarize(...)`: aggregates that run in the tasks, out of batch
+headers.
 `segmend.spark.scan(spark, segments, paths)` reads the segments that a query over the
 table `segments` has left.
 

@@ -120,10 +120,10 @@ def records(
 
     Columns: offset, timestamp (ms, -1 none), timestamp_type, key, value, headers, leader_epoch,
     producer_id, producer_epoch, sequence, is_transactional, is_control, batch_position;
-    `columns` takes some of them, which is faster. Offsets and times (ms) are inclusive.
-    Transaction markers are left out unless `control`. What cannot be decoded is passed over
-    and given to `on_problem`. Raises `SegmendError` without pyarrow (extra `arrow`) and for a
-    file that cannot be read, `UsageError` for a column that is none.
+    `columns` takes some of them, which is faster, or key_size and value_size (-1 null). Offsets and
+    times (ms) are inclusive. Transaction markers are left out unless `control`. What cannot be
+    decoded is passed over and given to `on_problem`. Raises `SegmendError` without pyarrow (extra
+    `arrow`) and for a file that cannot be read, `UsageError` for a column that is none.
     """
     arrow = _arrow()
     unknown = set(columns or ()) - arrow.RECORD_FIELDS.keys()
@@ -155,7 +155,7 @@ def _records(
                 yield from arrow.record_batches(
                     reader,
                     base_offset=segment.base_offset,
-                    columns=arrow.RECORD_FIELDS.keys() if columns is None else columns,
+                    columns=arrow.COLUMNS if columns is None else columns,
                     start=start_of(segment.log, reader, selection),
                     first_offset=selection.first_offset,
                     last_offset=selection.last_offset,

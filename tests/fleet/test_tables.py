@@ -82,6 +82,10 @@ def test_records_of_every_golden_dir_are_those_of_the_plain_decoder(
         for topic, partition, r in plain_records(root)
     )
     assert told == wanted
+    sizes = rows_of(root, columns="offset,key_size,value_size", **every)
+    assert Counter((r["offset"], r["key_size"], r["value_size"]) for r in sizes) == Counter(
+        (r["offset"], *(-1 if r[side] is None else len(r[side]) for side in ("key", "value"))) for r in found
+    )
 
 
 @pytest.mark.parametrize("table", sorted(TABLES.keys() - DECODED))

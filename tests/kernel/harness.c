@@ -14,7 +14,7 @@ typedef struct {
     int64_t low_offset, high_offset, low_time, high_time;
     int64_t need, need_bytes, fault, computed, found;
     int64_t rows, row_room, headers, header_room;
-    void *offsets, *timestamps, *sequences;
+    void *offsets, *timestamps, *sequences, *key_sizes, *value_sizes;
     struct { void *offsets, *bytes, *valid; int64_t size, room, nulls; } key, value;
     void *header_starts;
     struct { void *offsets, *bytes, *valid; int64_t size, room, nulls; } header_key, header_value;
@@ -114,6 +114,7 @@ static void decode(const uint8_t *data, int64_t size) {
                    .decode_limit = 1 << 20, .low_offset = INT64_MIN, .high_offset = INT64_MAX,
                    .low_time = INT64_MIN, .high_time = INT64_MAX, .row_room = rows, .header_room = headers, .run_room = 8};
     c.offsets = room((size_t)rows * 8), c.timestamps = room((size_t)rows * 8), c.sequences = room((size_t)rows * 4);
+    c.key_sizes = room((size_t)rows * 4), c.value_sizes = room((size_t)rows * 4);
     c.runs = room(8 * 7 * 8), c.header_starts = room((size_t)rows * 4 + 4);
 #define BINARY(x, n) \
     x.offsets = room((size_t)(n) * 4 + 4), x.valid = room((size_t)(n) / 8 + 1), x.bytes = room((size_t)bytes), x.room = bytes
@@ -142,7 +143,7 @@ static void decode(const uint8_t *data, int64_t size) {
         c.position = found < 0 ? size : found;
     }
     free(own);
-    void *all[] = {c.offsets, c.timestamps, c.sequences, c.runs, c.header_starts, c.key.offsets, c.key.valid, c.key.bytes,
+    void *all[] = {c.offsets, c.timestamps, c.sequences, c.key_sizes, c.value_sizes, c.runs, c.header_starts, c.key.offsets, c.key.valid, c.key.bytes,
                    c.value.offsets, c.value.valid, c.value.bytes, c.header_key.offsets, c.header_key.valid,
                    c.header_key.bytes, c.header_value.offsets, c.header_value.valid, c.header_value.bytes};
     for (size_t n = 0; n < sizeof all / sizeof *all; n++) free(all[n]);

@@ -32,18 +32,20 @@ from tests.kernel.test_engines_agree import damaged, needs_native
 from segmend.formats.record import decode
 from segmend.kernel.arrow import BATCH_SCHEMA, RECORD_FIELDS, batch_headers, record_batches
 from segmend.kernel.batches import iter_batches
+from segmend.kernel.columns import SIZES, WantedRecords
+from segmend.kernel.decode import record_columns
 from segmend.kernel.types import BytesReader, Problem
 
 BASE = 100
 
 
 def records(data: bytes, engine: str, **options: Any) -> tuple[pa.Table, list[Problem]]:
-    options = {"base_offset": BASE, **options}
+    options = {"base_offset": BASE, "columns": RECORD_FIELDS, **options}
     problems: list[Problem] = []
     batches = list(record_batches(BytesReader(data), engine=engine, problems=problems.append, **options))
     for batch in batches:
         batch.validate(full=True)
-    names = [name for name in RECORD_FIELDS if name in options.get("columns", RECORD_FIELDS)]
+    names = [name for name in RECORD_FIELDS if name in options["columns"]]
     schema = pa.schema([(name, RECORD_FIELDS[name]) for name in names])
     table = pa.Table.from_batches(batches, schema=schema).combine_chunks()
     return table, sorted(problems, key=lambda problem: (problem.position, problem.kind))
@@ -64,7 +66,7 @@ def test_every_column_of_a_record(engine: str) -> None:
             "offset": 102, "timestamp": START_MS + 9, "timestamp_type": 1, "key": b"key", "value": None,
             "headers": [{"key": "h", "value": b"1"}, {"key": "\ufffd", "value": None}], "leader_epoch": 4,
             "producer_id": 7, "producer_epoch": 3, "sequence": 1, "is_transactional": True,
-            "is_control": False, "batch_position": 0,
+            "is_control": False, "batch_position": 0, "key_size": 3, "value_size": -1,
         }
     ]  # fmt: skip
 
@@ -75,6 +77,24 @@ def test_only_the_columns_asked_for_and_even_none(engine: str) -> None:
     assert table.column_names == ["offset", "value"]
     rows = record_batches(BytesReader(data), base_offset=BASE, columns=(), engine=engine)
     assert sum(batch.num_rows for batch in rows) == table.num_rows
+
+
+def test_sizes_take_none_of_the_bytes(engine: str) -> None:
+    data = b"".join(batch_bytes(n, [Message(0, b"k", bytes(3000))], codec=n % 2 * LZ4) for n in range(100))
+    asked: list[int] = []
+
+    def allocate(size: int) -> bytearray:
+        asked.append(size)
+        return bytearray(size)
+
+    pieces = record_columns(
+        BytesReader(data), WantedRecords(columns=frozenset(SIZES)), base_offset=0, report=lambda _: None,
+        engine=engine, allocate=allocate, target=1 << 20,
+    )  # fmt: skip
+    for piece in pieces:
+        assert piece.key is piece.value is piece.offsets is None
+    assert all(size < 1 << 20 for size in asked)
+    assert records(data, engine, columns=SIZES)[0].to_pylist() == [{"key_size": 1, "value_size": 3000}] * 100
 
 
 def test_bounds_by_offset_time_and_position(engine: str) -> None:
@@ -170,6 +190,9 @@ def test_golden_records_are_those_that_the_formats_read(name: str, golden: Calla
             for record in decode(data[batch.position : batch.end], batch)[0]
         ]
         assert problems == []
+        for column in ("key", "value"):
+            sizes = [-1 if value is None else len(value) for value in table[column].to_pylist()]
+            assert table[f"{column}_size"].to_pylist() == sizes
         for column in ("offset", "timestamp", "timestamp_type", "key", "value", "sequence"):
             assert table[column].to_pylist() == [getattr(record, column) for record in plain]
         pairs = [[{"key": key, "value": value} for key, value in record.headers] for record in plain]

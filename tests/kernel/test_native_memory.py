@@ -22,7 +22,7 @@ from tests.lacking import lacking
 
 from segmend.formats.codec import CodecError, decompress
 from segmend.kernel import native
-from segmend.kernel.columns import COLUMNS, WantedRecords
+from segmend.kernel.columns import COLUMNS, SIZES, WantedRecords
 from segmend.kernel.native_decoder import NativeDecoder, zeros
 from segmend.kernel.walker import DAMAGE, END, MORE, ScanTask
 
@@ -84,10 +84,8 @@ def walk_guarded(data: bytes, *, records: bool) -> None:
 
 def decode_guarded(data: bytes) -> None:
     guarded = Guarded(data)
-    limits = (0, len(data), len(data))
-    decoder = NativeDecoder(
-        WantedRecords(columns=frozenset(COLUMNS)), limits, crc=False, target=1 << 16, allocate=zeros
-    )
+    limits, wanted = (0, len(data), len(data)), WantedRecords(columns=frozenset({*COLUMNS, *SIZES}))
+    decoder = NativeDecoder(wanted, limits, crc=False, target=1 << 16, allocate=zeros)
     for _ in range(10_000):
         step = decoder.decode(guarded.view, 0)
         if step.status in (0, 1):

@@ -37,8 +37,8 @@ _FROM_KERNEL: Final = {
     "key": "key",
     "value": "value",
     "headers": "headers",
-    "key_size": "key",
-    "value_size": "value",
+    "key_size": "key_size",
+    "value_size": "value_size",
     "leader_epoch": "leader_epoch",
     "producer_id": "producer_id",
     "producer_epoch": "producer_epoch",
@@ -297,13 +297,7 @@ def _null_if_empty(headers: pa.Array) -> pa.Array:
     return pc.if_else(empty, pa.scalar(None, headers.type), headers) if pc.any(empty).as_py() else headers
 
 
-def _size(values: pa.Array) -> pa.Array:
-    return pc.fill_null(pc.binary_length(values), -1).cast(pa.int32())
-
-
 _MADE: Final[dict[str, Callable[[Any], Any]]] = {
     "timestamp": _instant,
     "headers": _null_if_empty,
-    "key_size": _size,
-    "value_size": _size,
 }

@@ -36,6 +36,8 @@ RECORD_FIELDS = {
     "is_transactional": pa.bool_(),
     "is_control": pa.bool_(),
     "batch_position": pa.int64(),
+    "key_size": pa.int32(),  # -1 null
+    "value_size": pa.int32(),
 }
 """The columns of records and their types."""
 
@@ -156,6 +158,12 @@ class _Makers:
 
     def sequence(self) -> pa.Array:
         return self._numbers(self._piece.sequences, pa.int32())
+
+    def key_size(self) -> pa.Array:
+        return self._numbers(self._piece.key_sizes, pa.int32())
+
+    def value_size(self) -> pa.Array:
+        return self._numbers(self._piece.value_sizes, pa.int32())
 
     def timestamp_type(self) -> pa.Array:
         magic, attributes = self._runs[:, 2], self._runs[:, 3]

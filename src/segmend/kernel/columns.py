@@ -24,7 +24,10 @@ COLUMNS: Final = (
     "is_control",
     "batch_position",
 )
-"""Every column a record can be asked for, in this order."""
+"""Every column of a record, in this order."""
+
+SIZES: Final = ("key_size", "value_size")
+"""Columns beside these: bytes of keys and values, -1 for null, which cost none of the bytes themselves."""
 
 
 Buffer = Any
@@ -84,13 +87,15 @@ class BatchRun(NamedTuple):
 class RecordColumns:
     """Some records; a column that was not wanted is None.
 
-    `offsets` and `timestamps` are int64, `sequences` int32. `runs` holds `BatchRun` rows as int64.
+    `offsets` and `timestamps` are int64, `sequences` and sizes int32. `runs` holds `BatchRun` rows as int64.
     """
 
     rows: int
     offsets: Buffer | None
     timestamps: Buffer | None
     sequences: Buffer | None
+    key_sizes: Buffer | None
+    value_sizes: Buffer | None
     key: Binary | None
     value: Binary | None
     headers: Headers | None
@@ -132,6 +137,7 @@ class RecordBuilder:
         self.rows = 0
         self.size = 0
         self._offsets, self._timestamps, self._sequences = array("q"), array("q"), array("i")
+        self._key_sizes, self._value_sizes = array("i"), array("i")
         self._key, self._value = BinaryBuilder(), BinaryBuilder()
         self._starts = array("i", [0])
         self._header_keys, self._header_values = BinaryBuilder(), BinaryBuilder()
@@ -149,6 +155,8 @@ class RecordBuilder:
         self.size += len(key or b"") + len(value or b"")
         for column, number in zip((self._offsets, self._timestamps, self._sequences), numbers, strict=True):
             column.append(number)
+        self._key_sizes.append(-1 if key is None else len(key))
+        self._value_sizes.append(-1 if value is None else len(value))
         self._key.append(key)
         self._value.append(value)
         for header_key, header_value in headers:
@@ -172,6 +180,8 @@ class RecordBuilder:
             offsets=self._offsets if "offset" in columns else None,
             timestamps=self._timestamps if "timestamp" in columns else None,
             sequences=self._sequences if "sequence" in columns else None,
+            key_sizes=self._key_sizes if "key_size" in columns else None,
+            value_sizes=self._value_sizes if "value_size" in columns else None,
             key=self._key.finish() if "key" in columns else None,
             value=self._value.finish() if "value" in columns else None,
             headers=headers if "headers" in columns else None,

@@ -20,11 +20,16 @@ ROWS: Final = 1 << 16
 _RUNS: Final = 1 << 14
 _SLACK: Final = 128
 _BINARY: Final = "{0}_offsets {0}_bytes {0}_valid {0}_size {0}_room {0}_nulls "
-_POINTERS: Final = frozenset(("offsets", "timestamps", "sequences", "header_starts", "runs", "scratch"))
+_NUMBERS: Final = {
+    "offset": ("offsets", 8), "timestamp": ("timestamps", 8), "sequence": ("sequences", 4),
+    "key_size": ("key_sizes", 4), "value_size": ("value_sizes", 4),
+}  # fmt: skip
+"""The field and the width of each column of numbers."""
+_POINTERS: Final = frozenset(field for field, _ in _NUMBERS.values()) | {"header_starts", "runs", "scratch"}
 _FIELDS: Final = (
     "position stop end check_crc want_control decode_limit low_offset high_offset low_time high_time "
     "need need_bytes fault computed found rows row_room header_count header_room "
-    "offsets timestamps sequences "
+    "offsets timestamps sequences key_sizes value_sizes "
     + _BINARY.format("key")
     + _BINARY.format("value")
     + "header_starts "
@@ -113,8 +118,7 @@ class NativeDecoder:
         """Fresh buffers: the old ones now belong to whoever took them."""
         rows, size = self._room["rows"], self._room["bytes"]
         sizes = {"runs": _RUNS * len(BatchRun._fields) * 8}
-        widths = {"offset": ("offsets", 8), "timestamp": ("timestamps", 8), "sequence": ("sequences", 4)}
-        for column, (field, width) in widths.items():
+        for column, (field, width) in _NUMBERS.items():
             if column in self._wanted.columns:
                 sizes[field] = rows * width
         for column in ("key", "value"):
@@ -226,6 +230,8 @@ class NativeDecoder:
             offsets=buffers.get("offsets"),
             timestamps=buffers.get("timestamps"),
             sequences=buffers.get("sequences"),
+            key_sizes=buffers.get("key_sizes"),
+            value_sizes=buffers.get("value_sizes"),
             key=self._binary("key") if "key" in self._wanted.columns else None,
             value=self._binary("value") if "value" in self._wanted.columns else None,
             headers=headers,

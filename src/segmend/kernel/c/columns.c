@@ -18,7 +18,7 @@ typedef struct {
     int64_t need, need_bytes, fault, computed, found;
     int64_t rows, row_room, headers, header_room;
     int64_t *offsets, *timestamps;
-    int32_t *sequences;
+    int32_t *sequences, *key_sizes, *value_sizes;
     binary_t key, value;
     int32_t *header_starts;
     binary_t header_key, header_value;
@@ -67,6 +67,9 @@ static inline void put_record(columns_t *c, const batch_t *b, const record_t *r,
         uint32_t next = (uint32_t)b->base_sequence + (uint32_t)r->offset_delta;
         c->sequences[row] = b->base_sequence < 0 ? -1 : (int32_t)(next & INT32_MAX);
     }
+    /* Both are within 32 bits: no window is larger. */
+    if (c->key_sizes) c->key_sizes[row] = (int32_t)r->key_size;
+    if (c->value_sizes) c->value_sizes[row] = (int32_t)r->value_size;
     if (c->key.offsets) put(&c->key, row, r->key, r->key_size, readable);
     if (c->value.offsets) put(&c->value, row, r->value, r->value_size, readable);
     if (c->header_starts) {
@@ -261,6 +264,7 @@ EXPORT const place_t segmend_columns_places[] = {
     AT(columns_t, need_bytes), AT(columns_t, fault), AT(columns_t, computed), AT(columns_t, found),
     AT(columns_t, rows), AT(columns_t, row_room), UNDER(columns_t, headers, "header_count"),
     AT(columns_t, header_room), AT(columns_t, offsets), AT(columns_t, timestamps), AT(columns_t, sequences),
+    AT(columns_t, key_sizes), AT(columns_t, value_sizes),
     UNDER(columns_t, key.offsets, "key_offsets"), UNDER(columns_t, key.bytes, "key_bytes"),
     UNDER(columns_t, key.valid, "key_valid"), UNDER(columns_t, key.size, "key_size"),
     UNDER(columns_t, key.room, "key_room"), UNDER(columns_t, key.nulls, "key_nulls"),
