@@ -103,3 +103,41 @@ def test_two_side_by_side_cost_no_more_than_themselves(
     assert (found["relation"], found["damaged"]) == (
         "damaged", [{"first_offset": 40, "last_offset": 59, "sound_on": [2]}]
     )  # fmt: skip
+
+
+ODD = {
+    "up to the end": {13: 2, 14: 64},
+    "three": {14: 64, 13: 9, 12: 2},
+    "to one epoch": {8: 9, 9: 9},
+    "down at the end": {12: 2, 13: 3, 14: 0},
+    "to the next epoch": {9: 1},
+}
+
+
+@pytest.mark.parametrize(
+    ("what", "lines"), [*((each, True) for each in ODD), *((each, False) for each in [*ODD][:4])]
+)
+def test_a_flipped_epoch_is_no_leader_where_another_replica_has_the_batch_as_it_was(
+    what: str, lines: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    truth = [*PLAIN, *LATER]
+    odd = [flipped(each, ODD[what][at]) if at in ODD[what] else each for at, each in enumerate(truth)]
+    one = broker(tmp_path, 1, odd, epochs=LINES, mark=150)
+    if not lines:
+        (one / "t-0" / "leader-epoch-checkpoint").unlink()
+    two = broker(tmp_path, 2, truth, epochs=LINES, mark=150)
+    code, log, rows = rescued(capsys, tmp_path, one, two)
+    assert (code, log == b"".join(truth)) == (0, True)
+    assert rows == [(offset, int(offset >= 100)) for offset in range(150)]
+
+
+def test_a_new_epoch_of_few_batches_stays_though_an_old_leader_wrote_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A producer's second try after an unclean election, at the same offset by chance."""
+    again = [*PLAIN, flipped(LATER[0], 2)]
+    one = broker(tmp_path, 1, [*PLAIN, LATER[0]], epochs=LINES, mark=100)
+    two = broker(tmp_path, 2, again, epochs="0 0, 2 100", mark=110)
+    _, log, rows = rescued(capsys, tmp_path, one, two)
+    assert log == b"".join(again)
+    assert rows[-1] == (109, 2)

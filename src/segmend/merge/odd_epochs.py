@@ -1,12 +1,13 @@
 """Leader epochs that cannot be, and last offsets: no checksum covers them, so a flipped bit goes unseen.
 
-Within a file the batches beside it show it (`runs.Walk`). Here are the batch that ends a file, and the one
-that ends a log: an epoch of its own that no checkpoint and no other replica knows, while another has its
-bytes under another one.
+Within a file the batches beside it show it (`runs.Walk`). Here are the batch that ends a file, and any that
+has an epoch of its own that no checkpoint and no other replica knows, while another has its bytes under
+another one.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
 from typing import Final
@@ -15,7 +16,7 @@ from segmend.frozen import replace
 from segmend.merge.lineage import claims_of
 from segmend.merge.proven_epochs import Lines
 from segmend.merge.second_look import Look
-from segmend.merge.values import Damaged, Replica, Run
+from segmend.merge.values import NO_EPOCH, Damaged, Replica, Run
 
 _FEW: Final = 8
 """So many batches with newer epochs than what follows may have flipped, if more follow."""
@@ -61,26 +62,59 @@ def misplaced(run: Run) -> Damaged:
 
 
 def believed(replicas: Sequence[Replica], look: Look) -> tuple[list[Replica], list[str]]:
-    """The replicas without a last batch whose epoch nobody else knows, and what of that stays in doubt."""
+    """The replicas without batches whose epoch nobody else knows, and what of that stays in doubt."""
     trusted = [_placed(number, replicas, look) for number in range(len(replicas))]
     trusted, doubts = [_unspliced(number, trusted, look) for number in range(len(trusted))], list[str]()
     trusted = [_as_others_know(number, trusted) for number in range(len(trusted))]
+    backed = _backed(trusted)
+    trusted = [_without_flipped(number, trusted, backed, look) for number in range(len(trusted))]
     for number, replica in enumerate(trusted):
         run = replica.runs[-1] if replica.runs else None
         alone = run is not None and run.batches == 1 and len(replica.runs) > 1
         if run is None or not alone or replica.runs[-2].epoch == run.epoch:
             continue
-        if _is_known(run.epoch, number, replicas):
-            continue
-        if _has_twin(number, run, replicas, look):
-            damaged = (*replica.damaged, misplaced(run))
-            trusted[number] = replace(replica, runs=replica.runs[:-1], damaged=damaged)
-        else:
+        if not _is_known(run.epoch, number, replicas):
             doubts.append(
                 f"{replica.path}: epoch {run.epoch} is told by nothing but one batch at offset "
                 f"{run.first_offset}, and no checksum covers an epoch"
             )
     return trusted, doubts
+
+
+def _backed(replicas: Sequence[Replica]) -> frozenset[int]:
+    """Epochs of which more tells than a few batches of one replica: a checkpoint, many batches, another."""
+    told = [Counter[int]() for _ in replicas]
+    for count, each in zip(told, replicas, strict=True):
+        for run in each.runs:
+            count[run.epoch] += run.batches
+    lines = (epoch for each in replicas for epoch, _ in each.epochs)
+    many = (epoch for count in told for epoch, batches in count.items() if batches > _FEW)
+    holders = Counter(epoch for count in told for epoch in count)
+    return frozenset((NO_EPOCH, *lines, *many, *(epoch for epoch, count in holders.items() if count > 1)))
+
+
+def _without_flipped(number: int, replicas: Sequence[Replica], backed: frozenset[int], look: Look) -> Replica:
+    """The replica without batches of an epoch that nothing backs, and another has under one that is backed.
+
+    One batch has one epoch on all replicas: its leader wrote it, and followers copy the bytes.
+    """
+    replica = replicas[number]
+    flipped = [
+        run for run in replica.runs
+        if (run.epoch not in backed or _is_early(run, replica))
+        and _has_twin(number, run, replicas, backed, look)
+    ]  # fmt: skip
+    if not flipped:
+        return replica
+    runs = tuple(run for run in replica.runs if run not in flipped)
+    return replace(replica, runs=runs, damaged=(*replica.damaged, *map(misplaced, flipped)))
+
+
+def _is_early(run: Run, replica: Replica) -> bool:
+    """Whether it is below where the checkpoint beside it has its epoch begin."""
+    return run.batches <= _FEW and any(
+        epoch == run.epoch and start > run.last_offset for epoch, start in replica.epochs
+    )
 
 
 def _as_others_know(number: int, replicas: Sequence[Replica]) -> Replica:
@@ -182,15 +216,15 @@ def _is_known(epoch: int, number: int, replicas: Sequence[Replica]) -> bool:
     )
 
 
-def _has_twin(number: int, run: Run, replicas: Sequence[Replica], look: Look) -> bool:
-    """Whether another replica has the same bytes there under another epoch."""
-    mine = [
+def _has_twin(number: int, run: Run, replicas: Sequence[Replica], backed: frozenset[int], look: Look) -> bool:
+    """Whether other replicas have all of these bytes there under another epoch, which is backed."""
+    span = run.first_offset, run.last_offset
+    theirs = {
         (each.first_offset, each.size, each.crc)
-        for each in look.batches(number, run.first_offset, run.last_offset)
-    ]
-    return any(
-        (each.first_offset, each.size, each.crc) in mine and each.epoch != run.epoch
         for other in range(len(replicas))
         if other != number
-        for each in look.batches(other, run.first_offset, run.last_offset)
-    )
+        for each in look.batches(other, *span)
+        if each.epoch != run.epoch and each.epoch in backed
+    }
+    mine = {(each.first_offset, each.size, each.crc) for each in look.batches(number, *span)}
+    return bool(mine) and mine <= theirs

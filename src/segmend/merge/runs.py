@@ -34,9 +34,9 @@ _QUIET: Final = frozenset({"header-fragment", "zero-tail"})
 def read_replica(partition: PartitionDir) -> Replica:
     """What this directory says as one of several replicas; damage and refusals are part of the answer."""
     log_dir, key = partition.log_dir, partition.key
-    reading = _Reading(partition)
     loaded = partition.leader_epochs.value
     lines = tuple((entry.epoch, entry.start_offset) for entry in loaded.entries) if loaded else ()
+    reading = _Reading(partition, lines)
     runs, odd = in_order(tuple(reading.runs()))
     runs, denied = without_denied(runs, lines)
     reading.damaged += (*odd, *denied)
@@ -164,8 +164,9 @@ def _huge(reader: OpenFile, position: int) -> Row:
 class _Reading:
     """The state of one pass over the segments of a partition."""
 
-    def __init__(self, partition: PartitionDir) -> None:
+    def __init__(self, partition: PartitionDir, lines: Lines) -> None:
         self._partition = partition
+        self._lines = lines
         self.damaged: list[Damaged] = []
         self.unreadable: list[str] = []
         self.removed_below = self.proven_below = 0
@@ -209,7 +210,9 @@ class _Reading:
 
     def _walked(self, segment: LogSegment, log: FileEntry, *, most: int = INT_MAX) -> Walk:
         base, following = segment.base_offset, segment.next_base_offset
-        walk = Walk(log.name, base, following, lambda batch: _first_inside(log, batch), self._epoch, most)
+        walk = Walk(
+            log.name, base, following, lambda batch: _first_inside(log, batch), self._epoch, most, self._lines
+        )
         problems: list[Problem] = []
         size = 0
         try:
@@ -245,8 +248,12 @@ class Walk:
         inside: Callable[[RecordBatch], int | None] = lambda batch: batch.last_offset,
         epoch: int = NO_EPOCH,
         most: int = INT_MAX,
+        lines: Lines = (),
     ) -> None:
-        """`epoch` is that of the file before; no batch with one above `most` is believed."""
+        """`epoch` is that of the file before; no batch with one above `most` is believed.
+
+        `lines` are those of leader-epoch-checkpoint."""
+        self._starts = dict(lines)
         self.runs: list[Run] = []
         self.damaged: list[Damaged] = []
         self.removed_below = self.proven_below = 0
@@ -301,6 +308,7 @@ class Walk:
             or held.magic < 2
             or (held.position, held.partition_leader_epoch) != (run.end, run.epoch)
             or held.base_offset != self._last + 1
+            or held.base_offset == self._starts.get(run.epoch)
             or held.records_count != held.last_offset - self._last
         ):
             return 0
@@ -327,8 +335,13 @@ class Walk:
         most = max(+self._gone_back, default=None)
         if most is None:
             return None
-        above = sum(run.batches for run in self.runs if run.epoch > most)
-        return most if 0 < above <= LONELY and above < self._gone_back.total() else None
+        above = [run for run in self.runs if run.epoch > most]
+        count = sum(run.batches for run in above)
+        # Each alone, and none of them in the checkpoint beside it, which does have what came behind.
+        strange = most in self._starts and all(
+            run.batches == 1 and run.epoch not in self._starts for run in above
+        )
+        return most if 0 < count <= LONELY and (strange or count < self._gone_back.total()) else None
 
     @staticmethod
     def _follows(before: RecordBatch, batch: RecordBatch) -> bool:
@@ -364,7 +377,9 @@ class Walk:
         )  # fmt: skip
         self._lonely += self._alone
         self._alone, self._disputed = self._alone or self._disputed, False
-        if run is None or run.end != batch.position or run.epoch != epoch:
+        # What is before the line of its epoch may have flipped: it is a run of its own.
+        goes_on = run is not None and run.end == batch.position and run.epoch == epoch
+        if run is None or not goes_on or first == self._starts.get(epoch):
             anchored = batch.position == (run.end if run else 0)
             run = self._begun(batch, first, None if anchored else self._last + 1)
         elif first > self._last + 1 and last and batch.last_offset + 1 != self._next_base:

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.lab.acknowledged.hurt import KINDS
 from tests.lab.acknowledged.judge import faults_of_base, opened, play
 
 
@@ -18,6 +19,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--overlap", action="store_true", help="damage may meet on all replicas")
     parser.add_argument("--wounds", type=int, default=0, help="so many (default: drawn)")
+    parser.add_argument("--only", choices=sorted(KINDS), default="", help="wounds of this kind")
     parser.add_argument("--as", dest="form", default="jsonl")
     args = parser.parse_args(words)
     with tempfile.TemporaryDirectory(prefix="acknowledged-") as scratch:
@@ -25,7 +27,9 @@ def main(words: list[str]) -> int:
         wrong, invented = faults_of_base(world), 0
         bad = 0
         for seed in range(args.seed, args.seed + args.count):
-            trial = play(world, seed, overlap=args.overlap, form=args.form, wounds=args.wounds)
+            trial = play(
+                world, seed, overlap=args.overlap, form=args.form, wounds=args.wounds, only=args.only
+            )
             invented += trial.invented
             if trial.faults:
                 bad += 1

@@ -87,6 +87,12 @@ def header(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | 
     return data, place.start, place.end
 
 
+def epoch(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
+    """A bit of its leader epoch: all else of it is sound."""
+    data[place.start + draw.randrange(12, 16)] ^= 1 << draw.randrange(8)
+    return data, place.start, place.end
+
+
 def zeros(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
     """A sector or a page that was never written."""
     size = draw.choice((512, 4096))
@@ -130,32 +136,41 @@ def removed(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes |
 
 
 WOUNDS: tuple[Wound, ...] = (body, body, header, header, zeros, garbage, inserted, dropped, cut, removed)
+"""Two are drawn more often."""
+KINDS = {wound.__name__: (wound,) for wound in (*WOUNDS, epoch)} | {"": WOUNDS}
 BESIDE = (
     "leader-epoch-checkpoint", "../replication-offset-checkpoint", "../cleaner-offset-checkpoint",
     "../log-start-offset-checkpoint", "../recovery-point-offset-checkpoint", "*.index", "*.snapshot",
 )  # fmt: skip
 
 
-def strike(bed: Bed, draw: random.Random, count: int, wanted: dict[str, set[int]], overlap: bool) -> None:
+def strike(
+    bed: Bed, draw: random.Random, count: int, wanted: dict[str, set[int]], overlap: bool, only: str = ""
+) -> None:
     """So many wounds; `wanted` are the offsets that must stay sound somewhere, unless they may `overlap`."""
     for _ in range(count):
-        place, wound = draw.choice(bed.places), draw.choice(WOUNDS)
-        if draw.random() < 0.1:
+        place, wound = draw.choice(bed.places), draw.choice(KINDS[only])
+        if not only and draw.random() < 0.1:
             _strike_beside(bed, draw, place)
             continue
         path = bed.path(place.node, place.name, place.log)
-        if (place.node, place.name, place.log) in _struck(bed) or not path.exists():
+        again = (place.node, place.name, place.log) in _struck(bed) and only != epoch.__name__
+        if again or not path.exists():
             continue
-        data, first, last = wound(draw, place, bytearray(path.read_bytes()))
-        if data is not None and bytes(data) == path.read_bytes():
+        whole = path.read_bytes()
+        data, first, last = wound(draw, place, bytearray(whole))
+        if data is not None and bytes(data) == whole:
             continue
+        if data is not None and len(data) == len(whole):  # zeros on zeros hurt nobody
+            changed = [at for at in range(first, last) if data[at] != whole[at]]
+            first, last = changed[0], changed[-1] + 1
         same = [p for p in bed.places if (p.node, p.name, p.log) == (place.node, place.name, place.log)]
         hurt = {o for p in same if p.start < last and p.end > first for o in p.offsets}
         others = set[int]().union(*(bed.held(n, place.name) for n in (1, 2, 3) if n != place.node))
         if not overlap and (hurt & wanted[place.name]) - others:
             continue
         bed.lost.setdefault((place.node, place.name), set()).update(hurt)
-        if data is not None and wound is header and _only_epoch(path.read_bytes(), data, place):
+        if data is not None and wound in (header, epoch) and _only_epoch(whole, data, place):
             bed.provable.setdefault(place.name, set()).update(hurt)
         bed.wounds.append(
             f"b{place.node}/{place.name}/{place.log} {wound.__name__} {first}..{last} of {_spans(hurt)}"

@@ -163,7 +163,7 @@ class Trial:
     """Offsets of the compacted log said to be missing that held nothing any more."""
 
 
-def hurt(world: World, seed: int, *, overlap: bool = False, wounds: int = 0) -> Bed:
+def hurt(world: World, seed: int, *, overlap: bool = False, wounds: int = 0, only: str = "") -> Bed:
     """A copy, hurt by this seed."""
     draw = random.Random(f"{seed} {overlap}")
     root = world.scratch / "hurt"
@@ -171,13 +171,15 @@ def hurt(world: World, seed: int, *, overlap: bool = False, wounds: int = 0) -> 
         copy_tree(world.root / f"b{node}" / "d0", root / f"b{node}" / "d0")
     bed = surveyed(root)
     wanted = {name: {row[0] for row in rows} for name, rows in world.truth.items()}
-    strike(bed, draw, wounds or draw.choice((3, 12, 40)), wanted, overlap)
+    strike(bed, draw, wounds or draw.choice((3, 12, 40)), wanted, overlap, only)
     return bed
 
 
-def play(world: World, seed: int, *, overlap: bool = False, form: str = "jsonl", wounds: int = 0) -> Trial:
+def play(
+    world: World, seed: int, *, overlap: bool = False, form: str = "jsonl", wounds: int = 0, only: str = ""
+) -> Trial:
     """Hurt a copy by this seed, rescue it, and compare."""
-    bed = hurt(world, seed, overlap=overlap, wounds=wounds)
+    bed = hurt(world, seed, overlap=overlap, wounds=wounds, only=only)
     told = rescued(world.scratch / "out", bed.dirs, form)
     trial = Trial(seed, bed.wounds, [])
     for name in NAMES:
