@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -89,6 +91,22 @@ def test_an_empty_replica_that_can_lead_is_a_risk_and_comes_last(
     (line,) = [each for each in ran.of("partition") if (each["topic"], each["partition"]) == ("orders", 0)]
     assert (line["outcome"], line["leaders_possible"], line["records_at_risk"]) == ("loses", [3], 880)
     assert ran.code == 4
+
+
+@pytest.mark.slow
+def test_the_next_command_completes_the_copy_that_can_lead(
+    fleet: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(next(fleet.glob("b3/d*/orders-0")))
+    monkeypatch.chdir(fleet.parent)
+    told = run(capsys, "forecast", "--cluster", *dirs_of(fleet)).out.partition("orders-0: lose records")[2]
+    command = re.search(r"^  next: segmend (plan graft .*)$", told, re.M)
+    assert command is not None
+    assert run(capsys, *shlex.split(command[1])).code == 0
+    assert run(capsys, "apply", "--yes", "plan.json").code in (1, 5)
+    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--json")
+    (line,) = [each for each in ran.of("partition") if (each["topic"], each["partition"]) == ("orders", 0)]
+    assert (line["outcome"], line["in_sync_complete"], line["records_at_risk"]) == ("led", [3], 0)
 
 
 @pytest.mark.slow

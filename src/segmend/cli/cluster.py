@@ -47,8 +47,10 @@ def _tell_json(lines: Iterable[Line]) -> bool:
 def _tell(lines: Iterable[Line], args: argparse.Namespace) -> bool:
     told, look = list(lines), style(args)
     partitions = [line for line in told if isinstance(line, Leadership)]
-    emit(leadership_lines(partitions, look, every=args.all))
-    emit(node_lines((line for line in told if isinstance(line, NodeOutcome)), look))
+    nodes = [line for line in told if isinstance(line, NodeOutcome)]
+    dirs = {node.node_id: node.dirs for node in nodes}
+    emit(leadership_lines(partitions, look, dirs=dirs, every=args.all))
+    emit(node_lines(nodes, look))
     emit(each for line in told if isinstance(line, Quorum) for each in quorum_lines(line, look))
     last = told[-1]
     assert isinstance(last, ClusterOutcome), "a forecast of a cluster ends with its outcome"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from segmend.cluster.values import ClusterOutcome, Copy, Leadership, NodeOutcome, Prospect, Quorum
 from segmend.report import text
@@ -27,6 +28,12 @@ def node_lines(nodes: Iterable[NodeOutcome], style: Style = PLAIN) -> Iterator[s
         name = style("bold", f"node {node.node_id}")
         stop = "stopped cleanly" if node.clean_shutdown else "killed"
         yield f"{name} ({stop}): {_start(node, style)}; {text.clean(', '.join(node.dirs))}"
+        if not node.broker.starts:
+            yield f"  next: {_command(style, 'check', *node.dirs)}"
+
+
+def _command(style: Style, verb: str, *arguments: str) -> str:
+    return style.command(text.clean(f"segmend {verb} {shlex.join(arguments)}"))
 
 
 def _start(node: NodeOutcome, style: Style) -> str:
@@ -61,9 +68,13 @@ def quorum_lines(quorum: Quorum, style: Style = PLAIN) -> Iterator[str]:
 
 
 def leadership_lines(
-    lines: Sequence[Leadership], style: Style = PLAIN, *, every: bool = False
+    lines: Sequence[Leadership],
+    style: Style = PLAIN,
+    *,
+    dirs: Mapping[int, Sequence[str]],
+    every: bool = False,
 ) -> Iterator[str]:
-    """The partitions that matter, the worst first."""
+    """The partitions that matter, the worst first; `dirs` are those of each node."""
     told = [line for line in lines if every or line.outcome != Prospect.LED or line.refuses_writes]
     told.sort(key=lambda line: (_WORST.index(line.outcome), -line.records_at_risk, not line.refuses_writes))
     shown = told if every else told[:_SHOWN]
@@ -76,8 +87,21 @@ def leadership_lines(
             few = f"{line.serving} in-sync replicas of {line.min_insync} (min.insync.replicas)"
             yield f"  {style('red', 'refuses writes with acks=all')}: {few}"
         yield from (f"  {_copy(copy, line)}" for copy in line.copies)
+        yield from _grafts(line, dirs, style)
     if len(told) > len(shown):
         yield f"... and {plural(len(told) - len(shown), 'more partition')} (--all)"
+
+
+def _grafts(line: Leadership, dirs: Mapping[int, Sequence[str]], style: Style) -> Iterator[str]:
+    """For each short copy that can lead the command that completes it, where another one is whole."""
+    name = f"{line.topic}-{line.partition}"
+    whole = next((copy for copy in line.copies if copy.complete and copy.dir is not None), None)
+    if whole is None or line.outcome not in (Prospect.LOSES, Prospect.AT_RISK):
+        return
+    for copy in line.copies:
+        if copy.serves and not copy.complete and copy.node_id in (line.leaders_possible or ()):
+            there = ("--partition", name, "--from", f"{whole.dir}/{name}", "-o", "plan.json")
+            yield f"  next: {_command(style, 'plan graft', *dirs[copy.node_id], *there)}"
 
 
 def _copy(copy: Copy, line: Leadership) -> str:
