@@ -11,6 +11,7 @@ from typing import Final
 from segmend.broker.features import knows_version, version_number
 from segmend.broker.rule import Rule, Words
 from segmend.broker.settings import MISSING, definitions, refusal
+from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 
 ROLES: Final = "process.roles"
@@ -67,6 +68,13 @@ NO_CONTROLLER_LISTENER = Words(
             "requirement failed: controller.listener.names must contain at least one value appearing in the "
             "'listeners' configuration when running the KRaft controller role",
         ),
+        ((4, 2), None),
+    ),
+)
+NO_LOG_DIR = Words(
+    "KafkaConfig.validateValues: also an empty `log.dirs` beside `log.dir`; has a validator since 4.2",
+    (
+        ((0, 8), "requirement failed: At least one log directory must be defined via log.dirs or log.dir."),
         ((4, 2), None),
     ),
 )
@@ -141,9 +149,11 @@ def server_refusals(given: Mapping[str, str], release: Release) -> Iterator[str]
 
     What a part of a file lacks is no reason to refuse it.
     """
+    config = ServerConfig(given=given)
+    provided = config.provided
     for name, value in given.items():
-        if "config.providers" in given and "${" in value:
-            continue  # A provider says what it is (KIP-297).
+        if name in provided:
+            continue
         refused = refusal(name, value, release, topic=False)
         if refused is not None:
             yield refused
@@ -151,6 +161,8 @@ def server_refusals(given: Mapping[str, str], release: Release) -> Iterator[str]
         yield from _missing(given, release)
     if given.get(ROLES, "").strip():
         yield from _kraft(given, release)
+    if config.log_dir_entries and not config.log_dirs:
+        yield from _said(NO_LOG_DIR, release)
     yield from _late(given, release)
     yield from _format(given, release)
 

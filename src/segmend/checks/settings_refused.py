@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.broker.server_rules import server_refusals
 from segmend.broker.settings import Refused
 from segmend.findings import Finding, Where
 from segmend.formats.names import CLUSTER_METADATA
-from segmend.node.gates import refused_topics
+from segmend.node.gates import refused_topics, server_reasons
 
 from . import remedies
 from .context import BrokerContext
@@ -55,6 +54,6 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
             broker_says=refused.said,
             remedy=remedies.unset(named[0], refused.name),
         )
-    for said in () if dirs.given is None else server_refusals(dirs.given.given, context.release):
+    for said in server_reasons(dirs):
         message = f"server.properties is refused by Kafka {context.release}"
         yield broker.of(home).finding("K22", message, broker_says=said)

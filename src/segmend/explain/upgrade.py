@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from segmend.broker.server_rules import server_refusals
 from segmend.broker.settings import Definition, definitions, narrowed, removed
 from segmend.broker.upgrades import Line, Mode, Topic, lines, modes_of
 from segmend.frozen import frozen
 from segmend.loading import BrokerOutcome, Options, forecast
 from segmend.logdir.release import Release
 from segmend.node.broker_dirs import BrokerDirs
-from segmend.node.gates import refused_topics
+from segmend.node.gates import refused_topics, server_reasons
 
 _FLAGS: Final = {"required": "required", "no-empty": "not empty", "no-blank": "without empty elements"}
 
@@ -87,6 +86,6 @@ def here(present: BrokerDirs, future: BrokerDirs, options: Options) -> Here:
     return Here(
         outcome=outcome,
         topics=tuple((topic, each.said) for topic, each in refused_topics(future).items()),
-        server=tuple(server_refusals(given, future.release)),
+        server=tuple(server_reasons(future)),
         ignored=tuple(name for name in sorted(given) if removed(name, present.release, future.release)),
     )

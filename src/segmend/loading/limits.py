@@ -243,5 +243,6 @@ class _Settings:
         seen = source != "Kafka's default"
         return Setting(
             name=name, value=value, source=source, origin=Origin.FILE if seen else Origin.DEFAULT,
-            known=self.known.topic and self.known.dynamic and self.known.broker,
+            known=self.known.topic and self.known.dynamic and self.known.broker
+            and not self.config.is_provided(f"log.{name}"),
         )  # fmt: skip

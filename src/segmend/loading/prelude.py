@@ -109,6 +109,13 @@ class Prelude:
         return [path for path in here if _is_there(path)]
 
     @property
+    def unlisted(self) -> list[str]:
+        """Log dirs that were given and are none of the configuration, which names some of the others."""
+        wanted, _ = self._wanted()
+        listed = {disk.real_path(path) for path in wanted}
+        return [each.path for each in self.broker.dirs if listed and each.real_path not in listed]
+
+    @property
     def absent(self) -> list[str]:
         """Log dirs of the configuration that are not there, if any of the others is among those given."""
         wanted, _ = self._wanted()
@@ -135,7 +142,7 @@ class Prelude:
             if partition is None:
                 continue
             if state.log_dir is not home:
-                refuse(UNEXPECTED_METADATA.format(partition.path, home.path if home else "..."))
+                refuse(UNEXPECTED_METADATA.format(partition.path, home.path if home else ""))
             outcome, work, refusal = look_at_metadata(partition, self.broker)
             if refusal is None and outcome.outcome == UNKNOWN:
                 state.unknown.append(f"{partition.path}: {outcome.failure}")

@@ -46,6 +46,7 @@ from segmend.loading.values import (
 )
 from segmend.loading.vanished import never_seen, only_zookeeper_knows
 from segmend.logdir.as_user import AsUser, seen_by
+from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.gates import refused_metadata, refused_server
@@ -295,6 +296,8 @@ class _Run:
         yield from dict.fromkeys(f"{each.dir}: how long it serves: {each.why}" for each in failing)
         for path in self._prelude.not_given:
             yield f"{path}: a log dir in server.properties that was not given"
+        for path in self._prelude.unlisted:
+            yield f"{path}: no log dir in server.properties, so the broker opens nothing of it"
         yield from self._unsure
         metadata = self._prelude.metadata
         if metadata.unknown is not None:
@@ -327,10 +330,22 @@ class _Run:
             yield "no settings of topics, and no other partitions of this broker: ZooKeeper has them"
         if self._broker.given is None:
             yield "Kafka's defaults, and no other log dirs: server.properties was not given (--config)"
+        else:
+            yield from _told_elsewhere(self._broker.given)
         if self._options.user_assumed is not None:
             yield self._options.user_assumed
         if self._view is not None and self._view.unasked:
             yield f"no attribute i (chattr) on {self._view.unasked:,} of the logs"
+
+
+def _told_elsewhere(given: ServerConfig) -> Iterator[str]:
+    """What server.properties alone does not tell."""
+    if given.provided:
+        more = ", and no other log dirs" if "log.dirs" in given.provided else ""
+        yield f"Kafka's defaults{more}, where a config provider is asked: {', '.join(given.provided)}"
+    relative = [path for path in given.log_dirs if not path.startswith("/")]
+    if relative:
+        yield f"the broker is started in this directory, where server.properties finds {', '.join(relative)}"
 
 
 def _as_listed(log_dir: LogDir) -> list[PartitionDir]:

@@ -46,22 +46,42 @@ _LONGER_UNITS = {
 
 @frozen
 class ServerConfig:
-    """A broker's settings: those given, and Kafka's defaults for `release` for the rest."""
+    """A broker's settings: those given, and Kafka's defaults for `release` for the rest.
+
+    `malformed` are Java's words on a file that is no properties file, at which the process ends.
+    """
 
     given: Mapping[str, str] = field(default_factory=dict)
     release: Release | None = None
+    malformed: str | None = None
 
     @classmethod
     def load(cls, path: str, release: Release | None = None) -> ServerConfig:
         """Read a server.properties file; raises `Unreadable`."""
-        properties, _ = java_properties.parse(disk.read(path))
-        return cls(given=properties.as_dict(), release=release)
+        properties, damages = java_properties.parse(disk.read(path))
+        malformed = damages[0].reason if damages else None
+        return cls(given=properties.as_dict(), release=release, malformed=malformed)
+
+    @property
+    def provided(self) -> dict[str, str]:
+        """The settings whose values the broker has from a config provider (KIP-421), as they are written."""
+        there = "config.providers" in self.given
+        return {name: value for name, value in self.given.items() if there and "${" in value}
+
+    def is_provided(self, name: str) -> bool:
+        """Whether a provider tells this setting, in whatever unit."""
+        return not self.provided.keys().isdisjoint(key for key, _ in _written(name))
 
     @property
     def log_dir_entries(self) -> tuple[str, ...]:
-        """`log.dirs`, or `log.dir`, or /tmp/kafka-logs, as it is written: also what is empty."""
-        text = self.given.get("log.dirs") or self.given.get("log.dir") or "/tmp/kafka-logs"
-        return tuple(part.strip() for part in text.split(","))
+        """`log.dirs`, or `log.dir`, or /tmp/kafka-logs, as it is written: also what is empty.
+
+        Nothing where a provider tells them, for one value may name several.
+        """
+        name = "log.dirs" if "log.dirs" in self.given else "log.dir"
+        if name in self.provided:
+            return ()
+        return tuple(part.strip() for part in self.given.get(name, "/tmp/kafka-logs").split(","))
 
     @property
     def log_dirs(self) -> tuple[str, ...]:
@@ -71,13 +91,18 @@ class ServerConfig:
     @property
     def all_dirs(self) -> tuple[str, ...]:
         """All dirs of the broker, each once: `log.dirs`, and `metadata.log.dir` if it is another one."""
-        apart = self.given.get("metadata.log.dir", "").strip()
+        apart = self.metadata_log_dir
         return tuple(dict.fromkeys((*self.log_dirs, *([apart] if apart else []))))
 
     @property
-    def metadata_log_dir(self) -> str:
-        """Where `__cluster_metadata-0` may be: `metadata.log.dir`, or the first of the log dirs."""
-        return self.given.get("metadata.log.dir") or self.log_dirs[0]
+    def metadata_log_dir(self) -> str | None:
+        """Where `__cluster_metadata-0` may be: `metadata.log.dir`, or the first of the log dirs.
+
+        A name that is empty is one to the broker; None where it is not told.
+        """
+        if "metadata.log.dir" in self.provided:
+            return None
+        return self.given.get("metadata.log.dir", next(iter(self.log_dirs), None))
 
     @property
     def node_id(self) -> int | None:
@@ -111,14 +136,19 @@ class ServerConfig:
     def source(self, name: str) -> str:
         """Where `number(name)` comes from, for people: the line of server.properties, or the default."""
         name = _TOPIC_NAMES.get(name, name)
-        for key, _ in ((name, 1), *_LONGER_UNITS.get(name, ())):
+        for key, _ in _written(name):
             if parse_long(self.given.get(key, "").strip()) is not None:
                 return f"server.properties: {key}={self.given[key].strip()}"
         return "Kafka's default"
 
     def _given(self, name: str) -> int | None:
-        for key, unit in ((name, 1), *_LONGER_UNITS.get(name, ())):
+        for key, unit in _written(name):
             value = parse_long(self.given.get(key, "").strip())
             if value is not None:
                 return value * unit if value > 0 else value
         return None
+
+
+def _written(name: str) -> tuple[tuple[str, int], ...]:
+    """The names that a setting of brokers has, the one that counts most first, and their units."""
+    return ((name, 1), *_LONGER_UNITS.get(name, ()))

@@ -167,13 +167,15 @@ class BrokerDirs:
         """The dir of `metadata.log.dir`; without a configuration the one that has the metadata."""
         if self._configured_home is not None:
             return self._configured_home
+        if self.given is not None and self.given.metadata_log_dir == "":
+            return None  # `metadata.log.dir=`: none of these, to the broker
         having = (each for each in self.dirs if each.cluster_metadata is not None)
         return next(having, next(iter(self.dirs), None))
 
     @cached_property
     def _configured_home(self) -> LogDir | None:
         """The dir of these that server.properties names for the metadata."""
-        if self.given is None:
+        if self.given is None or not self.given.metadata_log_dir:
             return None
         wanted = disk.real_path(self.given.metadata_log_dir)
         return next((each for each in self.dirs if each.real_path == wanted), None)
@@ -186,7 +188,7 @@ class BrokerDirs:
     @cached_property
     def metadata_elsewhere(self) -> LogDir | None:
         """The dir of the metadata by server.properties of these dirs, if it is none of them."""
-        if self.given is None or self.home_is_known:
+        if self.given is None or self.home_is_known or not self.given.metadata_log_dir:
             return None
         here = {each.real_path for each in self.dirs}
         if here.isdisjoint(map(disk.real_path, self.given.log_dirs)):

@@ -15,7 +15,15 @@ from segmend.node.broker_dirs import BrokerDirs
 
 def refused_server(broker: BrokerDirs) -> str | None:
     """Kafka's words on server.properties, as far as it was given and the release refuses it."""
-    return None if broker.given is None else next(server_refusals(broker.given.given, broker.release), None)
+    return next(server_reasons(broker), None)
+
+
+def server_reasons(broker: BrokerDirs) -> Iterator[str]:
+    """All of it; of a file that cannot be parsed there is nothing else to say."""
+    if broker.given is not None and broker.given.malformed:
+        yield broker.given.malformed
+    elif broker.given is not None:
+        yield from server_refusals(broker.given.given, broker.release)
 
 
 def refused_metadata(broker: BrokerDirs) -> str | None:

@@ -117,7 +117,11 @@ def _configured(config: str | None) -> Sequence[str]:
     """The log dirs of server.properties."""
     if config is None:
         raise UsageError("give all log dirs of one broker, or its server.properties (--config)")
-    return ServerConfig.load(config).all_dirs
+    named = ServerConfig.load(config)
+    if not named.log_dirs:
+        why = "a config provider knows the log dirs" if named.provided else "it names no log dir"
+        raise UsageError(f"{config}: {why}; give all log dirs of the broker")
+    return named.all_dirs
 
 
 def _tell_json(forecast: Forecast) -> ExitCode:

@@ -1,0 +1,76 @@
+"""What a server.properties of an odd shape says to a forecast, and what it leaves to others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.run import run
+from tests.faults.written import known_dirs
+
+
+@pytest.fixture
+def dirs(tmp_path: Path) -> list[Path]:
+    return known_dirs(tmp_path)
+
+
+def test_a_log_dir_that_the_configuration_does_not_name(
+    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = tmp_path / "server.properties"
+    given.write_text(f"node.id=1\nlog.dirs={dirs[0]}\n")
+    ran = run(capsys, "forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1")
+    assert ran.code == 4
+    assert any(f"{dirs[1]}: no log dir in" in each for each in ran.json[-1]["unknown"])
+    given.write_text("node.id=1\nlog.dirs=/nowhere/of/another/machine\n")
+    assert run(capsys, "forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1").code == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "kafka", "says"),
+    [
+        ("log.dirs=\nlog.dir={}", "4.1", "requirement failed: At least one log directory must be defined"),
+        ("log.dirs=,", "3.9", "requirement failed: At least one log directory must be defined"),
+        ("log.dirs=,", "4.3.1", "Configuration 'log.dirs' values must not be empty."),
+        ("log.dirs={}\nany=\\u00zz", "4.3.1", "Malformed \\uxxxx encoding."),
+        ("log.dirs={},{}\nmetadata.log.dir=", "4.3.1", "(the configured metadata directory is )."),
+    ],
+)
+def test_a_configuration_at_which_the_process_ends(
+    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, kafka: str, says: str
+) -> None:
+    """As `KafkaConfig` of 1.1.0, 3.9.2, 4.1.1 and 4.3.1 said, and starts of 4.3.1 on the last two."""
+    given = tmp_path / "server.properties"
+    given.write_text(f"node.id=1\n{line.format(*dirs)}\n")
+    ran = run(capsys, "forecast", *dirs, "--config", given, "--json", "--kafka", kafka)
+    assert ran.code == 4
+    assert says in ran.json[-1]["reason"]
+
+
+def test_what_a_config_provider_knows_is_assumed(
+    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = tmp_path / "server.properties"
+    given.write_text("config.providers=env\nlog.dirs=${env:DIRS}\nlog.retention.hours=${env:HOURS}\n")
+    ran = run(capsys, "forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1")
+    assert ran.code == 0
+    assert ran.json[-1]["assumed"][-2].endswith(
+        "and no other log dirs, where a config provider is asked: log.dirs, log.retention.hours"
+    )
+    alone = run(capsys, "forecast", "--config", given, "--kafka", "4.3.1")
+    assert (alone.code, "config provider" in alone.err) == (16, True)
+    told = run(capsys, "explain", "retention", *dirs, "--config", given, "--kafka", "4.3.1", "--json")
+    limits = [each["settings"]["retention.ms"]["known"] for each in told.of("partition")]
+    assert limits
+    assert not any(limits)
+
+
+def test_relative_log_dirs_are_those_of_a_directory(
+    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = tmp_path / "server.properties"
+    given.write_text(f"node.id=1\nlog.dirs={','.join(each.name for each in dirs)}\n")
+    monkeypatch.chdir(dirs[0].parent)
+    ran = run(capsys, "forecast", "--config", given, "--json", "--kafka", "4.3.1")
+    assert ran.code == 0
+    assert any("is started in this directory" in each for each in ran.json[-1]["assumed"])
