@@ -211,6 +211,7 @@ def test_a_partition_that_refuses_writes_is_told(
     assert ran.code == 4
     said = run(capsys, *command, "--only", "1,2").out
     assert "refuses writes with acks=all: 2 in-sync replicas of 3" in said
+    assert "consumers get nothing above its high watermark until then" in said
     assert run(capsys, *command, "--json").json[-1]["refuse_acks_all"] == 0
 
 
@@ -401,6 +402,46 @@ def test_of_the_metadata_what_a_majority_has_of_the_newest_log_is_committed(
     found = quorum((1, 2, 3), dict(enumerate(sights, 1)), {})
     assert found.committed == committed
     assert found.leaders_possible == (1, 2), "never the long log of the old epoch"
+
+
+def test_a_voter_that_ends_over_its_logs_has_voted() -> None:
+    """As 4.3.1 did: node 2 won by the vote of node 3, which found a partition twice a moment later."""
+    sights = {1: seen((2, 0), end=326), 2: seen((2, 0), end=320), 3: seen((2, 0), end=222)}
+    down = {3: "Duplicate log directories for any-0"}
+    assert quorum((1, 2, 3), sights, down).leaders_possible == (1,)
+    assert quorum((1, 2, 3), sights, down, joined=[3]).leaders_possible == (1, 2)
+    assert quorum((1, 2, 3), sights, down | {2: "left out"}, joined=[3]).leaders_possible == ()
+
+
+@pytest.mark.parametrize(("release", "held"), [("3.6", False), ("3.7", True)])
+def test_too_few_in_sync_hold_the_high_watermark_since_3_7(release: str, held: bool) -> None:
+    image = MetadataImage(configs={"t": {"min.insync.replicas": "2"}})
+    image.names["id"], image.replicas["id", 0] = "t", (1, 2)
+    image.leaders["id", 0] = PartitionLeader(leader=1, epoch=0, isr=(1,))
+    extent = Extent(log_start_offset=0, log_end_offset=9, segments=1, bytes=9)
+    whole = PartitionOutcome(dir="/d", name="t-0", topic="t", partition=0, before=extent, after=extent)
+    seen = Outage(
+        release=Release.parse(release), down={2: "left out"}, clean=frozenset((1,)), marks={},
+        replicas={("t", 0): {1: whole}},
+    )  # fmt: skip
+    (line,) = seen.leaderships(image)
+    assert (line.refuses_writes, line.withholds) == (True, held)
+
+
+def test_a_replica_that_may_lead_at_a_loss_is_told_beside_the_wait() -> None:
+    """As 3.9.2 did: the controller did not wait for the whole one."""
+    image = MetadataImage()
+    image.names["id"], image.replicas["id", 0] = "t", (1, 2)
+    image.leaders["id", 0] = PartitionLeader(leader=1, epoch=0, isr=(1, 2))
+    extent = Extent(log_start_offset=0, log_end_offset=9, segments=1, bytes=9)
+    short = PartitionOutcome(dir="/d", name="t-0", topic="t", partition=0, before=extent, after=extent)
+    seen = Outage(
+        release=Release.parse("3.9"), down={2: "left out"}, clean=frozenset(), marks={("t", 0): 12},
+        replicas={("t", 0): {1: short}},
+    )  # fmt: skip
+    (line,) = seen.leaderships(image)
+    assert (line.outcome, line.records_at_risk) == (Prospect.LEADERLESS, 3)
+    assert "if it does not: of those that can be elected (node 1), none has all" in (line.reason or "")
 
 
 def test_without_a_majority_of_logs_nothing_is_known_to_be_committed() -> None:

@@ -19,6 +19,10 @@ MIN_INSYNC_CAPPED: Rule[bool] = Rule(
     "Partition.effectiveMinIsr; KAFKA-15583", (((0, 8), False), ((3, 7), True))
 )
 """Whether a partition with fewer replicas than min.insync.replicas takes acks=all from all that it has."""
+MARK_WAITS: Rule[bool] = Rule(
+    "Partition.maybeIncrementLeaderHW, isUnderMinIsr; KAFKA-15583", (((0, 8), False), ((3, 7), True))
+)
+"""Whether fewer in sync than min.insync.replicas hold the high watermark, so that nothing above is read."""
 NO_MAJORITY = "{up} of {all} voters come up, {needed} are needed"
 NOT_REGISTERED = "Shutting down because we were unable to register with the controller quorum."
 """`BrokerLifecycleManager`, initial.broker.registration.timeout.ms (a minute) after the start."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from segmend.broker.election import (
     ELR_FEATURE,
+    MARK_WAITS,
     MIN_INSYNC,
     MIN_INSYNC_CAPPED,
     RESTARTED,
@@ -76,7 +77,8 @@ class Outage:
         elr = image.features.get(ELR_FEATURE, 0) > 0
         leaves = Leaves.KILLED if elr else RESTARTED.of(self.release)
         if not anybody and may_wait(in_sync, serving, self.clean, leaves):
-            fate, reason = Prospect.LEADERLESS, self._waits(in_sync)
+            short_of = f"; if it does not: {reason}" if fate in (Prospect.LOSES, Prospect.AT_RISK) else ""
+            fate, reason = Prospect.LEADERLESS, f"{self._waits(in_sync)}{short_of}"
         behind = [copy.records_lost for copy in copies if copy.node_id in able]
         return Leadership(
             topic=topic, partition=partition, replicas=tuple(replicas), isr=leader.isr, elr=leader.elr,
@@ -85,6 +87,7 @@ class Outage:
             records_at_risk=max(behind, default=0),
             order_helps=bool(anybody) or not may_wait(in_sync, complete, self.clean, leaves),
             min_insync=self._min_insync(image, topic, able, len(replicas)),
+            mark_waits=MARK_WAITS.of(self.release),
         )  # fmt: skip
 
     def _is_unclean(self, image: MetadataImage, topic: str) -> bool:

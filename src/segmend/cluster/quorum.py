@@ -16,12 +16,22 @@ def voters_of(sights: Mapping[int, Sight]) -> tuple[int, ...]:
     return () if newest is None else newest.voters
 
 
-def quorum(voters: Collection[int], sights: Mapping[int, Sight], down: Mapping[int, str]) -> Quorum:
-    """Which of the voters come up, and who of them can be elected; `down` says why others do not."""
+def quorum(
+    voters: Collection[int],
+    sights: Mapping[int, Sight],
+    down: Mapping[int, str],
+    joined: Collection[int] = (),
+) -> Quorum:
+    """Which of the voters come up, and who of them can be elected; `down` says why others do not.
+
+    Those of them that `joined` end once there is a quorum, and vote before.
+    """
     told = [_voter(node_id, sights, down) for node_id in sorted(voters)]
     needed = majority(len(told))
-    up = {voter.node_id: (voter.epoch or 0, voter.end or 0) for voter in told if voter.up}
-    able = electable(up, needed) if len(up) >= needed else []
+    up = {voter.node_id for voter in told if voter.up}
+    voting = (voter for voter in told if voter.up or voter.node_id in joined)
+    logs = {voter.node_id: (voter.epoch or 0, voter.end or 0) for voter in voting}
+    able = [node for node in electable(logs, needed) if node in up] if len(up) >= needed else []
     reason = None
     if told and not able:
         few = NO_MAJORITY.format(up=len(up), all=len(told), needed=needed)

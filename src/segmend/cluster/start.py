@@ -53,16 +53,21 @@ class ClusterForecast:
         yield self._outcome(nodes, elected, lines)
 
     def _settled(self) -> tuple[list[NodeStart], Quorum]:
-        """The starts and the quorum: a voter that refuses does not vote, and its image does not count."""
+        """The starts and the quorum: of a voter that refuses the image does not count.
+
+        Nor its vote, if it refuses before it loads its logs.
+        """
         down: dict[int, str] = {}
+        joined: set[int] = set()
         while True:
-            elected = quorum(self._voters, self._sights, self._absent() | down)
+            elected = quorum(self._voters, self._sights, self._absent() | down, joined)
             played = self._playing.starts(self._started, self._leader(elected))
             starts = sorted(played, key=lambda each: each.outcome.node_id)
             refused = _refused(starts)
             if refused.keys() <= down.keys():
                 return starts, elected
             down |= refused
+            joined |= {each.outcome.node_id for each in starts if each.outcome.broker.joined}
 
     def _absent(self) -> dict[int, str]:
         """Why nodes that the quorum or the metadata names are not started."""

@@ -139,7 +139,8 @@ class Leadership:
 
     `in_sync` are the ISR and the eligible leader replicas (KIP-966) by the metadata. `at-risk` can be led by
     a copy that lacks what another one has, which is then cut. `order_helps` says that the others lead if they
-    are started first. `min_insync` is how many in-sync replicas acks=all needs.
+    are started first. `min_insync` is how many in-sync replicas acks=all needs; `mark_waits` says that with
+    fewer the high watermark does not move either.
     """
 
     topic: str
@@ -155,6 +156,7 @@ class Leadership:
     records_at_risk: int = 0
     order_helps: bool = True
     min_insync: int = 1
+    mark_waits: bool = False
 
     @property
     def serving(self) -> int:
@@ -165,6 +167,11 @@ class Leadership:
     def refuses_writes(self) -> bool:
         """Whether a leader refuses acks=all for good, until more nodes come up (NotEnoughReplicas)."""
         return bool(self.leaders_possible) and self.serving < self.min_insync
+
+    @property
+    def withholds(self) -> bool:
+        """Whether consumers get nothing above the high watermark that the leader starts with, nor its end."""
+        return self.refuses_writes and self.mark_waits
 
     @property
     def in_sync(self) -> frozenset[int]:
@@ -188,6 +195,7 @@ class Leadership:
             "order_helps": self.order_helps,
             "min_insync_replicas": self.min_insync,
             "refuses_acks_all": self.refuses_writes,
+            "withholds_reads": self.withholds,
             "copies": [copy.to_json() for copy in self.copies],
         }
 

@@ -257,6 +257,7 @@ class _Run:
         time = estimate([state.work for state in states], broker.release, threads, self._options.machine)
         return BrokerOutcome(
             starts=self._refusal is None, reason=self._refusal, partitions=len(partitions),
+            joined=self._refusal is not None and not self._untouched,
             offline=sum(state.offline is not None for state in states),
             seconds=time.seconds, time=time,
             release=str(broker.release), release_reason=broker.release_reason,

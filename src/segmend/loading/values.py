@@ -295,7 +295,8 @@ class BrokerOutcome:
 
     `unserved` counts partitions that no client gets from this broker. `unknown` names what matters here and
     could not be read, `assumed` the ordinary that was taken for granted. `offline` are its dirs that fail.
-    `supposed` is what has to be so, if what is told is the worst of several.
+    `supposed` is what has to be so, if what is told is the worst of several. `joined` says that it ends only
+    over its logs, which it loads once there is a metadata quorum: a voter has voted by then.
     """
 
     starts: bool
@@ -311,6 +312,7 @@ class BrokerOutcome:
     offline: int = 0
     time: Estimate | None = None
     supposed: str | None = None
+    joined: bool = False
 
     @property
     def nothing_lost(self) -> bool:

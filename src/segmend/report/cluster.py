@@ -85,7 +85,8 @@ def leadership_lines(
             yield f"  because: {text.clean(line.reason)}"
         if line.refuses_writes:
             few = f"{line.serving} in-sync replicas of {line.min_insync} (min.insync.replicas)"
-            yield f"  {style('red', 'refuses writes with acks=all')}: {few}"
+            reads = "; consumers get nothing above its high watermark until then" if line.withholds else ""
+            yield f"  {style('red', 'refuses writes with acks=all')}: {few}{reads}"
         yield from (f"  {_copy(copy, line)}" for copy in line.copies)
         yield from _grafts(line, dirs, style)
     if len(told) > len(shown):

@@ -9,6 +9,8 @@ from segmend.broker.election import NOT_REGISTERED
 
 Line = dict[str, Any]
 RISK = ("at-risk", "loses")
+NO_END = 5
+"""LEADER_NOT_AVAILABLE: the high watermark is below where the leader's epoch begins (KIP-207)."""
 
 
 def complaints(lines: list[Line], became: Line) -> list[str]:
@@ -32,7 +34,8 @@ def of_nodes(lines: list[Line], quorum: Line, became: Line) -> Iterator[str]:
         starts = said[node]["outcome"] == "starts"
         wanted = "refuses" if not starts else "starts" if quorum["leaders_possible"] else "waits"
         tired = wanted == "waits" and NOT_REGISTERED in became["fatal"].get(node, "")
-        if word != wanted and not tired:
+        never = wanted == "refuses" and word == "waits" and not quorum["leaders_possible"]  # it loads no logs
+        if word != wanted and not (tired or never):
             yield f"node {node} {word}, said {wanted}: {said[node]['reason']} {became['fatal'].get(node)}"
     leader = became["elected"]  # the broker of a voter may end a moment later
     if said.get(str(leader), {}).get("outcome") == "starts" and leader not in quorum["leaders_possible"]:
@@ -49,11 +52,12 @@ def of_partition(line: Line, became: Line) -> Iterator[str]:
         yield f"{what}; nobody leads it"
     if leader >= 0 and leader not in able:
         yield f"{what}; {leader} leads it"
-    if leader >= 0 and seen.get("error"):
+    if leader >= 0 and seen.get("error") and not (seen["error"] == NO_END and line["withholds_reads"]):
         yield f"{what}; {leader} answers error {seen['error']}"
     if leader >= 0 and "end" in seen:
         ends = {copy["log_end_offset"] for copy in line["copies"] if copy["node_id"] in able}
-        if last is not None and seen["end"] < last and line["outcome"] not in RISK:
+        whole = line["outcome"] == "led" or leader in line["in_sync_complete"]
+        if last is not None and seen["end"] < last and line["outcome"] not in RISK and whole:
             yield f"{what}; ends at {seen['end']} of {last}"
         if seen["end"] not in ends:
             yield f"{what}; ends at {seen['end']}, said {ends}"
