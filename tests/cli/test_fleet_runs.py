@@ -126,8 +126,8 @@ def test_growth_is_by_day_and_needs_time_between(fleet: Path, capsys: pytest.Cap
 def test_a_disk_is_full_at_the_rate_at_which_its_free_space_went() -> None:
     began = datetime(2026, 11, 20, tzinfo=UTC)
     rows = [
-        {"path": "/d0", "partitions": 1, "bytes": size, "broker": 1, "disk_free_bytes": free,
-         "disk_total_bytes": 1000} for size, free in ((100, 900), (200, 500))
+        {"path": "/d0", "partitions": 1, "bytes": size, "cluster_id": "c", "broker": 1,
+         "disk_free_bytes": free, "disk_total_bytes": 1000} for size, free in ((100, 900), (200, 500))
     ]  # fmt: skip
     ends = [{"run_id": str(n), "started": began + timedelta(days=2 * n)} for n in (0, 1)]
     with pytest.MonkeyPatch.context() as patch:
@@ -147,7 +147,9 @@ def test_counts_for_a_monitor(fleet: Path, capsys: pytest.CaptureFixture[str]) -
     found = dict(line.rsplit(" ", 1) for line in prom.read_text().splitlines() if line[0] != "#")
     assert found['segmend_audit_findings_by_code{code="I13"}'] == "1"
     assert found["segmend_audit_exit_code"] == "4"
-    assert f'segmend_log_dir_bytes{{broker="1",dir="{fleet}/b1/data"}}' in found
+    assert (
+        f'segmend_log_dir_bytes{{cluster="lAb5pZ9vTWWx4JmKu0o3Ng",broker="1",dir="{fleet}/b1/data"}}' in found
+    )
     assert "segmend_audit_new_findings" not in found
     audit(capsys, fleet, "--alerts", rows)
     names = {each["name"]: each["value"] for each in json.loads(rows.read_text())}

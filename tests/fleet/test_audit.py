@@ -5,6 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
+import shutil
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -225,6 +228,45 @@ def test_the_golden_fleet_is_healthy(name: str, golden: Callable[[str], Path], t
     outcome = run(golden(name), tmp_path / "out", processes=2)
     assert {code for code in outcome.codes if code != "R01"} == set()
     assert outcome.exit_code == 0
+
+
+def other_cluster(root: Path) -> Path:
+    """The same brokers, of another cluster."""
+    for meta in root.rglob("meta.properties"):
+        meta.write_text(re.sub("(?m)^cluster.id=.*", "cluster.id=another", meta.read_text()))
+    return root
+
+
+def told(out: Path, table: str, *names: str) -> set[tuple[object, ...]]:
+    rows = delta.read(str(out), table).select(names).to_pylist()
+    assert len(rows) == len({tuple(row.values()) for row in rows})
+    return {tuple(row.values()) for row in rows}
+
+
+@pytest.mark.slow
+def test_clusters_with_the_same_brokers_are_nothing_to_each_other(
+    golden: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """What an audit of two clusters says is what audits of each say, whatever one of them lacks."""
+    roots = [shutil.copytree(golden("4.3.1-fleet"), tmp_path / name) for name in ("one", "other")]
+    other_cluster(roots[1])
+    for broker in (1, 3):
+        for lost in roots[1].glob(f"b{broker}/d*/orders-3"):
+            shutil.rmtree(lost)
+    for log in roots[0].glob("b2/d*/orders-2/00000000000000000000.log"):
+        data = bytearray(log.read_bytes())
+        data[12:16] = struct.pack(">i", 7)  # the leader epoch of the first batch
+        log.write_bytes(data)
+    outs = [tmp_path / f"out-{name}" for name in ("both", "one", "other")]
+    for out, paths in zip(outs, (roots, roots[:1], roots[1:]), strict=True):
+        audit(AuditRequest(paths=tuple(map(str, paths)), out=str(out)), LocalDriver(2))
+    findings = ("fingerprint", "severity", "dir", "message", "remedy_command")
+    where = ("cluster_id", "broker", "topic", "partition")
+    replicas = (*where, "replicas", "expected_replicas", "behind", "diverged_at", "status")
+    for table, names in (("findings", findings), ("replicas", replicas)):
+        both, one, other = (told(out, table, *names) for out in outs)
+        assert both == one | other, table
+    assert {"R02", "R03"} <= set(delta.read(str(outs[0]), "findings")["code"].to_pylist())
 
 
 def _fail(task: int) -> int:

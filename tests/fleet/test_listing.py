@@ -49,6 +49,13 @@ def test_a_dir_without_identity_takes_that_of_its_sibling(tmp_path: Path) -> Non
     assert found(tmp_path) == [(7, f"{tmp_path}/b7/d0"), (7, f"{tmp_path}/b7/d1")]
 
 
+def test_a_dir_without_identity_beside_those_of_several_brokers_is_nobodys(tmp_path: Path) -> None:
+    for broker in (7, 8):
+        write_broker(tmp_path, broker, [plain("a", 0)]).rename(tmp_path / f"d{broker}")
+    plain("b", 0).write_to(tmp_path / "d9")
+    assert (-1, f"{tmp_path}/d9") in found(tmp_path)
+
+
 @pytest.mark.parametrize(("name", "broker"), [("broker-3", 3), ("kafka12", 12), ("node_5", 5)])
 def test_else_the_path_names_the_broker(tmp_path: Path, name: str, broker: int) -> None:
     data = write_broker(tmp_path / name, 1, [plain("a", 0)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from tests.conftest import examples, golden_params
 from tests.fleet.build import mixed, plain, three_brokers, write_broker
 
-from segmend.errors import SegmendError
+from segmend.errors import SegmendError, UsageError
 from segmend.fleet.options import parse_options
 from segmend.fleet.schemas import DECODED, TABLES
 from segmend.fleet.tables import open_table, read
@@ -200,6 +201,26 @@ def test_a_vanished_file_is_fewer_rows(tmp_path: Path) -> None:
     for file in (root / "b1").rglob("*.log"):
         file.unlink()
     assert {row["partition"] for work in works for batch in read(work) for row in batch.to_pylist()} == {0, 1}
+
+
+def test_segments_of_one_of_two_clusters_with_the_same_brokers(tmp_path: Path) -> None:
+    """`only` is what `segmend.spark.scan` asks for."""
+    for name in ("one", "other"):
+        write_broker(tmp_path / name, 1, [plain("t", 0)])
+    meta = tmp_path / "other/b1/data/meta.properties"
+    meta.write_text(re.sub("(?m)^cluster.id=.*", "cluster.id=another", meta.read_text()))
+
+    def logs(cluster: str | None) -> set[str]:
+        works = open_table(
+            [str(tmp_path)], parse_options({"replicas": "all"}), cores=1, only={(cluster, 1, "t", 0, 30)}
+        )
+        return {piece.place.path for work in works for piece in work.ranges}
+
+    assert logs("another") == {f"{tmp_path}/other/b1/data"}
+    with pytest.raises(UsageError, match="several clusters"):
+        logs(None)
+    meta.unlink()
+    assert logs(None) == {f"{tmp_path}/one/b1/data"}
 
 
 def test_a_missing_path_is_said_before_any_task(tmp_path: Path) -> None:

@@ -259,7 +259,8 @@ def past(audits: int = 12) -> Past:
     other = {**runs[0], "paths": ["/elsewhere"]}
     grown = [
         DirGrowth(
-            broker=number // 2 + 1, path=DIRS[number % 2], disk_free=free * GIB, disk_per_day=per_day,
+            cluster_id="hT3QzkQ5R9uXyqJk3nq2Ww", broker=number // 2 + 1,
+            path=DIRS[number % 2], disk_free=free * GIB, disk_per_day=per_day,
             logs=Change(before=100 * GIB, now=(100 + number) * GIB, per_day=number * GIB / 11),
         )
         for number, (free, per_day) in enumerate([(9, 3.0 * GIB), (52, GIB / 2), (91, None), (91, -5.0)])
@@ -282,7 +283,10 @@ def hostile() -> dict[str, pa.Table]:
     where = {"dir": HOSTILE, "file": HOSTILE, "position": -big, "offset": big}
     ends = {"log_start_offset": -1, "max_log_end_offset": big, "behind": big, "expected_replicas": 99}
     rows: dict[str, list[dict[str, Any]]] = {
-        "log_dirs": [{**log_dir, "disk_total_bytes": 0, "disk_free_bytes": -1}],
+        "log_dirs": [
+            {**log_dir, "disk_total_bytes": 0, "disk_free_bytes": -1},
+            *({**log_dir, "log_dir_id": n, "cluster_id": c} for n, c in ((1, HOSTILE), (2, " of &x="))),
+        ],
         "partitions": [{**partition, "min_timestamp_ms": -big, "max_timestamp_ms": big}],
         "segments": [{**place, "log_bytes": -1, "codecs": [HOSTILE], "magics": [-9, 127]}],
         "findings": [finding(**place, **said, **where, code="<b>")],

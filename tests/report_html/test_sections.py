@@ -10,8 +10,10 @@ from tests.report_html.sample import NOW, NOW_MS, table
 
 from segmend.checks import Consequence
 from segmend.report.html.brokers import fleet, verdict
+from segmend.report.html.columns import told_apart
 from segmend.report.html.consequences import of
 from segmend.report.html.disks import DisksSection, disks
+from segmend.report.html.findings import findings
 from segmend.report.html.places import places
 from segmend.report.html.replicas import PartitionReplicas, Replication, replication
 from segmend.report.html.segments import segments
@@ -292,6 +294,38 @@ def test_the_worst_come_first() -> None:
         {"broker": 2, "partition": 3},
     )
     assert [row.name for row in found.rows] == ["t-3", "t-2", "t-1"]
+
+
+def test_brokers_of_two_clusters_are_told_apart_everywhere() -> None:
+    """A partition that each of two clusters has once, and should have twice, is twice a missing replica."""
+    whose = [{"cluster_id": cluster, "broker": 1, "log_dir_id": n} for n, cluster in enumerate("ab")]
+    part = {"topic": "t", "partition": 0, "kind": "current", "log_bytes": 5}
+    tables = told_apart(
+        {
+            "log_dirs": table("log_dirs", [{**each, "path": "/d", "clean_shutdown": True} for each in whose]),
+            "partitions": table("partitions", [{**each, **part} for each in whose]),
+            "replicas": table("replicas", [{**each, **part, "expected_replicas": 2} for each in whose]),
+            "findings": table("findings", [sample.finding(**whose[1], code="N01")]),
+        }
+    )
+    where = places(tables)
+    found = fleet(tables, where).rows
+    assert [(row.name, row.id, row.partitions, row.worst) for row in found] == [
+        ("1 of a", "1", 1, "ok"),
+        ("1 of b", "1", 1, "error"),
+    ]
+    assert [(row.missing, row.replicas[0].broker) for row in replication(tables).rows] == [
+        (1, "1 of a"),
+        (1, "1 of b"),
+    ]
+    colours = palette(tables)
+    assert [each.brokers for each in disks(tables, where, colours).biggest] == ["1 of a", "1 of b"]
+    assert findings(tables, where, {}).brokers == ("1 of b",)
+
+
+def test_of_one_cluster_the_ids_say_enough() -> None:
+    tables = sample.tables()
+    assert told_apart(tables) is tables
 
 
 # Segments

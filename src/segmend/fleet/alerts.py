@@ -57,7 +57,8 @@ def samples(outcome: AuditOutcome, dirs: Iterable[Mapping[str, object]]) -> list
 
 def _of_dirs(dirs: Iterable[Mapping[str, Any]]) -> Iterator[Sample]:
     for each in dirs:
-        labels = {"broker": str(each["broker"]), "dir": each["path"]}
+        cluster = {"cluster": each["cluster_id"]} if each["cluster_id"] else {}
+        labels = cluster | {"broker": str(each["broker"]), "dir": each["path"]}
         for name in _DIR_BYTES:
             if each[name] is not None:
                 yield _sample(f"log_dir_{name}", each[name], **labels)

@@ -101,10 +101,10 @@ def _disk(place: Place) -> tuple[object, Disk]:
 def disks(under: Sequence[Disk], measured: Iterable[BrokerMeasured]) -> list[DiskCapacity]:
     """Each disk with its replicas, that which is full soonest in front."""
     replicas: dict[str, list[Measured]] = {}
-    times: dict[int, int] = {}
+    times: dict[str, int] = {}
     for broker in measured:
-        times[broker.broker] = max(times.get(broker.broker, -1), broker.at_ms)
         for each in broker.replicas:
+            times[each.dir] = broker.at_ms
             replicas.setdefault(each.dir, []).append(each)
     every = [
         _capacity(disk, [r for path in disk.dirs for r in replicas.get(path, ())], times) for disk in under
@@ -118,13 +118,13 @@ def _soonest(each: DiskCapacity) -> tuple[float, float, tuple[int, ...]]:
     return first, last, each.disk.brokers
 
 
-def _capacity(disk: Disk, replicas: Sequence[Measured], times: Mapping[int, int]) -> DiskCapacity:
+def _capacity(disk: Disk, replicas: Sequence[Measured], times: Mapping[str, int]) -> DiskCapacity:
     growths = [each.growth for each in replicas]
     growing = [(g.net_per_day, g.room) for g in growths if g.net_per_day]
     written = [(g.per_day, None) for g in growths if g.per_day]
     return DiskCapacity(
         disk=disk,
-        at_ms=max((times.get(broker, -1) for broker in disk.brokers), default=-1),
+        at_ms=max((times.get(path, -1) for path in disk.dirs), default=-1),
         logs=sum(each.bytes for each in replicas),
         allocated=sum(each.allocated for each in replicas),
         written_per_day=sum(rate for rate, _ in written),

@@ -33,6 +33,7 @@ class Change:
 class DirGrowth:
     """One log dir and its disk; `days_until_full` is None where the disk does not fill, or nobody knows."""
 
+    cluster_id: str | None
     broker: int
     path: str
     logs: Change
@@ -77,7 +78,8 @@ def dirs(out: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[
     then, now = (_listed(out, row["run_id"]) for row in (before, after))
     grown = [
         DirGrowth(
-            broker=row["broker"], path=path, logs=_change(then[path]["bytes"], row["bytes"], seconds),
+            cluster_id=row["cluster_id"], broker=row["broker"], path=path,
+            logs=_change(then[path]["bytes"], row["bytes"], seconds),
             disk_free=row["disk_free_bytes"], disk_per_day=_taken(then[path], row, seconds),
         )
         for path, row in now.items() if path in then

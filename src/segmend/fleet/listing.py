@@ -13,7 +13,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -175,7 +175,10 @@ def _place(found_dir: _Found) -> Place:
 
 def _numbered(places: list[Place]) -> list[Place]:
     """Fill in what meta.properties did not say, from the sibling dirs or the path, and number all."""
-    by_parent = {_parent(p.path): p for p in places if p.broker >= 0}
+    by_parent: dict[str, list[Place]] = {}
+    for each in places:
+        if each.broker >= 0:
+            by_parent.setdefault(_parent(each.path), []).append(each)
     named = [_named(place, by_parent) for place in places]
     strangers = sorted({_parent(p.path) for p in named if p.broker < 0})
     named = [p if p.broker >= 0 else replace(p, broker=-1 - strangers.index(_parent(p.path))) for p in named]
@@ -183,11 +186,13 @@ def _numbered(places: list[Place]) -> list[Place]:
     return [replace(place, log_dir_id=number) for number, place in enumerate(ordered)]
 
 
-def _named(place: Place, by_parent: dict[str, Place]) -> Place:
+def _named(place: Place, by_parent: Mapping[str, Sequence[Place]]) -> Place:
     if place.broker >= 0:
         return place
-    sibling = by_parent.get(_parent(place.path))
-    if sibling is not None:
+    siblings = by_parent.get(_parent(place.path), ())
+    # Where dirs of several brokers lie side by side, nothing tells whose this one is.
+    if len({(each.cluster_id, each.broker) for each in siblings}) == 1:
+        sibling = siblings[0]
         return replace(place, broker=sibling.broker, cluster_id=place.cluster_id or sibling.cluster_id)
     for part in reversed(place.path.split("/")):
         match = _BROKER_NAME.fullmatch(part)

@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 import pyarrow as pa
 
 from segmend.checks import Level
+from segmend.errors import UsageError
 from segmend.fleet import columns, filling, rows
 from segmend.fleet.damaged import Tally, tell_unread, unreadable
 from segmend.fleet.delta import AuditRun
@@ -45,8 +46,8 @@ class TableTask:
     task: Task | None = None
 
 
-Key = tuple[int, str, int, int]
-"""(broker, topic, partition, segment)."""
+Key = tuple[str | None, int, str, int, int]
+"""(cluster id, broker, topic, partition, segment); the first "" where no disk tells it, None if unasked."""
 
 
 def open_table(
@@ -83,16 +84,26 @@ def _by_range(
     logs = wanted_logs(logs_wanted, options)
     target = _target(sum(log.partition.size for log in logs), options, cores)
     whole = 1 << 62 if options.table == "index_entries" else target
-    pieces = (
+    pieces: Iterator[Range] = (
         each
         for log in logs
         for segment in log.partition.segments
         for each in ranges_of(segment, log.place, target=whole, wanted=log.wanted, others=log.others)
     )
     if only is not None:
-        pieces = (r for r in pieces if (r.place.broker, r.topic, r.partition, r.base_offset) in only)
+        pieces = _only(pieces, only, places)
     packed = pack(pieces, cores=max(cores, options.min_partitions), target=target)
     return [TableTask(options=options, ranges=tuple(sorted(p, key=lambda r: r.order))) for p in packed]
+
+
+def _only(pieces: Iterable[Range], only: AbstractSet[Key], places: Iterable[Place]) -> Iterator[Range]:
+    untold = any(cluster is None for cluster, *_ in only)
+    if untold and len({place.cluster_id for place in places} - {None}) > 1:
+        raise UsageError("these are log dirs of several clusters: the segments must say their cluster_id")
+    for each in pieces:
+        cluster = None if untold else each.place.cluster_id or ""
+        if (cluster, each.place.broker, each.topic, each.partition, each.base_offset) in only:
+            yield each
 
 
 def _kinds(table: str) -> frozenset[str]:

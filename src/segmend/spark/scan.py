@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import coalesce, lit
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from segmend.errors import UsageError
@@ -28,12 +29,14 @@ def scan(
     """Rows of `table` (records or batches) in the segments that the DataFrame names.
 
     `segments` has the columns broker, topic, partition and segment, as the table `segments`
-    has them after any filter or join; it is collected to the driver. `paths` and the other
+    has them after any filter or join, and cluster_id where `paths` are of several clusters; it is collected
+    to the driver. `paths` and the other
     options are those of `kafka-log`, with `replicas=all`: a segment is one of a broker's.
     """
     if table not in BY_RANGE:
         raise UsageError(f"scan reads {' or '.join(BY_RANGE)}, not {table}")
-    wanted = {tuple(row) for row in segments.select(*KEYS).distinct().collect()}
+    whose = coalesce("cluster_id", lit("")) if "cluster_id" in segments.columns else lit(None)
+    wanted = {tuple(row) for row in segments.select(whose, *KEYS).distinct().collect()}
     replicas = {"replicas": "all"} if table == "records" else {}
     parsed = parse_options({"table": table, "columns": ",".join(columns), **replicas, **options})
     given = absolute([paths] if isinstance(paths, str) else paths)

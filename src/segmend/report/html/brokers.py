@@ -10,7 +10,7 @@ from segmend.checks.manual import Consequence
 from segmend.frozen import frozen
 from segmend.wording import plural
 
-from .columns import Row, Tables, broker_name, broker_order, number, select, sums
+from .columns import Row, Tables, broker_id, broker_name, broker_order, number, select, sums
 from .findings import SEVERITIES, consequence, effects_flat, shown_dir
 from .places import Places
 from .units import percent, share, size
@@ -61,6 +61,11 @@ class BrokerRow:
     worst: str
     fates: tuple[Consequence, ...]
     cells: tuple[DirCell, ...]
+
+    @property
+    def id(self) -> str:
+        """Its name where there is no room for its cluster's."""
+        return broker_id(self.name)
 
     @property
     def rank(self) -> int:
@@ -231,7 +236,7 @@ def _state(dirs: tuple[Row, ...]) -> tuple[str, str]:
     return ("unknown", "unknown") if not marks else ("clean in part", "killed")
 
 
-def _badness(row: BrokerRow) -> tuple[int, int, int, tuple[int, str]]:
+def _badness(row: BrokerRow) -> tuple[int, int, int, tuple[str, int, str]]:
     return -row.counts["error"], row.rank, -row.counts["warning"], broker_order(row.name)
 
 

@@ -7,11 +7,13 @@ or as null, so that a report can be made of whatever there is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from segmend.frozen import frozen
 
 
 class Columns(Protocol):
@@ -34,6 +36,8 @@ class Columns(Protocol):
 
 Tables: TypeAlias = Mapping[str, Columns]
 Row: TypeAlias = dict[str, Any]
+_OF: Final = " of "
+"""Between a broker's id and its cluster's."""
 
 
 def select(tables: Tables, name: str, columns: Sequence[str]) -> pa.Table:
@@ -63,6 +67,44 @@ def _of_run(table: Columns, run_id: pa.Scalar) -> Columns:
     return found
 
 
+@frozen
+class _WithClusters:
+    """A table whose brokers are called by their clusters, too."""
+
+    table: Columns
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows it has."""
+        return self.table.num_rows
+
+    @property
+    def column_names(self) -> list[str]:
+        """What `select` takes."""
+        return self.table.column_names
+
+    def select(self, columns: Sequence[str]) -> pa.Table:
+        """These columns, the broker's as text."""
+        if not {"broker", "cluster_id"} <= {*self.column_names} or "broker" not in columns:
+            return self.table.select(columns)
+        there = self.table.select(list(dict.fromkeys([*columns, "cluster_id"])))
+        ids = pc.fill_null(there["broker"].cast(pa.string()), broker_name(None))
+        names = pc.binary_join_element_wise(ids, there["cluster_id"], _OF, null_handling="skip")
+        return there.set_column(there.column_names.index("broker"), "broker", names).select(columns)
+
+
+def told_apart(tables: Tables) -> Tables:
+    """The tables; of several clusters, which may have the same ids, with the clusters in the names."""
+    if not several(select(tables, "log_dirs", ["cluster_id"])["cluster_id"].to_pylist()):
+        return tables
+    return {name: _WithClusters(table=table) for name, table in tables.items()}
+
+
+def several(cluster_ids: Iterable[str | None]) -> bool:
+    """Whether these are log dirs of more than one cluster."""
+    return len({*cluster_ids} - {None}) > 1
+
+
 def rows(tables: Tables, name: str, columns: Sequence[str]) -> list[Row]:
     """Those columns as a list of dicts."""
     return list(select(tables, name, columns).to_pylist())
@@ -90,11 +132,18 @@ def number(value: int | None) -> int:
     return value or 0
 
 
-def broker_name(broker: int | None) -> str:
-    """A broker's id as text; `?` when its disks do not say whose they are."""
-    return "?" if broker is None else str(broker)
+def broker_name(broker: int | str | None, cluster_id: str | None = None) -> str:
+    """A broker as text, with its cluster if that is given; `?` when its disks do not say whose they are."""
+    name = "?" if broker is None else str(broker)
+    return name if cluster_id is None else f"{name}{_OF}{cluster_id}"
 
 
-def broker_order(name: str) -> tuple[int, str]:
-    """Sorts broker names as numbers, the unknown one last."""
-    return (int(name), "") if name.lstrip("-").isdigit() else (1 << 40, name)
+def broker_id(name: str) -> str:
+    """Of a broker's name, what is unique in its cluster."""
+    return name.partition(_OF)[0]
+
+
+def broker_order(name: str) -> tuple[str, int, str]:
+    """Sorts broker names by cluster and as numbers, the unknown one last."""
+    number, _, cluster = name.partition(_OF)
+    return (cluster, int(number), "") if number.lstrip("-").isdigit() else (cluster, 1 << 40, name)

@@ -23,7 +23,9 @@ from .units import percent, share, size
 DIRS: Final = 24
 PARTITIONS: Final = 12
 _NEARLY_FULL: Final = 85.0
+_KEY: Final = ("cluster_id", "topic", "partition", "kind")
 _PARTITION: Final = (
+    "cluster_id",
     "topic",
     "partition",
     "kind",
@@ -129,7 +131,7 @@ def _biggest(tables: Tables, places: Places, palette: Palette) -> tuple[tuple[Pa
     table = select(tables, "partitions", _PARTITION)
     if table.num_rows == 0:
         return (), 0
-    most = table.group_by(["topic", "partition", "kind"]).aggregate([("log_bytes", "max")])
+    most = table.group_by(list(_KEY)).aggregate([("log_bytes", "max")])
     order = pc.select_k_unstable(most, min(PARTITIONS, most.num_rows), [("log_bytes_max", "descending")])
     top = most.take(order)
     copies = _copies(table, top)
@@ -138,13 +140,13 @@ def _biggest(tables: Tables, places: Places, palette: Palette) -> tuple[tuple[Pa
     return bars, most.num_rows - len(bars)
 
 
-def _key(row: Row) -> tuple[str | None, int | None, str | None]:
-    return row["topic"], row["partition"], row["kind"]
+def _key(row: Row) -> tuple[str | int | None, ...]:
+    return tuple(row[name] for name in _KEY)
 
 
-def _copies(table: pa.Table, top: pa.Table) -> Mapping[tuple[str | None, int | None, str | None], list[Row]]:
+def _copies(table: pa.Table, top: pa.Table) -> Mapping[tuple[str | int | None, ...], list[Row]]:
     """The replicas of the chosen partitions, the largest first."""
-    copies: defaultdict[tuple[str | None, int | None, str | None], list[Row]] = defaultdict(list)
+    copies: defaultdict[tuple[str | int | None, ...], list[Row]] = defaultdict(list)
     wanted = {_key(row) for row in top.to_pylist()}
     for row in table.filter(pc.is_in(table["topic"], top["topic"].unique())).to_pylist():
         if _key(row) in wanted:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from segmend.frozen import frozen
 from segmend.wording import plural
 
+from .columns import broker_name, several
 from .units import age, percent, size
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Point:
 class DiskRow:
     """A log dir and its disk."""
 
-    broker: int
+    broker: str
     path: str
     logs: int
     gained: str
@@ -89,7 +90,10 @@ def growth(past: Past | None) -> GrowthSection:
     drawn = same[-POINTS:] if len(same) > 1 else []
     low, high = _span([run["bytes"] for run in drawn])
     dirs = () if past is None else past.dirs
-    rows = tuple(map(_disk, dirs[:DISKS]))
+    apart = several(each.cluster_id for each in dirs)
+    rows = tuple(
+        _disk(each, broker_name(each.broker, each.cluster_id if apart else None)) for each in dirs[:DISKS]
+    )
     return GrowthSection(
         points=tuple(_point(run, drawn, low, high) for run in drawn),
         ticks=tuple(_ticks(low, high)),
@@ -135,10 +139,10 @@ def _point(run: Mapping[str, Any], drawn: Sequence[Mapping[str, Any]], low: floa
     )
 
 
-def _disk(each: DirGrowth) -> DiskRow:
+def _disk(each: DirGrowth, broker: str) -> DiskRow:
     days, lost = each.days_until_full, each.disk_per_day
     return DiskRow(
-        broker=each.broker,
+        broker=broker,
         path=each.path,
         logs=each.logs.now,
         gained=_rate(each.logs.per_day),

@@ -11,7 +11,7 @@ from segmend.frozen import frozen
 from segmend.wording import plural
 
 from .brokers import Fleet, Headline, bytes_of, fleet, verdict
-from .columns import Row, Tables, newest_run, rows, total
+from .columns import Row, Tables, newest_run, rows, told_apart, total
 from .disks import DisksSection, disks
 from .explorer import Explorer, explorer
 from .findings import Findings, findings
@@ -80,7 +80,7 @@ def build(
     past: Past | None = None,
 ) -> Report:
     """Builds every section. `generated_at` must carry its time zone."""
-    tables = newest_run(tables)
+    tables = told_apart(newest_run(tables))
     where, colours = places(tables), palette(tables)
     found = findings(tables, where, manual)
     brokers = fleet(tables, where)

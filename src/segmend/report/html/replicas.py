@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
 from segmend.frozen import frozen
 from segmend.wording import plural
@@ -21,8 +21,10 @@ _OFFSETS: Final = (
     "high_watermark",
     "diverged_at",
 )
+_Key: TypeAlias = tuple[str, str, int]
+"""Cluster, topic, partition."""
 _COUNTS: Final = ("expected_replicas", "last_epoch", "behind", "status")
-_COLUMNS: Final = ("broker", "topic", "partition", *_OFFSETS, *_COUNTS)
+_COLUMNS: Final = ("cluster_id", "broker", "topic", "partition", *_OFFSETS, *_COUNTS)
 
 
 @frozen
@@ -74,9 +76,9 @@ class Replication:
 
 def replication(tables: Tables) -> Replication:
     """Reads `replicas`; partitions with one expected replica have nobody to be compared with."""
-    by_partition: dict[tuple[str, int], list[Row]] = defaultdict(list)
+    by_partition: dict[_Key, list[Row]] = defaultdict(list)
     for row in rows(tables, "replicas", _COLUMNS):
-        by_partition[row["topic"] or "", number(row["partition"])].append(row)
+        by_partition[row["cluster_id"] or "", row["topic"] or "", number(row["partition"])].append(row)
     compared = {key: group for key, group in by_partition.items() if _copies(group) > 1}
     statuses = {key: _status(group) for key, group in compared.items()}
     hurt = [key for key, status in statuses.items() if status != "in-step"]
@@ -125,13 +127,13 @@ def _shares(counts: Mapping[str, int], whole: int) -> list[StatusShare]:
     ]
 
 
-def _partition(key: tuple[str, int], status: str, group: list[Row]) -> PartitionReplicas:
+def _partition(key: _Key, status: str, group: list[Row]) -> PartitionReplicas:
     top = max(number(row["max_log_end_offset"]) for row in group)
     bottom = _bottom(group, top)
     ordered = sorted(group, key=lambda row: broker_order(broker_name(row["broker"])))
     return PartitionReplicas(
-        topic=key[0],
-        name=f"{key[0]}-{key[1]}",
+        topic=key[1],
+        name=f"{key[1]}-{key[2]}",
         status=status,
         behind=_behind(group),
         max_log_end_offset=top,

@@ -62,12 +62,12 @@
   let segments = null;
   const unpackSegments = () => segments ??= unpackedFrom("packed-segments");
 
-  // A number behind "broker" is that broker and no other; a whole name or path is that one alone.
+  // A number behind "broker" is that broker (of each cluster) and no other; a whole name or path is that one alone.
   function search() {
     const text = field.value.toLowerCase().trim();
     const broker = /(?:^|\s)broker (\d+)(?=\s|$)/.exec(text);
     const words = (broker ? text.replace(broker[0], " ") : text).split(/\s+/).filter(Boolean);
-    const fits = (row) => (!broker || row.broker === broker[1]) && words.every((word) => row.text.includes(word));
+    const fits = (row) => (!broker || row.broker.split(" ", 1)[0] === broker[1]) && words.every((word) => row.text.includes(word));
     found = rows.filter(fits);
     const same = text && found.filter((row) => [row.name, row.place, row.path].some((each) => each.toLowerCase() === words.join(" ")));
     if (same && same.length) found = same;

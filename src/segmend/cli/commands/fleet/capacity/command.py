@@ -93,13 +93,15 @@ def _lines(measured: Capacity, args: argparse.Namespace, look: Style) -> Iterato
         for words in each.unknown:
             yield f"  {text.clean(each.disk.dirs[0])}: {words}"
     yield ""
-    yield from table(_TOPICS, map(_topic_cells, measured.topics[:_SHOWN]), look)
+    yield from table(
+        _TOPICS, (_topic_cells(each, _name(each, measured)) for each in measured.topics[:_SHOWN]), look
+    )
     if len(measured.topics) > _SHOWN:
         yield f"... and {len(measured.topics) - _SHOWN:,} more topics (--json has all of them)"
     yield ""
     advised = [each for each in measured.topics if each.advice is not None]
     for topic in advised[:_SHOWN]:
-        yield f"{text.clean(topic.topic)}: {_advice(topic)}"
+        yield f"{_name(topic, measured)}: {_advice(topic)}"
     if len(advised) > _SHOWN:
         yield f"... and {len(advised) - _SHOWN:,} more topics with advice (--json has all of them)"
     for evened in measured.evened:
@@ -131,10 +133,16 @@ def _in(days: float | None) -> str:
     return "-" if days is None else f"{days:,.1f} days" if days < 3650 else "> 10 years"
 
 
-def _topic_cells(each: TopicCapacity) -> Sequence[str]:
+def _name(topic: TopicCapacity, measured: Capacity) -> str:
+    """With its cluster where there are several."""
+    apart = len({each.cluster_id for each in measured.topics}) > 1
+    return text.clean(f"{topic.topic} of {topic.cluster_id or '?'}" if apart else topic.topic)
+
+
+def _topic_cells(each: TopicCapacity, name: str) -> Sequence[str]:
     rates = (text.size(round(each.written_per_day)), text.size(round(each.net_per_day)))
-    name = text.clean(each.topic) + (" (?)" if each.unknown_rates else "")
-    return (name, str(each.partitions), text.size(each.bytes), *rates)
+    told = name + (" (?)" if each.unknown_rates else "")
+    return (told, str(each.partitions), text.size(each.bytes), *rates)
 
 
 def _advice(topic: TopicCapacity) -> str:

@@ -79,7 +79,7 @@ def _rate(per_day: float | None) -> str:
 
 def _dir_object(each: DirGrowth) -> Mapping[str, object]:
     return {
-        "type": "log_dir", "broker": each.broker, "dir": each.path,
+        "type": "log_dir", "cluster_id": each.cluster_id, "broker": each.broker, "dir": each.path,
         "bytes_before": each.logs.before, "bytes": each.logs.now, "bytes_per_day": each.logs.per_day,
         "disk_free_bytes": each.disk_free, "disk_bytes_taken_per_day": each.disk_per_day,
         "days_until_full": each.days_until_full,
