@@ -14,6 +14,11 @@ from segmend.broker.rule import Rule
 ELR_FEATURE = "eligible.leader.replicas.version"
 """From level 1 on the controller keeps eligible leader replicas; KIP-966."""
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
+UNCLEAN_HEEDED: Rule[bool] = Rule(
+    "ConfigurationControlManager.uncleanLeaderElectionEnabledForTopic; KAFKA-12670",
+    (((0, 8), False), ((3, 9), True)),
+)
+"""Whether KRaft's controllers heed that setting; before only a person's election is an unclean one."""
 MIN_INSYNC = "min.insync.replicas"
 MIN_INSYNC_CAPPED: Rule[bool] = Rule(
     "Partition.effectiveMinIsr; KAFKA-15583", (((0, 8), False), ((3, 7), True))

@@ -11,6 +11,7 @@ from segmend.broker.election import (
     MIN_INSYNC_CAPPED,
     RESTARTED,
     UNCLEAN_ELECTION,
+    UNCLEAN_HEEDED,
     Leaves,
     may_wait,
     possible_leaders,
@@ -76,7 +77,9 @@ class Outage:
             reason = f"{reason}; {NOT_ACKNOWLEDGED}"
         elr = image.features.get(ELR_FEATURE, 0) > 0
         leaves = Leaves.KILLED if elr else RESTARTED.of(self.release)
-        if not anybody and may_wait(in_sync, serving, self.clean, leaves):
+        # Also one whose session ends before it registers again is fenced, and leaves; seen with 3.7.
+        slow = Leaves.KILLED if elr else Leaves.ANYBODY
+        if not anybody and may_wait(in_sync, serving, self.clean, slow):
             short_of = f"; if it does not: {reason}" if fate in (Prospect.LOSES, Prospect.AT_RISK) else ""
             fate, reason = Prospect.LEADERLESS, f"{self._waits(in_sync)}{short_of}"
         behind = [copy.records_lost for copy in copies if copy.node_id in able]
@@ -93,6 +96,8 @@ class Outage:
     def _is_unclean(self, image: MetadataImage, topic: str) -> bool:
         """Whether one of the possible controllers would let anybody lead the topic."""
         own = image.configs.get(topic, {}).get(UNCLEAN_ELECTION)
+        if not UNCLEAN_HEEDED.of(self.release):
+            return False
         if own is not None:
             return own == "true"
         settings = (self._setting(image, node, UNCLEAN_ELECTION) for node in self.controllers or (-1,))
@@ -118,7 +123,10 @@ class Outage:
         )
 
     def _copies(self, name: Name, replicas: Sequence[int], in_sync: Sequence[int] = ()) -> list[Copy]:
-        """Each replica, held against the longest of those in sync, and against what is known as committed."""
+        """Each replica, held against the longest of those in sync, and against what is known as committed.
+
+        While all in sync are away, nobody knows what the others lack.
+        """
         copies = [self._copy(name, node_id) for node_id in replicas]
         believed = [copy for copy in copies if copy.node_id in in_sync] or copies
         ends = [copy.after.log_end_offset or 0 for copy in believed if copy.serves]
@@ -133,11 +141,13 @@ class Outage:
             for copy in copies
         ]
         # What a torn end held, nobody can count; a sound copy that reaches as far shows that it was nothing.
+        seen = not in_sync or any(copy.serves and copy.node_id in in_sync for copy in held)
         sound = any(copy.serves and not (copy.loses or copy.records_lost or copy.unseen) for copy in held)
         return [
             replace(
                 copy,
                 complete=copy.serves
+                and (seen or copy.node_id in in_sync)
                 and not (copy.records_lost or copy.unseen)
                 and (not copy.loses or (sound and self._is_only_torn(name, copy.node_id))),
             )
@@ -174,7 +184,7 @@ class Outage:
             return Prospect.AT_RISK, f"node {lacking} can be elected, and lacks what others in sync have"
         return (
             Prospect.LOSES,
-            f"of those that can be elected (node {lacking}), none has all that was committed",
+            f"of those that can be elected (node {lacking}), none is known to have all that was committed",
         )
 
     def _away(self, in_sync: Sequence[int]) -> str:
@@ -183,6 +193,6 @@ class Outage:
     def _waits(self, in_sync: Sequence[int]) -> str:
         back = ", ".join(str(node) for node in in_sync if node not in self.down)
         return (
-            f"node {back} leaves the ISR as it comes back, and the controller may wait for the others: "
+            f"node {back} can leave the ISR before it is back, and the controller may wait for the others: "
             f"{self._away(in_sync) or 'their replicas are not served'}"
         )

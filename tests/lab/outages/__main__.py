@@ -35,7 +35,7 @@ def main() -> int:
     known = {json.loads(row)["outage"] for row in path.read_text().splitlines()} if path.exists() else set()
     share_classes(args.base.partition("-")[0])
     for outage in [Outage.of(f"{args.base} {args.do}")] if args.do else wanted:
-        if outage.words in known:
+        if outage.words in known and not args.do:
             continue
         with tempfile.TemporaryDirectory(prefix="outage-") as work:
             said, became = tried(outage, Path(work), args.logs)
