@@ -30,8 +30,10 @@ def replicas(golden: Path, root: Path, names: tuple[str, ...] = SOME, count: int
         log_dir = next(golden.glob("b1/d0"))
         text = (log_dir / "meta.properties").read_text()
         (home / "meta.properties").write_text(text.replace("node.id=1", f"node.id={number}"))
-        for each in log_dir.glob("*checkpoint"):
-            shutil.copy(each, home)
+        for each in log_dir.glob("*-offset-checkpoint"):
+            version, _, *lines = each.read_text().splitlines() or ("0", "0")
+            lines = [line for line in lines if line.rpartition(" ")[0].replace(" ", "-") in names]
+            (home / each.name).write_text("\n".join([version, str(len(lines)), *lines, ""]))
         found.append(home)
     return found
 

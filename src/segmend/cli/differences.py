@@ -7,10 +7,11 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 
 from segmend.cli.output import emit, emit_json, style
 from segmend.cluster.members import members
-from segmend.cluster.nodes import image_of
+from segmend.cluster.vanished import newest_image, vanished
 from segmend.errors import ExitCode
 from segmend.frozen import frozen
 from segmend.logdir.tree import LogDir
@@ -22,6 +23,7 @@ from segmend.report.diff import (
     replica_json,
     summary_json,
     summary_line,
+    vanished_lines,
     verdict,
 )
 from segmend.report.progress import Progress
@@ -58,8 +60,13 @@ class _Metadata:
         return self.image.ids.get(partition.topic, ""), partition.partition
 
 
-def tell(args: argparse.Namespace, dirs: Sequence[LogDir], every: Iterable[Compared]) -> int:
-    """Tell of each partition of `dirs` as it comes, and by the exit code whether all are equal."""
+def tell(
+    args: argparse.Namespace, dirs: Sequence[LogDir], every: Iterable[Compared], *, whole: bool = True
+) -> int:
+    """Tell of each partition of `dirs` as it comes, and by the exit code whether all are equal.
+
+    `whole`: the dirs were given, and not some partitions in them.
+    """
     begun = time.monotonic()
     metadata = _metadata(dirs)
     counts: Counter[str] = Counter(partitions=0, replicas=0, batches=0, bytes=0, alone=0, doubtful=0)
@@ -76,20 +83,16 @@ def tell(args: argparse.Namespace, dirs: Sequence[LogDir], every: Iterable[Compa
                 _tell(args, partition, metadata.leader(partition), absent)
     finally:
         progress.done()
-    _end(args, counts, _notes(metadata), time.monotonic() - begun)
-    return code
+    known = vanished(dirs if whole else ())
+    gone = [why for (topic, _), why in known.items() if fnmatchcase(topic, args.topic or "*")]
+    counts["vanished"] = len(gone)
+    _end(args, counts, gone, _notes(metadata), time.monotonic() - begun)
+    return code | ExitCode.FINDINGS if gone else code
 
 
 def _metadata(dirs: Sequence[LogDir]) -> _Metadata:
     cluster = members(dirs)
-    newest: tuple[tuple[int, int], MetadataImage] | None = None
-    for broker in cluster.brokers.values():
-        home = broker.metadata_dir
-        log = None if home is None else broker.metadata_log(home)
-        image = image_of(broker)
-        if log is not None and image is not None and log.position is not None:
-            newest = max(newest or (log.position, image), (log.position, image), key=lambda each: each[0])
-    return _Metadata(image=newest and newest[1], brokers=frozenset(cluster.brokers))
+    return _Metadata(image=newest_image(cluster.brokers.values()), brokers=frozenset(cluster.brokers))
 
 
 def _is_different(partition: Compared, absent: Sequence[int]) -> bool:
@@ -138,8 +141,10 @@ def _notes(metadata: _Metadata) -> list[str]:
     return []
 
 
-def _end(args: argparse.Namespace, counts: Counter[str], notes: Sequence[str], seconds: float) -> None:
+def _end(
+    args: argparse.Namespace, counts: Counter[str], gone: Sequence[str], notes: Sequence[str], seconds: float
+) -> None:
     if args.json:
-        emit_json([summary_json(counts, notes, seconds)])
+        emit_json([summary_json(counts, [*gone, *notes], seconds)])
         return
-    emit([summary_line(counts, seconds, style(args)), *notes])
+    emit([summary_line(counts, seconds, style(args)), *vanished_lines(gone), *notes])

@@ -280,10 +280,19 @@ def summary_line(counts: Mapping[str, int], seconds: float, style: Style = PLAIN
         told.append(f"{counts['alone']} with one replica here, which nothing was compared with")
     if counts["doubtful"]:
         told.append(f"something is not known of {counts['doubtful']} of these")
+    if counts["vanished"]:
+        told.append(f"{counts['vanished']} more in none of these dirs")
     head = f"{plural(counts['partitions'], 'partition')}: {', '.join(told) or 'none'}"
     read = f"{plural(counts['replicas'], 'replica')}, {counts['batches']:,} batches"
     size = f"{text.size(counts['bytes'])}, every checksum, {text.duration(seconds)}"
     return f"{style('bold', head)}; {read}, {size}"
+
+
+def vanished_lines(gone: Sequence[str]) -> Iterator[str]:
+    """The partitions that are in none of the dirs, for people: many of them where a few dirs were saved."""
+    yield from map(text.clean, gone[:SHOWN])
+    if len(gone) > SHOWN:
+        yield f"and {len(gone) - SHOWN} more (--json names all)"
 
 
 _VERDICTS = ("equal", "behind", "diverged", "damaged", "refused")

@@ -20,7 +20,7 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
 from segmend.rescue.outlet import Folder, Line, in_words, refuse_overlap
 from segmend.rescue.request import Request
-from segmend.rescue.run import Each, Task, replicas_wanted, summary_of
+from segmend.rescue.run import Each, Task, gone_whole, replicas_wanted, summary_of
 from segmend.surgery.writing.atomic import TEMPORARY
 from segmend.surgery.writing.effects import Effects, sync_dir
 
@@ -61,7 +61,7 @@ def export(
                 yield from _commit(table, pending, request.out, fx)
                 told, pending = told + pending, []
         yield from _commit(table, pending, request.out, fx)
-        yield summary_of(told + pending)
+        yield summary_of(told + pending, gone_whole(request, dirs, names))
 
 
 def _commit(table: forms.Growing, lines: Sequence[Line], out: str, fx: Effects) -> Sequence[Line]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 from operator import attrgetter
 from typing import Any, Final
 
+from segmend.cluster.vanished import vanished
 from segmend.errors import UsageError
 from segmend.frozen import frozen, replace
 from segmend.logdir.release import Release
@@ -73,7 +74,7 @@ def rescue(
             yield line
         lines = sorted(outlet.done, key=lambda line: (line["topic"], line["partition"]))
         form.finish(home, outlet, lines)
-        lines.append(summary_of(lines))
+        lines.append(summary_of(lines, gone_whole(request, dirs, names)))
         outlet.put(REPORT, "".join(f"{line}\n" for line in text(lines)).encode("utf-8", "backslashreplace"))
         outlet.record(lines[-1])
         yield lines[-1]
@@ -277,8 +278,17 @@ def _sources(taken_pieces: Sequence[Piece]) -> Iterator[dict[str, Any]]:
         yield {"broker": broker, "dir": dir, "batches": batches, "bytes": size}
 
 
-def summary_of(lines: Sequence[Line]) -> dict[str, object]:
-    """The last line."""
+def gone_whole(request: Request, dirs: Sequence[LogDir], names: Sequence[str]) -> list[dict[str, object]]:
+    """The partitions asked for that no dir has; nothing where not whole dirs are read."""
+    return [
+        {"topic": topic, "partition": partition, "why": why}
+        for (topic, partition), why in vanished(() if names else dirs).items()
+        if fnmatchcase(topic, request.topic or "*")
+    ]
+
+
+def summary_of(lines: Sequence[Line], gone: Sequence[Mapping[str, object]]) -> dict[str, object]:
+    """The last line; `gone` are partitions of which there is none."""
     return {
         "type": "summary",
         "partitions": len(lines),
@@ -287,6 +297,7 @@ def summary_of(lines: Sequence[Line]) -> dict[str, object]:
         "missing": sum(last - first + 1 for line in lines for first, last in line["missing"]),
         "marked": sum(line["marked"] for line in lines),
         "aborted": sum(line["aborted"] for line in lines),
+        "vanished": list(gone),
         **(
             {"salvaged": sum(b - a + 1 for line in lines for a, b in line["salvaged"])}
             if any("salvaged" in line for line in lines)
@@ -297,4 +308,5 @@ def summary_of(lines: Sequence[Line]) -> dict[str, object]:
 
 def is_whole(line: Line) -> bool:
     """Whether everything that any replica could have is there, and nothing is in doubt."""
-    return not any(line.get(each) for each in ("missing", "diverged", "unreadable", "conflicts", "doubts"))
+    wrong = ("missing", "diverged", "unreadable", "conflicts", "doubts", "vanished")
+    return not any(line.get(each) for each in wrong)

@@ -7,7 +7,8 @@ import os
 
 from segmend.cli.differences import add_diff_options, tell
 from segmend.cli.options import add_output_options
-from segmend.cli.replicas import replicas_asked
+from segmend.cli.replicas import replicas_in
+from segmend.cli.targets import open_targets
 from segmend.merge.compared import compared
 
 EXAMPLES = """\
@@ -45,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compare, tell, and say by the exit code whether all are equal."""
-    dirs, groups = replicas_asked(args, args.paths)
-    return tell(
-        args, dirs, compared(groups, jobs=args.jobs if args.jobs > 0 else len(os.sched_getaffinity(0)))
-    )
+    targets = open_targets(args.paths)
+    groups = replicas_in(args, targets.dirs, targets.names)
+    every = compared(groups, jobs=args.jobs if args.jobs > 0 else len(os.sched_getaffinity(0)))
+    return tell(args, targets.dirs, every, whole=not targets.names)

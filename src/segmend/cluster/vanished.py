@@ -1,0 +1,83 @@
+"""Partitions that are in none of the dirs of several brokers, and that something there knows to have been.
+
+The metadata assigns them to a dir that is among these, or a checkpoint has lines of them, as of all logs
+that a broker has in a dir (`LogManager.checkpointLogRecoveryOffsets`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from segmend.cluster.members import members
+from segmend.cluster.nodes import image_of
+from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.metadata_image import MetadataImage
+
+Key = tuple[str, int]
+
+
+def vanished(dirs: Sequence[LogDir]) -> dict[Key, str]:
+    """By topic and partition: how it is known, and that it is in none of these."""
+    clusters: dict[str | None, list[LogDir]] = {}
+    for log_dir in dirs:
+        identity = log_dir.meta_properties.value
+        clusters.setdefault(None if identity is None else identity.cluster_id, []).append(log_dir)
+    there = {partition.key for log_dir in dirs for partition in log_dir.current}
+    found: dict[Key, str] = {}
+    for group in clusters.values():
+        brokers = members(group).brokers
+        image = newest_image(brokers.values())
+        found |= {} if image is None else dict(_assigned(image, brokers))
+        for log_dir in group:
+            found |= dict(_in_checkpoints(log_dir, image))
+    return {key: found[key] for key in sorted(found.keys() - there)}
+
+
+def newest_image(brokers: Iterable[BrokerDirs]) -> MetadataImage | None:
+    """What the newest metadata log among the dirs says."""
+    newest: tuple[tuple[int, int], MetadataImage] | None = None
+    for broker in brokers:
+        home = broker.metadata_dir
+        log = None if home is None else broker.metadata_log(home)
+        image = image_of(broker)
+        if log is not None and image is not None and log.position is not None:
+            newest = max(newest or (log.position, image), (log.position, image), key=lambda each: each[0])
+    return newest and newest[1]
+
+
+def _assigned(image: MetadataImage, brokers: Mapping[int, BrokerDirs]) -> Iterator[tuple[Key, str]]:
+    for (topic_id, partition), replicas in image.replicas.items():
+        name = image.names.get(topic_id, "")
+        for node in replicas if name else ():
+            if node in brokers and _has_home(image, topic_id, partition, node, brokers[node].dirs):
+                words = f"by the metadata log broker {node} has it, and none of these dirs does"
+                yield (name, partition), f"{name}-{partition}: {words}"
+
+
+def _has_home(image: MetadataImage, topic_id: str, partition: int, node: int, dirs: Sequence[LogDir]) -> bool:
+    """Whether the dir in which the node is to have its replica is here: for certain since KIP-858 only."""
+    registered, here = {*image.log_dirs.get(node, ())}, {each.directory_id for each in dirs}
+    home = image.directory(topic_id, partition, node)
+    return home in here if home in registered else bool(registered) and registered <= here
+
+
+def _in_checkpoints(log_dir: LogDir, image: MetadataImage | None) -> Iterator[tuple[Key, str]]:
+    identity = log_dir.meta_properties.value
+    node = None if identity is None else identity.node_id
+    ends = {
+        key: max(log_dir.recovery_points.get(key, 0), log_dir.high_watermarks.get(key, 0))
+        for key in log_dir.recovery_points.keys() | log_dir.high_watermarks.keys()
+    }
+    if image is None and not log_dir.current and len(ends) == 1:
+        return  # Whoever deletes the last partition of a dir may leave its line.
+    told = {partition.key for partition in log_dir.partitions if partition.kind in ("delete", "future")}
+    for key, end in ends.items():
+        topic, partition = key
+        wanted = image is None or (
+            image.assigned(topic, partition, node)
+            and image.directory(image.ids[topic], partition, node) in (None, log_dir.directory_id)
+        )
+        if end > 0 and wanted and key not in told:
+            words = f"its lines in the checkpoints of {log_dir.path} reach to offset {end}"
+            yield key, f"{topic}-{partition}: {words}, and none of these dirs has it"
