@@ -17,7 +17,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+try:
+    from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+except ImportError:  # run as a script, by a Python that builds no wheel
+    BuildHookInterface = object
 
 ROOT = Path(__file__).resolve().parent
 SOURCES = ROOT / "src" / "segmend" / "kernel" / "c"
