@@ -106,6 +106,25 @@ def test_a_directory_that_is_gone_is_a_difference(
     assert (lines[2]["verdict"], lines[2]["absent"], lines[1]["verdict"]) == ("behind", [2], "equal")
 
 
+def test_a_log_that_every_replica_lost_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dirs = [broker(tmp_path, number, [], mark=100) for number in (1, 2)]
+    code, _, partition = told(capsys, *dirs)
+    assert (code, partition["verdict"], partition["missing"]) == (4, "damaged", [[0, 99]])
+    (dirs[0] / "t-0" / f"{0:020d}.log").unlink()
+    assert told(capsys, *dirs)[2]["missing"] == [[0, 99]]
+    ran = run(capsys, "rescue", *dirs, "--as", "jsonl", "--out", tmp_path / "out", "--json")
+    assert (ran.code, ran.json[-1]["missing"]) == (4, 100)
+
+
+def test_a_log_that_retention_emptied_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dirs = [broker(tmp_path, number, [], epochs="0 100", mark=100) for number in (1, 2)]
+    for log_dir in dirs:
+        (log_dir / "t-0" / f"{0:020d}.log").rename(log_dir / "t-0" / f"{100:020d}.log")
+    new = broker(tmp_path, 3, [], mark=0)
+    code, _, partition = told(capsys, *dirs, new)
+    assert (code, partition["verdict"], partition["missing"]) == (0, "equal", [])
+
+
 def test_an_unclean_election_is_a_divergence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = [*PLAIN, batch(100, 1, "old"), batch(110, 1, "old")]
     new = [*PLAIN[:7], batch(70, 2, "new")]

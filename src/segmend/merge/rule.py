@@ -117,8 +117,13 @@ def _bounds(
             end = max(end, replica.log_end_offset)
             starts += [each.first_offset for each in replica.damaged[:1]]
     deleted = [replica.deleted_below for replica in replicas if replica.deleted_below is not None]
+    if not starts:
+        # Retention leaves an empty file that begins where it ended; a log that lost its files has none.
+        starts = [
+            max((each.log_start_offset for each in replicas if each.log_start_offset <= end), default=end)
+        ]
     # A log that others have less of was deleted there by retention, each broker at its own time.
-    first = max([min(starts, default=end), *(each for each in deleted if each <= end)])
+    first = max([min(starts), *(each for each in deleted if each <= end)])
     return min(first, end), end
 
 
