@@ -57,6 +57,8 @@ UNLISTED_IS_NULL: Rule[bool] = Rule(
 DIR_FAILED = "Error while loading log dir {}"
 LOADING_FAILED = "There was an error in one of the threads during logs loading: {}"
 """`LogManager.loadLogs`, over any other exception."""
+READ_UNCHECKED = (".log", ".log.swap", ".txnindex")
+"""Files of a partition whose failing reads are no IOException to who loads it."""
 NOT_A_NUMBER = 'For input string: "{}"'
 NUMBER_FORMAT = f"java.lang.NumberFormatException: {NOT_A_NUMBER}"
 NOT_READABLE = "Could not read file {}"
@@ -134,6 +136,17 @@ def io_failure(release: Release, says: str, file: str | None = None) -> LoadFail
 def storage_failure(release: Release, says: str, file: str | None = None) -> LoadFailure:
     """An IOException that the reader of the file has put into a KafkaStorageException."""
     return LoadFailure("KafkaStorageException", says, STORAGE_ERROR.of(release), file, marks_dir=True)
+
+
+def failed_read(release: Release, path: str, says: str, *, opened: bool) -> LoadFailure:
+    """What comes of a file that the system cannot read.
+
+    `RecordBatchIterator`, `FileLogInputStream` and `TransactionIndex` put the IOException of a read, not of
+    an open, into a KafkaException, which nothing that loads logs catches (played on 1.1.0 to 4.3.1).
+    """
+    if opened and path.endswith(READ_UNCHECKED):
+        return fatal("KafkaException", says, path)
+    return io_failure(release, says)
 
 
 def fatal(kind: str, says: str | None, file: str | None = None) -> LoadFailure:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Final
 
 from segmend.broker.rule import Rule, Words
 from segmend.formats.batch import LOG_OVERHEAD
@@ -43,7 +44,12 @@ DELETE_IF_START_ABOVE_END: Rule[bool] = Rule(
     "LogLoader.recoverLog, deleteSegmentsIfLogStartGreaterThanLogEnd; KAFKA-8306",
     (((0, 8), False), ((2, 3), True)),
 )
-IO_ERROR_EMPTIES_SEGMENT: Rule[bool] = Rule("LogLoader.recoverLog, 4.0", (((0, 8), False), ((4, 0), True)))
+IO_ERROR_EMPTIES_SEGMENT: Rule[bool] = Rule(
+    "LogLoader.recoverLog catches each IOException beside InvalidOffsetException; 4.0",
+    (((0, 8), False), ((4, 0), True)),
+)
+EMPTIED_UNWRITTEN: Final = "since 4.0 a write that fails while a segment is recovered empties that segment"
+"""What `IO_ERROR_EMPTIES_SEGMENT` comes to where nothing can be written."""
 SPLIT_ON_OVERFLOW: Rule[bool] = Rule(
     "LogLoader.retryOnOffsetOverflow; KAFKA-6264", (((0, 8), False), ((2, 0), True))
 )

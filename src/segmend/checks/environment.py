@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.failures import DISK_FULL, LOCKED, READ_ONLY
+from segmend.broker.recovery import EMPTIED_UNWRITTEN
 from segmend.findings import Finding, Where
 from segmend.logdir.tree import LOCK, LogDir
 
@@ -22,11 +23,11 @@ PAGE = Page(
         A kernel mounts a file system read-only after an I/O error; a broker needs to write at once. K15 only
         says that a broker runs on this dir: bytes of active segments are in flight and not judged.""",
     own={
-        "K14": """
+        "K14": f"""
             the first write that fails takes the log dir offline, at the start or after it, or ends the start;
-            on a read-only file system that is the lock. What it writes depends on what it finds to do. Since
-            4.0 a write that fails while a segment is recovered empties that segment: on a full XFS 4.3.1 lost
-            all metadata so, and set every partition aside as a stray. Make room before the next start.""",
+            on a read-only file system that is the lock. What it writes depends on what it finds to do, and
+            {EMPTIED_UNWRITTEN}: on a full XFS 4.3.1 lost all metadata so, and set
+            every partition aside as a stray. Make room before the next start.""",
         "K15": "a second broker does not start.",
     },
     advice="""

@@ -6,7 +6,7 @@ import errno
 import shlex
 from collections.abc import Iterator
 
-from segmend.broker.failures import DIR_FAILED, IO_ERROR, Fate
+from segmend.broker.failures import DIR_FAILED, IO_ERROR, READ_UNCHECKED, Fate
 from segmend.findings import Finding, Where
 
 from . import remedies
@@ -25,7 +25,9 @@ PAGE = Page(
         An input/output error comes from a failing disk or file system; the bytes behind it are gone or soon
         will be. Other errors name something that is not a plain file. What only the user of this command may
         not read is no finding: the summary says that it was not looked at.""",
-    broker="The whole log dir goes offline at the first such error.",
+    broker="""
+        Over a log or a transaction index that the start reads, it ends; over other files the whole log dir
+        goes offline. What a start does not read fails when a consumer or the cleaner comes there.""",
     advice="""
         Copy everything that can still be read to another disk, then look at the kernel's log and replace the
         disk. Never repair in place.""",
@@ -42,11 +44,12 @@ def run(failure: ReadFailure, context: DirContext) -> Iterator[Finding]:
         return
     if failure.errno == 0 and "/" in (failure.file or ""):
         return
+    of_dir = IO_ERROR.of(context.release) is Fate.DIR and not (failure.file or "").endswith(READ_UNCHECKED)
     look = f"ls -l {shlex.quote(f'{context.path}/{failure.file}')}"
     yield context.finding(
         "K14b",
         f"cannot be read: {failure.reason}",
         Where(failure.file),
-        broker_says=DIR_FAILED.format(context.path) if IO_ERROR.of(context.release) is Fate.DIR else None,
+        broker_says=DIR_FAILED.format(context.path) if of_dir else None,
         remedy=remedies.advice("dmesg | grep -i -e 'I/O error' -e ext4 -e xfs" if failure.errno else look),
     )

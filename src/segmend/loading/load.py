@@ -13,7 +13,7 @@ from segmend.broker.checkpoints import (
     epoch_file_failure,
     topic_id_failure,
 )
-from segmend.broker.failures import NOT_A_NUMBER, LoadFailure, fatal, io_failure
+from segmend.broker.failures import NOT_A_NUMBER, Fate, LoadFailure, failed_read, fatal
 from segmend.broker.recovery import (
     CORRUPTION,
     DELETE_IF_START_ABOVE_END,
@@ -110,7 +110,7 @@ def load(partition: PartitionDir, settings: Settings) -> LoadedLog:
         if error.forbidden:
             unknown = str(error)
         else:
-            failure = io_failure(settings.release, str(error))
+            failure = failed_read(settings.release, error.path, str(error), opened=error.opened)
     before = Extent() if unknown else _before(state)
     return LoadedLog(
         state=state, before=before, after=after, failure=failure, topic_id=topic_id, unknown=unknown
@@ -244,13 +244,12 @@ def _recover_one(state: LoadState, segment: Segment, says: str) -> int:
         return recover_segment(state, segment, opening=False)
     except InvalidOffset:
         return emptied(state, segment, invalid).bytes
-    except Unreadable:
-        if not IO_ERROR_EMPTIES_SEGMENT.of(state.settings.release):
+    except Unreadable as error:
+        release = state.settings.release
+        failure = failed_read(release, error.path, str(error), opened=error.opened)
+        if error.forbidden or failure.fate == Fate.BROKER or not IO_ERROR_EMPTIES_SEGMENT.of(release):
             raise
-        size = segment.size
-        state.note("segment-emptied", segment.name, offset=segment.base_offset, says=invalid)
-        segment.size, segment.next_offset, segment.log = 0, segment.base_offset, None
-        return size
+        return emptied(state, segment, invalid).bytes
 
 
 def _delete_following(state: LoadState, segment: Segment, waiting: list[Segment]) -> None:

@@ -15,6 +15,7 @@ from segmend.broker.failures import (
     NO_READABLE_DIR,
     Fate,
 )
+from segmend.broker.recovery import EMPTIED_UNWRITTEN
 from segmend.formats import clean_shutdown
 from segmend.formats.meta_properties import FILE_NAME as META_PROPERTIES
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT
@@ -32,7 +33,7 @@ _OPENED = {
 """Files at the top of a log dir that a start opens."""
 FULL = (
     "how long {} serves: its file system is full. The first write that fails takes the dir offline, at the "
-    "start or after it, and with the last dir the broker; since 4.0 it empties a segment that is recovered"
+    f"start or after it, and with the last dir the broker; {EMPTIED_UNWRITTEN}"
 )
 
 

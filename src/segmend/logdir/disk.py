@@ -288,7 +288,8 @@ class FileReader(OpenFile):
             return os.preadv(self._fd, [buffer], position)
         except OSError as error:
             refused = Unreadable.of(error, self.path)
-            raise Unreadable(self.path, f"{refused.reason} at byte {position}", refused.errno) from None
+            says = f"{refused.reason} at byte {position}"
+            raise Unreadable(self.path, says, refused.errno, opened=True) from None
 
     def __del__(self) -> None:
         if hasattr(self, "_fd"):  # a Ctrl-C may come before

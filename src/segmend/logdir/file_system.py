@@ -32,13 +32,17 @@ DEFAULT_LIMIT: Final = 64 * 1024 * 1024
 
 
 class Unreadable(SegmendError):
-    """A path that could not be listed, opened or read: `path`, `errno` and the system's `reason`."""
+    """A path that could not be listed, opened or read: `path`, `errno` and the system's `reason`.
 
-    def __init__(self, path: str, reason: str, number: int = 0) -> None:
+    `opened`: it could be opened, and a read of it failed.
+    """
+
+    def __init__(self, path: str, reason: str, number: int = 0, *, opened: bool = False) -> None:
         super().__init__(f"{path}: {reason}")
         self.path = path
         self.reason = reason
         self.errno = number
+        self.opened = opened
 
     @classmethod
     def of(cls, error: OSError, path: str) -> Unreadable:
