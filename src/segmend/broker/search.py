@@ -1,7 +1,8 @@
 """How a broker finds the batch of an offset when it walks a log from a position of the index.
 
 Follows `FileRecords.searchForOffsetFromPosition`. The two ways differ only where offsets go
-backwards: since 4.1 the base offsets decide, and a stale batch at the end hides all before it.
+backwards: since 4.1 the base offsets decide, and a stale batch at the end hides all before it; those of
+magic 0 and 1 are decompressed for it, where only headers were read before.
 """
 
 from __future__ import annotations

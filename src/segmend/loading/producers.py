@@ -15,7 +15,7 @@ from segmend.kernel.producers import state_of
 from segmend.kernel.scan import ScanTask, iter_batches, scan_log
 from segmend.kernel.types import CHAIN_KINDS, SegmentScan
 from segmend.loading.ongoing import is_plain, replay
-from segmend.loading.segment import Prefix, Segment, check_end, position_of
+from segmend.loading.segment import Prefix, Segment, check_end, position_of, searched
 from segmend.loading.state import LoadState, States
 from segmend.loading.usable import check_folder
 from segmend.logdir.files import FileEntry
@@ -182,7 +182,7 @@ def _scan(segment: Segment, reader: Prefix, states: States, start: int, stop: in
 def _translate(state: LoadState, segment: Segment, reader: Prefix, offset: int) -> int | None:
     """`LogSegment.translateOffset`: the first batch from the index's position on that reaches `offset`."""
     start = position_of(segment, offset) if segment.index is not None else 0
-    reached = search(iter_batches(reader, start=start), offset, state.how) if start < reader.size else None
+    reached = search(searched(reader, start, state.how), offset, state.how)
     if reached is not None:
         return reached.position
     end = start
@@ -197,7 +197,7 @@ def _stop(state: LoadState, segment: Segment, reader: Prefix, begin: int, last: 
     start = position_of(segment, last) if segment.index is not None else 0
     by_position = REPLAYS_TO_A_POSITION.of(state.settings.release)
     start = start if by_position else max(start, begin)
-    batch = search(iter_batches(reader, start=start), last, state.how) if start < reader.size else None
+    batch = search(searched(reader, start, state.how), last, state.how)
     stop = reader.size if batch is None else batch.position
     if stop < begin:
         says = f"Invalid size: {stop - begin} in read from {state.path(segment.name)}"

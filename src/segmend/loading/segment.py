@@ -6,18 +6,20 @@ The bytes stay on disk; a segment knows how many of them are left. Follows
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
 from segmend.broker.failures import fatal
 from segmend.broker.recovery import TOO_SMALL, size_wraps
 from segmend.broker.search import SEARCH, Search
-from segmend.formats.batch import LOG_OVERHEAD, PREFIX
+from segmend.formats import legacy
+from segmend.formats.batch import LOG_OVERHEAD, MAX_CODEC, PREFIX, RecordBatch
 from segmend.formats.java_number import parse_long, wrap_int, wrap_long
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.frozen import dataclass, frozen
 from segmend.kernel.scan import ScanTask, iter_batches, next_offset_from, scan_log
-from segmend.kernel.types import Reader, SegmentScan
+from segmend.kernel.types import DECODE_LIMIT, Reader, SegmentScan
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.scans import plain_scan
@@ -164,7 +166,9 @@ def _walk(segment: Segment, reader: Prefix, start: int, target: int, release: Re
     sure, last = True, None
     for batch in iter_batches(reader, start=start) if start < reader.size else ():
         last = batch
-        found = found or (batch.last_offset if how == Search.LAST_OFFSET else batch.base_offset) >= target
+        if not found:
+            offset = batch.last_offset if how == Search.LAST_OFFSET else first_in(batch, reader)
+            found = offset >= target
         if position == start and not segment.base_offset <= batch.base_offset <= max(target, 0):
             sure = start == 0
         next_offset, position = wrap_long(batch.last_offset + 1), batch.end
@@ -179,6 +183,31 @@ def _walk(segment: Segment, reader: Prefix, start: int, target: int, release: Re
         sure=sure and whole and position == reader.size,
         found=found,
     )
+
+
+def searched(reader: Prefix, start: int, how: Search) -> Iterator[RecordBatch]:
+    """The batches at which a search looks; raises `LoadFailure` where it throws over one."""
+    for batch in iter_batches(reader, start=start) if start < reader.size else ():
+        if how == Search.BASE_OFFSET:
+            first_in(batch, reader)
+        yield batch
+
+
+def first_in(batch: RecordBatch, reader: Prefix) -> int:
+    """`RecordBatch.baseOffset`: a compressed one of magic 0 or 1, or below, is decompressed for it.
+
+    Raises `LoadFailure` for one that cannot be: the load catches none of what is thrown then.
+    """
+    if batch.magic >= 2 or batch.codec == 0:
+        return batch.base_offset
+    data = bytearray(batch.size)
+    got = reader.read_into(memoryview(data), batch.position)
+    offset = legacy.base_offset(bytes(data[:got]), batch, limit=DECODE_LIMIT)
+    if offset is None:
+        unknown = f"Unknown compression type id: {batch.codec}"
+        says = unknown if batch.codec > MAX_CODEC else f"no first record in the batch at {batch.position}"
+        raise fatal("RuntimeException", says)
+    return offset
 
 
 def check_end(segment: Segment, reader: Prefix, position: int, release: Release) -> None:
