@@ -115,6 +115,16 @@ def test_an_input_output_error(tmp_path: Path, monkeypatch) -> None:
     assert f"{dirs[0]}/{codes['K14b'].file}" == bad
 
 
+@pytest.mark.parametrize("name", [".lock", "meta.properties", "meta.properties.tmp", "bootstrap.checkpoint"])
+def test_what_is_no_file_at_the_top_of_a_dir_is_told_once(name: str, tmp_path: Path) -> None:
+    """A socket as `.lock` took the dir offline (1.1.0) or ended the start (4.3.1)."""
+    dirs = clean_dir(tmp_path)
+    (dirs[0] / name).unlink(missing_ok=True)
+    os.mkfifo(dirs[0] / name)
+    told = [finding for finding in found(dirs, Level.STARTUP) if finding.file == name]
+    assert [(each.code, each.severity) for each in told] == [("K14b", Severity.ERROR)]
+
+
 def test_a_start_that_makes_an_index_anew_mends_no_disk(tmp_path: Path, monkeypatch) -> None:
     dirs = clean_dir(tmp_path)
     (dirs[0] / ".kafka_cleanshutdown").unlink()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from segmend.findings import Finding, Severity
 from segmend.frozen import dataclass, field, frozen
+from segmend.loading.places import no_files
 from segmend.logdir.file_system import Unreadable
 
 from .context import MAX_MAP_COUNT, BrokerContext, DirContext, PartitionContext, ReadFailure
@@ -301,6 +302,9 @@ class CheckRun:
                     yield from self._collect(pending.popleft())
         for item in pending:
             yield from self._collect(item)
+        known = {failure.file for failure in context.failures}
+        others = map(context.failure, no_files(context.log_dir))
+        context.failures.extend(other for other in others if other.file not in known)
         yield from self._failures(context)
         yield None
 

@@ -44,12 +44,14 @@ def run(failure: ReadFailure, context: DirContext) -> Iterator[Finding]:
         return
     if failure.errno == 0 and "/" in (failure.file or ""):
         return
-    of_dir = IO_ERROR.of(context.release) is Fate.DIR and not (failure.file or "").endswith(READ_UNCHECKED)
+    unchecked = failure.errno == 0 or (failure.file or "").endswith(READ_UNCHECKED)
     look = f"ls -l {shlex.quote(f'{context.path}/{failure.file}')}"
     yield context.finding(
         "K14b",
         f"cannot be read: {failure.reason}",
         Where(failure.file),
-        broker_says=DIR_FAILED.format(context.path) if of_dir else None,
+        broker_says=None
+        if unchecked or IO_ERROR.of(context.release) is Fate.BROKER
+        else DIR_FAILED.format(context.path),
         remedy=remedies.advice("dmesg | grep -i -e 'I/O error' -e ext4 -e xfs" if failure.errno else look),
     )

@@ -58,8 +58,8 @@ from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
 
-DANGLING = "{}: a symbolic link to nothing; what it led to is not counted, and the start may fail over it"
-NO_FILE = "{}: no file but a FIFO, socket or device; the start may fail over it, or wait for it for ever"
+DANGLING = "a symbolic link to nothing; what it led to is not counted, and the start may fail over it"
+NO_FILE = "no file but a FIFO, socket or device; the start may fail over it, or wait for it for ever"
 
 
 @frozen
@@ -85,7 +85,7 @@ class LoadedLog:
             return None
         more = f" (and {len(names) - 1} more)" if names[1:] else ""
         words = DANGLING if partition.entries[min(names)] == "link-broken" else NO_FILE
-        return words.format(f"{partition.path}/{min(names)}{more}")
+        return f"{partition.path}/{min(names)}{more}: {words}"
 
     @property
     def open_transactions(self) -> bool:

@@ -42,11 +42,7 @@ def enter(state: DirState, release: Release) -> None:
     log_dir, path = state.log_dir, state.path
     if log_dir.unreadable is not None and log_dir.unreadable.forbidden:
         state.unknown.append(str(log_dir.unreadable))
-    state.unknown.extend(
-        NO_FILE.format(f"{path}/{name}")
-        for name, kind in log_dir.entries.items()
-        if kind == "other" and name.removesuffix(".tmp") in _OPENED
-    )
+    state.unknown.extend(map(str, no_files(log_dir)))
     if _has_no_room(log_dir):
         state.unknown.append(FULL.format(path))
     if log_dir.files.denial(path, READ) is not None:
@@ -61,6 +57,16 @@ def enter(state: DirState, release: Release) -> None:
     if closed is not None and log_dir.is_clean:
         marker = f"{path}/{clean_shutdown.FILE_NAME}"
         state.leave_out(state.offline or f"{DIR_FAILED.format(path)}: {marker} ({closed})")
+
+
+def no_files(log_dir: LogDir) -> list[Unreadable]:
+    """What a start opens at the top of the dir, or writes beside it, and is a FIFO, a socket or a device."""
+    others = (name for name, kind in log_dir.entries.items() if kind == "other")
+    return [
+        Unreadable(f"{log_dir.path}/{name}", NO_FILE)
+        for name in others
+        if name.removesuffix(".tmp") in _OPENED
+    ]
 
 
 def _has_no_room(log_dir: LogDir) -> bool:
