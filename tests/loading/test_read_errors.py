@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.brokers import broker_of
 from tests.faults.written import two_dirs, unflushed_dirs, with_zookeeper
 
 from segmend.loading import BrokerOutcome, Options, PartitionOutcome, forecast
+from segmend.logdir.user import User
 
 Fail = Callable[[Path], None]
 
@@ -35,9 +37,11 @@ def unreadable(monkeypatch: pytest.MonkeyPatch) -> Fail:
     return lambda path: bad.add(str(path))
 
 
-def said(dirs: list[Path], release: str) -> tuple[BrokerOutcome, PartitionOutcome]:
+def said(
+    dirs: list[Path], release: str, options: Options | None = None
+) -> tuple[BrokerOutcome, PartitionOutcome]:
     """Of the broker, and of `t-0`."""
-    lines = [*forecast(broker_of(dirs, release), Options())]
+    lines = [*forecast(broker_of(dirs, release), options or Options())]
     (mine,) = [each for each in lines if isinstance(each, PartitionOutcome) and each.topic == "t"]
     assert isinstance(lines[-1], BrokerOutcome)
     return lines[-1], mine
@@ -75,6 +79,23 @@ def test_over_a_snapshot_a_segment_is_emptied_since_4_0(
     assert bool(emptied) == lost
     assert all(each.records_lost for each in emptied)
     assert mine.outcome == "offline"
+
+
+@pytest.mark.parametrize(("release", "lost"), [("3.9", 0), ("4.0", 51)])
+def test_over_a_partition_that_is_closed_a_segment_is_emptied_since_4_0(release: str, lost: int) -> None:
+    """4.0.1 as another user, after a kill, over a directory of mode 0500: offline, and its first unflushed
+    segment empty; what follows stays, since it cannot be renamed."""
+    with tempfile.TemporaryDirectory() as root:
+        dirs = two_dirs(Path(root), clean=False)
+        for path in Path(root).rglob("*"):
+            path.chmod(0o777 if path.is_dir() else 0o666)
+        Path(root).chmod(0o755)
+        (dirs[0] / "t-0").chmod(0o555)
+        _, mine = said(dirs, release, Options(user=User.of(12_345)))
+        emptied = [each.records_lost for each in mine.effects if each.effect == "segment-emptied"]
+        assert emptied == [lost] * bool(lost)
+        assert mine.outcome == "offline"
+        (dirs[0] / "t-0").chmod(0o755)
 
 
 def test_what_is_not_read_does_no_harm(tmp_path: Path, unreadable: Fail) -> None:

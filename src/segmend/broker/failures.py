@@ -57,6 +57,7 @@ UNLISTED_IS_NULL: Rule[bool] = Rule(
 DIR_FAILED = "Error while loading log dir {}"
 LOADING_FAILED = "There was an error in one of the threads during logs loading: {}"
 """`LogManager.loadLogs`, over any other exception."""
+IO_EXCEPTION = "IOException"
 READ_UNCHECKED = (".log", ".log.swap", ".txnindex")
 """Files of a partition whose failing reads are no IOException to who loads it."""
 NOT_A_NUMBER = 'For input string: "{}"'
@@ -130,7 +131,7 @@ class LoadFailure(Exception):
 
 def io_failure(release: Release, says: str, file: str | None = None) -> LoadFailure:
     """An IOException."""
-    return LoadFailure("IOException", says, IO_ERROR.of(release), file)
+    return LoadFailure(IO_EXCEPTION, says, IO_ERROR.of(release), file)
 
 
 def storage_failure(release: Release, says: str, file: str | None = None) -> LoadFailure:

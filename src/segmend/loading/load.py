@@ -13,7 +13,7 @@ from segmend.broker.checkpoints import (
     epoch_file_failure,
     topic_id_failure,
 )
-from segmend.broker.failures import NOT_A_NUMBER, Fate, LoadFailure, failed_read, fatal
+from segmend.broker.failures import IO_EXCEPTION, NOT_A_NUMBER, LoadFailure, failed_read, fatal
 from segmend.broker.recovery import (
     CORRUPTION,
     DELETE_IF_START_ABOVE_END,
@@ -52,10 +52,11 @@ from segmend.loading.segment import (
     true_end,
 )
 from segmend.loading.state import LoadState, Settings
-from segmend.loading.usable import enter, leave, unreadable_text
+from segmend.loading.usable import check_folder, enter, leave, unreadable_text
 from segmend.loading.values import Extent
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
+from segmend.logdir.release import Release
 from segmend.logdir.tree import PartitionDir
 
 DANGLING = "a symbolic link to nothing; what it led to is not counted, and the start may fail over it"
@@ -244,17 +245,26 @@ def _recover_one(state: LoadState, segment: Segment, says: str) -> int:
         return recover_segment(state, segment, opening=False)
     except InvalidOffset:
         return emptied(state, segment, invalid).bytes
-    except Unreadable as error:
-        release = state.settings.release
-        failure = failed_read(release, error.path, str(error), opened=error.opened)
-        if error.forbidden or failure.fate == Fate.BROKER or not IO_ERROR_EMPTIES_SEGMENT.of(release):
+    except (LoadFailure, Unreadable) as error:
+        if not _is_io_error(error, state.settings.release):
             raise
+        check_index_files(state, segment)  # `LogSegment.truncateTo` opens them before it cuts the log
         return emptied(state, segment, invalid).bytes
+
+
+def _is_io_error(error: LoadFailure | Unreadable, release: Release) -> bool:
+    """Whether `LogLoader.recoverLog` catches it, and empties the segment."""
+    if isinstance(error, Unreadable):
+        if error.forbidden:
+            return False
+        error = failed_read(release, error.path, str(error), opened=error.opened)
+    return IO_ERROR_EMPTIES_SEGMENT.of(release) and error.kind == IO_EXCEPTION
 
 
 def _delete_following(state: LoadState, segment: Segment, waiting: list[Segment]) -> None:
     says = CORRUPTION.format(segment.base_offset, end_of(segment, state.settings.release).next_offset)
     for each in waiting:
+        check_folder(state, f"{each.name}.deleted")
         state.note("segments-deleted", each.name, offset=each.base_offset, says=says, lost=lost_from(each, 0))
         if STRAY_SNAPSHOTS.of(state.settings.release):
             state.snapshots.pop(each.base_offset, None)
