@@ -10,6 +10,7 @@ from segmend.broker.failures import DIR_FAILED, NOT_A_PARTITION
 from segmend.findings import Finding, Remedy, Where
 from segmend.formats import clean_shutdown
 from segmend.formats.names import parse_dir_name
+from segmend.loading.dirs import is_minded
 from segmend.logdir.file_system import is_full
 from segmend.logdir.tree import LogDir
 
@@ -54,8 +55,9 @@ _MANGLED = re.compile(r"(?P<name>.+-\d+)( \(\d+\)| ?- ?[Cc]opy.*|~\d*|:.*|%3[aA]
 
 def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     """One finding a foreign directory."""
+    apart = bool(context.broker_dirs.is_apart(log_dir))
     for name in log_dir.foreign:
-        if not _is_marker(log_dir, name, context):
+        if is_minded(name, apart=apart) and not _is_marker(log_dir, name, context):
             yield _finding(name, context)
 
 

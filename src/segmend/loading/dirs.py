@@ -22,7 +22,7 @@ from segmend.loading.timing.estimate import DirWork, Job, Work
 from segmend.loading.values import Effect
 from segmend.logdir.file_system import Unreadable, is_full
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
+from segmend.logdir.tree import LOCK, LOG_DIR_FILES, LogDir
 
 Offsets = dict[tuple[str, int], int]
 
@@ -95,14 +95,32 @@ def read_dir(log_dir: LogDir, release: Release, *, clean: bool | None, cleaner: 
     state.foreign = [name for name in log_dir.foreign if name != taken]
     for name in (RECOVERY_POINT, LOG_START_OFFSET, HIGH_WATERMARK, CLEANER_OFFSET):
         read_checkpoint(state, name, release, heeded=cleaner or name != CLEANER_OFFSET)
-    named = SUFFIXES.of(release) | {"current", "cluster-metadata"}
-    foreign = [*state.foreign, *(each.name for each in log_dir.partitions if each.kind not in named)]
-    if foreign:
-        state.fatal = NOT_A_PARTITION.of(release).format(f"{log_dir.path}/{foreign[0]}", foreign[0])
     marker = f"{log_dir.path}/{MARKER}"
     if taken and log_dir.entries.get(MARKER) == "dir" and is_full(log_dir.files, marker):
         state.leave_out(f"{DIR_FAILED.format(log_dir.path)}: {NOT_EMPTY.format(marker)}")
     return state
+
+
+def refuse_foreign(state: DirState, release: Release, *, apart: bool | None) -> None:
+    """A directory that is no partition ends the start, but for one where no logs of topics are looked for.
+
+    `apart`: see `BrokerDirs.is_apart`. Played on 3.9.2 and 4.3.1, which mind a directory as `.lock` alone.
+    """
+    named = SUFFIXES.of(release) | {"current", "cluster-metadata"}
+    kinds = (each.name for each in state.log_dir.partitions if each.kind not in named)
+    foreign = [name for name in (*state.foreign, *kinds) if is_minded(name, apart=bool(apart))]
+    if not foreign or state.unread:
+        return
+    says = NOT_A_PARTITION.of(release).format(f"{state.path}/{foreign[0]}", foreign[0])
+    if apart is None and not any(is_minded(name, apart=True) for name in foreign):
+        state.unknown.append(f"{says} This ends the start only if log.dirs has that dir")
+    else:
+        state.fatal = says
+
+
+def is_minded(name: str, *, apart: bool) -> bool:
+    """Whether a directory of that name, which is no partition, is in the way of a start."""
+    return not apart or name in (LOCK, *LOG_DIR_FILES)
 
 
 def read_checkpoint(state: DirState, name: str, release: Release, *, heeded: bool = True) -> None:

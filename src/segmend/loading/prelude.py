@@ -14,7 +14,7 @@ from segmend.broker.server_rules import MIGRATION
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT
 from segmend.frozen import field, frozen, replace
 from segmend.loading import places
-from segmend.loading.dirs import DirState, identity_of, read_dir
+from segmend.loading.dirs import DirState, identity_of, read_dir, refuse_foreign
 from segmend.loading.limits import TopicSettings
 from segmend.loading.metadata import Metadata, metadata_of
 from segmend.loading.metadata_log import UNKNOWN, look_at_home, look_at_metadata
@@ -68,6 +68,7 @@ class Prelude:
         cleaner = broker.config.cleaner_runs
         states = [read_dir(each, broker.release, clean=clean, cleaner=cleaner) for each in broker.dirs]
         for state in states:
+            refuse_foreign(state, broker.release, apart=broker.is_apart(state.log_dir))
             places.enter(state, broker.release)
             if state.path in self.verdict.offline:
                 state.leave_out(self.verdict.offline[state.path])

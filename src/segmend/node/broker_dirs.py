@@ -180,6 +180,13 @@ class BrokerDirs:
         wanted = disk.real_path(self.given.metadata_log_dir)
         return next((each for each in self.dirs if each.real_path == wanted), None)
 
+    def is_apart(self, log_dir: LogDir) -> bool | None:
+        """Whether a dir has the metadata alone, and is none of `log.dirs`; None if only its names say so."""
+        if self._configured_home is None:
+            return None if log_dir.is_metadata_apart else False
+        others = map(disk.real_path, self.config.log_dirs)
+        return log_dir is self._configured_home and log_dir.real_path not in others
+
     @property
     def home_is_known(self) -> bool:
         """Whether server.properties says that the metadata is to be in `metadata_dir`."""

@@ -106,3 +106,20 @@ def test_such_a_dir_tells_nothing_of_how_the_node_stopped(dirs: list[Path], caps
         said = capsys.readouterr().out
         assert "the cluster's metadata alone" in said
         assert "not stopped cleanly" not in said
+
+
+def test_what_is_no_partition_is_in_nobodys_way_there(dirs: list[Path]) -> None:
+    """3.9.2 and 4.3.1 started over `meta.properties.tmp/`; over `.lock/` they did not."""
+    (dirs[2] / "lost+found").mkdir()
+    given = config(dirs, dirs[2])
+    assert found(dirs, given) == ([], False)
+    assert played(dirs, given)[0].nothing_lost
+    unsure, _ = played(dirs)
+    assert unsure.starts
+    assert any("lost+found" in words for words in unsure.unknown)
+    also = ServerConfig(given=given.given | {"log.dirs": ",".join(map(str, dirs))})
+    assert not played(dirs, also)[0].starts
+    (dirs[2] / ".lock").unlink(missing_ok=True)
+    (dirs[2] / ".lock").mkdir()
+    assert not played(dirs, given)[0].starts
+    assert {each.code for each in found(dirs, given)[0]} == {"N01"}
