@@ -62,6 +62,7 @@ READ_UNCHECKED = (".log", ".log.swap", ".txnindex")
 """Files of a partition whose failing reads are no IOException to who loads it."""
 NOT_A_NUMBER = 'For input string: "{}"'
 NUMBER_FORMAT = f"java.lang.NumberFormatException: {NOT_A_NUMBER}"
+NO_FILE = "no file but a FIFO, socket or device; the start may fail over it, or wait for it for ever"
 NOT_READABLE = "Could not read file {}"
 CANNOT_CREATE = "Failed to create or validate data directory {}"
 NO_READABLE_DIR = "{} is not a readable log directory."

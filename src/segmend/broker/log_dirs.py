@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from segmend.broker.identity import DIRECTORY_IDS, DUPLICATE_ID
 from segmend.broker.rule import Rule
 from segmend.logdir.release import Release
+from segmend.logdir.tree import LOCK, LOG_DIR_FILES
 
 STRICT_LIST: Rule[bool] = Rule(
     "ConfigDef.ValidList refuses an empty entry and takes one that is there twice once; KIP-1161, 4.2",
@@ -41,3 +42,11 @@ def list_refusal(
             return TWICE.format(", ".join(each for each, _, _ in places))
         seen[real] = path
     return None
+
+
+def is_minded(name: str, *, apart: bool) -> bool:
+    """Whether a directory of that name, which is no partition, is in the way of a start.
+
+    `apart`: the dir is none of `log.dirs`, so that no `LogManager` looks for logs in it.
+    """
+    return not apart or name in (LOCK, *LOG_DIR_FILES)

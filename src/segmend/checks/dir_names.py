@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from segmend.broker.checkpoints import MARKER_GOES_FIRST
 from segmend.broker.failures import DIR_FAILED, NOT_A_PARTITION
+from segmend.broker.log_dirs import is_minded
 from segmend.findings import Finding, Remedy, Where
 from segmend.formats import clean_shutdown
 from segmend.formats.names import parse_dir_name
-from segmend.loading.dirs import is_minded
 from segmend.logdir.file_system import is_full
 from segmend.logdir.tree import LogDir
 

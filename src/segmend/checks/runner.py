@@ -16,9 +16,9 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from segmend.broker.failures import NO_FILE
 from segmend.findings import Finding, Severity
 from segmend.frozen import dataclass, field, frozen
-from segmend.loading.places import no_files
 from segmend.logdir.file_system import Unreadable
 
 from .context import MAX_MAP_COUNT, BrokerContext, DirContext, PartitionContext, ReadFailure
@@ -303,8 +303,8 @@ class CheckRun:
         for item in pending:
             yield from self._collect(item)
         known = {failure.file for failure in context.failures}
-        others = map(context.failure, no_files(context.log_dir))
-        context.failures.extend(other for other in others if other.file not in known)
+        for name in sorted({*context.log_dir.no_files} - known):
+            context.note(Unreadable(f"{context.path}/{name}", NO_FILE))
         yield from self._failures(context)
         yield None
 

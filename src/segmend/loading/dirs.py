@@ -12,6 +12,7 @@ from segmend.broker.checkpoints import (
 )
 from segmend.broker.failures import DIR_FAILED, NOT_A_PARTITION, NOT_EMPTY
 from segmend.broker.identity import Identity
+from segmend.broker.log_dirs import is_minded
 from segmend.broker.old_identity import READING, Reading
 from segmend.broker.strays import SUFFIXES
 from segmend.formats.clean_shutdown import FILE_NAME as MARKER
@@ -22,7 +23,7 @@ from segmend.loading.timing.estimate import DirWork, Job, Work
 from segmend.loading.values import Effect
 from segmend.logdir.file_system import Unreadable, is_full
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LOCK, LOG_DIR_FILES, LogDir
+from segmend.logdir.tree import LogDir
 
 Offsets = dict[tuple[str, int], int]
 
@@ -116,11 +117,6 @@ def refuse_foreign(state: DirState, release: Release, *, apart: bool | None) -> 
         state.unknown.append(f"{says} This ends the start only if log.dirs has that dir")
     else:
         state.fatal = says
-
-
-def is_minded(name: str, *, apart: bool) -> bool:
-    """Whether a directory of that name, which is no partition, is in the way of a start."""
-    return not apart or name in (LOCK, *LOG_DIR_FILES)
 
 
 def read_checkpoint(state: DirState, name: str, release: Release, *, heeded: bool = True) -> None:

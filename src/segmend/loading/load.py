@@ -13,7 +13,7 @@ from segmend.broker.checkpoints import (
     epoch_file_failure,
     topic_id_failure,
 )
-from segmend.broker.failures import IO_EXCEPTION, NOT_A_NUMBER, LoadFailure, failed_read, fatal
+from segmend.broker.failures import IO_EXCEPTION, NO_FILE, NOT_A_NUMBER, LoadFailure, failed_read, fatal
 from segmend.broker.recovery import (
     CORRUPTION,
     DELETE_IF_START_ABOVE_END,
@@ -60,7 +60,6 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import PartitionDir
 
 DANGLING = "a symbolic link to nothing; what it led to is not counted, and the start may fail over it"
-NO_FILE = "no file but a FIFO, socket or device; the start may fail over it, or wait for it for ever"
 
 
 @frozen

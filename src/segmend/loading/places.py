@@ -12,25 +12,19 @@ from segmend.broker.failures import (
     CANNOT_WRITE_CHECKPOINT,
     DIR_FAILED,
     IO_ERROR,
+    NO_FILE,
     NO_READABLE_DIR,
     Fate,
 )
 from segmend.broker.recovery import EMPTIED_UNWRITTEN
 from segmend.formats import clean_shutdown
-from segmend.formats.meta_properties import FILE_NAME as META_PROPERTIES
-from segmend.formats.names import BOOTSTRAP_CHECKPOINT
-from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.loading.dirs import DirState
-from segmend.loading.load import NO_FILE
 from segmend.logdir.file_system import READ, SEARCH, WRITE, Unreadable
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LOCK, LogDir
 
 _WRITTEN_SOON = (HIGH_WATERMARK, RECOVERY_POINT, LOG_START_OFFSET)
-_OPENED = {
-    LOCK, clean_shutdown.FILE_NAME, META_PROPERTIES, BOOTSTRAP_CHECKPOINT, *_WRITTEN_SOON, CLEANER_OFFSET,
-}  # fmt: skip
-"""Files at the top of a log dir that a start opens."""
 FULL = (
     "how long {} serves: its file system is full. The first write that fails takes the dir offline, at the "
     f"start or after it, and with the last dir the broker; {EMPTIED_UNWRITTEN}"
@@ -42,7 +36,7 @@ def enter(state: DirState, release: Release) -> None:
     log_dir, path = state.log_dir, state.path
     if log_dir.unreadable is not None and log_dir.unreadable.forbidden:
         state.unknown.append(str(log_dir.unreadable))
-    state.unknown.extend(map(str, no_files(log_dir)))
+    state.unknown.extend(f"{path}/{name}: {NO_FILE}" for name in log_dir.no_files)
     if _has_no_room(log_dir):
         state.unknown.append(FULL.format(path))
     if log_dir.files.denial(path, READ) is not None:
@@ -57,16 +51,6 @@ def enter(state: DirState, release: Release) -> None:
     if closed is not None and log_dir.is_clean:
         marker = f"{path}/{clean_shutdown.FILE_NAME}"
         state.leave_out(state.offline or f"{DIR_FAILED.format(path)}: {marker} ({closed})")
-
-
-def no_files(log_dir: LogDir) -> list[Unreadable]:
-    """What a start opens at the top of the dir, or writes beside it, and is a FIFO, a socket or a device."""
-    others = (name for name, kind in log_dir.entries.items() if kind == "other")
-    return [
-        Unreadable(f"{log_dir.path}/{name}", NO_FILE)
-        for name in others
-        if name.removesuffix(".tmp") in _OPENED
-    ]
 
 
 def _has_no_room(log_dir: LogDir) -> bool:

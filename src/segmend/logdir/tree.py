@@ -148,6 +148,12 @@ class LogDir:
         return [name for name in self.others if name.removesuffix(_TMP) not in (*LOG_DIR_FILES, LOCK)]
 
     @property
+    def no_files(self) -> list[str]:
+        """FIFOs, sockets and devices that are named like what a start opens here, or writes beside it."""
+        others = (name for name, type in self.entries.items() if type == "other")
+        return [name for name in others if name.removesuffix(_TMP) in (*LOG_DIR_FILES, LOCK)]
+
+    @property
     def is_metadata_apart(self) -> bool:
         """Whether it is a `metadata.log.dir` that is none of `log.dirs`, by all that is in it.
 
