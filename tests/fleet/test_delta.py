@@ -13,6 +13,7 @@ from segmend.fleet import delta, history
 from segmend.fleet.healing import heal
 from segmend.fleet.rows import table
 from segmend.fleet.schemas import STORED
+from segmend.fleet.vacuum import vacuum
 
 
 def rows(*topics: str) -> object:
@@ -179,3 +180,36 @@ def test_the_newest_run_is_known_without_the_rows_of_others(tmp_path: Path) -> N
     newest = history.newest(out)
     assert newest
     assert newest["run_id"] == "20260101T000002Z-000009"
+
+
+def test_vacuum_makes_one_file_of_the_rows_of_all_runs(tmp_path: Path) -> None:
+    out = str(tmp_path)
+
+    def one_more(number: int) -> None:
+        run = delta.AuditRun(run_id=f"20260101T00000{number}Z-aaaaaa", number=number)
+        row = {"started": datetime.fromtimestamp(number, UTC), "level": "deep", "paths": ["/a", "/b"]}
+        part = delta.write_part(out, run, "runs", table("runs", [row]))
+        delta.commit(out, run, "run", ["runs"], [part] if part else [])
+
+    def told(*numbers: int) -> None:
+        ids = [f"20260101T00000{number}Z-aaaaaa" for number in numbers]
+        assert delta.runs(out) == ids
+        assert [row["run_id"] for row in history.finished(out)] == ids
+        newest = history.newest(out)
+        assert newest
+        assert (newest["run_id"], newest["paths"]) == (ids[-1], ["/a", "/b"])
+        assert delta.read(out, "runs", run_id=ids[0])["run_id"].to_pylist() == ids[:1]
+
+    for number in range(1, 6):
+        one_more(number)
+    files = tmp_path / "runs"
+    swept = vacuum(out, keep=None, older_than_ms=0, dry_run=False)
+    assert (len([*files.glob("*.parquet")]), swept.files, swept.runs) == (1, 5, ())
+    told(1, 2, 3, 4, 5)
+    one_more(6)
+    told(1, 2, 3, 4, 5, 6)
+    vacuum(out, keep=3, older_than_ms=None, dry_run=False)
+    assert len([*files.glob("*.parquet")]) == 1
+    told(4, 5, 6)
+    one_more(7)
+    told(4, 5, 6, 7)

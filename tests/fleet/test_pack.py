@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import examples
 
-from segmend.fleet.pack import LARGEST_TARGET, SMALLEST_TARGET, pack, target_bytes
+from segmend.fleet.pack import LARGEST_TARGET, MOST_TASKS, SMALLEST_TARGET, pack, target_bytes
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,13 @@ def test_the_target_stays_within_its_bounds() -> None:
     assert target_bytes(1, 2) == SMALLEST_TARGET
     assert target_bytes(1 << 40, 2) == LARGEST_TARGET
     assert target_bytes(600 << 20, 2) == 100 << 20
+
+
+def test_a_huge_fleet_has_no_more_tasks_than_a_driver_can_keep() -> None:
+    assert target_bytes(LARGEST_TARGET * MOST_TASKS, 64) == LARGEST_TARGET
+    assert target_bytes(40 * LARGEST_TARGET * MOST_TASKS, 64) == 40 * LARGEST_TARGET
+    # But there is work for every core.
+    assert target_bytes(40 * LARGEST_TARGET * MOST_TASKS, MOST_TASKS) < 40 * LARGEST_TARGET
 
 
 def test_there_is_work_for_every_core() -> None:

@@ -22,7 +22,7 @@ from segmend.fleet import delta
 from segmend.fleet.audit import AuditOutcome, AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.schemas import AUDIT_TABLES
-from segmend.spark.driver import SparkDriver
+from segmend.spark.driver import FEW_ROWS_BYTES, SparkDriver
 
 pytestmark = pytest.mark.spark
 
@@ -39,9 +39,12 @@ def rows(out: Path, outcome: AuditOutcome, name: str) -> list[str]:
     return sorted(map(repr, found))
 
 
+@pytest.mark.parametrize("few", [FEW_ROWS_BYTES, 0], ids=["in the driver", "by executors"])
 def test_spark_and_the_local_driver_write_the_same_tables(
-    spark: SparkSession, fleet: Path, tmp_path: Path
+    spark: SparkSession, fleet: Path, tmp_path: Path, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("segmend.spark.driver.FEW_ROWS_BYTES", few)
+
     def run(driver: Any) -> tuple[Path, AuditOutcome]:
         out = tmp_path / driver.name
         return out, audit(AuditRequest(paths=(str(fleet),), out=str(out), level=Level.DEEP), driver)

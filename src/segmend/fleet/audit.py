@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -29,7 +30,7 @@ from segmend.fleet.pack import pack
 from segmend.fleet.plan import AuditPlan, make_plan
 from segmend.fleet.schemas import REPLICAS
 from segmend.fleet.spool import Spool
-from segmend.fleet.sql import GROUPED, Row, suspects
+from segmend.fleet.sql import Row, suspects
 from segmend.fleet.task import AuditJob, Result, run_task
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
@@ -137,14 +138,17 @@ def _compare(plan: AuditPlan, driver: Driver, parts: Sequence[Part]) -> _Compare
         looked_at = pack(_suspects(suspects(sql), places), cores=driver.cores, target=256 << 20)
         verdicts = driver.run(confirm, looked_at)
         diverged = {verdict[:3]: verdict[3] for each in verdicts for verdict in each if verdict[3]}
-        return _judged(plan, sql.rows(GROUPED), diverged, places)
+        judged = list(sql.each_partition(partial(_judged, plan.job, diverged, places)))
+    return _Compared(
+        parts=[part for each in judged for part in each.parts], codes=_add_up(each.codes for each in judged)
+    )
 
 
 def _judged(
-    plan: AuditPlan, replicas: Iterable[Row], diverged: Diverged, places: Mapping[int, Place]
+    job: AuditJob, diverged: Diverged, places: Mapping[int, Place], replicas: Iterable[Row]
 ) -> _Compared:
     """What is said of each group of replicas; no more of them are in memory than one table's file has."""
-    spool = Spool(plan.job.out, plan.job.run)
+    spool = Spool(job.out, job.run)
     codes: Counter[tuple[str, str]] = Counter()
     by_path = {place.path: place for place in places.values()}
     for group in _groups(replicas, diverged, places, spool):

@@ -4,9 +4,9 @@ A file counts only once it is in the table's log, so what a failed or repeated a
 task leaves behind is never seen; `segmend fleet vacuum` removes it. Every commit carries the
 run's transaction id: committing the same phase of the same run again does nothing.
 
-Tables are partitioned by run, and carry the least and the greatest value of the columns one asks
-by: a reader of one run opens that run's files, be there one run or a thousand. Tables that an
-earlier release of segmend made stay without partitions; theirs are told by the same statistics.
+Tables are partitioned by run (but for `runs`, which has a row of each), and carry the least and the greatest
+value of the columns one asks by: a reader of one run opens that run's files, be there one run or a thousand.
+Tables that an earlier release of segmend made stay as they are; theirs are told by the same statistics.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from segmend.logdir.file_system import Unreadable
 
 APPLICATION = "segmend"
 RUN = "run_id"
+RUNS = "runs"
+"""The table whose files vacuum makes one."""
 _PART, _PARQUET = "part-", ".parquet"
 _ASKED_BY = (RUN, "cluster_id", "broker", "topic", "partition", "code", "severity")
 """Columns that files have statistics of."""
@@ -120,7 +122,8 @@ def commit(out: str, run: AuditRun, phase: str, names: Iterable[str], parts: Seq
 def _commit(home: str, run: AuditRun, phase: str, schema: pa.Schema, parts: Sequence[Part]) -> None:
     if not folder.is_remote(home):
         os.makedirs(home, exist_ok=True)
-    table = DeltaTable.create(home, schema, mode="ignore", partition_by=[RUN], configuration=_SETTINGS)
+    by = None if os.path.basename(home) == RUNS else [RUN]
+    table = DeltaTable.create(home, schema, mode="ignore", partition_by=by, configuration=_SETTINGS)
     application = f"{APPLICATION}-{phase}"
     before = table.transaction_version(application)
     if not parts or (before is not None and before >= run.number):
@@ -191,7 +194,7 @@ def files(table: DeltaTable) -> dict[str, str | None]:
     return {path: low if low == high else None for path, (low, high) in zip(paths, ends, strict=True)}
 
 
-def runs(out: str, name: str = "runs") -> list[str]:
+def runs(out: str, name: str = RUNS) -> list[str]:
     """The ids of the runs that have rows in a table, the oldest first: of `runs` those that finished."""
     table = opened(out, name)
     if table is None:
@@ -199,7 +202,7 @@ def runs(out: str, name: str = "runs") -> list[str]:
     of_files = files(table)
     told = {run for run in of_files.values() if run is not None}
     if None in of_files.values():
-        told |= set(read(out, name)[RUN].to_pylist())
+        told |= set(read(out, name, columns=[RUN])[RUN].to_pylist())
     return sorted(told)
 
 

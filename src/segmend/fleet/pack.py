@@ -16,6 +16,9 @@ WORTH_A_CORE: Final = 16 << 20
 ROUNDS: Final = 3
 """Tasks for each core: enough for a late one to be evened out, few enough to cost nothing."""
 
+MOST_TASKS: Final = 50_000
+"""So many of that size are handed out at most; the driver keeps something of each."""
+
 
 class Weighed(Protocol):
     """Something with a weight in bytes."""
@@ -30,8 +33,9 @@ W = TypeVar("W", bound=Weighed)
 
 
 def target_bytes(total: int, cores: int) -> int:
-    """How much one task should read: a third of a core's share, but 64 to 256 MiB."""
-    return max(SMALLEST_TARGET, min(LARGEST_TARGET, total // (ROUNDS * max(1, cores))))
+    """How much one task should read: a third of a core's share, but 64 to 256 MiB; of a huge fleet more."""
+    share = total // (ROUNDS * max(1, cores))
+    return max(SMALLEST_TARGET, min(LARGEST_TARGET, share), min(share, total // MOST_TASKS))
 
 
 def pack(pieces: Iterable[W], *, cores: int, target: int | None = None) -> list[list[W]]:

@@ -10,8 +10,8 @@ with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Protocol, TypeVar
 
 from segmend.fleet.schemas import DIGEST_OFFSETS
 
@@ -107,8 +107,18 @@ order by p.log_dir_id, p.topic, p.partition, d.bucket
 """
 
 
+T = TypeVar("T")
+
+
 class Sql(Protocol):
     """An SQL engine over the files of this run."""
+
+    def each_partition(self, judge: Callable[[Iterator[Row]], T]) -> Iterator[T]:
+        """What `judge` makes of the rows of `replicas`, once `suspects` was asked.
+
+        It is given whole partitions, their rows in the order of `GROUPED`, wherever, in any number of shares.
+        """
+        ...
 
     def view(self, name: str, statement: str) -> None:
         """Make the result a view of this name."""
@@ -120,7 +130,9 @@ class Sql(Protocol):
 
 
 GROUPED: Final = "select * from replicas order by cluster, topic, partition, seniority"
-"""One row a replica, those of a partition side by side, once `suspects` was asked."""
+"""One row a replica, those of a partition side by side."""
+PARTITION: Final = ("cluster", "topic", "partition")
+"""What its rows have in common."""
 
 
 def suspects(sql: Sql) -> list[Row]:

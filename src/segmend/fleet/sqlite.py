@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from segmend.fleet.folder import source
 from segmend.fleet.schemas import STORED
-from segmend.fleet.sql import COLUMNS, Row
+from segmend.fleet.sql import COLUMNS, GROUPED, Row
 
 CACHE_KIB: Final = 64 << 10
 _TYPES = {pa.string(): "text"}
+T = TypeVar("T")
 
 
 class SQLite:
@@ -43,6 +44,10 @@ class SQLite:
     def rows(self, statement: str) -> Iterator[Row]:
         """The rows of a statement, one at a time."""
         return map(dict, self._db.execute(statement))
+
+    def each_partition(self, judge: Callable[[Iterator[Row]], T]) -> Iterator[T]:
+        """All of them here, one at a time."""
+        yield judge(self.rows(GROUPED))
 
     def close(self) -> None:
         """Forget everything."""

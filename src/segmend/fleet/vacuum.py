@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from typing import Final
 
 from deltalake import DeltaTable
@@ -30,7 +31,7 @@ def vacuum(out: str, *, keep: int | None, older_than_ms: int | None, dry_run: bo
     """Drop runs: all but the `keep` newest finished ones, of those that began before `older_than_ms`.
 
     With them go runs that never finished and files that no commit names, once they are a day old.
-    The newest finished run always stays. Each table's log gets a checkpoint.
+    The newest finished run always stays. Each table's log gets a checkpoint, and the rows of `runs` one file.
     """
     going = _going(out, keep, older_than_ms)
     count = size = 0
@@ -39,16 +40,31 @@ def vacuum(out: str, *, keep: int | None, older_than_ms: int | None, dry_run: bo
         if table is None:
             continue
         of_runs = delta.files(table)
-        dropped = {path for path, run in of_runs.items() if run in going}
-        if dropped and not dry_run:
-            table.delete(f"{delta.RUN} in ({', '.join(map(_quoted, going))})")
-        for each in _loose(os.path.join(out, name), live=set(of_runs) - dropped, dropped=dropped):
+        live = {path for path, run in of_runs.items() if run not in going}
+        known = set(of_runs)
+        if not dry_run:
+            live, known = _cut(table, going, one_file=name == delta.RUNS)
+        for each in _loose(os.path.join(out, name), live=live, dropped=known - live):
             count, size = count + 1, size + each.bytes
             if not dry_run:
                 folder.remove(each.path)
         if not dry_run:
             _sum_up(table)
     return Swept(runs=tuple(going), files=count, bytes=size)
+
+
+def _cut(table: DeltaTable, going: Sequence[str], *, one_file: bool) -> tuple[set[str], set[str]]:
+    """Commit that the runs are gone; the files that are left, and all that were there on the way."""
+    of_runs = delta.files(table)
+    known = set(of_runs)
+    # A file that has rows of several runs names none.
+    if {None, *going} & {*of_runs.values()} and going:
+        table.delete(f"{delta.RUN} in ({', '.join(map(_quoted, going))})")
+        known |= set(delta.files(table))
+    if one_file and not delta.partitioned(table):
+        table.optimize.compact()
+    live = set(delta.files(table))
+    return live, known | live
 
 
 def _sum_up(table: DeltaTable) -> None:

@@ -6,8 +6,9 @@ import os
 import pickle
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from itertools import chain
 from typing import TypeVar
 
@@ -23,7 +24,7 @@ from segmend.errors import SegmendError
 from segmend.fleet import folder
 from segmend.fleet.listing import Place
 from segmend.fleet.schemas import STORED
-from segmend.fleet.sql import COLUMNS, Row, Sql
+from segmend.fleet.sql import COLUMNS, GROUPED, PARTITION, Row, Sql
 from segmend.spark.tasks import cores, java_says
 from segmend.spark.workers import make_ready
 
@@ -34,7 +35,8 @@ _RESULT = pa.schema([("result", pa.binary())])
 _POLL_SECONDS = 0.3
 _AT_ONCE = 4096
 
-_FEW_ROWS_BYTES = 32 << 20
+FEW_ROWS_BYTES = 32 << 20
+"""Rows of so many bytes are compared in the driver; of a fleet that has more they never come there."""
 _FOR_FEW_ROWS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.adaptive.enabled": "false",
@@ -120,21 +122,26 @@ class SparkDriver:
     @contextmanager
     def sql(self, files: Mapping[str, Sequence[str]]) -> Iterator[Sql]:
         """Spark SQL over temporary views of the files."""
-        with self._quick(sum(map(folder.size, chain.from_iterable(files.values())))):
+        few = sum(map(folder.size, chain.from_iterable(files.values()))) < FEW_ROWS_BYTES
+        with self._quick() if few else nullcontext():
             for name in COLUMNS:
                 self._view(name, list(files.get(name, ())))
+            sql = _Here(self._spark) if few else _There(self._spark)
             try:
-                yield _SparkSql(self._spark)
+                yield sql
+            except (PySparkException, Py4JJavaError) as error:
+                raise SegmendError(f"replicas could not be compared: {_one_line(error)}") from error
             finally:
+                sql.forget()
                 for name in (*COLUMNS, "replicas"):
                     self._spark.catalog.dropTempView(name)
 
     @contextmanager
-    def _quick(self, size: int) -> Iterator[None]:
+    def _quick(self) -> Iterator[None]:
         """Few rows: skip what costs more than it saves. Compiling the joins takes seconds by itself."""
         conf = self._spark.conf
         before = {name: conf.get(name) for name in _FOR_FEW_ROWS}
-        for name, value in _FOR_FEW_ROWS.items() if size < _FEW_ROWS_BYTES else ():
+        for name, value in _FOR_FEW_ROWS.items():
             conf.set(name, value)
         try:
             yield
@@ -188,7 +195,9 @@ def _one_line(error: PySparkException | Py4JJavaError) -> str:
     return lines[-1] if lines else type(error).__name__
 
 
-class _SparkSql:
+class _Here:
+    """Few rows."""
+
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
@@ -199,5 +208,49 @@ class _SparkSql:
 
     def rows(self, statement: str) -> Iterator[Row]:
         """The rows of a statement, objects of some of them at a time."""
-        for batch in self._spark.sql(statement).toArrow().to_batches(max_chunksize=_AT_ONCE):
-            yield from batch.to_pylist()
+        return _rows(self._spark.sql(statement).toArrow().to_batches(max_chunksize=_AT_ONCE))
+
+    def each_partition(self, judge: Callable[[Iterator[Row]], R]) -> Iterator[R]:
+        """In one share."""
+        yield judge(self.rows(GROUPED))
+
+    def forget(self) -> None:
+        """Drop the views."""
+        for name in (*COLUMNS, "replicas"):
+            self._spark.catalog.dropTempView(name)
+
+
+class _There(_Here):
+    """Many rows: they stay with the executors, and what is written of them is written there."""
+
+    _kept: DataFrame | None = None
+
+    def view(self, name: str, statement: str) -> None:
+        """The same, kept where it was computed."""
+        self._kept = self._spark.sql(statement).persist()
+        self._kept.createOrReplaceTempView(name)
+
+    def each_partition(self, judge: Callable[[Iterator[Row]], R]) -> Iterator[R]:
+        """In as many shares as Spark makes of a shuffle."""
+        rows = self._spark.table("replicas").repartition(*PARTITION)
+        sorted_rows = rows.sortWithinPartitions(*PARTITION, "seniority")
+        judged = sorted_rows.mapInArrow(partial(_judged, judge), from_arrow_schema(_RESULT))
+        for row in judged.collect():
+            yield pickle.loads(row.result)
+
+    def forget(self) -> None:
+        """The rows that were kept, too."""
+        super().forget()
+        if self._kept is not None:
+            self._kept.unpersist()
+
+
+def _judged(
+    judge: Callable[[Iterator[Row]], object], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    yield pa.record_batch([[pickle.dumps(judge(_rows(batches)))]], schema=_RESULT)
+
+
+def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+    for batch in batches:
+        yield from batch.to_pylist()
