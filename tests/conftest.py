@@ -21,12 +21,10 @@ from hypothesis import settings
 from segmend.surgery.execute import lock
 from tests.golden.unpack import unpack
 from tests.lacking import lacking
+from tests.memory import MEMORY, has_room, may_be_used, prefix, remove_leftovers
 from tests.removal import remove
 
 GOLDEN = Path(__file__).parent / "golden"
-MEMORY = Path("/dev/shm")
-ROOM = 8 << 30
-"""Bytes; they take up 2 GB."""
 SHARED = ("spark", "browser")
 """What is started once for all its tests, which therefore run in one worker."""
 LIVE = ("spark", "broker", "browser")
@@ -47,17 +45,22 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """With workers, tests of one group run in one of them: `-n 2` alone would deal them out to all."""
+    if config.option.numprocesses and config.option.dist == "no":
+        config.option.dist = "loadgroup"
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """The fast tests take few examples, and have their files in memory if it has room: they make 100,000."""
+    if may_be_used() and not hasattr(config, "workerinput"):
+        remove_leftovers()
     fast = "not slow" in config.option.markexpr
     settings.load_profile("few" if fast else "all")
     chosen = config.option.basetemp or os.environ.get("TMPDIR") or os.environ.get("PYTEST_DEBUG_TEMPROOT")
-    if not chosen and fast and not hasattr(config, "workerinput") and _memory_has_room():
+    if not chosen and fast and not hasattr(config, "workerinput") and has_room():
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
-
-
-def _memory_has_room() -> bool:
-    return os.access(MEMORY, os.W_OK | os.X_OK) and shutil.disk_usage(MEMORY).free > ROOM
 
 
 @pytest.hookimpl(trylast=True)
@@ -75,9 +78,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Samples go where that of which they are one runs.
     """
     if not config.option.markexpr:
-        samples = [item for item in items if item.get_closest_marker("sample")]
+        samples = {item for item in items if item.get_closest_marker("sample")}
         config.hook.pytest_deselected(items=samples)
-        items[:] = [item for item in items if item not in set(samples)]
+        items[:] = [item for item in items if item not in samples]
 
     def place(item: pytest.Item) -> int:
         return next((n for n, mark in enumerate(LONG) if item.get_closest_marker(mark)), len(LONG))
@@ -85,8 +88,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if any(map(item.get_closest_marker, LIVE)):
             item.add_marker(pytest.mark.flaky(reruns=1))
-        if (shared := next(filter(item.get_closest_marker, SHARED), None)) is not None:
+        shared = next(filter(item.get_closest_marker, SHARED), None)
+        # Of two groups xdist makes a third: a test that has its own stays there.
+        if shared is not None and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(shared))
+        # xdist 3.8 adds the group to a field that pytest 9.2 no longer reads (pytest-xdist issue 1386).
+        group = item.get_closest_marker("xdist_group")
+        if group is not None and hasattr(config, "workerinput"):
+            item._id = type(item.id).parse(f"{item.nodeid}@{group.args[0]}")
     items.sort(key=place)
 
 
@@ -174,7 +183,7 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 @pytest.fixture
 def swift_path(tmp_path: Path) -> Iterator[Path]:
     """A directory in memory, if that can be: for trees that are copied and removed a thousand times."""
-    place = Path(tempfile.mkdtemp(prefix="segmend-", dir=MEMORY if _memory_has_room() else tmp_path))
+    place = Path(tempfile.mkdtemp(prefix=prefix("swift"), dir=MEMORY if has_room() else tmp_path))
     yield place
     remove(place)
 
@@ -186,7 +195,7 @@ def elsewhere(tmp_path: Path) -> Iterator[Path]:
     other = next((path for path in others if path.stat().st_dev != tmp_path.stat().st_dev), None)
     if other is None:
         lacking("no second file system to write to")
-    place = Path(tempfile.mkdtemp(dir=other))
+    place = Path(tempfile.mkdtemp(prefix=prefix("elsewhere"), dir=other))
     yield place
     remove(place)
 

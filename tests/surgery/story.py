@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from tests.memory import MEMORY, may_be_used, prefix
 from tests.removal import remove
 from tests.seeds import SEED, sampled, some_of
 from tests.surgery.faulty import Died, Disk, Failing, Photographed, Unplugged
@@ -46,7 +47,6 @@ SEEDS = range(SEED, SEED + sampled(4, 2))
 EACH = 3
 """CI takes one call of so many, the other ones in the other story; a sweep takes all."""
 NOBODY = 65534
-MEMORY = Path("/dev/shm")
 Case = TypeVar("Case")
 AGES = 1_700_000_000_000_000_000
 """Files of the world are older; what has a later time has it from now."""
@@ -320,7 +320,7 @@ def in_a_child(act: Callable[[], int]) -> int:
 @contextmanager
 def memory(home: Path) -> Iterator[Path]:
     """A folder where files are made and removed quickly."""
-    folder = Path(tempfile.mkdtemp(dir=MEMORY if os.access(MEMORY, os.W_OK) else home))
+    folder = Path(tempfile.mkdtemp(prefix=prefix("story"), dir=MEMORY if may_be_used() else home))
     yield folder
     remove(folder)
 

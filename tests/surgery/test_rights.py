@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.lacking import lacking
+from tests.memory import prefix
 from tests.removal import remove
 from tests.surgery.desk import Desk
 from tests.surgery.faulty import Died
@@ -42,7 +43,7 @@ def root(elsewhere: Path) -> Iterator[Path]:
     home = next((each for each in homes if each.stat().st_dev != elsewhere.stat().st_dev), None)
     if home is None:
         lacking("no second file system to write to")
-    place = Path(tempfile.mkdtemp(dir=home))
+    place = Path(tempfile.mkdtemp(prefix=prefix("rights"), dir=home))
     place.chmod(0o755)
     yield place
     remove(place)

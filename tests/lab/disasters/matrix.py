@@ -21,7 +21,7 @@ def replayable(version: str) -> list[Row]:
 
 def agreements(version: str, every: int = 1) -> dict[int, list[str]]:
     """Of each recorded disaster (or of one of so many), in what today's forecast differs."""
-    root = scratch(f"agreements-{version}")
+    root = scratch("agreements")
     try:
         return {
             row["n"]: compared(Disaster.from_json(version, row), row["verdict"], root)

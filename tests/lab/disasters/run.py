@@ -18,15 +18,15 @@ from tests.lab.disasters.judge import judged
 from tests.lab.disasters.said import said
 from tests.lab.disasters.scene import Scene, copy_tree
 from tests.lab.disasters.wounds import apply, named
+from tests.memory import MEMORY, may_be_used
 
 RECORDS = Path(__file__).parent / "records"
-MEMORY = Path("/dev/shm")
 Row = dict[str, Any]
 
 
 def scratch(name: str) -> Path:
     """A place for copies, in memory where there is one."""
-    home = MEMORY if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) else Path("/tmp")
+    home = MEMORY if may_be_used() else Path("/tmp")
     return home / f"segmend-{name}-{os.getpid()}"
 
 

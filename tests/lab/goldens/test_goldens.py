@@ -25,10 +25,11 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.logdir.user import User
 from segmend.node.broker_dirs import BrokerDirs
-from tests.conftest import GOLDEN, MEMORY, one_in
+from tests.conftest import GOLDEN, one_in
 from tests.golden.unpack import unpack
 from tests.lab import upgrade
 from tests.lab.goldens import record
+from tests.memory import MEMORY, may_be_used, prefix
 
 RECORDS: dict[str, dict[str, Any]] = {
     golden: json.loads((record.HERE / f"{golden}.json").read_text()) for golden in record.GOLDENS
@@ -143,8 +144,8 @@ def keys_of(golden: str) -> list[str]:
 @pytest.fixture
 def root() -> Iterator[Path]:
     """Where the broker's user passes: beside pytest's own directory, which each run closes again."""
-    home = MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else None
-    with tempfile.TemporaryDirectory(prefix="golden-", dir=home) as made:
+    home = MEMORY if may_be_used() else None
+    with tempfile.TemporaryDirectory(prefix=prefix("golden"), dir=home) as made:
         Path(made).chmod(0o755)
         yield Path(made)
 

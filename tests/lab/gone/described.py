@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.golden.topics import Topic, create
 from tests.lab.cluster import Cluster
 from tests.lab.process import run_tool
+from tests.memory import MEMORY, prefix
 
 HERE = Path(__file__).parent / "described"
 OUTPUT = re.compile(r"(Dynamic|All) configs|Configs for|\t?Topic ?:|  \S")
@@ -43,7 +44,7 @@ def printed(cluster: Cluster, root: Path) -> Iterator[tuple[str, str]]:
 def record(version: str) -> None:
     """All of that release."""
     with (
-        tempfile.TemporaryDirectory(dir="/dev/shm") as folder,
+        tempfile.TemporaryDirectory(prefix=prefix("gone"), dir=MEMORY) as folder,
         Cluster(version, Path(folder), log_dirs=1) as cluster,
     ):
         cluster.start()

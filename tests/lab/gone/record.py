@@ -38,6 +38,7 @@ from tests.lab.places.record import UserBroker
 from tests.lab.releases import Release, release
 from tests.lab.trial import offline_dirs
 from tests.lab.zookeeper import ZooKeeper
+from tests.memory import MEMORY, prefix
 
 HERE = Path(__file__).parent
 UID = 12345
@@ -155,7 +156,7 @@ def left(broker: UserBroker) -> dict[str, list[int]]:
 
 def record(version: str) -> tuple[list[str], list[dict[str, object]]]:
     """Four starts of a broker of that release: its lines; what was said before each, and what was left."""
-    kind, root = release(version), Path(tempfile.mkdtemp(dir="/dev/shm", prefix="gone-"))
+    kind, root = release(version), Path(tempfile.mkdtemp(prefix=prefix("gone"), dir=MEMORY))
     root.chmod(0o755)
     zookeeper = ZooKeeper(kind, root / "zookeeper") if kind.mode == "zookeeper" else None
     address = zookeeper.address if zookeeper else None

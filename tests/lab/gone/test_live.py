@@ -20,6 +20,7 @@ from tests.lab.places.record import UserBroker
 from tests.lab.process import run_tool
 from tests.lab.reader import led
 from tests.lab.releases import release
+from tests.memory import MEMORY, prefix
 
 NAMES = ("mounted", "seconds")
 
@@ -37,7 +38,7 @@ def wait_until_led(broker: UserBroker) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="runs a broker as another user")
 def test_a_volume_that_became_roots_while_the_broker_ran() -> None:
     kind = release("3.9.2")
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+    with tempfile.TemporaryDirectory(prefix=prefix("gone"), dir=MEMORY) as folder:
         root = Path(folder)
         root.chmod(0o755)
         broker = UserBroker(kind, root / "b1", Seat(1), log_dirs=1, settings=SETTINGS)

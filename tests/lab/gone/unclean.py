@@ -17,6 +17,7 @@ from tests.golden.records import events
 from tests.golden.topics import Topic, create, small_segments
 from tests.lab.cluster import Cluster
 from tests.lab.gone.record import HERE, SETTINGS, told
+from tests.memory import MEMORY, prefix
 
 UNCLEAN = {
     **SETTINGS,
@@ -29,7 +30,7 @@ UNCLEAN = {
 
 def record(version: str) -> list[str]:
     """What the broker says that was killed, as it comes back."""
-    root = Path(tempfile.mkdtemp(dir="/dev/shm", prefix="unclean-"))
+    root = Path(tempfile.mkdtemp(prefix=prefix("unclean"), dir=MEMORY))
     try:
         with Cluster(version, root, 2, log_dirs=1, settings=UNCLEAN) as cluster:
             cluster.start()

@@ -20,6 +20,7 @@ from tests.lab.retention.draw import Trial, draw, settings_of
 from tests.lab.retention.judged import judged
 from tests.lab.retention.seen import Gone, deletions, remaining
 from tests.lab.retention.write import write
+from tests.memory import MEMORY, prefix
 
 RECORDED = Path(__file__).parent / "recorded"
 TOPICS = 84
@@ -145,7 +146,7 @@ def keep(version: str, rows: list[Row]) -> None:
 
 def main(version: str, seeds: list[int]) -> None:
     """Draw, run, compare, keep."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as root:
+    with tempfile.TemporaryDirectory(prefix=prefix("retention"), dir=MEMORY) as root:
         bed = Bed(version, Path(root))
         with bed.cluster:
             for seed in seeds:

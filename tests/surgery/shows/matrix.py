@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.golden.judge import CORRUPT
+from tests.memory import MEMORY, may_be_used, prefix
 from tests.surgery.shows import damages, leftovers, metadata, names, places, server
 from tests.surgery.shows.bed import Asked, Bed, Case, Refused, operate, operate_for_good, stage
 from tests.surgery.story import plans_read_once
@@ -21,11 +22,10 @@ CASES: Sequence[Case] = (
 @contextmanager
 def another_disk(other_than: Path) -> Iterator[Path | None]:
     """A directory on another file system, if there is one."""
-    memory = Path("/dev/shm")
-    if not memory.is_dir() or memory.stat().st_dev == other_than.stat().st_dev:
+    if not may_be_used() or MEMORY.stat().st_dev == other_than.stat().st_dev:
         yield None
         return
-    place = Path(tempfile.mkdtemp(dir=memory))
+    place = Path(tempfile.mkdtemp(prefix=prefix("disk"), dir=MEMORY))
     try:
         yield place
     finally:
