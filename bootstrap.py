@@ -65,7 +65,7 @@ def test(arguments):
         options += ["-m", ""]
         workers = "3"  # three quarters of a test with brokers is waiting for them
     os.chdir(HERE)
-    become([PYTHON, "-m", "pytest", "-n", workers, "--dist", "loadgroup", *options])
+    become([PYTHON, "-m", "pytest", "-n", workers, *options])
 
 
 def segmend(arguments):

@@ -47,9 +47,12 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """With workers, tests of one group run in one of them: `-n 2` alone would deal them out to all."""
+    """With workers, tests of one group run in one of them: `-n 2` alone would deal them out to all.
+
+    No file of fast tests takes long: all of one run in one, which makes once what they share.
+    """
     if config.option.numprocesses and config.option.dist == "no":
-        config.option.dist = "loadgroup"
+        config.option.dist = "loadfile" if "not slow" in config.option.markexpr else "loadgroup"
 
 
 def pytest_configure(config: pytest.Config) -> None:

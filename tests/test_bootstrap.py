@@ -132,4 +132,4 @@ def test_the_commands(clone: Path) -> None:
     assert "bootstrap.py audit" in run(clone, "--help").stderr
     assert run(clone, "audit", "--deep").stdout.startswith(f"became: {clone}/examples/fleet/demo.py --deep\n")
     told = run(clone, "test", "tests/x").stdout.splitlines()
-    assert told == ["became: -m pytest -n 2 --dist loadgroup tests/x", "called: None"]
+    assert told == ["became: -m pytest -n 2 tests/x", "called: None"]
