@@ -13,9 +13,10 @@ from segmend.cli.output import emit, emit_json, style
 from segmend.cluster.members import members
 from segmend.cluster.vanished import newest_image, vanished
 from segmend.errors import ExitCode
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.logdir.tree import LogDir
 from segmend.merge.compared import Compared
+from segmend.merge.rule import held_to
 from segmend.node.metadata_image import MetadataImage
 from segmend.report.diff import (
     partition_json,
@@ -41,6 +42,13 @@ class _Metadata:
 
     image: MetadataImage | None
     brokers: frozenset[int]
+
+    def held_to(self, partition: Compared) -> Compared:
+        """The partition, with a doubt of each gap if its topic is not compacted."""
+        if self.image is None or partition.merged is None:
+            return partition
+        merged = held_to(partition.merged, compacted=self.image.compacts(partition.topic))
+        return replace(partition, merged=merged)
 
     def leader(self, partition: Compared) -> int | None:
         """Who leads the partition; None where nobody does, or nothing tells."""
@@ -73,7 +81,7 @@ def tell(
     code = ExitCode.NOTHING_WRONG
     progress = Progress(sys.stderr)
     try:
-        for partition in every:
+        for partition in map(metadata.held_to, every):
             progress.update(counts["partitions"], 0, f"{partition.topic}-{partition.partition}")
             absent = metadata.absent(partition)
             code |= _code(partition, absent)

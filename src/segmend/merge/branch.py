@@ -110,6 +110,14 @@ def untold(branches: Sequence[Branch], replicas: Sequence[Replica], look: Look) 
     return united(spans)
 
 
+def gaps_alone(branches: Sequence[Branch], replicas: Sequence[Replica]) -> list[Span]:
+    """Offsets that no replica has, where a few gaps are all that shows compaction on any of them."""
+    if any(each.cleaned or each.proven for each in replicas):
+        return []
+    held = united((part.first, part.last) for branch in branches for part in branch.parts)
+    return without(united(span for branch in branches for span in branch.cover), held)
+
+
 def _sizes(replica: Replica, gap: Span) -> dict[Span, int]:
     """The bytes of what is damaged there, by the offsets that it may have held, all of it together."""
     sizes: dict[Span, int] = {}

@@ -6,8 +6,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from segmend.errors import UsageError
+from segmend.frozen import replace
 from segmend.merge.agreement import disagreements
-from segmend.merge.branch import Branch, on_branch, untold, without_lost
+from segmend.merge.branch import Branch, gaps_alone, on_branch, untold, without_lost
 from segmend.merge.lineage import claims_of, lineage
 from segmend.merge.odd_epochs import believed
 from segmend.merge.second_look import Look
@@ -64,7 +65,20 @@ def merge(
             *_doubts(replicas, branches, marks, end),
             *_untold(replicas, branches, look, missing),
         ),
+        gaps=tuple(common(gaps_alone(branches, replicas), [(first, end - 1)])) if first < end else (),
     )
+
+
+def held_to(merged: Merged, *, compacted: bool | None) -> Merged:
+    """The same, of a topic that is `compacted`, or is not (None: nobody says): then each gap is a doubt."""
+    if compacted is not False or not merged.gaps:
+        return merged
+    doubts = (
+        f"offsets {first} to {last}: no byte of them is here, and its topic is not compacted; whether they "
+        "are lost, or were compacted before that was changed, nothing tells"
+        for first, last in merged.gaps
+    )
+    return replace(merged, doubts=(*merged.doubts, *doubts))
 
 
 def refuse_strangers(replicas: Sequence[Replica]) -> None:

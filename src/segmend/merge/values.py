@@ -224,7 +224,8 @@ class Merged:
 
     `best` is the replica that has most of it, and that is taken where several have the same. `missing`
     are offsets that nobody has sound. `next_offset` is the end of the log. `doubts` is what could not
-    be known, in words.
+    be known, in words. `gaps` are offsets that no replica has, and nothing but the gap itself shows that
+    compaction took them.
     """
 
     ranges: tuple[Range, ...]
@@ -238,6 +239,7 @@ class Merged:
     next_offset: int
     high_watermark: int | None
     doubts: tuple[str, ...] = ()
+    gaps: tuple[tuple[int, int], ...] = ()
 
     @property
     def verdict(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from segmend.broker.cleanup_policy import compacted
 from segmend.frozen import dataclass, field, frozen, replace
 
 _TOPIC_RESOURCE, _BROKER_RESOURCE = 2, 4
@@ -54,6 +55,12 @@ class MetadataImage:
     def dynamic(self, node_id: int | None) -> dict[str, str]:
         """Settings of the broker that were changed while it ran: for all brokers, then for this one."""
         return {**self.brokers.get("", {}), **self.brokers.get(str(node_id), {})}
+
+    def compacts(self, topic: str) -> bool | None:
+        """Whether the topic is compacted, server.properties apart; None for a topic that is not here."""
+        if topic not in self.ids:
+            return None
+        return compacted(topic, None, self.configs.get(topic, {}), self.brokers.get("", {}), {})
 
     def assigned(self, topic: str, partition: int, node_id: int | None) -> bool:
         """Whether this node is to hold a replica of the partition."""

@@ -18,7 +18,6 @@ from segmend.broker.cleanup_policy import compacted
 from segmend.frozen import replace
 from segmend.merge.cut import kept_of
 from segmend.merge.pieces import Piece, pieces
-from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue.request import Compaction, Job
 from segmend.rescue.rows import Row, Tally, rows
 
@@ -26,12 +25,6 @@ _MOST: Final = 1 << 22
 """So many records of one partition are compacted."""
 _HELD: Final = 1 << 19
 """About so many keys are held at a time: the records are read once for each part of the keys."""
-
-
-def topics_compacted(node: BrokerDirs) -> frozenset[str]:
-    """The topics that the metadata among these dirs says are compacted."""
-    configs = node.image.configs if node.image is not None else {}
-    return frozenset(topic for topic, own in configs.items() if compacted(topic, None, own, {}, {}))
 
 
 def compact(job: Job, told: bool) -> Job:

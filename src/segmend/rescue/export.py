@@ -20,7 +20,7 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
 from segmend.rescue.outlet import Folder, Line, in_words, refuse_overlap
 from segmend.rescue.request import Request
-from segmend.rescue.run import Each, Task, gone_whole, replicas_wanted, summary_of
+from segmend.rescue.run import Each, Task, compacts, gone_whole, replicas_wanted, summary_of
 from segmend.surgery.writing.atomic import TEMPORARY
 from segmend.surgery.writing.effects import Effects, sync_dir
 
@@ -47,7 +47,13 @@ def export(
     brokers = BrokerDirs(dirs, release=request.release)
     with _opened(request.out, form, fx):
         folder = Folder(request.out, fx)
-        tasks = [Task(request=request, places=wanted[key], release=brokers.release) for key in sorted(wanted)]
+        tasks = [
+            Task(
+                request=request, places=wanted[key], release=brokers.release,
+                compacted=compacts(brokers, key[0]),
+            )
+            for key in sorted(wanted)
+        ]  # fmt: skip
         table = form.grow(request, folder, [task.due for task in tasks], lambda: brokers.metadata)
         lows = {key: table.reached(f"{key[0]}-{key[1]}").next_offset for key in wanted}
         tasks = [

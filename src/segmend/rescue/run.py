@@ -18,14 +18,14 @@ from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.gathered import gathered
 from segmend.merge.look import Second
 from segmend.merge.pieces import Piece, pieces
-from segmend.merge.rule import merge, refuse_strangers
+from segmend.merge.rule import held_to, merge, refuse_strangers
 from segmend.merge.runs import read_replica
 from segmend.merge.salvage import salvaged
 from segmend.merge.spans import common, united
 from segmend.merge.values import Diverged, Replica
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
-from segmend.rescue.compact import compact, topics_compacted
+from segmend.rescue.compact import compact
 from segmend.rescue.fates import fates
 from segmend.rescue.outlet import Folder, Line, open_outlet, refuse_overlap
 from segmend.rescue.request import Compaction, Due, Job, Request, Written, home_of, ranges_within
@@ -57,14 +57,13 @@ def rescue(
     wanted = replicas_wanted(request, dirs, names)
     brokers = BrokerDirs(dirs, release=request.release)
     release = brokers.release
-    compacted = topics_compacted(brokers) if request.compact else frozenset()
     with open_outlet(request.out, request.identity, fx or Effects()) as outlet:
         yield from outlet.done
         if outlet.summary is not None:
             return
         done = {(line["topic"], line["partition"]) for line in outlet.done}
         todo = [
-            Task(request=request, places=wanted[key], release=release, compacted=key[0] in compacted)
+            Task(request=request, places=wanted[key], release=release, compacted=compacts(brokers, key[0]))
             for key in wanted
             if key not in done
         ]
@@ -80,6 +79,11 @@ def rescue(
         yield lines[-1]
 
 
+def compacts(node: BrokerDirs, topic: str) -> bool | None:
+    """Whether the metadata among the dirs says that the topic is compacted; None where it says nothing."""
+    return None if node.image is None else node.image.compacts(topic)
+
+
 @frozen
 class Task:
     """One partition to write, out of the replicas in these directories."""
@@ -87,8 +91,8 @@ class Task:
     request: Request
     places: Sequence[PartitionDir]
     release: Release
-    compacted: bool = False
-    """Whether the metadata says so of its topic."""
+    compacted: bool | None = None
+    """Whether the metadata says so of its topic; None where it says nothing of it."""
 
     @property
     def size(self) -> int:
@@ -130,7 +134,7 @@ def written(
     """Write one partition; `merged` hears how many bytes that will be. Raises `SegmendError`, `OSError`."""
     job = job_of(task)
     if task.request.compact:
-        job = compact(job, task.compacted)
+        job = compact(job, bool(task.compacted))
     merged(sum(piece.size for piece in job.pieces))
     return _line(job, (form or forms.form(task.request.form)).write(job, folder))
 
@@ -183,7 +187,7 @@ def job_of(task: Task) -> Job:
     request, places = task.request, task.places
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         replicas = [*pool.map(read_replica, places)]
-    merged = merge(replicas, Second(places, replicas))
+    merged = held_to(merge(replicas, Second(places, replicas)), compacted=task.compacted)
     chosen = tuple(pieces(replicas, places, ranges_within(merged.ranges, request)))
     if request.salvage:
         asked = common(merged.missing, [(request.low, request.high)])

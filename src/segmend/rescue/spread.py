@@ -29,7 +29,7 @@ class Sent:
     request: Request
     places: tuple[tuple[str, str], ...]
     release: Release
-    compacted: bool
+    compacted: bool | None
     form: Form | None
 
     @classmethod

@@ -13,7 +13,7 @@ from segmend.logdir import disk
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.committed import committed
 from segmend.merge.look import Second
-from segmend.merge.rule import merge, refuse_strangers
+from segmend.merge.rule import held_to, merge, refuse_strangers
 from segmend.merge.runs import read_replica
 from segmend.merge.values import Merged, Replica
 from segmend.node.broker_dirs import BrokerDirs
@@ -50,7 +50,10 @@ class Case:
 
     def merged(self, prefer: int | None) -> Merged:
         """The merge of all for this replica, by the newest branch or that of the replica `prefer`."""
-        return merge(self.replicas, self.look, prefer=prefer, home=HOME)
+        merged = merge(self.replicas, self.look, prefer=prefer, home=HOME)
+        images = (broker.image for broker in self.brokers)
+        told = (image.compacts(self.own.topic) for image in images if image is not None)
+        return held_to(merged, compacted=next((each for each in told if each is not None), None))
 
     def called(self, number: int) -> str:
         """A replica as `--prefer` takes it: by its broker, or by its directory."""

@@ -48,6 +48,9 @@ Compaction
     compaction, one whose bytes another replica has in that gap is misplaced, and the gap tells nothing. Of
     two batches in one place, too, the one whose bytes another replica has elsewhere is misplaced.
 
+    Where the metadata log says that a topic is not compacted, and nothing but such gaps shows that it ever
+    was, each gap that no replica fills is told as a doubt: only a cleaner leaves offsets out.
+
 Retention
     Each broker deletes at its own time, so what one still has is taken; but nothing below the highest log
     start offset in a checkpoint, which DeleteRecords may have set. Why: that was deleted on purpose. Where
@@ -69,7 +72,8 @@ What cannot be known
     Records at the torn end of a log, beyond every other replica; an epoch of which nothing tells what came
     before. These are named with their offsets, never guessed.
     Nothing shows, and so nothing is said, where the sound bytes of another place of the log stand inside a
-    segment, with an offset that fits, and no other replica has that offset; nor where a lost file of a
+    segment, with an offset that fits, and no other replica has that offset, of a compacted topic or one of
+    which no metadata log is here; nor where a lost file of a
     compacted log held nothing but tombstones, or records that came again, and no replica has damage there.
     A log of which somebody took the first files away looks like one that lost them: it is said so.
 
