@@ -54,3 +54,10 @@ def test_where_damage_overlaps_it_gives_the_rest_and_names_what_is_gone(
     for seed in (1, 24):
         trial = play(world(version), seed, overlap=True)
         assert trial.faults == [], (seed, trial.wounds)
+
+
+def test_of_flipped_epochs_none_takes_what_another_replica_has(world: Callable[[str], World]) -> None:
+    """2, 8: up to the end of a file; 22: to the epoch that comes next; 41: two batches to the same one."""
+    for seed in (2, 8, 22, 41):
+        trial = play(world("4.3.1"), seed, only="epoch", wounds=120)
+        assert trial.faults == [], (seed, trial.wounds)
