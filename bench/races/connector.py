@@ -95,6 +95,7 @@ class _Races:
             f"count, newest time, sum of bytes: {shape.name}",
             [
                 self._contender("summarize", lambda _: self._summarize()),
+                self._contender("kafka-log, value_size", lambda _: self._of_sizes()),
                 self._contender("kafka-log", lambda _: self._aggregate(self._ours())),
                 self._contender(_THEIRS, lambda _: self._aggregate(self._theirs())),
             ],
@@ -138,9 +139,11 @@ class _Races:
     def _to_parquet(self, frame: DataFrame, out: Path) -> None:
         frame.write.mode("overwrite").parquet(str(out / "table"))
 
-    def _aggregate(self, frame: DataFrame, wanted: int | None = None) -> None:
-        size = sql.sum(sql.length("value"))
-        (row,) = frame.agg(sql.count("*"), sql.max("timestamp"), size).collect()
+    def _of_sizes(self) -> None:
+        self._aggregate(self._ours(columns="timestamp,value_size"), size="value_size")
+
+    def _aggregate(self, frame: DataFrame, wanted: int | None = None, size: str = "length(value)") -> None:
+        (row,) = frame.agg(sql.count("*"), sql.max("timestamp"), sql.expr(f"sum({size})")).collect()
         assert row[0] == (wanted or self._records), row
 
     def _summarize(self) -> None:
