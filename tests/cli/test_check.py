@@ -243,3 +243,16 @@ def test_hostile_names_stay_on_one_line(healthy: Path, capsys) -> None:
     assert "bad\\n" in out
     assert main(["check", str(healthy), "--json"]) == 4
     assert "N01" in {o.get("code") for o in objects(capsys)}
+
+
+def test_a_dir_that_begins_with_a_dash_is_named_so_that_its_commands_work(
+    damaged: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(damaged.parent)
+    damaged.rename("-data")
+    main(["check", "--deep", "--json", "--", "-data"])
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    commands = [line["remedy"]["command"] for line in lines if line.get("remedy")]
+    named = [word for each in commands for word in shlex.split(each) if "-data" in word]
+    assert named
+    assert all(Path(word).exists() and word.startswith("./-data") for word in named), named

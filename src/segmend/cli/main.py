@@ -73,5 +73,7 @@ def _run(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     if not hasattr(args, "run"):  # `segmend -- check`
         raise UsageError(f"'{argv[0]}' is no command (see `segmend --help`)")
+    if hasattr(args, "paths"):  # behind `--`: a command that is to be copied names them without it
+        args.paths = [f"./{path}" if path.startswith("-") else path for path in args.paths]
     interrupt.running()
     return int(args.run(args))
