@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from segmend.report import text
+from segmend.report.style import Style
 from segmend.wording import plural
 
 
@@ -102,3 +104,10 @@ def test_a_word_is_read_by_bash_as_what_it_was(name: str) -> None:
     assert told.isprintable()
     read = subprocess.run(["bash", "-c", f"printf %s {told}"], capture_output=True, check=True).stdout
     assert read == os.fsencode(name)
+
+
+@pytest.mark.parametrize("name", ["a\nb", "it's\tso", "\udcff\udcfe", "\xa0$HOME", "x\x1b[31m", "plain"])
+def test_a_command_with_any_name_can_be_copied(name: str) -> None:
+    shown = Style().command(f"printf %s {shlex.quote(name)}")
+    assert shown.isprintable()
+    assert subprocess.run(["bash", "-c", shown], capture_output=True, check=True).stdout == os.fsencode(name)

@@ -33,7 +33,7 @@ def node_lines(nodes: Iterable[NodeOutcome], style: Style = PLAIN) -> Iterator[s
 
 
 def _command(style: Style, verb: str, *arguments: str) -> str:
-    return style.command(text.clean(f"segmend {verb} {shlex.join(arguments)}"))
+    return style.command(f"segmend {verb} {shlex.join(arguments)}")
 
 
 def _start(node: NodeOutcome, style: Style) -> str:

@@ -136,5 +136,5 @@ def where(finding: Finding) -> str:
 
 
 def _remedy_lines(remedy: Remedy, style: Style) -> Iterator[str]:
-    command = style.command(text.clean(remedy.command))
+    command = style.command(remedy.command)
     yield f"          next:   {command}  {style('dim', _SAFETY[remedy.safety])}"

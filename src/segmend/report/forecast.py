@@ -51,7 +51,7 @@ def partition_lines(
     if refusal is not None and alike[refusal]:
         dirs = " ".join(shlex.quote(path) for path in dict.fromkeys(each.dir for each in outcomes))
         yield f"{plural(alike[refusal], 'partition')} not served: the broker refuses to start"
-        yield f"  next:   {style.command(text.clean(f'segmend check {dirs}{_rules(broker)}'))}"
+        yield f"  next:   {style.command(f'segmend check {dirs}{_rules(broker)}')}"
         yield ""
     groups = [] if every else taken_whole(outcomes)
     for group in groups:
@@ -107,7 +107,7 @@ def _partition(outcome: PartitionOutcome, style: Style, rules: str = "") -> Iter
     yield from _effects(outcome.effects, style)
     if outcome.matters:
         path = shlex.quote(f"{outcome.dir.rstrip('/')}/{outcome.name}")
-        yield f"  next:   {style.command(text.clean(f'segmend check --deep {path}{rules}'))}"
+        yield f"  next:   {style.command(f'segmend check --deep {path}{rules}')}"
 
 
 def _extents(before: Extent, after: Extent) -> str:

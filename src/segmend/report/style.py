@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from segmend.frozen import dataclass
+from segmend.report.text import quoted
 
 _CODES = {
     "bold": "1",
@@ -38,6 +39,7 @@ class Style:
 
     def command(self, words: str) -> str:
         """What comes next, to be copied: a command of segmend, or a sentence."""
+        words = quoted(words)
         own = words.startswith("segmend ")
         called = words.replace("; segmend ", f"; {self.program} ")
         return self("cyan", f"{self.program}{called.removeprefix('segmend')}" if own else words)

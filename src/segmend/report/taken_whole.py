@@ -47,7 +47,7 @@ def taken_lines(group: Sequence[PartitionOutcome], style: Style, rules: str) -> 
     if len(ordered) > _NAMED:
         yield f"    ... and {len(ordered) - _NAMED:,} more"
     dirs = " ".join(shlex.quote(path) for path in dict.fromkeys(each.dir for each in group))
-    yield f"  next:   {style.command(text.clean(f'segmend check {dirs}{rules}'))}"
+    yield f"  next:   {style.command(f'segmend check {dirs}{rules}')}"
 
 
 def _losing(outcome: PartitionOutcome) -> list[Effect]:

@@ -32,6 +32,13 @@ def word(value: str) -> str:
     return "$'" + "".join(map(_typed, value)) + "'"
 
 
+def quoted(command: str) -> str:
+    """A command, its words quoted by `shlex`: unprintable characters leave their quotes."""
+    if command.isprintable():
+        return command
+    return "".join(each if each.isprintable() else f"'$'{_typed(each)}''" for each in command)
+
+
 def _typed(character: str) -> str:
     if character in "'\\":
         return f"\\{character}"

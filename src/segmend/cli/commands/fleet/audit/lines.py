@@ -32,7 +32,7 @@ def lines(findings: Iterable[dict[str, Any]], outcome: AuditOutcome, look: Style
             cause = first["cause"]
             yield f"             because of {cause['code']} {text.clean(cause['file'] or '')}"
         elif first["remedy"] and severity != "info":
-            yield f"             next: {look.command(text.clean(first['remedy']['command']))}"
+            yield f"             next: {look.command(first['remedy']['command'])}"
     if len(groups) > _SHOWN:
         yield f"... and {plural(len(groups) - _SHOWN, 'more code')}; the report has all of them"
     if groups:
