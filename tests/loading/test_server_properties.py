@@ -74,3 +74,17 @@ def test_relative_log_dirs_are_those_of_a_directory(
     ran = run(capsys, "forecast", "--config", given, "--json", "--kafka", "4.3.1")
     assert ran.code == 0
     assert any("is started in this directory" in each for each in ran.json[-1]["assumed"])
+
+
+def test_relative_log_dirs_where_the_working_directory_is_gone(
+    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = tmp_path / "server.properties"
+    given.write_text(f"node.id=1\nlog.dirs={','.join(each.name for each in dirs)}\n")
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    ran = run(capsys, "forecast", "--config", given, "--kafka", "4.3.1")
+    assert (ran.code, ran.err.count("\n")) == (8, 1)
+    monkeypatch.chdir(tmp_path)

@@ -123,7 +123,10 @@ def size_and_allocated(path: str) -> tuple[int, int]:
 
 def real_path(path: str) -> str:
     """The path with all links resolved, as a broker compares log dirs."""
-    return os.path.realpath(path)
+    try:
+        return os.path.realpath(path)
+    except FileNotFoundError:  # the directory in which we were started is gone
+        return path
 
 
 def attributes(path: str) -> tuple[tuple[str, str], ...]:
