@@ -137,6 +137,18 @@ def test_a_majority_without_metadata_may_elect_one_of_them(
 
 
 @pytest.mark.slow
+def test_where_only_voters_without_metadata_come_up_every_topic_is_a_stray(
+    fleet: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As 4.3.1 did, whose lone controller had lost its log."""
+    for node in "b1", "b2":
+        shutil.rmtree(next(fleet.glob(f"{node}/d*/__cluster_metadata-0")))
+    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--only", "1,2", "--json")
+    assert [line["lost"]["partitions"] > 0 for line in ran.of("broker")] == [True, True]
+    assert (ran.code, ran.of("partition")) == (4, [])
+
+
+@pytest.mark.slow
 def test_the_user_counts(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = ("--as-user", str(os.getuid() + 4711))
     ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), *other, "--json")

@@ -139,10 +139,10 @@ def sight(broker: BrokerDirs) -> Sight:
     )  # fmt: skip
 
 
-def image_of(broker: BrokerDirs) -> MetadataImage | None:
-    """The metadata on its disks, as far as it goes."""
+def image_of(broker: BrokerDirs) -> MetadataImage:
+    """The metadata on its disks, as far as it goes; without any it knows of no topic."""
     log = _metadata_log(broker)
-    return None if log is None else log.image
+    return MetadataImage() if log is None else log.image
 
 
 def _metadata_log(broker: BrokerDirs) -> MetadataLog | None:

@@ -76,9 +76,14 @@ class ClusterForecast:
         return reasons | {node: LEFT_OUT for node in sorted(self._given - set(self._started))}
 
     def _leader(self, elected: Quorum) -> int | None:
-        """The worst voter that can be elected; the one with the newest metadata, if nobody can."""
+        """The worst voter that can be elected: one without metadata only where no other can be.
+
+        The one with the newest metadata, if nobody can.
+        """
         known = {node: seen.position for node, seen in self._sights.items() if seen.position is not None}
         able = [node for node in elected.leaders_possible if node in known]
+        if not able and elected.blank:
+            return elected.blank[-1]
         return able[-1] if able else max(known, key=lambda node: known[node], default=None)
 
     def _image(self, elected: Quorum) -> MetadataImage | None:
