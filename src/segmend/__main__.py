@@ -16,8 +16,12 @@ def entry() -> None:
     gc.set_threshold(50_000, 20, 50)
     # Not at the top: a tenth of a second, in which Ctrl-C is to be in our hands already.
     main = import_module("segmend.cli.main").main
-    code = main(sys.argv[1:])
-    interrupt.over()
+    try:
+        code = main(sys.argv[1:])
+        interrupt.over()
+    except KeyboardInterrupt:  # while it was said how the command ends
+        interrupt.end()
+        raise
     gc.freeze()
     sys.exit(code)
 

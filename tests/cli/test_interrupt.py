@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.run import python
+from tests.cli.run import SOURCE, python
 
 from segmend.cli import main as frame
 from segmend.kernel.native import NativeWalker
@@ -40,10 +40,14 @@ AT_A_TERMINAL = "import signal; signal.signal(signal.SIGINT, signal.default_int_
 CANCELLED = (32, "segmend: cancelled\n")
 
 
-def pressed(wanted: object, *argv: object, more: str = "") -> tuple[int, str]:
+def script_of(wanted: object, *argv: object, more: str = "") -> str:
     script = PRESSING.replace("WANTED", repr(wanted)).replace("ARGV", repr([str(word) for word in argv]))
     script = script.replace("entry()\n", more + "\nentry()\n") if more else script
-    ran = python("-c", f"{AT_A_TERMINAL}\n{script}")
+    return f"{AT_A_TERMINAL}\n{script}"
+
+
+def pressed(wanted: object, *argv: object, more: str = "") -> tuple[int, str]:
+    ran = python("-c", script_of(wanted, *argv, more=more))
     return ran.returncode, ran.stderr
 
 
@@ -84,6 +88,30 @@ def test_what_is_imported_before_ctrl_c_is_ours_takes_no_time() -> None:
         "segmend", "segmend.cli", "segmend.cli.interrupt", "segmend.errors"
     }  # fmt: skip
     assert not {"argparse", "re", "dataclasses", "inspect"} & loaded
+
+
+def test_ctrl_c_within_text_that_python_compiles(tmp_path: Path) -> None:
+    """`python -m` would end by the signal, whatever we say: initializers of classes are such text."""
+    more = """
+import segmend.cli.main as frame
+def compiling(argv):
+    frame.interrupt.running()
+    exec("press()")
+frame._run = compiling"""
+    (tmp_path / "pressing.py").write_text(script_of("none", "check", more=more))
+    ran = python("-m", "pressing", PYTHONPATH=f"{SOURCE}:{tmp_path}")
+    assert (ran.returncode, ran.stderr) == (32, "segmend: cancelled; nothing was changed\n")
+
+
+def test_ctrl_c_while_it_is_said_how_it_ends(tmp_path: Path) -> None:
+    more = """
+import segmend.cli.main as frame
+def refused(argv):
+    frame.interrupt.running()
+    raise frame.SegmendError("refused")
+frame._run = refused
+frame.note = lambda _: press()"""
+    assert pressed("none", "check", tmp_path, more=more) == CANCELLED
 
 
 def test_ctrl_c_in_the_middle_of_the_work_and_once_more(tmp_path: Path) -> None:

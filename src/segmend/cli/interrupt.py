@@ -28,16 +28,25 @@ def running() -> None:
     _running = True
 
 
+def ending() -> None:
+    """What is left is to say how it ends: from here on Ctrl-C ends the process at once."""
+    global _running
+    _running = False
+
+
 def over() -> None:
     """All is done: whoever presses it now comes too late to change how the command ends."""
     if signal.getsignal(signal.SIGINT) is _interrupted:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Python notes that a Ctrl-C went through an `exec` of text (initializers of classes) and ends by that
+    # signal, whatever the exit code; the next such `exec` lets it forget that.
+    exec("")
 
 
 def _interrupted(_signal: int, _frame: object) -> None:
     global _running
     if not _running:
-        _end()
+        end()
     _running = False
     raise KeyboardInterrupt
 
@@ -45,10 +54,11 @@ def _interrupted(_signal: int, _frame: object) -> None:
 def _unraisable(told: sys.UnraisableHookArgs) -> None:
     """What is raised inside of a callback of Python's own goes nowhere."""
     if isinstance(told.exc_value, KeyboardInterrupt):
-        _end()
+        end()
     sys.__unraisablehook__(told)
 
 
-def _end() -> None:
+def end() -> None:
+    """At once, with the line and the exit code of it."""
     os.write(2, b"segmend: cancelled\n")
     os._exit(ExitCode.CANCELLED)

@@ -25,6 +25,7 @@ def main(argv: Sequence[str]) -> int:
         flush()
         return code
     except SegmendError as error:
+        interrupt.ending()
         _flush()
         note(str(error))
         return error.exit_code

@@ -6,10 +6,12 @@ import argparse
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import Final
 
+from segmend.cli import interrupt
 from segmend.cli.output import emit, emit_json, flush, program, style
 from segmend.errors import Cancelled, ExitCode, SegmendError, UsageError, system_words
 from segmend.logdir import disk
@@ -30,6 +32,7 @@ from segmend.surgery.writing.work import Workplace, folder
 from segmend.wording import plural
 
 _BEGIN = 64
+_STOPS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def add_state_option(parser: argparse.ArgumentParser) -> None:
@@ -90,9 +93,9 @@ def watching(args: argparse.Namespace) -> Iterator[Watch]:
         elif state in (StepState.DOING, StepState.UNDOING):
             progress.say(f"{number}: {text.clean(step.words())}")
 
-    # Who said nohup means to go on when the connection breaks.
-    hangup = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
-    old = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM, *hangup)}
+    # Who said nohup means to go on when the connection breaks, and a job in the background is not for Ctrl-C.
+    heard = [number for number in _STOPS if signal.getsignal(number) is not signal.SIG_IGN]
+    old = {number: signal.signal(number, stop) for number in heard}
     try:
         yield Watch(
             stopped=lambda: asked,
@@ -100,10 +103,13 @@ def watching(args: argparse.Namespace) -> Iterator[Watch]:
             progress=lambda done, total: progress.update(done, total, ""),
             now=time.time,
         )
+    except SegmendError:
+        interrupt.ending()  # It says what was done; one more Ctrl-C must not say that nothing was.
+        raise
     finally:
+        progress.done()
         for number, handler in old.items():
             signal.signal(number, handler)
-        progress.done()
 
 
 def tell_rehearsal(args: argparse.Namespace, plan: Plan, todo: Sequence[int]) -> int:
@@ -115,13 +121,20 @@ def tell_rehearsal(args: argparse.Namespace, plan: Plan, todo: Sequence[int]) ->
     return 0
 
 
-@contextmanager
-def settled(outcome: Outcome) -> Iterator[None]:
-    """Around what is told of an outcome: who stops that is not told that nothing was changed."""
+def carried_out(
+    args: argparse.Namespace, act: Callable[[Watch], Outcome], tell: Callable[[Outcome], None]
+) -> None:
+    """Do it, and tell what it came to; who stops that is not told that nothing was changed."""
+    outcome = None
     try:
-        yield
+        with watching(args) as watch:
+            outcome = act(watch)
+        tell(outcome)
         acknowledge(outcome)
+        interrupt.over()
     except KeyboardInterrupt:
+        if outcome is None:
+            raise
         run = outcome.run
         raise Cancelled(f"all was done already: {run.name} is {run.state}; {undo_command(run)}") from None
 

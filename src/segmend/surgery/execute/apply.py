@@ -7,7 +7,7 @@ from segmend.logdir import disk
 from segmend.surgery.boundaries import refuse_no_log_dir, refuse_outside
 from segmend.surgery.execute import lock
 from segmend.surgery.execute.backups import backup_place
-from segmend.surgery.execute.journal import Run, RunState, new_run, runs
+from segmend.surgery.execute.journal import Run, RunState, new_run, outdated, runs
 from segmend.surgery.execute.journal_events import FORWARD, Status
 from segmend.surgery.execute.preconditions import (
     refuse_changed,
@@ -35,12 +35,19 @@ def apply(
     state_dir = disk.real_path(state_dir)
     refuse_inside(plan, state_dir, "--state-dir")
     backup_dir = backup_place(plan, state_dir, backup_dir)
-    run = _to_go_on_with(plan, state_dir)
-    if run is None:
-        _refuse_at_once(plan, state_dir)
-        refuse_without_rights(_imagined(plan, state_dir), range(len(plan.steps)), backup_dir or state_dir)
-        run = _made(effects, state_dir, plan)
-    return carry_out(effects, run, FORWARD, watching, backup_dir=backup_dir)
+    while True:
+        run = _to_go_on_with(plan, state_dir)
+        try:
+            if run is None:
+                with lock.alone(effects, [each.path for each in plan.dirs]):
+                    _refuse_at_once(plan, state_dir)
+                imagined = _imagined(plan, state_dir)
+                refuse_without_rights(imagined, range(len(plan.steps)), backup_dir or state_dir)
+                run = _made(effects, state_dir, plan)
+            return carry_out(effects, run, FORWARD, watching, backup_dir=backup_dir)
+        except SegmendError as error:
+            if not outdated(error, run, run_of(plan, state_dir)):
+                raise
 
 
 def rehearse(plan: Plan, state_dir: str, backup_dir: str | None = None) -> list[int]:
@@ -59,8 +66,9 @@ def rehearse(plan: Plan, state_dir: str, backup_dir: str | None = None) -> list[
 
 
 def run_of(plan: Plan, state_dir: str) -> Run | None:
-    """The run of this very plan, None if it was never begun."""
-    return next((run for run in reversed(runs(state_dir)) if run.plan.sha256 == plan.sha256), None)
+    """The run of this very plan, None if it was never begun; of two made at one moment the one that was."""
+    own = [run for run in runs(state_dir) if run.plan.sha256 == plan.sha256]
+    return max(own, key=lambda run: (bool(run.events), run.number), default=None)
 
 
 def _to_go_on_with(plan: Plan, state_dir: str) -> Run | None:

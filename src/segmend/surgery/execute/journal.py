@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import Final, Self
 
-from segmend.errors import SegmendError, UsageError
+from segmend.errors import BrokerRunning, Cancelled, SegmendError, UsageError
 from segmend.frozen import dataclass, field
 from segmend.logdir import disk
 from segmend.state_dir import default_state_dir
@@ -239,7 +239,7 @@ def writing(fx: Effects, run: Run, now: Callable[[], float]) -> Iterator[Journal
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise SegmendError(f"{run.path}: another segmend is at work on this plan") from None
+            raise BrokerRunning(f"{run.path}: another segmend is at work on this plan") from None
         if os.fstat(fd).st_size != run.size:
             raise SegmendError(
                 f"{run.journal}: another segmend went on with this plan meanwhile (see `segmend journal "
@@ -257,10 +257,22 @@ def writing(fx: Effects, run: Run, now: Callable[[], float]) -> Iterator[Journal
 def acknowledge(fx: Effects, run: Run, now: Callable[[], float]) -> None:
     """Write down that the user was told; the very last thing that a command does. Raises `OSError`.
 
-    Nothing follows it, not even a sync, so that no command is cut short after it.
+    Nothing follows it, not even a sync, so that no command is cut short after it. Where another segmend went
+    on with the plan already, that one has something to tell.
     """
-    with writing(fx, run, now) as journal:
+    with suppress(SegmendError), writing(fx, run, now) as journal:
         journal.write("told", run.direction, synced=False)
+
+
+def outdated(error: SegmendError, known: Run | None, now: Run | None) -> bool:
+    """Whether an error may say no more than that another segmend went on with the same plan meanwhile.
+
+    `known` is the run as this process knows it, None if there was none, `now` the one that there is.
+    """
+    if isinstance(error, BrokerRunning | Cancelled) or now is None or now.last_begun is None:
+        return False
+    grown = known is None or now.last_line != known.last_line
+    return grown and now.last_begun.get("pid") != os.getpid()
 
 
 def runs(state_dir: str, on_problem: Callable[[SegmendError], None] = lambda _: None) -> list[Run]:
@@ -329,7 +341,7 @@ def new_run(fx: Effects, state_dir: str, plan: Plan) -> Run:
     try:
         fx.make_dir(path)
     except FileExistsError:
-        raise SegmendError(f"{path}: another segmend is at work on this plan") from None
+        raise BrokerRunning(f"{path}: another segmend is at work on this plan") from None
     if min(each for each in _numbered(home) if each.startswith(f"{number:04d}-")) != name:
         # Another segmend took the number at the same moment; a user may name a run by it alone.
         fx.remove_dir(path)

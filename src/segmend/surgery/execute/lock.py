@@ -66,13 +66,14 @@ def alone(fx: Effects, dirs: Sequence[str]) -> Iterator[None]:
     """Keep every other segmend out, and leave no trace in the dirs. Raises `BrokerRunning`.
 
     Taken before it is written down how the dirs are: what another one does there meanwhile is no state to
-    go back to. Where a file system locks no directory (NFS), `.lock` alone does it.
+    go back to. Where a file system locks no directory (NFS), `.lock` alone does it; of a dir that cannot be
+    opened those speak who look at it.
     """
     with ExitStack() as stack:
         for path in dirs:
-            fd = fx.open_dir(path)
-            stack.callback(fx.close, fd)
             try:
+                fd = fx.open_dir(path)
+                stack.callback(fx.close, fd)
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise BrokerRunning(f"{path}: another segmend is at work here; nothing was changed") from None

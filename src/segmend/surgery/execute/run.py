@@ -96,16 +96,18 @@ def carry_out(
     As long as no step was begun the log dirs must be as they were when the plan was made.
     """
     dirs = [each.path for each in run.plan.dirs]
-    todo, vaults = examine(run, direction, backup_dir=backup_dir)
-    with _said(run), lock.alone(fx, dirs), writing(fx, run, watch.now) as journal:
-        _begin(fx, run, journal, direction, vaults)
-        with _folder_times(fx, run), lock.locked(fx, dirs, _last_begun(run)["locks"]) as locks:
-            assert locks.held | locks.full >= set(dirs), (
-                "no step is taken in a log dir whose lock is not held"
-            )
-            refuse_changed(run.plan, run.statuses(), run=run if direction == BACK else None)
-            _take_steps(fx, run, journal, direction, watch, todo, locks)
-        journal.write("finished", direction)
+    with _said(run), lock.alone(fx, dirs):
+        # Under this lock: what another segmend did, perhaps of the same plan, is seen before a line of ours.
+        todo, vaults = examine(run, direction, backup_dir=backup_dir)
+        with writing(fx, run, watch.now) as journal:
+            _begin(fx, run, journal, direction, vaults)
+            with _folder_times(fx, run), lock.locked(fx, dirs, _last_begun(run)["locks"]) as locks:
+                assert locks.held | locks.full >= set(dirs), (
+                    "no step is taken in a log dir whose lock is not held"
+                )
+                refuse_changed(run.plan, run.statuses(), run=run if direction == BACK else None)
+                _take_steps(fx, run, journal, direction, watch, todo, locks)
+            journal.write("finished", direction)
     return Outcome(run=run, steps=len(todo))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from segmend.errors import SegmendError
-from segmend.surgery.execute.journal import Run, RunState, runs
+from segmend.surgery.execute.journal import Run, RunState, outdated, runs
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Status
 from segmend.surgery.execute.quarantines import refuse_discarded
 from segmend.surgery.execute.run import Outcome, Watch, carry_out, examine
@@ -44,17 +44,26 @@ def undo(run: Run, *, fx: Effects | None = None, watch: Watch | None = None) -> 
 
     Raises as `apply`; refused if a file is not as the run left it, which says a broker was there.
     """
-    _refuse(run)
-    return carry_out(fx or Effects(), run, direction_of(run), watch or Watch())
+    direction = direction_of(run)
+    while True:
+        try:
+            _refuse(run, direction)
+            return carry_out(fx or Effects(), run, direction, watch or Watch())
+        except SegmendError as error:
+            now = Run.load(run.path)
+            if not outdated(error, run, now):
+                raise
+            run = now
 
 
 def rehearse(run: Run) -> list[int]:
     """The steps that `undo` would take now, in their order; raises what would keep it from that."""
-    _refuse(run)
-    return examine(run, direction_of(run))[0]
+    direction = direction_of(run)
+    _refuse(run, direction)
+    return examine(run, direction)[0]
 
 
-def _refuse(run: Run) -> None:
+def _refuse(run: Run, direction: Direction) -> None:
     refuse_discarded(run)
-    if direction_of(run) == BACK:
+    if direction == BACK:
         _refuse_built_upon(run)

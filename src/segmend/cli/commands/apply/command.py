@@ -10,15 +10,14 @@ from segmend.cli.surgery import (
     add_dry_run_option,
     add_state_option,
     add_yes_option,
+    carried_out,
     confirm,
     left_by,
     left_words,
     outcome_object,
     place,
-    settled,
     tell_rehearsal,
     undo_command,
-    watching,
 )
 from segmend.errors import ExitCode
 from segmend.report.plan import plan_lines
@@ -67,10 +66,11 @@ def run(args: argparse.Namespace) -> int:
     if args.dry_run:
         return tell_rehearsal(args, plan, rehearse(plan, args.state_dir, args.backup_dir))
     confirm(args, "apply this?")
-    with watching(args) as watch:
-        outcome = apply(plan, args.state_dir, watch=watch, backup_dir=args.backup_dir)
-    with settled(outcome):
-        _tell(args, outcome)
+    carried_out(
+        args,
+        lambda watch: apply(plan, args.state_dir, watch=watch, backup_dir=args.backup_dir),
+        lambda outcome: _tell(args, outcome),
+    )
     return ExitCode.CHANGED + left_by(plan)
 
 

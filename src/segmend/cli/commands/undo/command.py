@@ -11,14 +11,13 @@ from segmend.cli.surgery import (
     add_dry_run_option,
     add_state_option,
     add_yes_option,
+    carried_out,
     confirm,
     left_by,
     left_words,
     outcome_object,
-    settled,
     tell_rehearsal,
     undo_command,
-    watching,
 )
 from segmend.errors import ExitCode
 from segmend.report import text
@@ -61,10 +60,9 @@ def run(args: argparse.Namespace) -> int:
     if args.dry_run:
         return tell_rehearsal(args, earlier.plan, rehearse(earlier))
     confirm(args, "apply it again?" if again else "take it back?")
-    with watching(args) as watch:
-        outcome = undo(earlier, watch=watch)
-    with settled(outcome):
-        _tell(args, outcome, again=again)
+    carried_out(
+        args, lambda watch: undo(earlier, watch=watch), lambda outcome: _tell(args, outcome, again=again)
+    )
     return ExitCode.CHANGED + left_by(earlier.plan) if again else 0
 
 
